@@ -54,7 +54,8 @@ impl Authority {
             }
             let pem = fs::read_to_string(&key_path)
                 .map_err(|source| IssueError::File { path: key_path.clone(), source })?;
-            let authority = Self(Issuer::new(params, KeyPair::from_pem(&pem)?));
+            let key = KeyPair::from_pem(&pem).map_err(|_| IssueError::OtherKey(key_path.clone()))?;
+            let authority = Self(Issuer::new(params, key));
             return match authority.is_of(&certificate_path)? {
                 true => Ok(authority),
                 false => Err(IssueError::OtherKey(key_path)),
@@ -174,6 +175,8 @@ mod tests {
         let why = || Authority::in_dir(dir.path(), "pares").err().unwrap().to_string();
         let own = fs::read(dir.path().join("ca.key.pem")).unwrap();
         fs::copy(other.path().join("ca.key.pem"), dir.path().join("ca.key.pem")).unwrap();
+        assert!(why().contains("is not the key of the ca.pem"), "{}", why());
+        fs::write(dir.path().join("ca.key.pem"), &own[..own.len() / 2]).unwrap();
         assert!(why().contains("is not the key of the ca.pem"), "{}", why());
         fs::write(dir.path().join("ca.key.pem"), own).unwrap();
         Authority::in_dir(dir.path(), "pares").unwrap();

@@ -20,14 +20,15 @@ use pares_wire::{GATEWAYS_NAME, REPLAYERS_NAME};
 
 use crate::NodeError;
 use crate::config::{ClientCertificates, Layout, SystemConfig, TlsSetting};
+use crate::world::complain;
 
 /// The system's name in its certificates.
 const SYSTEM: &str = "pares";
 /// Whose certificate local commands show.
 const OPERATOR: &str = "operator";
 
-/// Has every gateway and replayer of a system with TLS a certificate that names it. The authority and what is missing or damaged are made; what is
-/// there and still good stays.
+/// Has every gateway and replayer of a system with TLS a certificate that names it. The authority is made if it is missing, and so are certificates that
+/// are missing or damaged, lack a name or have expired; what is there and still good stays.
 ///
 /// # Errors
 /// If a certificate is needed and the authority's key was put away or is another's, or files cannot be read or written.
@@ -43,10 +44,10 @@ pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
         needed.extend(config.replayer_ids().map(|id| (files_of_replayer(layout, id), names(id))));
     }
     for (files, names) in needed {
-        if !is_good(&files, &names) {
-            let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(not_issued)?;
-            authority.issue(&files, &names, Lifetime::Endless).map_err(not_issued)?;
-        }
+        let Some(why) = lacking(&files, &names) else { continue };
+        let failed = |error| NodeError::Refused(format!("{why}, and no other can be issued: {error}"));
+        let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(failed)?;
+        authority.issue(&files, &names, Lifetime::Endless).map_err(failed)?;
     }
     Ok(())
 }
@@ -158,11 +159,19 @@ fn names_at(own: [&str; 2], address: IpAddr, config: &SystemConfig) -> Vec<Strin
     names
 }
 
-/// Whether the certificate is there, can be read, bears those names and is believed now.
-fn is_good(files: &TlsFiles, names: &[String]) -> bool {
-    Identity::load(files).is_ok_and(|identity| {
-        names.iter().all(|name| identity.check_name(name).is_ok()) && identity.check_issued().is_ok()
-    })
+/// Why a certificate is to be issued, if it is. The operator is told, unless there was none.
+fn lacking(files: &TlsFiles, names: &[String]) -> Option<String> {
+    let file = files.certificate.display();
+    if !files.exist() {
+        return Some(format!("{file} or its key is missing"));
+    }
+    let checked = Identity::load(files).and_then(|identity| {
+        names.iter().try_for_each(|name| identity.check_name(name))?;
+        identity.check_issued()
+    });
+    let why = format!("{file} is of no use ({})", checked.err()?);
+    complain(&format_args!("pares: {why}: it is issued anew"));
+    Some(why)
 }
 
 fn not_issued(error: IssueError) -> NodeError {

@@ -23,8 +23,6 @@ use crate::lost::OnLoss;
 use crate::watched::{Watched, last_words};
 use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out};
 
-pub use crate::leftovers::{PARENT, end_with_parent};
-
 /// How long a system may take until it can trade.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a start waits for nodes without which it can trade already, unless they died while starting.
@@ -205,7 +203,8 @@ impl Supervisor {
     /// If it is not running.
     pub fn signal(&mut self, node: NodeId, signal: Signal) -> Result<(), NodeError> {
         let none = || NodeError::Refused(format!("there is no {node}"));
-        self.nodes.get_mut(&node).ok_or_else(none)?.watched.signal(signal)
+        let signalled = self.nodes.get_mut(&node).ok_or_else(none)?.watched.signal(signal);
+        signalled.map_err(|error| NodeError::Refused(format!("{node}: {error}")))
     }
 
     /// Leaves the node dead when it dies, until called again with `held` false: for drills that need it away for a while.

@@ -38,13 +38,14 @@ pub struct Watched {
     killed: bool,
 }
 
-impl Watched {
+impl Default for Watched {
     /// One that was never started, and is due.
-    #[must_use]
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { child: None, started: Instant::now(), pause: Duration::ZERO, killed: false }
     }
+}
 
+impl Watched {
     /// Whether nothing runs, and the pause is over.
     #[must_use]
     pub fn is_due(&self) -> bool {
@@ -61,7 +62,11 @@ impl Watched {
     ///
     /// # Errors
     /// If it cannot be started; its pause begins.
+    ///
+    /// # Panics
+    /// If one runs already.
     pub fn start(&mut self, program: &mut Command, log: &Path) -> Result<u32, NodeError> {
+        assert!(self.child.is_none(), "one process at a time");
         self.started = Instant::now();
         match spawn(program, log) {
             Ok(child) => Ok(self.child.insert(child).id()),
@@ -125,12 +130,6 @@ impl Watched {
     }
 }
 
-impl Default for Watched {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
     let log = File::options().create(true).append(true).open(log);
     program
@@ -164,18 +163,20 @@ mod tests {
     fn a_process_that_cannot_be_started_or_dies_young_is_tried_again_after_a_pause() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
-        let mut watched = Watched::new();
+        let mut watched = Watched::default();
         assert!(watched.is_due());
         watched.start(&mut Command::new(dir.path().join("nothing")), &log).unwrap_err();
-        assert!(!watched.is_due() && watched.id().is_none());
         let grown = watched.pause;
+        assert!(grown > Duration::ZERO && watched.id().is_none());
+        watched.pause = Duration::ZERO;
         watched.start(Command::new("sh").args(["-c", "echo so it is >&2; exit 3"]), &log).unwrap();
+        assert!(!watched.is_due());
         let how = std::iter::repeat_with(|| {
             std::thread::sleep(Duration::from_millis(1));
             watched.reap()
         });
         assert!(how.flatten().next().unwrap().contains('3'));
-        assert!(watched.pause > grown && watched.reap().is_none());
+        assert!(watched.id().is_none() && watched.reap().is_none());
         assert_eq!(last_words(&log).unwrap(), "so it is");
     }
 

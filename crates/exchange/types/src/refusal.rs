@@ -71,9 +71,8 @@ impl Reason {
     /// which the shard knows and no book does.
     #[must_use]
     pub const fn reaches_book(self) -> bool {
-        let is_of_name = matches!(self, Self::DuplicateRequest | Self::TooOld | Self::TooManySeries);
-        let is_of_state = matches!(self, Self::Void | Self::Quarantined | Self::NotQuarantined);
-        !is_of_name && !is_of_state && !matches!(self, Self::Overtaken)
+        self.uses_name()
+            && !matches!(self, Self::Void | Self::Quarantined | Self::NotQuarantined | Self::Overtaken)
     }
 
     /// Whether the name of a request that its shard refuses for it is used up by that. Where it is not, it was used before, or never can be.

@@ -127,7 +127,7 @@ impl Subscription {
     fn hang_up(&mut self) {
         self.call = None;
         self.effects.push_back(FeedEffect::Send(packet(b'O')));
-        self.effects.push_back(FeedEffect::Disconnect);
+        self.effects.push_back(FeedEffect::Disconnect { unauthorized: false });
     }
 
     /// The replayer did not do what was asked: another one's turn, in a moment.
@@ -178,7 +178,6 @@ impl Subscription {
         let purpose = call.purpose;
         let mut goes_on = true;
         let read = call.on_bytes(bytes, now_ns, |said| {
-            self.is_unauthorized = said == Said::Rejected(soup::NOT_AUTHORIZED);
             goes_on = match purpose {
                 Purpose::Head(_) => self.on_head(said, now_ns, each),
                 Purpose::Snapshot(session) => self.on_snapshot(said, session, now_ns, each),
@@ -205,13 +204,16 @@ impl Subscription {
                 false
             }
             Said::Heartbeat => true,
-            _ => self.refuse(now_ns),
+            _ => self.refuse(said, now_ns),
         }
     }
 
     /// It did not say what it should.
-    fn refuse(&mut self, now_ns: u64) -> bool {
-        self.hang_up();
+    fn refuse(&mut self, said: Said<'_>, now_ns: u64) -> bool {
+        self.call = None;
+        self.effects.push_back(FeedEffect::Send(packet(b'O')));
+        let unauthorized = said == Said::Rejected(soup::NOT_AUTHORIZED);
+        self.effects.push_back(FeedEffect::Disconnect { unauthorized });
         self.call_failed(now_ns);
         false
     }
@@ -285,15 +287,15 @@ impl Subscription {
                     self.catch_up(now_ns);
                     false
                 }
-                Some(_) => self.refuse(now_ns),
-                None if number > SNAPSHOT_MESSAGES_MAX => self.refuse(now_ns),
+                Some(_) => self.refuse(said, now_ns),
+                None if number > SNAPSHOT_MESSAGES_MAX => self.refuse(said, now_ns),
                 None => {
                     self.recovery.books.on_message(message);
                     true
                 }
             },
             Said::Heartbeat => true,
-            _ => self.refuse(now_ns),
+            _ => self.refuse(said, now_ns),
         }
     }
 
@@ -337,9 +339,9 @@ impl Subscription {
         now_ns: u64,
         each: &mut impl FeedListener,
     ) -> bool {
-        let Self { receiver: Some(receiver), books, .. } = self else { return self.refuse(now_ns) };
+        let Self { receiver: Some(receiver), books, .. } = self else { return self.refuse(said, now_ns) };
         if receiver.session() != session {
-            return self.refuse(now_ns);
+            return self.refuse(said, now_ns);
         }
         match said {
             Said::Accepted(accepted, first) if (accepted, first) == (session, from) => {
@@ -379,6 +381,6 @@ impl Subscription {
         if let Some((latest, head)) = later {
             self.begin(latest, head == 1, each);
         }
-        self.refuse(now_ns)
+        self.refuse(said, now_ns)
     }
 }

@@ -71,7 +71,10 @@ pub enum FeedEffect {
     /// Send this on the connection.
     Send([u8; HEAD_BYTES]),
     /// Close the connection.
-    Disconnect,
+    Disconnect {
+        /// The replayer has said that who calls may not, or comes without TLS.
+        unauthorized: bool,
+    },
 }
 
 /// What the books are worth.
@@ -121,8 +124,6 @@ pub struct Subscription {
     pub(crate) is_claimed_since: bool,
     pub(crate) recovery: Recovery,
     pub(crate) call: Option<Call>,
-    /// Whether the last that a replayer said is that it wants TLS.
-    pub(crate) is_unauthorized: bool,
     pub(crate) effects: VecDeque<FeedEffect>,
     pub(crate) counters: SubscriptionCounters,
 }
@@ -145,7 +146,6 @@ impl Subscription {
             is_claimed_since: false,
             recovery: Recovery::new(of.seed),
             call: None,
-            is_unauthorized: false,
             effects: VecDeque::new(),
             counters: SubscriptionCounters::default(),
         }
@@ -223,12 +223,6 @@ impl Subscription {
             self.effects.push_back(FeedEffect::Ask(again));
         }
         self.keep_calling(now_ns);
-    }
-
-    /// Whether the last that a replayer said is that it wants TLS.
-    #[must_use]
-    pub fn is_unauthorized(&self) -> bool {
-        self.is_unauthorized
     }
 
     /// The next thing to be done with sockets. Take all, each time after it was told anything.

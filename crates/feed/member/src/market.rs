@@ -80,7 +80,7 @@ pub fn receive(
         ring: Box::new(ring),
         changed: Changed::default(),
         next: Instant::now(),
-        failures: config.shards.iter().map(|shard| (shard.0, String::new())).collect(),
+        failures: config.shards.iter().map(|shard| (shard.0, BTreeSet::new())).collect(),
         is_open: true,
     };
     let run = move || {
@@ -127,9 +127,9 @@ impl Changed {
     }
 }
 
-/// The instrument a message is about.
+/// The instrument a message is about, if it is about one: that the day ends is about none.
 fn locate(message: &[u8]) -> Option<u16> {
-    Some(u16::from_be_bytes([*message.get(1)?, *message.get(2)?]))
+    Some(u16::from_be_bytes([*message.get(1)?, *message.get(2)?])).filter(|&locate| locate > 0)
 }
 
 struct Watch {
@@ -138,8 +138,8 @@ struct Watch {
     ring: Box<dyn FnMut() + Send>,
     changed: Changed,
     next: Instant,
-    /// What was complained of last, by shard.
-    failures: BTreeMap<u16, String>,
+    /// What was complained of since a shard's data were current.
+    failures: BTreeMap<u16, BTreeSet<String>>,
     /// Whether the server still listens.
     is_open: bool,
 }
@@ -157,13 +157,16 @@ impl Watch {
         Ok(())
     }
 
-    /// Complains of what keeps a shard's data from coming, each time it is another thing.
+    /// Complains of what keeps a shard's data from coming: of each thing once, until they are current again.
     fn note_failures(&mut self, complain: &impl Fn(String)) {
         for (&shard, told) in &mut self.failures {
-            let why = self.receiver.failure(ShardId(shard));
-            if let Some(why) = why.filter(|why| told != why) {
-                complain(format!("shard {shard}: the last connection to a replayer broke: {why}"));
-                why.clone_into(told);
+            if self.receiver.state(ShardId(shard)) == Some(SubscriptionState::Current) {
+                told.clear();
+            }
+            if let Some(why) = self.receiver.failure(ShardId(shard))
+                && told.insert(why.to_owned())
+            {
+                complain(format!("shard {shard}: {why}"));
             }
         }
     }

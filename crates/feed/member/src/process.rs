@@ -54,7 +54,7 @@ pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeErro
 fn cannot_listen(error: NodeError) -> NodeError {
     match error {
         NodeError::Listen { address, source } => NodeError::Refused(format!(
-            "cannot listen on {address} ({source}): `servers` in member.toml says where, `pares member up --port` at the first start"
+            "cannot listen at {address} ({source}): `servers` in member.toml says where, `pares member up --port` at the first start"
         )),
         error => error,
     }

@@ -64,7 +64,7 @@ impl MemberSupervisor {
         let logs = (0..config.count()).flat_map(|server| [stream(server), submissions(server)]);
         await_leftovers(logs, &layout, stop)?;
         let epoch = start::begin(&HostWorld::new(&layout)?, &config, boot_id())?;
-        let servers = (0..config.count()).map(|_| Watched::new()).collect();
+        let servers = (0..config.count()).map(|_| Watched::default()).collect();
         let mut supervisor =
             Self { program: program.into(), layout, config, epoch, servers, anew: None, _lock };
         (0..supervisor.config.count()).for_each(|server| forget_pid(&supervisor.layout, server));

@@ -36,20 +36,20 @@ pub struct MemberSockets {
 struct Group {
     socket: UdpSocket,
     address: SocketAddr,
-    /// What the operator was told of why packets do not go.
-    told: Option<io::ErrorKind>,
+    /// Whether the operator was told that packets do not go.
+    told: bool,
 }
 
 impl Group {
     fn send(&mut self, packet: &[u8]) {
-        let kind = match self.socket.send_to(packet, self.address) {
-            Ok(_) => return self.told = None,
-            Err(error) => error.kind(),
-        };
-        // What is lost is asked for over TCP; what never goes (no route there) is the operator's to repair.
-        if kind != io::ErrorKind::WouldBlock && self.told != Some(kind) {
-            self.told = Some(kind);
-            complain(&format_args!("nothing of the stream goes to the group {}: {kind}", self.address));
+        // What is lost is asked for over TCP; what never goes is the operator's to repair.
+        let Err(error) = self.socket.send_to(packet, self.address) else { return };
+        if error.kind() != io::ErrorKind::WouldBlock && !self.told {
+            self.told = true;
+            complain(&format_args!(
+                "a packet of the stream did not go to the group {}: {error}. Is there a route to it? If it is not wanted take it out of `groups`",
+                self.address
+            ));
         }
     }
 }
@@ -60,7 +60,7 @@ impl MemberSockets {
     /// # Errors
     /// If there is no socket for the group.
     pub fn new(real: RealSockets, layout: Layout, group: Option<SocketAddr>) -> io::Result<Self> {
-        let open = |address| Ok::<_, io::Error>(Group { socket: caster(address)?, address, told: None });
+        let open = |address| Ok::<_, io::Error>(Group { socket: caster(address)?, address, told: false });
         Ok(Self { real, layout, group: group.map(open).transpose()? })
     }
 }

@@ -1,5 +1,6 @@
 //! All sockets in turn, on the caller's thread.
 
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -55,6 +56,8 @@ struct Shard {
     state: SubscriptionState,
     lines: Vec<Ear>,
     connection: Option<Connection>,
+    /// Which replayer was called last.
+    called: Option<SocketAddr>,
     /// Why the last connection broke, or could not be made; none once another one speaks.
     failure: Option<String>,
     /// Its place.
@@ -204,11 +207,12 @@ impl FeedReceiver {
         Some(self.find(shard)?.counters())
     }
 
-    /// Why the last connection for a shard broke or could not be made, while its data are not current.
+    /// Which replayer the last connection for a shard was to that broke or could not be made, and why, while its data are not current.
     #[must_use]
     pub fn failure(&self, shard: ShardId) -> Option<&str> {
-        let is_good = matches!(self.state(shard)?, SubscriptionState::Current | SubscriptionState::Over);
         let one = self.shards.iter().find(|one| one.subscription.shard() == shard)?;
+        let state = one.subscription.state(self.common.now_ns());
+        let is_good = matches!(state, SubscriptionState::Current | SubscriptionState::Over);
         one.failure.as_deref().filter(|_| !is_good)
     }
 
@@ -240,7 +244,7 @@ fn open_shard(
         lines.push(listen(poll, token(index, which), address, socket)?);
     }
     let (subscription, state) = (Subscription::new(of), SubscriptionState::Stale);
-    Ok(Shard { subscription, state, lines, connection: None, failure: None, index })
+    Ok(Shard { subscription, state, lines, connection: None, called: None, failure: None, index })
 }
 
 impl Shard {
@@ -293,15 +297,14 @@ impl Shard {
     }
 
     fn lose(&mut self, why: &io::Error, now_ns: u64) {
-        (self.connection, self.failure) = (None, Some(why.to_string()));
+        self.connection = None;
+        self.blame(why);
         self.subscription.on_disconnected(now_ns);
     }
 
-    fn disconnect(&mut self) {
-        self.connection = None;
-        if self.subscription.is_unauthorized() {
-            self.failure = Some(UNAUTHORIZED.to_owned());
-        }
+    fn blame(&mut self, why: &dyn Display) {
+        self.failure =
+            self.called.map(|replayer| format!("the connection to replayer {replayer} broke: {why}"));
     }
 
     /// What the rules want to be done with sockets.
@@ -317,7 +320,7 @@ impl Shard {
                 }
                 FeedEffect::Connect { turn, login } => {
                     let to = in_turn(&common.tcp, turn).expect("only replayers are called");
-                    self.connection = None;
+                    (self.connection, self.called) = (None, Some(to));
                     let place = (common.poll.registry(), token(self.index, 2));
                     match Connection::open(to, common.tls.as_ref(), &login, place) {
                         Ok(connection) => self.connection = Some(connection),
@@ -330,7 +333,12 @@ impl Shard {
                         self.lose(&error, common.now_ns());
                     }
                 }
-                FeedEffect::Disconnect => self.disconnect(),
+                FeedEffect::Disconnect { unauthorized } => {
+                    self.connection = None;
+                    if unauthorized && common.tls.is_none() {
+                        self.blame(&UNAUTHORIZED);
+                    }
+                }
             }
         }
     }

@@ -178,7 +178,8 @@ mod tests {
             let comment = comment(&format!("feed.{setting}")).unwrap_or_else(|| panic!("{setting}"));
             assert!(feed.contains(&format!("# {comment}\n{line}\n")), "{setting}");
             let default = comment.rsplit_once("Default ").map(|(_, default)| default.trim_end_matches('.'));
-            assert!(default.is_none_or(|default| default.starts_with(value)), "{line}: {comment}");
+            let default = default.map(|default| default.split(", ").next().unwrap_or_default());
+            assert!(default.is_none_or(|default| default == value), "{line}: {comment}");
         }
     }
 

@@ -307,7 +307,7 @@ impl World {
                     let call = client.call.expect("there is a connection");
                     self.network.put(MS / 5, Datagram::ToServer(call, bytes.to_vec()));
                 }
-                FeedEffect::Disconnect => client.call = None,
+                FeedEffect::Disconnect { .. } => client.call = None,
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pares_desk::item::{ItemBody, OrderedItem, TraderId};
 use pares_desk::shown::BookKey;
 use pares_desk::view::{BookView, ViewLevel};
-use pares_types::{Price, Quantity};
+use pares_types::{Price, Quantity, Reason, Reply, Side};
 use serde_json::{Map, Value, json};
 
 use crate::sources::MarketState;
@@ -136,29 +136,65 @@ fn says(map: &mut Map<String, Value>, ordered: &OrderedItem<'_>) {
 }
 
 fn report(shard: u16, says: &ItemBody<'_>) -> Value {
-    use pares_types::Reply;
-    let (what, order, instrument, at, quantity) = match says.reply() {
-        Some(Reply::Answer(of)) => ("answer", of.client_order_id, of.instrument, None, of.executed),
-        Some(Reply::Trade(of)) => ("trade", of.client_order_id, of.instrument, Some(of.price), of.quantity),
-        Some(Reply::Cancelled(of)) => ("cancelled", of.client_order_id, of.instrument, None, of.quantity),
-        Some(Reply::News(of)) => ("news", of.client_order_id, of.instrument, Some(of.price), of.remaining),
-        Some(Reply::Busted(of)) => ("busted", of.client_order_id, of.instrument, Some(of.price), of.quantity),
-        _ => return json!({ "kind": "report", "shard": shard }),
+    let mut report = json!({ "kind": "report", "shard": shard });
+    let fields = says.reply().map(|reply| reported(&reply)).unwrap_or_default();
+    if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
+        report.extend(fields);
+    }
+    report
+}
+
+/// What a report says; null if it is none of a member's stream.
+fn reported(reply: &Reply) -> Value {
+    let (order, instrument) = match reply {
+        Reply::Answer(of) => (of.client_order_id, of.instrument),
+        Reply::Trade(of) => (of.client_order_id, of.instrument),
+        Reply::Cancelled(of) => (of.client_order_id, of.instrument),
+        Reply::News(of) => (of.client_order_id, of.instrument),
+        Reply::Busted(of) => (of.client_order_id, of.instrument),
+        _ => return Value::Null,
     };
-    json!({
-        "kind": "report",
-        "shard": shard,
-        "what": what,
-        "order": order.0.to_string(),
-        "instrument": instrument.0,
-        "price": at.map(price),
-        "quantity": quantity.0,
-    })
+    let mut fields = json!({ "order": order.0.to_string(), "instrument": instrument.0 });
+    let own = match reply {
+        Reply::Answer(of) => json!({
+            "what": "answer", "status": of.status.word(), "reason": why(of.reason),
+            "price": null, "quantity": of.executed.0, "remaining": of.remaining.0,
+        }),
+        Reply::Trade(of) => json!({
+            "what": "trade", "side": side(of.side), "price": price(of.price), "quantity": of.quantity.0, "remaining": of.remaining.0,
+        }),
+        Reply::Cancelled(of) => json!({
+            "what": "cancelled", "cause": of.cause.word(), "price": null, "quantity": of.quantity.0,
+        }),
+        Reply::News(of) => json!({
+            "what": "news", "side": side(of.side), "price": price(of.price), "quantity": of.remaining.0,
+        }),
+        Reply::Busted(of) => json!({ "what": "busted", "price": price(of.price), "quantity": of.quantity.0 }),
+        _ => Value::Null,
+    };
+    if let (Value::Object(fields), Value::Object(own)) = (&mut fields, own) {
+        fields.extend(own);
+    }
+    fields
+}
+
+fn why(reason: Reason) -> Option<&'static str> {
+    (reason != Reason::None).then(|| reason.word())
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Buy => "buy",
+        Side::Sell => "sell",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_types::{
+        Answer, ClientOrderId, GatewayId, InstrumentId, OrderId, Position, RequestId, ShardId, Status,
+    };
 
     fn view(bids: &[(i64, u64)]) -> BookView {
         let level = |&(price, quantity): &(i64, u64)| ViewLevel {
@@ -177,6 +213,34 @@ mod tests {
     fn text(frame: &[u8]) -> Value {
         let at = if frame[1] < 126 { 2 } else { 4 };
         serde_json::from_slice(&frame[at..]).unwrap()
+    }
+
+    #[test]
+    fn a_refused_order_and_a_resting_one_are_told_apart() {
+        let answer = |status, reason| {
+            let (client_order_id, quantity) = (ClientOrderId(7), Quantity(0));
+            let request = RequestId::new(GatewayId(0), 1);
+            reported(&Reply::Answer(Answer {
+                client_order_id,
+                request,
+                order: OrderId(request),
+                shard: ShardId(0),
+                position: Position(0),
+                instrument: InstrumentId(1),
+                status,
+                reason,
+                executed: quantity,
+                remaining: quantity,
+                events: 0,
+                repeat: false,
+                number: 1,
+            }))
+        };
+        let refused = answer(Status::Refused, Reason::OffTick);
+        assert_eq!((&refused["status"], &refused["reason"]), (&"refused".into(), &"off_tick".into()));
+        let resting = answer(Status::Resting, Reason::None);
+        assert_eq!((&resting["status"], &resting["reason"]), (&"resting".into(), &Value::Null));
+        assert_eq!(resting["order"], "7");
     }
 
     #[test]

@@ -130,6 +130,11 @@ struct Context {
 }
 
 impl Context {
+    /// Where the tables go.
+    fn page(&self) -> PathBuf {
+        self.out.with_extension("md")
+    }
+
     /// The time to spend: `full`, or a moment with `--quick`.
     fn time(&self, full: Duration) -> Duration {
         if self.quick { full.min(Duration::from_secs(1)) } else { full }
@@ -163,7 +168,7 @@ pub fn run(args: &Args) -> LabResult {
         report.save(&context)?;
         if !args.json {
             pares_text::say!("{}", report.text());
-            pares_text::say!("charts and figures: {}, {}.md", context.out.display(), context.out.display());
+            pares_text::say!("charts and figures: {}, {}", context.out.display(), context.page().display());
         }
         all.insert(report.name.to_owned(), report.figures);
     }

@@ -71,7 +71,7 @@ impl Report {
     /// # Errors
     /// If that cannot be read or written.
     pub fn save(&self, context: &Context) -> LabResult {
-        let path = context.out.with_extension("md");
+        let path = context.page();
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => "# Results\n".to_owned(),

@@ -262,7 +262,8 @@ impl<'a> Watch<'a> {
                 }
                 (None, _) => shown::table(watched.iter().map(|(_, state, _, book)| (*state, *book))),
             };
-            let blamed = self.blame(receiver).unwrap_or_default();
+            self.blamed = self.blame(receiver);
+            let blamed = self.blamed.as_deref().unwrap_or_default();
             return text::print(&format!("\x1b[H\x1b[J{page}\n{blamed}"));
         }
         self.say_if_blamed(receiver);
@@ -336,8 +337,7 @@ impl<'a> Watch<'a> {
 
 /// The same of a shard.
 fn failure(receiver: &FeedReceiver, shard: ShardId) -> Option<String> {
-    let why = receiver.failure(shard)?;
-    Some(format!("shard {shard}: the last connection to a replayer broke: {why}"))
+    receiver.failure(shard).map(|why| format!("shard {shard}: {why}"))
 }
 
 /// Prices and shares of a side's best.

@@ -12,7 +12,7 @@ use crate::error::{CommandError, CommandResult};
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What is to be done when it took longer.
-const UNTOLD: &str = "no server has told in 10 s where it stands; look with `pares member watch --from 0` before you say it again, and                       whether as many servers are up as `quorum` in member.toml";
+const UNTOLD: &str = "no server has told in 10 s where it stands; look with `pares member watch --from 0` before you say it again, and whether as many servers are up as `quorum` in member.toml";
 
 /// Arguments of `pares member say`.
 #[derive(clap::Args)]

@@ -246,11 +246,13 @@ fn tell(supervisor: &MemberSupervisor) {
         }
     }
     if config.market.is_none() {
-        pares_text::tell!("no market data: that needs an exchange with a feed (--exchange, or --feed-tcp)");
+        pares_text::tell!(
+            "no market data: that needs an exchange with a feed (--exchange or --feed-tcp at the first start, [market] in member.toml)"
+        );
     }
     if config.exchange.is_none() {
         pares_text::tell!(
-            "no reports of an exchange: that needs --exchange, --member, and a --key for each server if sign-on is required there"
+            "no reports of an exchange: that needs --exchange, --member and a --key for each server at the first start ([exchange] in member.toml)"
         );
     }
     pares_text::tell!("who can connect there may speak as any trader: keep it inside");

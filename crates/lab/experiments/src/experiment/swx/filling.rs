@@ -250,7 +250,7 @@ const PLOTS: [Plot; 3] = [
 impl Plot {
     fn title(&self, context: &Context) -> String {
         let given = size(CASES[self.cases[0]].messages(context));
-        format!("Received while {given} are given, {}", self.shows)
+        format!("Received while a state of {given} is given, {}", self.shows)
     }
 }
 

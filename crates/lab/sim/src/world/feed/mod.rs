@@ -203,7 +203,7 @@ impl World<'_> {
             match effect {
                 FeedEffect::Ask(again) => self.send_request(at, again.turn, &again.packet),
                 FeedEffect::Send(bytes) => self.send_on_call(at, &bytes),
-                FeedEffect::Disconnect => self.hang_up_call(at),
+                FeedEffect::Disconnect { .. } => self.hang_up_call(at),
                 FeedEffect::Connect { turn, login } => {
                     self.hang_up_call(at);
                     if !self.call(at, turn, &login)
