@@ -10,11 +10,13 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::NodeError;
@@ -25,6 +27,8 @@ const INFANT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// A process that was asked to end for so long is killed.
 const END_MAX: Duration = Duration::from_secs(5);
+/// A pipe in the place of a log would wait for somebody at its other end.
+const NEVER_WAITS: i32 = OFlags::NONBLOCK.bits().cast_signed();
 /// The end of a log in which last words are looked for.
 const LAST_WORDS_BYTES_MAX: u64 = 4_096;
 
@@ -131,7 +135,7 @@ impl Watched {
 }
 
 fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
-    let log = File::options().create(true).append(true).open(log);
+    let log = File::options().create(true).append(true).custom_flags(NEVER_WAITS).open(log);
     program
         .env(PARENT, std::process::id().to_string())
         .stdin(Stdio::null())
@@ -146,7 +150,7 @@ fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
 /// The last line of a log, perhaps of an earlier life.
 #[must_use]
 pub fn last_words(log: &Path) -> Option<String> {
-    let mut log = File::open(log).ok()?;
+    let mut log = File::options().read(true).custom_flags(NEVER_WAITS).open(log).ok()?;
     let end = log.metadata().ok()?.len();
     log.seek(SeekFrom::Start(end.saturating_sub(LAST_WORDS_BYTES_MAX))).ok()?;
     let mut bytes = Vec::new();
@@ -178,6 +182,17 @@ mod tests {
         assert!(how.flatten().next().unwrap().contains('3'));
         assert!(watched.id().is_none() && watched.reap().is_none());
         assert_eq!(last_words(&log).unwrap(), "so it is");
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_log_keeps_nobody_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &log, rustix::fs::Mode::RWXU).unwrap();
+        let mut watched = Watched::default();
+        watched.start(&mut Command::new("true"), &log).unwrap_err();
+        assert!(!watched.is_due());
+        assert_eq!(last_words(&log), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The settings of a member's system: `member.toml`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use crate::market::MarketConfig;
@@ -32,6 +32,8 @@ pub struct MemberConfig {
     /// Where each server sends the stream by UDP, in their order: a multicast group, or an address. None: nowhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<SocketAddr>,
+    /// The address of the interface by which groups leave. Beyond loopback everybody there reads the stream: nothing of it is encrypted.
+    pub groups_interface: Ipv4Addr,
     /// Web pages that may connect, by their origin (`https://desk.example`). Programs have none, and may.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web_origins: Vec<String>,
@@ -54,6 +56,7 @@ impl Default for MemberConfig {
             durability: DurabilitySetting::Os,
             segment_mib: 4,
             groups: Vec::new(),
+            groups_interface: Ipv4Addr::LOCALHOST,
             web_origins: Vec::new(),
             exchange: None,
             market: None,
@@ -98,6 +101,12 @@ impl MemberConfig {
         toml::to_string_pretty(self).expect("a configuration is always valid TOML")
     }
 
+    /// Whether that is an IPv4 group, or an address that the interface is meant for.
+    fn may_send_to(&self, group: SocketAddr) -> bool {
+        let is_near = group.ip().is_multicast() || group.ip().is_loopback();
+        group.is_ipv4() && (is_near || !self.groups_interface.is_loopback())
+    }
+
     /// Checks that the settings can work together.
     ///
     /// # Errors
@@ -121,6 +130,12 @@ impl MemberConfig {
         }
         if !self.groups.is_empty() && self.groups.len() != self.servers.len() {
             return refuse("groups: one for each server, or none");
+        }
+        if let Some(group) = self.groups.iter().find(|&&group| !self.may_send_to(group)) {
+            return Err(NodeError::Config(format!(
+                "groups: {group} is beyond this machine, and everybody there would read the stream: name an IPv4 group, which stays on \
+                 this machine, or allow it with `groups_interface`, the address of the card by which groups leave"
+            )));
         }
         if !(1..=1_024).contains(&self.segment_mib) {
             return refuse("segment_mib: from 1 to 1,024");
@@ -153,6 +168,8 @@ mod tests {
             MemberConfig { servers: vec![], ..config.clone() },
             MemberConfig { quorum: 3, ..config.clone() },
             MemberConfig { window: 100, ..config.clone() },
+            MemberConfig { groups: vec!["192.0.2.7:7400".parse().unwrap(); 2], ..config.clone() },
+            MemberConfig { groups: vec!["[ff02::1]:7400".parse().unwrap(); 2], ..config.clone() },
             MemberConfig { segment_mib: 0, ..config },
         ] {
             assert!(wrong.check().is_err(), "{wrong:?}");

@@ -12,6 +12,7 @@ use pares_roles::world::Ring;
 use pares_types::{GatewayId, ShardId};
 
 use crate::config::{MemberConfig, submissions};
+use crate::reports::CopiedTo;
 use crate::server::MemberServer;
 use crate::server::PEERS_MAX;
 use crate::sources::Sources;
@@ -45,7 +46,7 @@ pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeErro
     let system = SystemConfig { gateways: config.servers.clone(), ..SystemConfig::default() };
     let sockets = RealSockets::open(GatewayId(server), &system, layout, &bell).map_err(cannot_listen)?;
     let group = config.groups.get(usize::from(server)).copied();
-    let sockets = MemberSockets::new(sockets, layout.clone(), group);
+    let sockets = MemberSockets::new(sockets, layout.clone(), (group, config.groups_interface));
     let sockets = sockets.map_err(NodeError::io("opening a socket for the server's group"))?;
     Ok((MemberServer::open(server, &config, world, sockets)?, bell))
 }
@@ -97,10 +98,10 @@ fn serve(
 /// Whatever ends it otherwise.
 pub fn run(server: u16, layout: &Layout) -> Result<(), NodeError> {
     let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
-    let (duty, bell) = open(server, layout)?;
+    let (mut duty, bell) = open(server, layout)?;
     let config = MemberConfig::load(&config_file(layout))?;
     let world = HostWorld::new(layout)?;
-    let sources = sources(server, &config, &world, |shard| duty.next_report(shard))?;
+    let sources = sources(server, &config, &world, |shard| duty.copied_to(shard))?;
     serve(server, layout, (duty.with_sources(sources), bell), &stop)
 }
 
@@ -109,7 +110,7 @@ fn sources(
     server: u16,
     config: &MemberConfig,
     world: &HostWorld,
-    next_report: impl Fn(ShardId) -> u64,
+    mut copied_to: impl FnMut(ShardId) -> Result<CopiedTo, NodeError>,
 ) -> Result<Sources, NodeError> {
     let mut sources = Sources::default();
     if let Some(market) = &config.market {
@@ -120,10 +121,10 @@ fn sources(
     }
     if let Some(exchange) = &config.exchange {
         let shards = exchange.shards.iter().map(|&shard| ShardId(shard));
-        let next = shards.map(|shard| (shard, next_report(shard))).collect();
+        let shards = shards.map(|shard| Ok((shard, copied_to(shard)?))).collect::<Result<_, NodeError>>()?;
         let (mut ringer, world) = (world.ringer(), world.clone());
         let ring = move || ringer.ring(submissions(server));
-        let copied = reports::copy(exchange, server, next, ring, move |why| world.complain(&why));
+        let copied = reports::copy(exchange, server, shards, ring, move |why| world.complain(&why));
         sources.reports = Some(Box::new(copied.map_err(NodeError::io("copying the exchange's reports"))?));
     }
     Ok(sources)

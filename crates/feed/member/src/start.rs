@@ -13,11 +13,13 @@
 //! the durability: numbers rise, so what was lost before it could not be taken after it. Traders say again what they were not told, and the
 //! copiers of reports begin again where the stream ends.
 
+mod left_out;
+mod power;
+
 use std::path::Path;
 
 use pares_desk::item::OrderedItem;
 use pares_log::{Config, LogReader, OpenError, ReadError};
-use pares_roles::config::DurabilitySetting;
 use pares_roles::{NodeError, World};
 use pares_sequencer::{EPOCH_MAX, Sequencer};
 use pares_types::{Epoch, Position, ShardId};
@@ -25,6 +27,10 @@ use pares_types::{Epoch, Position, ShardId};
 use crate::config::{MemberConfig, stream};
 use crate::notes;
 use crate::server::logs;
+use power::End;
+
+pub(crate) use left_out::cut_if_left_out;
+pub use power::{end, is_running};
 
 /// The one window.
 pub const SHARD: ShardId = ShardId(0);
@@ -36,7 +42,6 @@ const STREAM: &str = "stream";
 const BEGUN: &str = "begun";
 const TOLD: &str = "told";
 const ANEW: &str = "anew";
-const BOOT: &str = "boot";
 
 /// Makes the window of the next epoch. Only for who starts the servers, while none runs. `boot` identifies the boot of the host; 0 if it cannot
 /// be told, which counts as another one.
@@ -58,13 +63,15 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: u128) -> Result<E
     let end = if is_lost(world, config, &reaches, next, window) {
         End::Lost
     } else {
-        end_of_logs(notes::read(world, BOOT), boot)
+        power::end_of_logs(world, boot)
     };
+    let left_out: Vec<bool> = reaches.iter().map(|reach| reach.unopened.is_some()).collect();
     let unopened = reaches.iter_mut().find_map(|reach| reach.unopened.take());
     if let Some(unopened) = unopened.filter(|_| end.begins_another()) {
         return Err(unopened);
     }
     note_stream(world, config, (end, boot), next).map_err(NodeError::io("noting the stream"))?;
+    left_out::note(world, &left_out, next).map_err(NodeError::io("noting who was left out"))?;
     note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
     let made = world.create_window(SHARD, config.window as usize, epoch, next);
     made.map_err(NodeError::io("making the window"))?;
@@ -80,45 +87,6 @@ fn next_epoch<W: World>(world: &W, window: Option<&W::Window>) -> Result<Epoch, 
     let epoch = epoch.ok_or_else(|| NodeError::Refused("there is no number for another start".into()))?;
     notes::write(world, EPOCH, epoch.0.into()).map_err(NodeError::io("noting the epoch"))?;
     Ok(epoch)
-}
-
-/// What is known of the end of the logs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// It is there.
-    Whole,
-    /// Power may have taken what was not told.
-    Untold,
-    /// Power may have taken what was told.
-    InDoubt,
-    /// What was told is not there.
-    Lost,
-}
-
-impl End {
-    fn begins_another(self) -> bool {
-        matches!(self, Self::InDoubt | Self::Lost)
-    }
-}
-
-/// What the boot that servers ran in last says, if they were not stopped in order: twice its number, and 1 if being told did not survive the
-/// loss of power.
-fn end_of_logs(ran_in: Option<u64>, boot: u128) -> End {
-    match ran_in {
-        Some(ran_in) if boot == 0 || ran_in >> 1 != number_of(boot) => {
-            if ran_in & 1 == 1 {
-                End::InDoubt
-            } else {
-                End::Untold
-            }
-        }
-        _ => End::Whole,
-    }
-}
-
-/// 63 bits of a boot's id.
-fn number_of(boot: u128) -> u64 {
-    (boot as u64 ^ (boot >> 64) as u64) >> 1
 }
 
 /// Notes what is void, which stream it is, and in which boot servers run: in this order, so that a start that is broken off is begun again.
@@ -148,9 +116,7 @@ fn note_stream<W: World>(
     if end.begins_another() || notes::read(world, STREAM).is_none() {
         notes::write(world, STREAM, made_up(world))?;
     }
-    let is_os = config.durability == DurabilitySetting::Os;
-    let runs_in = number_of(boot) << 1 | u64::from(is_os);
-    if notes::read(world, BOOT) == Some(runs_in) { Ok(()) } else { notes::write(world, BOOT, runs_in) }
+    power::note_boot(world, boot, config.durability)
 }
 
 /// Submissions of a server up to that number that nobody ordered are void.
@@ -160,21 +126,6 @@ pub(crate) fn void(world: &impl World, server: u16) -> u64 {
 
 fn void_file(server: u16) -> String {
     format!("void-{server}")
-}
-
-/// Notes that all that was written is on disks. Only for who started the servers, after all ended and their logs were synced.
-///
-/// # Errors
-/// As the system says: then the end of the logs is in doubt if the host is started anew before the next start.
-pub fn end(world: &impl World) -> std::io::Result<()> {
-    world.remove_file(Path::new(BOOT))?;
-    world.sync_dir(Path::new(""))
-}
-
-/// Whether servers ran since the last stop in order.
-#[must_use]
-pub fn is_running(world: &impl World) -> bool {
-    notes::read(world, BOOT).is_some()
 }
 
 /// Whether positions that were told, or may have been, are in no server's log any more; all below `next` are.
@@ -358,19 +309,6 @@ mod tests {
     fn reach(next: u64, epochs: &[(u64, u32)]) -> Reach {
         let epochs = epochs.iter().map(|&(first, epoch)| (Position(first), Epoch(epoch))).collect();
         Reach { next: Position(next), epochs, is_whole: true, unopened: None }
-    }
-
-    #[test]
-    fn the_end_of_the_logs_is_in_doubt_in_another_boot_or_one_that_cannot_be_told() {
-        let ran = |boot, os| Some(number_of(boot) << 1 | os);
-        let (one, other) =
-            (0x1234_5678_9abc_def0_1111_2222_3333_4444, 0xffff_0000_ffff_0000_5555_6666_7777_8888);
-        assert_eq!([end_of_logs(None, one), end_of_logs(ran(one, 1), one)], [End::Whole, End::Whole]);
-        assert_eq!(
-            [end_of_logs(ran(one, 1), other), end_of_logs(ran(one, 1), 0)],
-            [End::InDoubt, End::InDoubt]
-        );
-        assert_eq!([end_of_logs(ran(one, 0), other), end_of_logs(ran(0, 0), 0)], [End::Untold, End::Untold]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct MemberSupervisor {
 }
 
 impl MemberSupervisor {
-    /// Starts the system in `layout`, which gets `config` if it has none yet. `program` is run as
+    /// Starts the system in `layout`, which gets `config` if it has none yet, and keeps that only if a server comes up. `program` is run as
     /// `program member server S --dir DIR` for each server.
     ///
     /// # Errors
@@ -55,12 +55,22 @@ impl MemberSupervisor {
     ) -> Result<Self, NodeError> {
         let io = NodeError::io;
         std::fs::create_dir_all(layout.run()).map_err(io("creating the system's directory"))?;
-        let _lock = take_lock(&layout, "pares member up")?;
+        let lock = take_lock(&layout, "pares member up")?;
         let file = config_file(&layout);
-        if !file.exists() {
+        let is_new = !file.exists();
+        if is_new {
             pares_os::replace_file(&file, config.text().as_bytes()).map_err(io("writing member.toml"))?;
         }
-        let config = MemberConfig::load(&file)?;
+        let started = Self::bring_up(program, layout, lock, stop);
+        if is_new && started.is_err() {
+            // The next start tries other settings. One that cannot be removed is named by that start.
+            let _ = std::fs::remove_file(&file);
+        }
+        started
+    }
+
+    fn bring_up(program: &Path, layout: Layout, _lock: Lock, stop: &AtomicBool) -> Result<Self, NodeError> {
+        let config = MemberConfig::load(&config_file(&layout))?;
         let logs = (0..config.count()).flat_map(|server| [stream(server), submissions(server)]);
         await_leftovers(logs, &layout, stop)?;
         let epoch = start::begin(&HostWorld::new(&layout)?, &config, boot_id())?;

@@ -1,7 +1,7 @@
 //! What a member server touches besides the exchange's [`World`](pares_roles::World): connections that it opens itself.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,12 +55,16 @@ impl Group {
 }
 
 impl MemberSockets {
-    /// Sockets that listen, of the system in that directory, and send to that group.
+    /// Sockets that listen, of the system in that directory, and send to that group by that interface.
     ///
     /// # Errors
     /// If there is no socket for the group.
-    pub fn new(real: RealSockets, layout: Layout, group: Option<SocketAddr>) -> io::Result<Self> {
-        let open = |address| Ok::<_, io::Error>(Group { socket: caster(address)?, address, told: false });
+    pub fn new(
+        real: RealSockets,
+        layout: Layout,
+        (group, interface): (Option<SocketAddr>, Ipv4Addr),
+    ) -> io::Result<Self> {
+        let open = |address| Ok::<_, io::Error>(Group { socket: caster(interface)?, address, told: false });
         Ok(Self { real, layout, group: group.map(open).transpose()? })
     }
 }
@@ -97,14 +101,12 @@ impl Dial for MemberSockets {
     }
 }
 
-/// A socket to send to a group, or an address, of this host's network and no further.
-fn caster(group: SocketAddr) -> io::Result<UdpSocket> {
-    let any = match group.ip() {
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
+/// A socket to send to a group, or an address: by loopback on this host only, otherwise no further than the next network.
+fn caster(interface: Ipv4Addr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((interface, 0))?;
     socket.set_nonblocking(true)?;
+    socket.set_multicast_ttl_v4(if interface.is_loopback() { 0 } else { 1 })?;
+    rustix::net::sockopt::set_ip_multicast_if(&socket, &interface)?;
     Ok(socket)
 }
 

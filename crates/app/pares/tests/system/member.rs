@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pares_desk::item::{ItemBody, ItemName, TraderId};
-use pares_member::reports::ExchangeConfig;
+use pares_member::reports::{CopiedTo, ExchangeConfig};
 use pares_member::up::MemberSupervisor;
 use pares_member::{MemberConfig, TraderClient, TraderNews};
 use pares_node::Layout;
-use pares_types::{Quantity, Reply, Side};
+use pares_types::{Quantity, Reply, ShardId, Side};
 use rustix::process::Signal;
 
 use crate::PROGRAM;
 use crate::common::exchange::{Exchange, small};
-use crate::common::{PATIENCE, limit};
+use crate::common::{PATIENCE, eventually, limit};
 
 struct Member {
     supervisor: MemberSupervisor,
@@ -184,7 +184,9 @@ fn a_member_system_that_cannot_start_says_why() {
     let (status, said) = member_up(dir.path(), &["--servers", "1", "--port", &port]);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("cannot listen at") && said.contains("`servers` in member.toml"), "{said}");
-    let (_, said) = member_up(dir.path(), &["--port", "0"]);
+    assert!(!dir.path().join("member.toml").exists(), "what does not work is not kept");
+    std::fs::write(dir.path().join("member.toml"), MemberConfig::local(2).text()).unwrap();
+    let (_, said) = member_up(dir.path(), &["--port", "7200"]);
     assert!(said.contains("member.toml says otherwise than --servers, --port"), "{said}");
     let (_, said) = member_up(
         &dir.path().join("other"),
@@ -192,6 +194,42 @@ fn a_member_system_that_cannot_start_says_why() {
     );
     assert!(said.contains("not multicast"), "{said}");
     assert!(!dir.path().join("other/member.toml").exists(), "what is wrong is not written down");
+}
+
+#[test]
+fn an_exchange_that_was_begun_anew_is_told_from_the_one_whose_reports_are_known() {
+    let exchange = Exchange::start(&small(2));
+    let mut buyer = exchange.client(0, 7);
+    for name in 1..=3 {
+        buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    }
+    let shards = vec![0];
+    let config =
+        ExchangeConfig { gateways: exchange.addresses(), shards, member: 7, ..ExchangeConfig::default() };
+    let copying = |next, last| {
+        let (complain, said) = std::sync::mpsc::channel();
+        let to = BTreeMap::from([(ShardId(0), CopiedTo { next, last })]);
+        let complain = move |why| drop(complain.send(why));
+        (pares_member::reports::copy(&config, 0, to, || {}, complain).unwrap(), said)
+    };
+    let (mut all, _) = copying(1, None);
+    let mut known = Vec::new();
+    eventually("three reports", || {
+        known.extend(std::iter::from_fn(|| all.try_next().ok().flatten()));
+        known.len() == 3
+    });
+    let (mut same, said) = copying(3, Some(known[1].frame.clone()));
+    eventually("the one after those that are known", || {
+        same.try_next().ok().flatten().is_some_and(|report| report.number == 3)
+    });
+    assert!(said.try_recv().is_err());
+    let (mut other, said) = copying(3, Some(known[0].frame.clone()));
+    let why = said.recv_timeout(PATIENCE).unwrap();
+    assert!(why.contains("report 2 is another") && why.contains("another directory"), "{why}");
+    assert!(other.try_next().unwrap().is_none(), "nothing more is copied");
+    let (_fewer, said) = copying(1_000, Some(known[0].frame.clone()));
+    let why = said.recv_timeout(PATIENCE).unwrap();
+    assert!(why.contains("has not told report 999"), "{why}");
 }
 
 #[test]

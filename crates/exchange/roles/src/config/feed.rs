@@ -111,7 +111,7 @@ impl FeedConfig {
             None => Ok(()),
             Some(address) => Err(NodeError::Config(format!(
                 "`feed`: {address} is beyond this machine: everybody there reads the market data, who sends there can forge it, and \
-                 replayers answer forged addresses. Use loopback (127.0.0.1; groups stay here with `interface = \"127.0.0.1\"` and \
+                 replayers answer forged addresses. Use loopback (127.0.0.1; groups stay here with `interface = \"127.0.0.1\"` or \
                  `ttl = 0`), or set `exposed = true` if that network is trusted"
             ))),
         }

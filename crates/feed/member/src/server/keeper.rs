@@ -7,16 +7,16 @@ use pares_desk::local::{LocalStream, Offered};
 use pares_desk::names::Stands;
 use pares_feed::mold::{Packet, Packing};
 use pares_feed::publication::Session;
-use pares_log::{AppendError, Offset};
+use pares_log::AppendError;
 use pares_roles::config::DurabilitySetting;
 use pares_roles::tail::Tail;
 use pares_roles::{NodeError, World};
 use pares_sequencer::{ProposeError, Sequencer};
 use pares_types::{Epoch, GatewayId, Position};
 
-use super::logs::{StreamLog, Submissions, position_of};
+use super::logs::{self, StreamLog, Submissions, position_of};
 use super::web;
-use crate::config::{MemberConfig, submissions};
+use crate::config::MemberConfig;
 use crate::start::{self, SHARD, stream_number};
 
 /// Submissions read of each peer in a turn.
@@ -83,6 +83,7 @@ impl<W: World> Keeper<W> {
         let window = window.ok_or(NodeError::NotStarted(SHARD))?;
         let number = stream_number(&world)?;
         let mut stream = LocalStream::new(server, config.count(), config.quorum, window.epoch());
+        start::cut_if_left_out(&world, config, server)?;
         let log = StreamLog::open(&world, config, server, |record| stream.recover(record).is_ok())?;
         let told = start::told(&world, &window)?;
         if stream.next() == Position(0) {
@@ -93,7 +94,7 @@ impl<W: World> Keeper<W> {
         (0..config.count()).for_each(|one| stream.void(GatewayId(one), start::void(&world, one)));
         let recover = |record: &[u8]| _ = stream.on_submitted(record);
         let submitted = Submissions::open(&world, config, server, through, recover)?;
-        let peers = peers(server, config, &world);
+        let peers = logs::peers(server, config, &world);
         let session = Session(format!("{number:010}").into_bytes().try_into().expect("ten digits"));
         let ring = BatchRing::new(stream.told().0, RING_BYTES_MAX);
         Ok(Self {
@@ -176,6 +177,15 @@ impl<W: World> Keeper<W> {
     /// The highest number of a trader that was ordered.
     pub(super) fn through(&self, trader: TraderId) -> u64 {
         self.stream.names().through(trader)
+    }
+
+    /// Where the newest item of a trader stands, to `take`.
+    pub(super) fn newest(&mut self, trader: TraderId, mut take: impl FnMut(&[u8])) -> Result<(), NodeError> {
+        let Some(at) = self.stream.names().newest(trader) else { return Ok(()) };
+        self.log.read(at, at.next(), |record| {
+            take(record);
+            false
+        })
     }
 
     /// Others may read what was submitted here.
@@ -383,10 +393,4 @@ impl<W: World> Keeper<W> {
         })?;
         Ok(builder.finish())
     }
-}
-
-/// The logs of submissions of all other servers.
-fn peers<W: World>(server: u16, config: &MemberConfig, world: &W) -> Vec<Tail<W>> {
-    let others = (0..config.count()).filter(|&peer| peer != server);
-    others.map(|peer| Tail::new(world, submissions(peer), Offset::START)).collect()
 }

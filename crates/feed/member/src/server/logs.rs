@@ -7,6 +7,7 @@ use pares_desk::item::{ItemName, OrderedItem, SubmittedItem};
 use pares_log::{
     AppendError, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError,
 };
+use pares_roles::tail::Tail;
 use pares_roles::{NodeError, NodeId, World};
 use pares_types::{GatewayId, Position, RequestId};
 
@@ -258,6 +259,12 @@ impl<W: World> Submissions<W> {
             self.writer.release_before(self.marks[0].1);
         }
     }
+}
+
+/// The logs of submissions of all other servers.
+pub(super) fn peers<W: World>(server: u16, config: &MemberConfig, world: &W) -> Vec<Tail<W>> {
+    let others = (0..config.count()).filter(|&peer| peer != server);
+    others.map(|peer| Tail::new(world, submissions(peer), Offset::START)).collect()
 }
 
 /// Notes that a server begins another life. Which.

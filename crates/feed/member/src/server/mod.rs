@@ -22,11 +22,9 @@ use std::time::Duration;
 
 use pares_desk::blocks::{StreamBatch, StreamCursor};
 use pares_desk::frame::{self, kind};
-use pares_desk::item::TraderId;
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::world::{Counters, Ring};
 use pares_roles::{NodeError, World};
-use pares_types::ShardId;
 
 use crate::config::{MemberConfig, submissions};
 use crate::sources::Sources;
@@ -126,12 +124,6 @@ impl<W: World, S: Dial> MemberServer<W, S> {
     #[must_use]
     pub fn with_sources(self, sources: Sources) -> Self {
         Self { sources, ..self }
-    }
-
-    /// The number of the first report of a shard that is not in the stream.
-    #[must_use]
-    pub fn next_report(&self, shard: ShardId) -> u64 {
-        self.keeper.through(TraderId::of_shard(shard)) + 1
     }
 
     /// Sleeps until a connection or the bell has something, or that time is over.

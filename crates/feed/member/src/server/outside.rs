@@ -5,16 +5,17 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use pares_desk::frame::{self, Refusal, kind};
-use pares_desk::item::{ItemBody, ItemName, TraderId};
+use pares_desk::item::{ItemBody, ItemName, OrderedItem, TraderId};
 use pares_desk::shown::{BookKey, ShownBooks};
 use pares_desk::view::BookView;
-use pares_roles::World;
 use pares_roles::world::Counters;
+use pares_roles::{NodeError, World};
 use pares_types::ShardId;
 
 use super::connections::Connection;
 use super::keeper::Taken;
 use super::{Count, MemberServer};
+use crate::reports::CopiedTo;
 use crate::sources::{CopiedReport, MarketNews, MarketState, SourceEnded, Sources};
 use crate::world::Dial;
 
@@ -137,6 +138,22 @@ pub(super) struct Copies {
 }
 
 impl<W: World, S: Dial> MemberServer<W, S> {
+    /// Where copies of a shard's reports go on after those in the stream.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn copied_to(&mut self, shard: ShardId) -> Result<CopiedTo, NodeError> {
+        let (trader, mut last) = (TraderId::of_shard(shard), None);
+        self.keeper.newest(trader, |record| {
+            if let Ok(ordered) = OrderedItem::read(record)
+                && let Ok(ItemBody::Report { frame, .. }) = ordered.item.says()
+            {
+                last = Some(frame.to_vec());
+            }
+        })?;
+        Ok(CopiedTo { next: self.keeper.through(trader) + 1, last })
+    }
+
     /// Takes what has come from outside. Says how much that was.
     pub(super) fn take_from_outside(&mut self, now_ns: u64) -> usize {
         self.take_market() + self.copy_reports(now_ns)

@@ -105,7 +105,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         }
         // Who was told more of this stream than it has ever had was told what is lost: logs were put back that are older.
         let is_beyond = next != FROM_NOW && Position(next) > self.keeper.recorded();
-        if stream != 0 && (stream != self.keeper.number || is_beyond) {
+        if is_beyond || (stream != 0 && stream != self.keeper.number) {
             return connection.end(CutOff::OtherStream);
         }
         if self.connections.is_full() {

@@ -125,8 +125,9 @@ impl Member<'_> {
         let (config, last) = (config(&self.plan), self.plan.reports);
         let opened = call(|| {
             let sockets = MemorySockets::new(&host);
-            let node = MemberServer::open(server, &config, host.clone(), sockets)?;
-            let reports = Reports { next: node.next_report(ShardId(0)), host: host.clone(), last };
+            let mut node = MemberServer::open(server, &config, host.clone(), sockets)?;
+            let next = node.copied_to(ShardId(0))?.next;
+            let reports = Reports { next, host: host.clone(), last };
             Ok(node.with_sources(Sources { reports: Some(Box::new(reports)), ..Sources::default() }))
         });
         match opened {

@@ -66,17 +66,17 @@ pub fn run(args: &Args, layout: &Layout) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     let written = |source| CommandError::Io { doing: format!("writing {}", args.pcap.display()), source };
-    let mut file = PacketFile::create(&args.pcap).map_err(written)?;
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
-    for shard in config.shards()?.into_keys() {
-        for line in feed.lines(shard) {
-            sources.push(Box::new(Line::join(line, feed)?));
-        }
-        if args.replay {
-            sources.push(Box::new(Replay::begin(shard, &config, layout, &mut file)?));
-        }
+    let shards = config.shards()?;
+    for line in shards.keys().flat_map(|&shard| feed.lines(shard)) {
+        sources.push(Box::new(Line::join(line, feed)?));
     }
-    let until = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    // What was there is overwritten by a capture, and not by one that cannot begin.
+    let mut file = PacketFile::create(&args.pcap).map_err(written)?;
+    for shard in shards.into_keys().filter(|_| args.replay) {
+        sources.push(Box::new(Replay::begin(shard, &config, layout, &mut file)?));
+    }
+    let until = args.seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     watch(&mut sources, &mut file, until, &stop).map_err(written)?;
     let (packets, bytes) = (file.packets, file.bytes);
     file.finish().map_err(written)?;

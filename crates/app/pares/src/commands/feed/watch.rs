@@ -78,7 +78,7 @@ enum Face {
 /// Shows what the feed gives.
 ///
 /// # Errors
-/// If there is no such system, it has no market data, sockets cannot be had, or nothing came of what was to be watched.
+/// If there is no such system, it has no market data, sockets cannot be had, nothing came of what was to be watched, or it was never current.
 pub(super) fn run(args: &WatchArgs, dir: &Path) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
@@ -92,7 +92,13 @@ pub(super) fn run(args: &WatchArgs, dir: &Path) -> CommandResult {
         watch.show_if_due(&receiver);
     }
     watch.tell_all();
-    if watch.watched(&receiver).is_empty() { Err(CommandError::Failed(watch.nothing())) } else { Ok(()) }
+    if watch.watched(&receiver).is_empty() {
+        return Err(CommandError::Failed(watch.nothing()));
+    }
+    if watch.came.values().all(|came| !came.was_current) {
+        return Err(CommandError::Failed(watch.never_current()));
+    }
+    Ok(())
 }
 
 fn failed(error: ReceiverError) -> CommandError {
@@ -161,6 +167,8 @@ pub(super) struct Came {
     pub(super) resets: u64,
     /// Times messages were missing.
     pub(super) gaps: u64,
+    /// Whether the books ever were the market's.
+    pub(super) was_current: bool,
 }
 
 /// What is watched.
@@ -201,6 +209,7 @@ impl<'a> Watch<'a> {
             Received::Event(FeedEvent::Message { .. }) => came.messages += 1,
             Received::Event(FeedEvent::Reset { .. }) => came.resets += 1,
             Received::State(SubscriptionState::Gap { .. }) => came.gaps += 1,
+            Received::State(SubscriptionState::Current | SubscriptionState::Over) => came.was_current = true,
             _ => {}
         }
     }
@@ -317,6 +326,17 @@ impl<'a> Watch<'a> {
             [(all.messages, "message"), (all.gaps, "gap"), (all.resets, "snapshot")]
                 .map(|(number, what)| text::count(number, what));
         text::print(&format!("{messages}, {gaps}, {snapshots}"));
+    }
+
+    /// Books came, and nobody told how far they are.
+    fn never_current(&self) -> String {
+        let why = match &self.blamed {
+            Some(why) => why.as_str(),
+            None => {
+                "was anything heard on the lines? --interface ADDRESS names the card by which groups come in; --tcp does without them"
+            }
+        };
+        format!("nothing was ever current: {why}")
     }
 
     /// Why nothing of what is watched came, as far as that can be told.

@@ -2,6 +2,7 @@
 
 mod say;
 mod server;
+mod stat;
 mod terminal;
 mod text;
 mod up;
@@ -9,12 +10,16 @@ mod watch;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use pares_desk::item::TraderId;
 use pares_member::{TraderClient, TraderOptions};
 use pares_node::Layout;
 
 use crate::error::{CommandError, CommandResult};
+
+/// How long servers that were killed may take to be back.
+const RESTART_MAX: Duration = Duration::from_secs(4);
 
 /// Arguments of `pares member`.
 #[derive(clap::Args)]
@@ -33,6 +38,8 @@ enum Command {
     Say(say::Args),
     /// A trader's screen: book, own orders, trades, messages
     Terminal(terminal::Args),
+    /// Show how the servers are
+    Stat(stat::Args),
     /// Run one server in this process (what `up` starts)
     Server(server::Args),
 }
@@ -47,6 +54,7 @@ pub fn run(args: &Args) -> CommandResult {
         Command::Watch(args) => watch::run(args),
         Command::Say(args) => say::run(args),
         Command::Terminal(args) => terminal::run(args),
+        Command::Stat(args) => stat::run(args),
         Command::Server(args) => server::run(args),
     }
 }
@@ -85,10 +93,18 @@ impl Servers {
         Ok(known)
     }
 
-    /// Signs a trader on.
+    /// Signs a trader on. Servers that are all being restarted are waited for.
     fn connect(&self, trader: u32, options: TraderOptions) -> Result<TraderClient, CommandError> {
-        TraderClient::connect_with(&self.addresses()?, TraderId(trader), options)
-            .map_err(CommandError::io("connecting to the member's servers (is `pares member up` running?)"))
+        let begun = Instant::now();
+        loop {
+            match TraderClient::connect_with(&self.addresses()?, TraderId(trader), options) {
+                Err(_) if begun.elapsed() < RESTART_MAX => std::thread::sleep(Duration::from_millis(100)),
+                connected => {
+                    let doing = "connecting to the member's servers (is `pares member up` running?)";
+                    return connected.map_err(CommandError::io(doing));
+                }
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `pares member up`: a member's servers, until Ctrl-C.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -41,7 +42,7 @@ pub(super) struct Args {
     #[arg(long)]
     exchange: Option<PathBuf>,
     /// Who the member is there
-    #[arg(long, default_value_t = 1, requires = "exchange")]
+    #[arg(long, default_value_t = 1)]
     member: u32,
     /// A key file for each server, in their order, if sign-on there needs one
     #[arg(long, requires = "exchange")]
@@ -54,7 +55,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS", requires = "feed")]
     feed_interface: Option<Ipv4Addr>,
     /// Where replayers of market data answer requests, by UDP, as A,B,...
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', requires = "feed_tcp")]
     feed_requests: Vec<SocketAddr>,
     /// Where replayers of market data serve replays and snapshots, by TCP, as A,B,...
     #[arg(long, value_delimiter = ',')]
@@ -63,7 +64,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", requires = "feed_tcp")]
     feed_ca: Option<PathBuf>,
     /// Which shards' market data, as A,B,...; those of the exchange, or 0, if not given
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', requires = "feed_tcp")]
     feed_shard: Vec<u16>,
 }
 
@@ -136,7 +137,15 @@ impl Args {
     fn can_sign_on(&self) -> Result<bool, CommandError> {
         let Some(dir) = self.exchange.as_ref().filter(|_| self.key.is_empty()) else { return Ok(true) };
         let system = pares_node::config::load(&Layout::new(dir).config())?;
-        Ok(system.sign_on == SignOnSetting::Open)
+        let is_open = system.sign_on == SignOnSetting::Open;
+        if !is_open {
+            pares_text::tell!(
+                "the market alone, no reports: sign-on is required at {}. For reports --member, and a --key for each server \
+                 (`pares admin member key` makes them)",
+                dir.display()
+            );
+        }
+        Ok(is_open)
     }
 
     /// Where the exchange in that directory is, and what it is made of.
@@ -169,9 +178,22 @@ impl Args {
                 "--key: each of the {servers} servers signs on by a key of its own, in a session of its own; `pares admin member key` makes one"
             )));
         }
-        for key in &self.key {
-            let read = KeyFile::read(key);
-            read.map_err(|error| CommandError::Failed(format!("{}: {error}", key.display())))?;
+        let mut sessions = BTreeSet::new();
+        for path in &self.key {
+            let shown = path.display();
+            let key = KeyFile::read(path).map_err(|error| CommandError::Failed(format!("--key: {error}")))?;
+            if key.member != self.member {
+                return Err(CommandError::Usage(format!(
+                    "--key {shown} is of member {}, and the member is {} (--member)",
+                    key.member, self.member
+                )));
+            }
+            if !sessions.insert(key.session) {
+                return Err(CommandError::Usage(format!(
+                    "--key {shown} is of session {} like another: two servers in one session throw each other out",
+                    key.session
+                )));
+            }
         }
         Ok(())
     }
@@ -245,7 +267,9 @@ fn tell(supervisor: &MemberSupervisor) {
             pares_text::tell!("server {server} listens on {address}");
         }
     }
-    if config.market.is_none() {
+    if let Some(market) = &config.market {
+        pares_text::tell!("market data of {}", count(market.shards.len() as u64, "shard"));
+    } else {
         pares_text::tell!(
             "no market data: that needs an exchange with a feed (--exchange or --feed-tcp at the first start, [market] in member.toml)"
         );

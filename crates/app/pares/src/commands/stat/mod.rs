@@ -85,6 +85,11 @@ fn judge(system: &collect::System) -> CommandResult {
 /// If there is none, with how to start one, or it is not valid.
 pub fn configuration(layout: &Layout) -> Result<SystemConfig, CommandError> {
     let dir = layout.root().display();
+    if !layout.config().exists() && pares_member::process::config_file(layout).exists() {
+        return Err(CommandError::Usage(format!(
+            "{dir} has a member's system, no exchange: `pares member stat --dir {dir}` shows it"
+        )));
+    }
     if !layout.config().exists() {
         return Err(CommandError::Usage(format!(
             "there is no system in {dir}; start one with `pares up --dir {dir}`, or name its directory with --dir"
