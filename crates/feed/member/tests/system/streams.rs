@@ -315,3 +315,43 @@ fn after_the_loss_of_power_another_stream_begins_unless_all_was_on_disks() {
         assert_eq!(stream_in(three), third, "they had ended");
     }
 }
+
+#[test]
+fn a_log_that_could_not_be_opened_at_a_start_brings_nothing_old_with_it() {
+    let mut rig = Rig::new(MemberConfig { quorum: 2, ..MemberConfig::local(3) });
+    let mut trader = rig.trader(1, 0);
+    trader.say("kept");
+    trader.settle();
+    rig.end(1);
+    rig.end(2);
+    trader.say("written down at one server, and told to nobody");
+    eventually(|| {
+        trader.poll();
+        rig.log(0).len() == 2
+    });
+    drop(trader);
+    rig.end(0);
+    let dir = rig.dir();
+    let hidden = |name: &String| (dir.join(name), dir.join(format!("hidden-{name}")));
+    for (log, hidden) in logs(&[0]).iter().map(hidden) {
+        std::fs::rename(&log, hidden).unwrap();
+        std::fs::write(log, "in its place").unwrap();
+    }
+    rig.begin();
+    rig.start(1);
+    rig.start(2);
+    let mut other = rig.trader(2, 1);
+    other.say("what stands there now");
+    other.settle();
+    for (log, hidden) in logs(&[0]).iter().map(hidden) {
+        std::fs::remove_file(&log).unwrap();
+        std::fs::rename(hidden, log).unwrap();
+    }
+    rig.start(0);
+    let mut late = rig.trader(3, 0);
+    late.say("at the one that was left out");
+    late.settle();
+    other.until(|other| other.told.len() >= late.told.len());
+    assert_eq!(late.told, other.told[..late.told.len()]);
+    eventually(|| rig.log(0).get(1) == rig.log(1).get(1));
+}
