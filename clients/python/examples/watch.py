@@ -30,10 +30,11 @@ def show(symbol: str, state: FeedState, book: Book) -> str:
     return f"{state.value:<10} {symbol} [{phase}]  buy {side(book, Side.BUY)}  sell {side(book, Side.SELL)}  last {last}"
 
 
-def missing(symbol: str, shard: int, state: FeedState, books: Books) -> str:
+def missing(symbol: str, shard: int, state: FeedState, books: Books, failed_calls: int = 0) -> str:
     """What is said of an instrument that has no book."""
     if state not in (FeedState.CURRENT, FeedState.OVER):
-        return f"{state.value:<10} {symbol} is not here yet"
+        why = ": no replayer answers. Is the system up? This client speaks no TLS" if failed_calls > 4 else ""
+        return f"{state.value:<10} {symbol} is not here yet{why}"
     there = ", ".join(sorted(book.symbol for book in books.by_locate.values())) or "none"
     return f"{symbol} is not in shard {shard}, which has: {there}. Another shard may have it: watch.py {symbol} SHARD"
 
@@ -60,7 +61,7 @@ def watch(symbol: str, shard: int, lines: list[Address], replayers: list[Address
     while True:
         feed.poll(1.0)
         book = feed.books.find(symbol)
-        line = show(symbol, feed.state, book) if book else missing(symbol, shard, feed.state, feed.books)
+        line = show(symbol, feed.state, book) if book else missing(symbol, shard, feed.state, feed.books, feed.counts.failed_calls)
         if line != shown:
             print(line, flush=True)
             shown = line

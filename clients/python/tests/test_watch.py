@@ -19,6 +19,7 @@ class Watch(unittest.TestCase):
         missing, books = runpy.run_path(str(EXAMPLE))["missing"], Books()
         books.by_locate[1] = Book(symbol="ALFA")
         self.assertIn("not here yet", missing("BRAVO", 0, FeedState.STALE, books))
+        self.assertIn("no TLS", missing("BRAVO", 0, FeedState.RECOVERING, books, 9))
         told = missing("BRAVO", 0, FeedState.CURRENT, books)
         self.assertEqual(
             told, "BRAVO is not in shard 0, which has: ALFA. Another shard may have it: watch.py BRAVO SHARD"

@@ -12,7 +12,7 @@ use pares_wire::frame as entry;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::command::{Command, Ticket, Words, read};
+use super::command::{Command, HELP, Ticket, Words, read};
 use super::state::TerminalState;
 use super::view::draw;
 
@@ -43,9 +43,22 @@ fn book(locate: u16, symbol: &str) -> TraderNews<'static> {
 }
 
 fn drawn(state: &TerminalState) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(110, 30)).unwrap();
+    drawn_on(state, 110, 30)
+}
+
+fn drawn_on(state: &TerminalState, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, state)).unwrap();
     terminal.backend().to_string()
+}
+
+#[test]
+fn help_is_whole_on_a_small_screen() {
+    let state = TerminalState { word: HELP.into(), ..TerminalState::new(7) };
+    let screen = drawn_on(&state, 80, 24);
+    for typed in ["buy 100", "cancel ORDER", "ask [QUANTITY]", "quit", "another book", "symbol."] {
+        assert!(screen.contains(typed), "{typed} is not on\n{screen}");
+    }
 }
 
 #[test]

@@ -10,16 +10,22 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Paragraph};
+use ratatui::widgets::{Block, Paragraph, Wrap};
 
 use super::command::Ticket;
 use super::state::TerminalState;
 
+/// What is said below the line that is typed has at most so many rows.
+const WORD_ROWS_MAX: usize = 5;
+
 /// Draws all of it.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &TerminalState) {
-    let [top, input, word] =
-        Layout::vertical([Constraint::Min(6), Constraint::Length(1), Constraint::Length(1)])
-            .areas(frame.area());
+    let word = Paragraph::new(state.word.as_str()).wrap(Wrap { trim: true });
+    // Words that do not fit at the end of a row begin the next.
+    let row = usize::from(frame.area().width.saturating_sub(12)).max(1);
+    let word_rows = state.word.chars().count().div_ceil(row).clamp(1, WORD_ROWS_MAX);
+    let rows = [Constraint::Min(6), Constraint::Length(1), Constraint::Length(word_rows as u16)];
+    let [top, input, word_area] = Layout::vertical(rows).areas(frame.area());
     let [left, right] = Layout::horizontal([Constraint::Length(46), Constraint::Min(20)]).areas(top);
     let [orders, trades, messages] =
         Layout::vertical([Constraint::Length(6), Constraint::Fill(1), Constraint::Fill(1)]).areas(right);
@@ -27,9 +33,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &TerminalState) {
     let own = state.orders.iter().map(|(name, own)| {
         let (left, symbol) = (own.left, state.symbol(own.instrument));
         own.ticket.map_or_else(
-            || format!("{left} of {symbol} left: {name}"),
+            || format!("{name}: {left} of {symbol} left"),
             |Ticket { side, price, .. }| {
-                format!("{} {left} of {symbol} at {price}: {name}", crate::text::name(&side))
+                format!("{name}: {} {left} of {symbol} at {price}", crate::text::name(&side))
             },
         )
     });
@@ -37,7 +43,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &TerminalState) {
     list(frame, trades, " told by the exchange ", &state.trades);
     list(frame, messages, " messages ", &state.messages);
     frame.render_widget(Paragraph::new(format!("> {}", state.input)), input);
-    frame.render_widget(Paragraph::new(state.word.as_str()).style(Style::new().fg(Color::DarkGray)), word);
+    frame.render_widget(word.style(Style::new().fg(Color::DarkGray)), word_area);
 }
 
 /// What the data of the book shown are worth.
