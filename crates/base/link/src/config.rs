@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::frame;
-use crate::hello::SYSTEM_MAX;
+use crate::hello::{self, Agreed, FIELDS_MAX, Hello, SYSTEM_MAX};
 use crate::tls::SiteIdentity;
 
 /// Another site.
@@ -48,6 +48,8 @@ pub struct LinksConfig {
     pub number: u16,
     /// The system it belongs to: 1 to 63 letters, digits, dots and dashes.
     pub system: String,
+    /// What all sites must have alike, in one order: at most 24 settings. A site that has one otherwise is refused.
+    pub agreed: Vec<Agreed>,
     /// Where other sites reach it; port 0 for any.
     pub listen: SocketAddr,
     /// All other sites it talks to.
@@ -75,6 +77,7 @@ impl LinksConfig {
         Self {
             number,
             system: system.to_owned(),
+            agreed: Vec::new(),
             listen,
             peers,
             identity: None,
@@ -87,6 +90,12 @@ impl LinksConfig {
         }
     }
 
+    /// The hello for that site.
+    pub(crate) fn hello_to(&self, peer: u16) -> Vec<u8> {
+        let digests = hello::digests(&self.agreed);
+        Hello { from: self.number, to: peer, system: &self.system, digests: &digests }.encode()
+    }
+
     /// What is wrong with it, if anything.
     pub(crate) fn check(&self) -> Result<(), String> {
         let proper = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
@@ -95,6 +104,9 @@ impl LinksConfig {
                 "the system's name {:?} is not 1 to {SYSTEM_MAX} letters, digits, dots and dashes",
                 self.system
             ));
+        }
+        if self.agreed.len() > FIELDS_MAX {
+            return Err(format!("at most {FIELDS_MAX} settings can be agreed on"));
         }
         let mut numbers: Vec<u16> = self.peers.iter().map(|peer| peer.number).collect();
         numbers.push(self.number);

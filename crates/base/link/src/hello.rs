@@ -1,22 +1,47 @@
-//! The first frame on a connection between sites: who speaks, to whom, of which system, in which version.
+//! The first frame on a connection between sites: who speaks, to whom, of which system, in which version, and by which settings.
 //!
 //! ```text
 //!  0       4         6      8    10     11
-//! +-------+---------+------+----+------+----------+
-//! | PLNK  | version | from | to | size | system   |   integers u16, little-endian; size u8
-//! +-------+---------+------+----+------+----------+
+//! +-------+---------+------+----+------+----------+--------+------------------+
+//! | PLNK  | version | from | to | size | system   | fields | digest ...       |   u16, little-endian; size and fields u8;
+//! +-------+---------+------+----+------+----------+--------+------------------+   digests u32, little-endian
 //! ```
 //! A number alone would let a site of another system, or one configured with a wrong address, pass for the one expected;
-//! the mistake would show much later and elsewhere.
+//! the mistake would show much later and elsewhere. So would one whose settings differ from ours where all must agree: two sites that take
+//! different clusters for the certifier's each certify. So each of these settings has a digest (crc32c of its text) in the hello.
 
 /// What both ends must speak alike.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
+/// The most settings that can be agreed on.
+pub(crate) const FIELDS_MAX: usize = 24;
 /// The longest name of a system, bytes.
 pub const SYSTEM_MAX: usize = 63;
 /// The longest hello of any version, bytes: what a stranger may send before it is known.
 pub(crate) const HELLO_MAX: usize = 200;
 
 const MAGIC: &[u8; 4] = b"PLNK";
+const DIGEST_BYTES: usize = size_of::<u32>();
+
+/// A setting that all sites must have alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// What it is called, where it is configured.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+impl Agreed {
+    fn digest(&self) -> u32 {
+        crc32c::crc32c(self.value.as_bytes())
+    }
+}
+
+/// The digests of all, as in a hello.
+#[must_use]
+pub fn digests(agreed: &[Agreed]) -> Vec<u8> {
+    agreed.iter().flat_map(|one| one.digest().to_le_bytes()).collect()
+}
 
 /// Who speaks to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +52,8 @@ pub struct Hello<'a> {
     pub to: u16,
     /// The system both belong to.
     pub system: &'a str,
+    /// Digests of what must be agreed on, in the order in which it is configured.
+    pub digests: &'a [u8],
 }
 
 /// What is wrong with a hello.
@@ -49,6 +76,16 @@ pub enum HelloError {
         /// The name it gave.
         theirs: String,
     },
+    /// Something is configured otherwise there that must be alike everywhere.
+    #[error("its `{field}` is not {ours:?}, as it is at this site: make the two configurations alike")]
+    Differs {
+        /// The site.
+        from: u16,
+        /// What.
+        field: &'static str,
+        /// What it is here.
+        ours: String,
+    },
     /// It is, or wants, somebody else.
     #[error("it is site {from} and wants site {to}: check numbers and addresses in both configurations")]
     Numbers {
@@ -63,16 +100,19 @@ impl<'a> Hello<'a> {
     /// Its bytes.
     ///
     /// # Panics
-    /// If the system's name is longer than [`SYSTEM_MAX`].
+    /// If the system's name is longer than [`SYSTEM_MAX`], or more is to be agreed on than fits.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.system.len() <= SYSTEM_MAX, "configuration is checked before");
+        assert!(self.digests.len() <= FIELDS_MAX * DIGEST_BYTES, "configuration is checked before");
         let mut bytes = MAGIC.to_vec();
         for field in [VERSION, self.from, self.to] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
         bytes.push(self.system.len() as u8);
         bytes.extend_from_slice(self.system.as_bytes());
+        bytes.push((self.digests.len() / DIGEST_BYTES) as u8);
+        bytes.extend_from_slice(self.digests);
         bytes
     }
 
@@ -88,12 +128,31 @@ impl<'a> Hello<'a> {
         }
         let (from, fields) = number(fields)?;
         let (to, fields) = number(fields)?;
-        let (&size, system) = fields.split_first().ok_or(HelloError::NotAHello)?;
-        if usize::from(size) != system.len() {
-            return Err(HelloError::NotAHello);
-        }
+        let (&size, rest) = fields.split_first().ok_or(HelloError::NotAHello)?;
+        let (system, rest) = rest.split_at_checked(size.into()).ok_or(HelloError::NotAHello)?;
         let system = std::str::from_utf8(system).map_err(|_| HelloError::NotAHello)?;
-        Ok(Self { from, to, system })
+        let (&fields, digests) = rest.split_first().ok_or(HelloError::NotAHello)?;
+        match digests.len() == usize::from(fields) * DIGEST_BYTES {
+            true => Ok(Self { from, to, system, digests }),
+            false => Err(HelloError::NotAHello),
+        }
+    }
+
+    /// Checks that its sender is configured as this site where both must be.
+    ///
+    /// # Errors
+    /// The first setting that differs.
+    pub fn check(&self, agreed: &[Agreed]) -> Result<(), HelloError> {
+        let theirs = self.digests.as_chunks::<DIGEST_BYTES>().0;
+        let differs = |(at, ours): (usize, &Agreed)| {
+            let same = theirs.get(at).is_some_and(|theirs| *theirs == ours.digest().to_le_bytes());
+            (!same).then(|| HelloError::Differs {
+                from: self.from,
+                field: ours.name,
+                ours: ours.value.clone(),
+            })
+        };
+        agreed.iter().enumerate().find_map(differs).map_or(Ok(()), Err)
     }
 }
 
@@ -110,19 +169,40 @@ mod tests {
 
     #[test]
     fn its_bytes_are_frozen() {
-        let bytes = Hello { from: 0x0100, to: 0x0201, system: "pares" }.encode();
-        assert_eq!(bytes, b"PLNK\x01\x00\x00\x01\x01\x02\x05pares");
+        let agreed = [Agreed { name: "certifier", value: "0".into() }];
+        let digests = digests(&agreed);
+        let bytes = Hello { from: 0x0100, to: 0x0201, system: "pares", digests: &digests }.encode();
+        assert_eq!(bytes, b"PLNK\x02\x00\x00\x01\x01\x02\x05pares\x01\xe0\x1a\x9e\x62");
+    }
+
+    #[test]
+    fn the_first_setting_that_differs_is_named() {
+        let agreed = |certifier: &str, isolation: &str| {
+            [("certifier", certifier), ("isolation", isolation)]
+                .map(|(name, value)| Agreed { name, value: value.into() })
+        };
+        let digests = digests(&agreed("0", "snapshot"));
+        let hello = Hello { from: 1, to: 2, system: "pares", digests: &digests };
+        assert_eq!(hello.check(&agreed("0", "snapshot")), Ok(()));
+        for (ours, named) in
+            [(agreed("1", "snapshot"), "certifier"), (agreed("0", "serialisable"), "isolation")]
+        {
+            let Err(HelloError::Differs { field, .. }) = hello.check(&ours) else { panic!("{ours:?}") };
+            assert_eq!(field, named);
+        }
+        let silent = Hello { digests: &[], ..hello };
+        assert!(silent.check(&agreed("0", "snapshot")).is_err(), "who says nothing does not agree");
     }
 
     #[test]
     fn another_version_is_told_apart_from_rubbish() {
-        assert_eq!(Hello::decode(b"PLNK\x02\x00and more"), Err(HelloError::Version { theirs: 2 }));
+        assert_eq!(Hello::decode(b"PLNK\x01\x00and more"), Err(HelloError::Version { theirs: 1 }));
         assert_eq!(Hello::decode(b"GET / HTTP/1.1"), Err(HelloError::NotAHello));
     }
 
     #[test]
     fn cut_or_lengthened_it_is_none() {
-        let mut bytes = Hello { from: 1, to: 2, system: "pares" }.encode();
+        let mut bytes = Hello { from: 1, to: 2, system: "pares", digests: &[7; 8] }.encode();
         for cut in 0..bytes.len() {
             assert_eq!(Hello::decode(&bytes[..cut]), Err(HelloError::NotAHello), "{cut}");
         }
@@ -132,10 +212,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(from: u16, to: u16, system in "[a-z0-9.-]{1,63}") {
-            let bytes = Hello { from, to, system: &system }.encode();
+        fn what_is_written_is_read(from: u16, to: u16, system in "[a-z0-9.-]{1,63}", fields in 0..=FIELDS_MAX) {
+            let digests = vec![5; fields * DIGEST_BYTES];
+            let bytes = Hello { from, to, system: &system, digests: &digests }.encode();
             prop_assert!(bytes.len() <= HELLO_MAX);
-            prop_assert_eq!(Hello::decode(&bytes), Ok(Hello { from, to, system: &system }));
+            prop_assert_eq!(Hello::decode(&bytes), Ok(Hello { from, to, system: &system, digests: &digests }));
         }
 
         #[test]

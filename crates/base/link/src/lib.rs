@@ -23,7 +23,7 @@ mod wire;
 pub use clients::{ClientId, ClientStream};
 pub use config::{ClientsConfig, FRAME_MAX, LinksConfig, Peer};
 pub use ended::Ended;
-pub use hello::HelloError;
+pub use hello::{Agreed, HelloError};
 pub use links::Links;
 pub use pares_tls::{IssueError, TlsError, TlsFiles, Trust};
 pub use sink::{Counts, LinkSink, LinksError, SendError, Waker};

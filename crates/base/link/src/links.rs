@@ -27,7 +27,6 @@ use rustls::ServerConnection;
 use crate::clients::ClientId;
 use crate::config::LinksConfig;
 use crate::ended::Ended;
-use crate::hello::Hello;
 use crate::listen::{accept, listen};
 use crate::remote::Remote;
 use crate::sink::{Counts, LinkSink, LinksError, SendError, Waker};
@@ -265,8 +264,7 @@ impl Links {
             }
             // Latency matters more than segments; a socket that cannot be told so still works.
             let _ = entry.wire.stream().set_nodelay(true);
-            let hello = Hello { from: self.config.number, to: peer, system: &self.config.system };
-            entry.wire.push(&hello.encode());
+            entry.wire.push(&self.config.hello_to(peer));
             self.table.mark_readable(slot);
         }
         self.table.mark_dirty(slot);

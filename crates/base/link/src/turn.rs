@@ -69,6 +69,7 @@ impl Turn<'_> {
         if hello.system != self.config.system {
             return Err(HelloError::System { theirs: hello.system.to_owned() }.into());
         }
+        hello.check(&self.config.agreed)?;
         let (from, to) = (hello.from, hello.to);
         let expected = match entry.role {
             Role::Dialled(peer) => from == peer,
@@ -99,8 +100,7 @@ impl Turn<'_> {
         remote.on_connected(self.slot, self.config.pause_min);
         let entry = self.table.get(self.slot).expect("its hello was just read");
         if entry.role == Role::Stranger {
-            let hello = Hello { from: self.config.number, to: peer, system: &self.config.system };
-            entry.wire.push(&hello.encode());
+            entry.wire.push(&self.config.hello_to(peer));
         }
         (entry.role, entry.known) = (Role::Site(peer), true);
         self.table.mark_dirty(self.slot);

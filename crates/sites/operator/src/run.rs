@@ -55,6 +55,9 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     pares_text::tell!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
     while !stop.load(Ordering::Relaxed) {
         process.turn(WAIT_MAX).map_err(ended)?;
+        for refused in process.refusals() {
+            pares_text::tell!("{}: {refused}", args.site);
+        }
         for notice in process.notices() {
             pares_text::tell!("{}: {}", args.site, told(&notice));
         }

@@ -56,6 +56,9 @@ fn judge(config: &SitesConfig, reports: &[(SiteId, SiteReport)]) -> OperatorResu
             Some(_) => {}
         }
     }
+    for (site, report) in reports {
+        wrong.extend(report.refused.iter().map(|refused| format!("{}: {refused}", sites::name(*site))));
+    }
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
     }

@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use pares_cluster::Durability;
-use pares_link::{ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
+use pares_link::{Agreed, ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
 use pares_wice::{ClusterId, ClusterSet, Isolation, Settings, SiteId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -218,6 +218,20 @@ impl SitesConfig {
         pares_cluster::ReplicaConfig::new(site.number, u8::try_from(members).expect("at most 9"))
     }
 
+    /// What all sites must be told alike. With another certifier two clusters would certify; with other sites a majority would be another.
+    fn agreed(&self) -> Vec<Agreed> {
+        let mut sites: Vec<String> =
+            self.sites.iter().map(|site| format!("{}.{}", site.cluster, site.number)).collect();
+        sites.sort_unstable();
+        let agreed = [
+            ("certifier", self.certifier.to_string()),
+            ("isolation", format!("{:?}", self.isolation).to_lowercase()),
+            ("durability", format!("{:?}", self.durability).to_lowercase()),
+            ("site", sites.join(" ")),
+        ];
+        agreed.map(|(name, value)| Agreed { name, value }).to_vec()
+    }
+
     /// A site's connections. Certificates are looked for beside `dir`'s `sites.toml`.
     pub(crate) fn links(&self, site: SiteId, dir: &Path) -> Result<LinksConfig, ConfigError> {
         let here = self.place(site)?;
@@ -228,6 +242,7 @@ impl SitesConfig {
             Peer { number: number_of(place.id()), address, tls: far && tls.is_some() }
         });
         let mut links = LinksConfig::new(number_of(site), &self.system, here.peers, peers.collect());
+        links.agreed = self.agreed();
         if let Some(tls) = tls {
             links.identity = Some(SiteIdentity::load(&site_files(&dir.join(tls), number_of(site)))?);
         }

@@ -13,6 +13,8 @@ mod serving;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +45,8 @@ const TICKS_OF_RULES: u64 = 4;
 const FORWARD_PATIENCE_TICKS: u32 = 25;
 /// A payload of the log ends with the entry that fills it so far: with the largest transaction it is a record at most.
 const PAYLOAD_BYTES: usize = 128 << 10;
+/// Refusals that are remembered.
+const REFUSED_MAX: usize = 1_024;
 /// How often a settled turn goes through the log at most.
 const ROUNDS_MAX: usize = 8;
 
@@ -66,6 +70,9 @@ pub struct Cycle<W: World, A> {
     bases: Bases,
     answered: Vec<Answered>,
     notices: Vec<Notice>,
+    /// Who is refused, and why.
+    turned_away: BTreeMap<Result<SiteId, IpAddr>, String>,
+    turned_away_new: Vec<String>,
     work: Worked,
     ticked: Duration,
     ticks: u64,
@@ -112,6 +119,11 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.notices.drain(..)
     }
 
+    /// Who was refused and why, each once, since it was asked last.
+    pub fn refusals(&mut self) -> impl Iterator<Item = String> {
+        self.turned_away_new.drain(..)
+    }
+
     /// The rules' state, to be looked at.
     pub fn rules(&self) -> &Site {
         &self.site
@@ -136,6 +148,11 @@ impl<W: World, A: Application> Cycle<W, A> {
             stable: self.site.stable().0,
             stored: self.base.version().0,
             open: self.requests.open.len(),
+            refused: self
+                .turned_away
+                .iter()
+                .filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why)))
+                .collect(),
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
@@ -160,9 +177,13 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     fn take_in(&mut self) -> Result<(), ProcessError> {
+        self.note_refusals();
         for arrived in std::mem::take(&mut self.inbox.arrived) {
             match arrived {
-                Arrived::Connected(site) => self.site.connected(site),
+                Arrived::Connected(site) => {
+                    self.turned_away.remove(&Ok(site));
+                    self.site.connected(site);
+                }
                 Arrived::Frame(from, bytes) => self.frame(from, &bytes),
                 Arrived::Asked(client, bytes) => match Ask::from_bytes(&bytes) {
                     Ok(ask) => self.asked(client, ask)?,
@@ -171,6 +192,23 @@ impl<W: World, A: Application> Cycle<W, A> {
             }
         }
         Ok(())
+    }
+
+    /// Each is told once for the same reason, as long as there are not too many of them.
+    fn note_refusals(&mut self) {
+        for (who, why) in std::mem::take(&mut self.inbox.refused) {
+            if self.turned_away.get(&who) == Some(&why) {
+                continue;
+            }
+            if self.turned_away.len() >= REFUSED_MAX {
+                self.turned_away.retain(|who, _| who.is_ok());
+            }
+            self.turned_away_new.push(match &who {
+                Ok(site) => told(site, &why),
+                Err(address) => told(address, &why),
+            });
+            self.turned_away.insert(who, why);
+        }
     }
 
     /// A frame of another site. What cannot be read is as good as lost.
@@ -324,6 +362,10 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.applier.give(versions, stored, self.world.now());
         }
     }
+}
+
+fn told(who: &impl Display, why: &str) -> String {
+    format!("{who} is refused: {why}")
 }
 
 /// Entries for the log, a list of them in each payload.

@@ -29,6 +29,9 @@ pub struct SiteReport {
     pub open: usize,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
+    /// Which sites are refused, and why.
+    #[serde(default)]
+    pub refused: Vec<String>,
     /// What it did since it started.
     pub work: Worked,
 }

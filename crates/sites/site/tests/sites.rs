@@ -222,3 +222,25 @@ fn a_site_with_a_damaged_store_refuses_and_returns_with_the_store_of_another() {
     assert_eq!(done(there.execute(b"transfer alice bob 100", PATIENCE)), "alice has 600 left");
     until(|| client.read(b"digest", PATIENCE).unwrap() == there.read(b"digest", PATIENCE).unwrap());
 }
+
+#[test]
+fn a_site_that_takes_another_cluster_for_the_certifiers_is_refused_and_the_setting_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 2, 1);
+    sites.stop(B0);
+    let mut config = SitesConfig::load(dir.path()).unwrap();
+    config.certifier = 1;
+    std::fs::write(dir.path().join("sites.toml"), config.to_text()).unwrap();
+    sites.run(B0);
+    let mut client = sites.client(1, &[B0]);
+    let begun = std::time::Instant::now();
+    loop {
+        let report = client.report(PATIENCE).unwrap();
+        let report: pares_site::SiteReport = serde_json::from_slice(&report).unwrap();
+        if report.refused.iter().any(|why| why.contains("0.0") && why.contains("`certifier`")) {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{report:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -6,7 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use pares_link::hello::Hello;
-use pares_link::{Links, LinksConfig, LinksError, Peer, SiteIdentity, TlsError, frame, issue, site_files};
+use pares_link::{
+    Agreed, Links, LinksConfig, LinksError, Peer, SiteIdentity, TlsError, frame, issue, site_files,
+};
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -16,11 +18,29 @@ use crate::rig::{
 };
 
 both_ways! {
+    a_site_whose_settings_differ_where_all_must_agree_is_refused_and_the_setting_is_named
     rubbish_is_refused_and_costs_the_others_nothing
     half_a_hello_and_then_silence_is_dropped
     strangers_without_end_do_not_keep_a_site_out
     the_same_site_connecting_again_replaces_its_old_connection
     no_bytes_of_a_stranger_bring_a_site_down
+}
+
+fn a_site_whose_settings_differ_where_all_must_agree_is_refused_and_the_setting_is_named(tls: bool) {
+    let agreed = |value: &str| vec![Agreed { name: "certifier", value: value.into() }];
+    let mut b = Site::open(LinksConfig { agreed: agreed("1"), ..high(tls) });
+    let mut a = Site::open(LinksConfig { agreed: agreed("0"), ..low(b.address(), tls) });
+    let named =
+        |told: &Told| matches!(told, Told::Failed(_, why) if why.contains("`certifier` is not \"1\""));
+    until(|| {
+        a.step();
+        b.step();
+        b.ear.0.iter().any(named)
+    });
+    assert!(!a.links.is_connected(HIGH) && !b.links.is_connected(LOW));
+    drop(a);
+    let mut a = Site::open(LinksConfig { agreed: agreed("1"), ..low(b.address(), tls) });
+    step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.is_connected(LOW));
 }
 
 /// A client that connects there and sends `bytes`.
@@ -52,7 +72,7 @@ fn rubbish_is_refused_and_costs_the_others_nothing(tls: bool) {
     is_refused(&mut b, &u32::MAX.to_le_bytes(), "a frame of 4294967295 bytes");
     is_refused(&mut b, &framed(b"not a hello at all"), "not a hello");
     is_refused(&mut b, &framed(b"PLNK\x09\x00 of a later version"), "version 9");
-    let hello = |from, to, system| framed(&Hello { from, to, system }.encode());
+    let hello = |from, to, system| framed(&Hello { from, to, system, digests: &[] }.encode());
     is_refused(&mut b, &hello(LOW, HIGH, "another"), "\"another\"");
     is_refused(&mut b, &hello(LOW, LOW, SYSTEM), "wants site 0");
     is_refused(&mut b, &hello(HIGH + 1, HIGH, SYSTEM), "it is site 257");
@@ -67,7 +87,7 @@ fn half_a_hello_and_then_silence_is_dropped(tls: bool) {
     let mut settings = high(tls);
     settings.hello_max = Duration::from_millis(20);
     let mut b = Site::open(settings);
-    let hello = framed(&Hello { from: LOW, to: HIGH, system: SYSTEM }.encode());
+    let hello = framed(&Hello { from: LOW, to: HIGH, system: SYSTEM, digests: &[] }.encode());
     let half_of_tls = &[0x16, 0x03, 0x01, 0x02, 0x00][..if tls { 5 } else { 1 }];
     for part in [&hello[..0], &hello[..1], &hello[..hello.len() - 1], half_of_tls] {
         b.ear.0.clear();
@@ -115,7 +135,7 @@ fn no_bytes_of_a_stranger_bring_a_site_down(tls: bool) {
     let (mut a, b) = pair(tls);
     let b = RefCell::new(b);
     // Of another system: rubbish now and then is the byte that was missing.
-    let hello = framed(&Hello { from: LOW, to: HIGH, system: "another" }.encode());
+    let hello = framed(&Hello { from: LOW, to: HIGH, system: "another", digests: &[] }.encode());
     let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
     // Rubbish alone, after the beginning of TLS, and in place of some of a hello.
     let rubbish = (0..3usize, proptest::collection::vec(any::<u8>(), 0..300));
@@ -244,7 +264,7 @@ fn liar_with_certificate_of(
         .unwrap();
     let name = ServerName::try_from(pares_link::site_name(to, SYSTEM)).unwrap();
     let mut tls = rustls::ClientConnection::new(settings.into(), name).unwrap();
-    let hello = Hello { from: claimed, to, system: SYSTEM }.encode();
+    let hello = Hello { from: claimed, to, system: SYSTEM, digests: &[] }.encode();
     tls.writer().write_all(&framed(&hello)).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nonblocking(true).unwrap();

@@ -62,6 +62,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             bases,
             answered: Vec::new(),
             notices: Vec::new(),
+            turned_away: BTreeMap::new(),
+            turned_away_new: Vec::new(),
             work: Worked::default(),
             ticked: world.now(),
             ticks: 0,

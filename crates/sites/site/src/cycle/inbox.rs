@@ -1,7 +1,9 @@
 //! What goes in and out between the parts, kept until it is its turn.
 
+use std::net::{IpAddr, SocketAddr};
+
 use pares_cluster::Sink;
-use pares_link::{ClientId, Ended, LinkSink};
+use pares_link::{ClientId, Ended, HelloError, LinkSink};
 use pares_wice::{Effects, LogEntry, Message, Notice, Outcome, SiteId, TransactionId};
 
 use crate::config::site_of;
@@ -16,6 +18,8 @@ pub(super) enum Arrived {
 #[derive(Default)]
 pub(super) struct Inbox {
     pub(super) arrived: Vec<Arrived>,
+    /// Who was refused and why: a site, or a stranger at that address.
+    pub(super) refused: Vec<(Result<SiteId, IpAddr>, String)>,
 }
 
 impl LinkSink for Inbox {
@@ -23,6 +27,15 @@ impl LinkSink for Inbox {
         self.arrived.push(Arrived::Connected(site_of(peer)));
     }
     fn disconnected(&mut self, _peer: u16, _why: &Ended) {}
+    fn failed(&mut self, peer: Option<u16>, address: SocketAddr, why: &Ended) {
+        let known = match why {
+            Ended::Hello(HelloError::Differs { from, .. }) => Some(*from),
+            _ => peer,
+        };
+        if why.is_refusal() {
+            self.refused.push((known.map(site_of).ok_or(address.ip()), why.to_string()));
+        }
+    }
     fn frame(&mut self, peer: u16, payload: &[u8]) {
         self.arrived.push(Arrived::Frame(site_of(peer), payload.to_vec()));
     }
