@@ -3,7 +3,7 @@
 //! | request | effect | reply |
 //! |---|---|---|
 //! | `get NAME` | none | the value; refused if there is none |
-//! | `put NAME VALUE` | the item has this value; a whole number is a counter | what was done, in words |
+//! | `put NAME VALUE` | the item has this value, all that follows the name: a whole number is a counter, anything else text; in double quotes it is text, whatever it is | what was done, in words |
 //! | `delete NAME` | the item is no more | the same |
 //! | `add NAME AMOUNT` | added to the counter, without reading it | the same |
 //! | `transfer FROM TO AMOUNT` | between two accounts, none of which may fall below 0 | the balance left |
@@ -56,9 +56,24 @@ fn named(name: &str) -> Key {
 
 fn text(request: &[u8]) -> Result<Vec<&str>, ApplicationError> {
     match core::str::from_utf8(request) {
-        Ok(text) => Ok(text.split_ascii_whitespace().collect()),
+        Ok(text) => Ok(words(text)),
         Err(_) => refuse("a request is text"),
     }
+}
+
+/// The words of a request; what is put is one word, however many it has.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_ascii();
+    while !rest.is_empty() {
+        let verb = if words.first() == Some(&"noted") { 2 } else { 0 };
+        let is_value = words.len() == verb + 2 && words[verb] == "put";
+        let end = rest.find(|letter: char| letter.is_ascii_whitespace()).filter(|_| !is_value);
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        words.push(word);
+        rest = after.trim_ascii_start();
+    }
+    words
 }
 
 fn shown(value: &Value) -> Vec<u8> {
@@ -120,7 +135,7 @@ fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<
 fn digest(items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     items.range(&KeyRange::prefix(b""), &mut |key, value| {
-        for bytes in [key.as_bytes(), value.as_bytes()] {
+        for bytes in [key.as_bytes(), value.encoded()] {
             let length = (bytes.len() as u64).to_le_bytes();
             for byte in length.iter().chain(bytes) {
                 hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
@@ -131,13 +146,21 @@ fn digest(items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
     Ok(format!("{hash:016x}").into_bytes())
 }
 
+/// What is put, as it is written.
+fn put_value(written: &str) -> Value {
+    let quoted = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match quoted {
+        Some(text) => Value::from(text),
+        None => written.parse().map_or_else(|_| Value::from(written), Value::counter),
+    }
+}
+
 impl Items {
     fn change(words: &[&str], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
         match words {
             ["get", name] => found(name, work.get(&named(name))?.as_ref()),
             ["put", name, value] => {
-                let number = value.parse().map(Value::counter);
-                work.put(&named(name), number.unwrap_or_else(|_| Value::from(*value)));
+                work.put(&named(name), put_value(value));
                 Ok(format!("{name} is {value}").into_bytes())
             }
             ["delete", name] => {

@@ -32,6 +32,33 @@ fn one_site_alone_executes_and_remembers() {
 }
 
 #[test]
+fn what_is_put_is_read_as_it_was_whatever_it_looks_like() {
+    let dir = tempfile::tempdir().unwrap();
+    let sites = Sites::start(dir.path(), 1, 1);
+    let mut client = sites.client(1, &[A0]);
+    for (put, read) in [
+        ("sixteen_bytes___", "sixteen_bytes___"),
+        ("two words,  and more", "two words,  and more"),
+        ("12", "12"),
+        ("\"12\"", "12"),
+    ] {
+        let request = format!("put it {put}");
+        assert_eq!(done(client.execute(request.as_bytes(), PATIENCE)), format!("it is {put}"));
+        assert_eq!(done(client.read(b"get it", PATIENCE)), read);
+    }
+    let refused = client.execute(b"add it 1", PATIENCE);
+    assert!(
+        matches!(refused, Err(CallError::No { code: Code::Refused, .. })),
+        "text is no counter: {refused:?}"
+    );
+    done(client.execute(b"noted note/1 put other two words", PATIENCE));
+    assert_eq!(done(client.read(b"get other", PATIENCE)), "two words");
+    done(client.execute(b"put put 5", PATIENCE));
+    done(client.execute(b"transfer put x 2", PATIENCE));
+    assert_eq!(done(client.read(b"get put", PATIENCE)), "3");
+}
+
+#[test]
 fn a_request_repeated_is_done_once() {
     let dir = tempfile::tempdir().unwrap();
     let sites = Sites::start(dir.path(), 1, 1);

@@ -5,7 +5,7 @@ use pares_wice::Version;
 use crate::error::StoreError;
 
 /// The form of what is stored. It changes when an older release could no longer read it.
-pub(crate) const FORM: u32 = 2;
+pub(crate) const FORM: u32 = 3;
 
 /// Written in the same engine transaction as the items it speaks of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -78,7 +78,7 @@ impl Redb {
             let mut row = Vec::new();
             for (key, value) in changes {
                 if let Some(value) = value {
-                    row::seal(&mut row, key.as_bytes(), value.as_bytes(), version);
+                    row::seal(&mut row, key.as_bytes(), value.encoded(), version);
                     items.insert(key.as_bytes(), row.as_slice())?;
                 } else {
                     items.remove(key.as_bytes())?;

@@ -35,7 +35,7 @@ pub(crate) fn open(key: &[u8], row: &[u8], newest: Version) -> Result<Value, Sto
     if Version(u64::from_le_bytes(*version)) > newest {
         return Err(damaged(key, "is newer than the store"));
     }
-    Ok(Value::new(value))
+    Value::from_encoded(value).ok_or_else(|| damaged(key, "is of no kind that is known"))
 }
 
 fn crc(version: &[u8; 8], key: &[u8], value: &[u8]) -> u32 {
@@ -57,7 +57,7 @@ mod tests {
 
     fn sealed() -> Vec<u8> {
         let mut row = Vec::new();
-        seal(&mut row, KEY, b"1000", Version(3));
+        seal(&mut row, KEY, Value::from("1000").encoded(), Version(3));
         row
     }
 

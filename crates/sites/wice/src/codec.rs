@@ -26,7 +26,7 @@ use crate::site::{Base, Stored};
 use crate::transaction::Transaction;
 
 /// The version of these layouts.
-pub const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 2;
 
 /// Why bytes are not a message or an entry.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -185,10 +185,12 @@ impl Coded for Key {
 
 impl Coded for Value {
     fn encode(&self, to: &mut Vec<u8>) {
-        encode_bytes(self.as_bytes(), to);
+        encode_bytes(self.encoded(), to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        decode_bytes(from).map(Self::new)
+        let form = decode_bytes(from)?;
+        let kind = form.first().copied().ok_or(DecodeError::Length)?;
+        Self::from_encoded(form).ok_or(DecodeError::Kind(kind, "value"))
     }
 }
 

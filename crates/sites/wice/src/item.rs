@@ -41,33 +41,68 @@ impl fmt::Debug for Key {
     }
 }
 
-/// An item's value: up to [`VALUE_BYTES_MAX`] bytes. Cheap to clone.
+/// An item's value: bytes, up to [`VALUE_BYTES_MAX`] of them, or a counter. Cheap to clone.
+///
+/// Its form says which, so that bytes that somebody put are never taken for a counter, whatever they are:
+///
+/// ```text
+///   kind u8       content
+///   0 bytes       as they are
+///   1 counter     total i128, little-endian
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(Arc<[u8]>);
+
+const BYTES: u8 = 0;
+const COUNTER: u8 = 1;
 
 impl Value {
     /// These bytes.
     #[must_use]
-    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self(bytes.into())
+    pub fn new(bytes: impl AsRef<[u8]>) -> Self {
+        Self::of(BYTES, bytes.as_ref())
     }
 
-    /// Its bytes.
+    /// The value of an item that can be added to.
+    #[must_use]
+    pub fn counter(total: i128) -> Self {
+        Self::of(COUNTER, &total.to_le_bytes())
+    }
+
+    fn of(kind: u8, content: &[u8]) -> Self {
+        Self(std::iter::once(kind).chain(content.iter().copied()).collect())
+    }
+
+    /// The bytes that were put; of a counter its total, as it is kept.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
+        &self.0[1..]
+    }
+
+    /// Its total, if it is a counter.
+    #[must_use]
+    pub fn as_counter(&self) -> Option<i128> {
+        match self.0.split_first() {
+            Some((&COUNTER, total)) => total.try_into().ok().map(i128::from_le_bytes),
+            _ => None,
+        }
+    }
+
+    /// Its form, as it is sent and kept.
+    #[must_use]
+    pub fn encoded(&self) -> &[u8] {
         &self.0
     }
 
-    /// The value of an item that is only ever added to: 16 bytes, little-endian, signed.
+    /// Reads what [`Value::encoded`] gave. None if it is of no kind that is known.
     #[must_use]
-    pub fn counter(total: i128) -> Self {
-        Self::new(total.to_le_bytes())
-    }
-
-    /// Its total, if it has the form of a counter.
-    #[must_use]
-    pub fn as_counter(&self) -> Option<i128> {
-        self.0.as_ref().try_into().ok().map(i128::from_le_bytes)
+    pub fn from_encoded(form: &[u8]) -> Option<Self> {
+        match form.split_first()? {
+            (&BYTES, _) => {}
+            (&COUNTER, total) if total.len() == size_of::<i128>() => {}
+            _ => return None,
+        }
+        Some(Self(form.into()))
     }
 }
 
@@ -79,7 +114,10 @@ impl From<&str> for Value {
 
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.escape_ascii())
+        match self.as_counter() {
+            Some(total) => write!(f, "{total}"),
+            None => write!(f, "{}", self.as_bytes().escape_ascii()),
+        }
     }
 }
 
@@ -175,5 +213,17 @@ mod tests {
             assert_eq!(Value::counter(total).as_counter(), Some(total));
         }
         assert_eq!(Value::from("12").as_counter(), None);
+    }
+
+    #[test]
+    fn sixteen_bytes_are_no_counter_and_a_value_is_read_as_what_it_was() {
+        let sixteen = Value::from("sixteen bytes...");
+        assert_eq!((sixteen.as_bytes().len(), sixteen.as_counter()), (16, None));
+        for value in [sixteen, Value::counter(-7), Value::new([])] {
+            assert_eq!(Value::from_encoded(value.encoded()), Some(value));
+        }
+        for form in [&[][..], &[COUNTER, 7], &[2, 0]] {
+            assert_eq!(Value::from_encoded(form), None, "{form:?}");
+        }
     }
 }

@@ -127,11 +127,17 @@ impl PostgresSnapshot {
     }
 }
 
+/// A value that nobody wrote has changed on the server's disk.
+fn value_of(key: &[u8], form: &[u8]) -> Result<Value, StoreError> {
+    let damaged = || StoreError::Damaged(format!("item {:?} is of no kind that is known", Key::new(key)));
+    Value::from_encoded(form).ok_or_else(damaged)
+}
+
 impl Reads for PostgresSnapshot {
     fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
         let row =
             self.with(|reader| reader.client.query_opt(&reader.get, &[&key.as_bytes()]).map_err(failed))?;
-        Ok(row.map(|row| Value::new(row.get::<_, &[u8]>(0))))
+        row.map(|row| value_of(key.as_bytes(), row.get(0))).transpose()
     }
 
     fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
@@ -143,7 +149,7 @@ impl Reads for PostgresSnapshot {
             let rows = self.with(|reader| reader.page(&from, range.to.as_ref(), limit))?;
             for row in &rows {
                 let (key, value): (&[u8], &[u8]) = (row.get(0), row.get(1));
-                if let ControlFlow::Break(()) = visit(Key::new(key), Value::new(value)) {
+                if let ControlFlow::Break(()) = visit(Key::new(key), value_of(key, value)?) {
                     return Ok(());
                 }
             }

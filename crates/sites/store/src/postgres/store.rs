@@ -188,9 +188,9 @@ fn pieces<'a>(changes: &Changes<'a>) -> Vec<Piece<'a>> {
         piece.bytes += key.as_bytes().len();
         match value {
             Some(value) => {
-                piece.bytes += value.as_bytes().len();
+                piece.bytes += value.encoded().len();
                 piece.keys.push(key.as_bytes());
-                piece.values.push(value.as_bytes());
+                piece.values.push(value.encoded());
             }
             None => piece.gone.push(key.as_bytes()),
         }
