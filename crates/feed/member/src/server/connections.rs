@@ -67,6 +67,8 @@ pub(super) struct Connection<T> {
     is_readable: bool,
     is_writable: bool,
     is_over: bool,
+    /// Why the server ended it, if it did.
+    cut_off: CutOff,
 }
 
 impl<T: Read + Write> Connection<T> {
@@ -74,7 +76,17 @@ impl<T: Read + Write> Connection<T> {
         let bytes_max = if matches!(who, Who::Dialled { .. }) { NEWS_BYTES_MAX } else { REQUEST_BYTES_MAX };
         let buffers = SessionBuffers::new(bytes_max);
         let (shown, web) = (None, None);
-        Self { stream, buffers, who, shown, web, is_readable: true, is_writable: true, is_over: false }
+        Self {
+            stream,
+            buffers,
+            who,
+            shown,
+            web,
+            is_readable: true,
+            is_writable: true,
+            is_over: false,
+            cut_off: CutOff::None,
+        }
     }
 
     pub(super) fn is_web(&self) -> bool {
@@ -145,7 +157,9 @@ impl<T: Read + Write> Connection<T> {
             // It may have no room; then the next sign-on tells.
             let _ = self.stream.write(&word);
         }
-        self.is_over = true;
+        if !self.is_over {
+            (self.is_over, self.cut_off) = (true, cut_off);
+        }
     }
 
     /// Reads once. Whether anything came.
@@ -376,7 +390,7 @@ impl<S: Dial> Connections<S> {
             }
             if let Some(mut connection) = self.slots[slot].take() {
                 self.sockets.deregister(&mut connection.stream);
-                on(slot, &connection.who, cut_off);
+                on(slot, &connection.who, connection.cut_off);
                 self.free.push(slot);
                 self.count -= 1;
             }
