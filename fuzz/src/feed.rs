@@ -249,12 +249,12 @@ fn day_in_packets(seed: u64) -> Vec<Vec<u8>> {
     for (index, message) in day(seed).iter().take(SEED_MESSAGES).enumerate() {
         assert!(packing.push(message), "messages are short");
         if (index + 1) % (2 + seed as usize) == 0 {
-            packets.push(packing.take());
+            packets.push(packing.take().to_vec());
         }
     }
-    packets.push(packing.take());
-    packets.push(packing.take());
-    packets.push(packing.end());
+    packets.push(packing.take().to_vec());
+    packets.push(packing.take().to_vec());
+    packets.push(packing.end().to_vec());
     if seed % 2 == 1 {
         packets.swap(0, 1);
         packets.extend_from_within(..2);

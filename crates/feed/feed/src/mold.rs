@@ -109,15 +109,17 @@ pub struct Packing {
     sequence: u64,
     count: u16,
     bytes: Vec<u8>,
+    /// The packet that was taken last: its memory is the next but one's.
+    taken: Vec<u8>,
 }
 
 impl Packing {
     /// An empty packet whose first message has that number.
     #[must_use]
     pub fn new(session: Session, sequence: u64) -> Self {
-        let mut bytes = Vec::with_capacity(PACKET_BYTES_MAX);
+        let [mut bytes, taken] = [(); 2].map(|()| Vec::with_capacity(PACKET_BYTES_MAX));
         bytes.resize(size_of::<Header>(), 0);
-        Self { session, sequence, count: 0, bytes }
+        Self { session, sequence, count: 0, bytes, taken }
     }
 
     /// Takes in the next message. Says whether it had room; otherwise nothing changed.
@@ -139,22 +141,24 @@ impl Packing {
     }
 
     /// The packet as it is; a heartbeat if nothing is in it. What is pushed next comes after it.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub fn take(&mut self) -> &[u8] {
         self.finish(self.count)
     }
 
     /// The packet that ends the session, in place of an empty one.
-    pub fn end(&mut self) -> Vec<u8> {
+    pub fn end(&mut self) -> &[u8] {
         assert!(self.count == 0, "messages are sent before the end");
         self.finish(END_OF_SESSION)
     }
 
-    fn finish(&mut self, count: u16) -> Vec<u8> {
+    fn finish(&mut self, count: u16) -> &[u8] {
         let header = Header { session: self.session.0, sequence: self.sequence.into(), count: count.into() };
-        let next = Self::new(self.session, self.sequence + u64::from(self.count));
-        let mut packet = std::mem::replace(self, next).bytes;
-        packet[..size_of::<Header>()].copy_from_slice(header.as_bytes());
-        packet
+        self.bytes[..size_of::<Header>()].copy_from_slice(header.as_bytes());
+        std::mem::swap(&mut self.bytes, &mut self.taken);
+        self.bytes.clear();
+        self.bytes.resize(size_of::<Header>(), 0);
+        (self.sequence, self.count) = (self.sequence + u64::from(self.count), 0);
+        &self.taken
     }
 }
 
@@ -168,13 +172,13 @@ mod tests {
     fn what_is_packed_is_read() {
         let mut packing = Packing::new(SESSION, 7);
         assert!(packing.push(b"one") && packing.push(b""));
-        let packet = packing.take();
+        let packet = packing.take().to_vec();
         let read = Packet::read(&packet).unwrap();
         assert_eq!((read.sequence, read.next(), read.ends), (7, 9, false));
         assert_eq!(read.messages().collect::<Vec<_>>(), [(7, &b"one"[..]), (8, b"")]);
-        let heartbeat = packing.take();
+        let heartbeat = packing.take().to_vec();
         assert_eq!(Packet::read(&heartbeat).unwrap().next(), 9);
-        let end = packing.end();
+        let end = packing.end().to_vec();
         let read = Packet::read(&end).unwrap();
         assert!(read.ends && read.next() == 9, "the end counts no message");
     }
@@ -193,7 +197,7 @@ mod tests {
     fn a_count_that_does_not_fit_the_bytes_is_refused() {
         let mut packing = Packing::new(SESSION, 1);
         packing.push(b"one");
-        let packet = packing.take();
+        let packet = packing.take().to_vec();
         for length in 0..packet.len() {
             assert_eq!(Packet::read(&packet[..length]).unwrap_err(), PacketError::Truncated);
         }

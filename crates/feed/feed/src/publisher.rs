@@ -29,7 +29,7 @@ pub trait Line {
 pub struct Publisher {
     /// The session that is on, or was last.
     standing: Option<SessionStanding>,
-    /// What waits to be sent.
+    /// What waits to be sent, of the session that is on.
     packing: Option<Packing>,
     /// Whether it sends what it is told.
     is_live: bool,
@@ -42,7 +42,7 @@ impl Publisher {
     /// so, which an earlier life kept; `None`: of the one that it was told of, if any.
     pub fn go_live(&mut self, standing: Option<SessionStanding>) {
         self.is_live = true;
-        self.standing = standing.or(self.standing);
+        (self.standing, self.packing) = (standing.or(self.standing), None);
     }
 
     /// Whether it sends what it is told.
@@ -54,7 +54,7 @@ impl Publisher {
     /// A session begins: what follows is numbered from 1.
     pub fn begin(&mut self, session: Session, now_ns: u64, line: &mut impl Line) {
         self.flush(now_ns, line);
-        self.standing = Some(SessionStanding { session, next: 1, over: false });
+        (self.standing, self.packing) = (Some(SessionStanding { session, next: 1, over: false }), None);
     }
 
     /// The next message of the session, which is in the store by now; it goes to `line` if the publisher is live.
@@ -77,7 +77,7 @@ impl Publisher {
         }
         let packing = self.packing.get_or_insert_with(|| Packing::new(session, number));
         if !packing.push(bytes) {
-            line.send(&packing.take());
+            line.send(packing.take());
             self.sent_ns = now_ns;
             assert!(packing.push(bytes), "an empty packet has room");
         }
@@ -92,15 +92,15 @@ impl Publisher {
         let standing = self.standing.as_mut().expect("a session has begun");
         standing.over = true;
         if self.is_live {
-            line.send(&Packing::new(standing.session, standing.next).end());
+            line.send(Packing::new(standing.session, standing.next).end());
             self.sent_ns = now_ns;
         }
     }
 
     /// Sends what is there: there is nothing more to put beside it now.
     pub fn flush(&mut self, now_ns: u64, line: &mut impl Line) {
-        if let Some(mut packing) = self.packing.take() {
-            line.send(&packing.take());
+        if let Some(packing) = self.packing.as_mut().filter(|packing| !packing.is_empty()) {
+            line.send(packing.take());
             self.sent_ns = now_ns;
         }
     }
@@ -120,7 +120,7 @@ impl Publisher {
         }
         let Some(standing) = self.standing else { return };
         let mut packing = Packing::new(standing.session, standing.next);
-        line.send(&if standing.over { packing.end() } else { packing.take() });
+        line.send(if standing.over { packing.end() } else { packing.take() });
         self.sent_ns = now_ns;
     }
 }

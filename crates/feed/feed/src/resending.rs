@@ -109,7 +109,7 @@ fn packed(
         left -= u64::from(is_taken);
         is_taken
     })?;
-    if packing.is_empty() { Err(StoreError::Unreadable) } else { Ok(packing.take()) }
+    if packing.is_empty() { Err(StoreError::Unreadable) } else { Ok(packing.take().to_vec()) }
 }
 
 /// Why a request is not answered: as the protocol has it, with silence.

@@ -12,16 +12,16 @@ fn packets(published: &Published, random: &mut Random) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for message in &published.messages {
         if random.bytes(1)[0] < 60 {
-            packets.push(packing.take());
+            packets.push(packing.take().to_vec());
         }
         if !packing.push(message) {
-            packets.push(packing.take());
+            packets.push(packing.take().to_vec());
             assert!(packing.push(message), "an empty packet has room");
         }
     }
-    packets.push(packing.take());
+    packets.push(packing.take().to_vec());
     if published.over {
-        packets.push(packing.end());
+        packets.push(packing.end().to_vec());
     }
     packets
 }

@@ -40,11 +40,11 @@ fn moldudp_reads_every_packet_and_finds_the_same_messages_in_it() {
         let (mut packing, mut packets, mut expected) = (Packing::new(published.session, 1), Vec::new(), 1);
         for message in &published.messages {
             if !packing.push(message) {
-                packets.push(packing.take());
+                packets.push(packing.take().to_vec());
                 assert!(packing.push(message));
             }
         }
-        packets.extend([packing.take(), packing.take(), packing.end()]);
+        packets.extend([packing.take().to_vec(), packing.take().to_vec(), packing.end().to_vec()]);
         for packet in &packets {
             let theirs = moldudp::Packet::new(packet);
             assert_eq!(theirs.session_ident().as_bytes(), published.session.0);

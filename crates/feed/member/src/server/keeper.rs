@@ -350,7 +350,7 @@ impl<W: World> Keeper<W> {
 
     /// The packet that says how far the stream is.
     pub(super) fn heartbeat(&self) -> Vec<u8> {
-        Packing::new(self.session, self.ring.next()).take()
+        Packing::new(self.session, self.ring.next()).take().to_vec()
     }
 
     /// Somebody reads texts from now on.

@@ -1,5 +1,6 @@
 //! What comes from outside: books become what is shown, reports become items.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -29,15 +30,33 @@ const STAGGER_NS: u64 = 3_000_000;
 /// Between two tries to submit a report, nanoseconds.
 const AGAIN_NS: u64 = 500_000;
 
-/// A book in the forms in which it is told.
+/// A book in the forms in which it is told. JSON is made when the first asks for it: where nobody does, a change costs a frame alone.
 #[derive(Clone, Debug)]
 pub(super) struct Forms {
-    pub(super) view: BookView,
+    view: BookView,
+    /// What it was before.
+    before: Option<BookView>,
     /// The frame for who reads binary.
-    pub(super) frame: Arc<[u8]>,
-    /// What JSON says: all of it, and what changed.
-    pub(super) whole: Arc<[u8]>,
-    pub(super) change: Arc<[u8]>,
+    frame: Arc<[u8]>,
+    whole: OnceCell<Arc<[u8]>>,
+    change: OnceCell<Arc<[u8]>>,
+}
+
+impl Forms {
+    /// All of it, in JSON.
+    fn whole(&self, key: BookKey, sequence: u64) -> &[u8] {
+        self.whole.get_or_init(|| super::web::book(key, sequence, &self.view, None))
+    }
+
+    /// What changed, in JSON; all of it if there was nothing before.
+    fn change(&self, key: BookKey, sequence: u64) -> &[u8] {
+        match &self.before {
+            None => self.whole(key, sequence),
+            before => {
+                self.change.get_or_init(|| super::web::book(key, sequence, &self.view, before.as_ref()))
+            }
+        }
+    }
 }
 
 /// The market as the server knows it.
@@ -78,11 +97,11 @@ impl Market {
             self.write_states(is_web, |state| state != MarketState::Current, &mut bytes);
         }
         let has_all = loop {
-            let Some((_, book, continues)) = self.books.next(&mut shown.books) else { break true };
+            let Some((key, book, continues)) = self.books.next(&mut shown.books) else { break true };
             bytes.extend_from_slice(match (is_web, continues) {
                 (false, _) => &book.forms.frame,
-                (true, true) => &book.forms.change,
-                (true, false) => &book.forms.whole,
+                (true, true) => book.forms.change(key, book.sequence),
+                (true, false) => book.forms.whole(key, book.sequence),
             });
             if bytes.len() > SHOWN_BYTES {
                 break false;
@@ -122,10 +141,9 @@ impl Market {
             let (mut body, mut bytes) = (Vec::new(), Vec::new());
             view.write(key, sequence, &mut body);
             frame::write(&mut bytes, kind::BOOK, &[&body]);
-            let whole = super::web::book(key, sequence, &view, None);
-            let change = before.map(|book| super::web::book(key, sequence, &view, Some(&book.forms.view)));
-            let change = change.unwrap_or_else(|| Arc::clone(&whole));
-            self.books.show(key, Forms { view, frame: bytes.into(), whole, change });
+            let (frame, before) = (bytes.into(), before.map(|book| book.forms.view.clone()));
+            let (whole, change) = (OnceCell::new(), OnceCell::new());
+            self.books.show(key, Forms { view, before, frame, whole, change });
         }
         any
     }

@@ -19,12 +19,12 @@ impl Packets {
         while let Some((length, rest)) = blocks.split_first_chunk() {
             let (message, rest) = rest.split_at(u16::from_be_bytes(*length).into());
             if !packing.push(message) {
-                packets.add(&packing.take());
+                packets.add(packing.take());
                 assert!(packing.push(message), "a message fits an empty packet");
             }
             (blocks, packets.messages) = (rest, packets.messages + 1);
         }
-        packets.add(&packing.take());
+        packets.add(packing.take());
         packets
     }
 
