@@ -69,8 +69,7 @@ impl Turn<'_> {
         if hello.system != self.config.system {
             return Err(HelloError::System { theirs: hello.system.to_owned() }.into());
         }
-        hello.check(&self.config.agreed)?;
-        let (from, to) = (hello.from, hello.to);
+        let (from, to, agrees) = (hello.from, hello.to, hello.check(&self.config.agreed));
         let expected = match entry.role {
             Role::Dialled(peer) => from == peer,
             // Whom we dial need not dial us.
@@ -86,6 +85,8 @@ impl Turn<'_> {
         if entry.wire.is_tls() && !entry.wire.certificate().is_some_and(|shown| names(shown, &remote.name)) {
             return Err(Ended::WrongName(remote.name.clone()));
         }
+        // Last: what is said of a site's settings is said of a site, and not by a stranger in its name.
+        agrees?;
         Ok(Some(from))
     }
 
