@@ -34,7 +34,7 @@ pub struct Clusters {
 
 impl Clusters {
     /// Makes the directory, the certificates and the link, and starts `sites` sites in each cluster.
-    pub fn start(sites: u8, round_trip: Duration) -> Result<Self, Box<dyn Error>> {
+    pub fn start(sites: u8, round_trip: Duration, store: Option<String>) -> Result<Self, Box<dyn Error>> {
         let dir = TempDir::with_prefix("pares-bank-")?;
         let mut places = places(sites)?;
         let proxy = distant(&mut places, round_trip)?;
@@ -47,6 +47,7 @@ impl Clusters {
             isolation: Level::Snapshot,
             certifier: 0,
             tls: Some("certificates".into()),
+            store,
             sites: places,
         };
         std::fs::write(dir.path().join("sites.toml"), config.to_text())?;
@@ -155,7 +156,7 @@ fn places(sites: u8) -> Result<Vec<Place>, Box<dyn Error>> {
             .map(|(cluster, number)| {
                 let port = 7_100 + 10 * u16::from(cluster) + u16::from(number);
                 let (peers, clients) = (SocketAddr::new(ip, port), SocketAddr::new(ip, port + 100));
-                Place { cluster, number, peers, clients, far: None }
+                Place::new(cluster, number, peers, clients)
             })
             .collect();
         let wanted = places.iter().flat_map(|place| [place.peers, place.clients]);

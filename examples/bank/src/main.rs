@@ -78,6 +78,9 @@ struct Args {
     /// Customers of each cluster; the fewer, the more transfers meet
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=99))]
     customers: u8,
+    /// Keep each site's items in a PostgreSQL database, empty or missing before: a URL with {cluster} and {number}
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// Let the script break things, even in a terminal
     #[arg(long, visible_alias = "script")]
     demo: bool,
@@ -129,8 +132,8 @@ fn run_bank(args: &Args) -> Result<bool, String> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&signalled)).map_err(|error| said(&error))?;
     }
-    let clusters =
-        Clusters::start(args.sites, Duration::from_millis(args.rtt_ms)).map_err(|error| said(&error))?;
+    let clusters = Clusters::start(args.sites, Duration::from_millis(args.rtt_ms), args.store.clone())
+        .map_err(|error| said(&error))?;
     let screen = Screen::open().map_err(|error| said(&error))?;
     let mut desk = Desk::new(clusters, Shared::default(), screen, signalled, CAPITAL);
     match business(&mut desk, args) {

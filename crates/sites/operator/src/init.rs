@@ -33,6 +33,13 @@ pub struct Args {
     /// Let clusters talk in the clear
     #[arg(long)]
     pub no_tls: bool,
+    /// Keep each site's items in a PostgreSQL database of its own, which it makes if it is missing: a URL in which {cluster} and
+    /// {number} are the site's, as in postgres://postgres@127.0.0.1/pares_{cluster}_{number}
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    /// Let each site speak PostgreSQL's protocol, on a port of its own
+    #[arg(long, requires = "store")]
+    pub sql: bool,
 }
 
 /// Reads what an answer promises.
@@ -73,7 +80,9 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
     let mut places = Vec::new();
     for cluster in 0..args.clusters {
         for number in 0..args.sites {
-            places.push(Place { cluster, number, peers: free.next()?, clients: free.next()?, far: None });
+            let mut place = Place::new(cluster, number, free.next()?, free.next()?);
+            place.sql = args.sql.then(|| free.next()).transpose()?;
+            places.push(place);
         }
     }
     Ok(SitesConfig {
@@ -82,6 +91,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         isolation: Level::Snapshot,
         certifier: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),
+        store: args.store.clone(),
         sites: places,
     })
 }

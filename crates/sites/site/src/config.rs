@@ -6,6 +6,7 @@
 //! isolation = "snapshot"     # or "serialisable"; the same for ever
 //! certifier = 0              # the cluster that certifies at first
 //! tls = "tls"                # certificates, beside this file; without it clusters talk in the clear
+//! store = "postgres://pares@db/bank_{cluster}_{number}"   # each site's database; without it a file beside this one
 //!
 //! [[site]]
 //! cluster = 0
@@ -13,8 +14,11 @@
 //! peers = "10.0.0.1:7000"    # where other sites reach it
 //! clients = "10.0.0.1:7100"  # where clients do
 //! far = "198.51.100.1:7000"  # where sites of other clusters reach it, if that is elsewhere
+//! store = "postgres:///bank?host=/run/postgresql"   # this site's database, if it is not called as the others'
+//! sql = "10.0.0.1:5433"      # where it speaks PostgreSQL's protocol, if it does
 //! ```
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +29,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::setup::{Bounds, Setup};
+
+/// How a PostgreSQL URL begins.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// All sites of a system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +51,10 @@ pub struct SitesConfig {
     /// Where the certificates are, beside this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<PathBuf>,
+    /// The PostgreSQL database of each site that names none, as a URL in which `{cluster}` and `{number}` are the site's. Without
+    /// it a site's items are in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     /// All sites.
     #[serde(rename = "site")]
     pub sites: Vec<Place>,
@@ -86,9 +97,21 @@ pub struct Place {
     /// Where sites of other clusters reach it, if that is elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<SocketAddr>,
+    /// Its PostgreSQL database, as a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// Where it speaks PostgreSQL's protocol; only over such a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<SocketAddr>,
 }
 
 impl Place {
+    /// A site with these addresses, and nothing else said of it.
+    #[must_use]
+    pub fn new(cluster: u8, number: u8, peers: SocketAddr, clients: SocketAddr) -> Self {
+        Self { cluster, number, peers, clients, far: None, store: None, sql: None }
+    }
+
     /// Which site it is.
     #[must_use]
     pub fn id(&self) -> SiteId {
@@ -163,6 +186,7 @@ impl SitesConfig {
         if !clusters.contains(ClusterId(self.certifier.min(63))) {
             return Err(format!("certifier = {}: no site is in that cluster", self.certifier));
         }
+        self.check_stores()?;
         for cluster in clusters.iter() {
             let mut numbers: Vec<u8> = self.members(cluster).map(|site| site.number).collect();
             numbers.sort_unstable();
@@ -174,6 +198,47 @@ impl SitesConfig {
             }
         }
         Ok(())
+    }
+
+    fn check_stores(&self) -> Result<(), String> {
+        let mut databases = BTreeSet::new();
+        for place in &self.sites {
+            match self.database_of(place) {
+                Some(database) if SCHEMES.iter().any(|scheme| database.starts_with(scheme)) => {
+                    if !databases.insert(database) {
+                        return Err(format!(
+                            "store: {} has the database of another site; put {{cluster}} and {{number}} into its name",
+                            place.id()
+                        ));
+                    }
+                }
+                Some(_) => {
+                    return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
+                }
+                None if place.sql.is_some() => {
+                    return Err(format!(
+                        "sql: {} speaks it only over a PostgreSQL store; name one",
+                        place.id()
+                    ));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn database_of(&self, place: &Place) -> Option<String> {
+        let url = place.store.as_ref().or(self.store.as_ref())?;
+        let url = url.replace("{cluster}", &place.cluster.to_string());
+        Some(url.replace("{number}", &place.number.to_string()))
+    }
+
+    /// The PostgreSQL database of a site, as a URL; none if its items are in a file.
+    ///
+    /// # Errors
+    /// If there is no such site.
+    pub fn database(&self, site: SiteId) -> Result<Option<String>, ConfigError> {
+        Ok(self.database_of(self.place(site)?))
     }
 
     fn members(&self, cluster: ClusterId) -> impl Iterator<Item = &Place> {
@@ -248,5 +313,54 @@ impl SitesConfig {
         }
         links.clients = Some(ClientsConfig::listening(here.clients));
         Ok(links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let place = |number: u8| Place {
+            store: own[usize::from(number)].map(str::to_owned),
+            ..Place::new(0, number, address(1), address(2))
+        };
+        SitesConfig {
+            system: "test".into(),
+            durability: Promise::Os,
+            isolation: Level::Snapshot,
+            certifier: 0,
+            tls: None,
+            store: store.map(str::to_owned),
+            sites: vec![place(0), place(1)],
+        }
+    }
+
+    #[test]
+    fn each_site_has_a_database_of_its_own_or_a_file() {
+        let all = "postgres://db/bank_{cluster}_{number}";
+        let config = config(Some(all), [None, Some("postgresql:///other")]);
+        assert_eq!(config.check(), Ok(()));
+        let database = |number| config.database(SiteId::new(0, number)).unwrap().unwrap();
+        assert_eq!(
+            (database(0).as_str(), database(1).as_str()),
+            ("postgres://db/bank_0_0", "postgresql:///other")
+        );
+    }
+
+    #[test]
+    fn a_database_of_two_sites_or_of_none_is_refused() {
+        for (store, own, sql, why) in [
+            (Some("postgres://db/bank"), [None, None], false, "the database of another site"),
+            (None, [Some("postgres:///a"), Some("postgres:///a")], false, "the database of another site"),
+            (Some("host=db dbname=bank"), [None, None], false, "a URL that begins with postgres://"),
+            (None, [None, None], true, "only over a PostgreSQL store"),
+        ] {
+            let mut config = config(store, own);
+            config.sites[1].sql = sql.then(|| config.sites[1].clients);
+            let refused = config.check().unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use pares_cluster::{Durability, Files, Replica};
 use pares_link::{Links, LinksConfig};
 use pares_os::descriptors;
+use pares_store::postgres::{self, Options, PostgresStore};
 use pares_store::{RedbStore, Store};
 use pares_wice::SiteId;
 
@@ -33,6 +34,8 @@ pub struct Host {
     own: PathBuf,
     links: LinksConfig,
     durability: Durability,
+    /// Its PostgreSQL database, if its items are in one.
+    database: Option<Options>,
     began: Instant,
 }
 
@@ -46,7 +49,8 @@ impl Host {
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links);
         std::fs::create_dir_all(&own)?;
-        Ok(Self { own, links, durability: config.durability(), began: Instant::now() })
+        let database = config.database(site)?.map(Options::new);
+        Ok(Self { own, links, durability: config.durability(), database, began: Instant::now() })
     }
 }
 
@@ -77,12 +81,20 @@ impl World for Host {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
+        if let Some(database) = &self.database {
+            postgres::provide(database)?;
+            return Ok(Arc::new(PostgresStore::open(database.clone())?));
+        }
         let dir = self.own.join("store");
         std::fs::create_dir_all(&dir)?;
         Ok(Arc::new(RedbStore::open(&dir)?))
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
+        if let Some(database) = &self.database {
+            postgres::provide(database)?;
+            return Ok(postgres::clear(database)?);
+        }
         match std::fs::remove_dir_all(self.own.join("store")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),

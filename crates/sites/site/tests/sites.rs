@@ -6,19 +6,31 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{PATIENCE, Sites, delivered, done};
+use common::{Engine, PATIENCE, Sites, delivered, done, until};
 use pares_site::items::Items;
 use pares_site::protocol::Code;
 use pares_site::{CallError, Client, Process, ProcessError, SitesConfig};
+use pares_store::StoreError;
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 const A0: SiteId = SiteId::new(0, 0);
 const B0: SiteId = SiteId::new(1, 0);
 
-#[test]
-fn one_site_alone_executes_and_remembers() {
+over_every_engine!(
+    one_site_alone_executes_and_remembers,
+    what_is_put_is_read_as_it_was_whatever_it_looks_like,
+    a_request_repeated_is_done_once,
+    a_note_says_how_often_a_request_was_executed,
+    two_clusters_have_the_same_and_either_can_ask,
+    a_request_is_not_refused_at_one_site_and_done_at_another,
+    a_refusal_repeated_stays_one,
+    a_cluster_declared_lost_is_not_waited_for_and_comes_back,
+    a_log_is_let_go_of_and_a_site_that_was_away_gets_a_state,
+);
+
+fn one_site_alone_executes_and_remembers(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 1, 1);
+    let Some(mut sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
     assert_eq!(done(client.execute(b"transfer alice bob 30", PATIENCE)), "alice has 70 left");
@@ -31,10 +43,9 @@ fn one_site_alone_executes_and_remembers() {
     assert_eq!(done(client.read(b"sum", PATIENCE)), "2 100");
 }
 
-#[test]
-fn what_is_put_is_read_as_it_was_whatever_it_looks_like() {
+fn what_is_put_is_read_as_it_was_whatever_it_looks_like(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     for (put, read) in [
         ("sixteen_bytes___", "sixteen_bytes___"),
@@ -58,10 +69,9 @@ fn what_is_put_is_read_as_it_was_whatever_it_looks_like() {
     assert_eq!(done(client.read(b"get put", PATIENCE)), "3");
 }
 
-#[test]
-fn a_request_repeated_is_done_once() {
+fn a_request_repeated_is_done_once(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
     assert_eq!(done(client.execute(b"transfer alice bob 30", PATIENCE)), "alice has 70 left");
@@ -69,10 +79,9 @@ fn a_request_repeated_is_done_once() {
     assert_eq!(done(client.read(b"get alice", PATIENCE)), "70");
 }
 
-#[test]
-fn a_note_says_how_often_a_request_was_executed() {
+fn a_note_says_how_often_a_request_was_executed(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
     assert_eq!(done(client.execute(b"noted note/1 transfer alice bob 30", PATIENCE)), "alice has 70 left");
@@ -91,10 +100,9 @@ fn a_note_says_how_often_a_request_was_executed() {
     assert_ne!(done(client.read(b"digest", PATIENCE)), before);
 }
 
-#[test]
-fn two_clusters_have_the_same_and_either_can_ask() {
+fn two_clusters_have_the_same_and_either_can_ask(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 2, 2);
+    let Some(sites) = Sites::start_over(engine, dir.path(), 2, 2) else { return };
     let mut here = sites.client(1, &[A0]);
     let mut there = sites.client(2, &[B0]);
     done(here.execute(b"add alice 100", PATIENCE));
@@ -107,11 +115,10 @@ fn two_clusters_have_the_same_and_either_can_ask() {
 }
 
 /// The first attempt commits at a site that nobody hears of, and its client asks another, which knows less and would refuse.
-#[test]
-fn a_request_is_not_refused_at_one_site_and_done_at_another() {
+fn a_request_is_not_refused_at_one_site_and_done_at_another(engine: Engine) {
     let short = Duration::from_millis(200);
     let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 2, 1);
+    let Some(mut sites) = Sites::start_over(engine, dir.path(), 2, 1) else { return };
     let mut first = sites.client(1, &[A0]);
     done(first.execute(b"add carol 1", PATIENCE));
     sites.stop(B0);
@@ -130,10 +137,9 @@ fn a_request_is_not_refused_at_one_site_and_done_at_another() {
     assert_eq!(done(client.execute_again(b"transfer alice bob 30", PATIENCE)), "alice has 70 left");
 }
 
-#[test]
-fn a_refusal_repeated_stays_one() {
+fn a_refusal_repeated_stays_one(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let sites = Sites::start(dir.path(), 1, 1);
+    let Some(sites) = Sites::start_over(engine, dir.path(), 1, 1) else { return };
     let (mut client, mut other) = (sites.client(1, &[A0]), sites.client(2, &[A0]));
     client.execute(b"transfer alice bob 30", PATIENCE).unwrap_err();
     done(other.execute(b"add alice 100", PATIENCE));
@@ -141,10 +147,9 @@ fn a_refusal_repeated_stays_one() {
     assert!(matches!(again, Err(CallError::No { code: Code::Refused, .. })), "{again:?}");
 }
 
-#[test]
-fn a_cluster_declared_lost_is_not_waited_for_and_comes_back() {
+fn a_cluster_declared_lost_is_not_waited_for_and_comes_back(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 2, 1);
+    let Some(mut sites) = Sites::start_over(engine, dir.path(), 2, 1) else { return };
     let mut there = sites.client(1, &[B0]);
     done(there.execute(b"add alice 100", PATIENCE));
     sites.stop(A0);
@@ -158,18 +163,9 @@ fn a_cluster_declared_lost_is_not_waited_for_and_comes_back() {
     assert_eq!(done(here.execute(b"transfer alice bob 1", PATIENCE)), "alice has 98 left");
 }
 
-fn until(mut done: impl FnMut() -> bool) {
-    let began = std::time::Instant::now();
-    while !done() {
-        assert!(began.elapsed() < PATIENCE * 3, "still not after {PATIENCE:?} and more");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-}
-
-#[test]
-fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_state() {
+fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_state(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
-    let mut sites = Sites::start(dir.path(), 1, 3);
+    let Some(mut sites) = Sites::start_over(engine, dir.path(), 1, 3) else { return };
     let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
     done(client.execute(b"put before here", PATIENCE));
     let away = SiteId::new(0, 2);
@@ -270,4 +266,30 @@ fn a_site_that_takes_another_cluster_for_the_certifiers_is_refused_and_the_setti
         assert!(begun.elapsed() < PATIENCE, "{report:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+#[test]
+fn a_server_that_is_away_is_no_damage_and_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut sites) = Sites::start_over(Engine::Postgres, dir.path(), 1, 1) else { return };
+    sites.stop(A0);
+    let nowhere = tempfile::tempdir().unwrap();
+    sites.config.store = Some(format!("postgres:///x?host={}&user=postgres", nowhere.path().display()));
+    let error = Process::open(&sites.config, A0, dir.path(), Items).err().unwrap();
+    assert!(matches!(error, ProcessError::Store(StoreError::Io(_))) && !error.is_damage(), "{error}");
+    assert!(error.to_string().contains("No such file") && error.to_string().contains("server"), "{error}");
+}
+
+#[test]
+fn two_processes_never_write_one_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 1, 1) else { return };
+    let mut client = sites.client(1, &[A0]);
+    done(client.execute(b"put a 1", PATIENCE));
+    let other = tempfile::tempdir().unwrap();
+    let mut config = sites.config.clone();
+    let place = &mut config.sites[0];
+    (place.peers, place.clients) = (common::free_address(), common::free_address());
+    let error = Process::open(&config, A0, other.path(), Items).err().unwrap();
+    assert!(matches!(error, ProcessError::Store(StoreError::InUse(_))), "{error}");
 }

@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::server::{Server, server};
-use pares_store::postgres::{Options, PostgresStore, Session, SqlError, SqlWork, capture};
+use pares_store::postgres::{Options, PostgresStore, Session, SqlError, SqlWork, capture, clear, provide};
 use pares_store::{Applied, Export, Import, Reads, Store, StoreError};
 use pares_wice::{Change, Key, Transaction, TransactionId, Value, Version};
 use postgres::{Client, NoTls};
@@ -412,4 +412,44 @@ fn what_cannot_be_captured_is_refused() {
     bank.commit(0, &["INSERT INTO journal VALUES (1, 1)"]);
     capture(&Options::new(bank.sites[0].address.as_str()), &TABLES).unwrap();
     assert_eq!(bank.rows("journal"), ["(1,1)"]);
+}
+
+#[test]
+fn a_store_that_is_removed_takes_its_rows_with_it_and_nothing_else() {
+    let Some(server) = server() else { return };
+    let mut site = Site::new(server, BANK, &TABLES);
+    let insert =
+        site.run(&["INSERT INTO person VALUES (1, 'Ada')", "INSERT INTO account VALUES (10, 1)"]).unwrap();
+    let applied = Certifier::default().order(insert, &site.store);
+    site.store.apply(&[applied], None).unwrap();
+    let mut client = Client::connect(&site.address, NoTls).unwrap();
+    client.batch_execute("CREATE TABLE mine (a int); INSERT INTO mine VALUES (7)").unwrap();
+    let options = Options::new(site.address.as_str());
+    assert!(matches!(clear(&options), Err(StoreError::InUse(_))), "it is open");
+    let Site { address, store, session } = site;
+    drop((store, session));
+    clear(&options).unwrap();
+    let store = PostgresStore::open(options.clone()).unwrap();
+    assert_eq!(store.applied(), Version(0));
+    let site = Site { address, store, session: Session::connect(options).unwrap() };
+    assert_eq!(
+        (site.rows("person"), site.rows("account"), site.rows("mine")),
+        (vec![], vec![], vec!["(7)".to_owned()])
+    );
+}
+
+#[test]
+fn a_database_that_is_missing_is_made_and_one_that_is_there_is_left_alone() {
+    let Some(server) = server() else { return };
+    let options = Options::new(
+        server.connection("made \"here\"").replace("dbname=made \"here\"", "dbname='made \"here\"'"),
+    );
+    for version in [1, 1] {
+        provide(&options).unwrap();
+        let store = PostgresStore::open(options.clone()).unwrap();
+        if store.applied() == Version(0) {
+            store.apply(&[Applied { version: Version(1), writes: vec![] }], None).unwrap();
+        }
+        assert_eq!(store.applied(), Version(version));
+    }
 }

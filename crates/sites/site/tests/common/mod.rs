@@ -1,16 +1,20 @@
 //! Sites in threads of the test, on ports nobody else has.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+#[path = "../../../store/tests/common/server.rs"]
+pub mod server;
+
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_site::config::{Level, Place, Promise};
 use pares_site::items::Items;
 use pares_site::{Client, Process, ProcessError, SitesConfig};
+use pares_store::StoreError;
 use pares_wice::SiteId;
 
 /// Long enough for anything, on a machine that is busy.
@@ -26,6 +30,40 @@ pub fn free_address() -> SocketAddr {
     addresses.find(|address| TcpListener::bind(address).is_ok()).unwrap()
 }
 
+/// What sites keep their items in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    Redb,
+    Postgres,
+}
+
+impl Engine {
+    /// Databases that no other test has, one for each site; none where PostgreSQL is not installed.
+    fn store(self) -> Option<Option<String>> {
+        static NUMBER: AtomicU16 = AtomicU16::new(0);
+        if self == Self::Redb {
+            return Some(None);
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let place = server::server()?.connection("");
+        let host = place.split(' ').next().unwrap().trim_start_matches("host=");
+        Some(Some(format!("postgres:///sites_{number}_{{cluster}}_{{number}}?host={host}&user=postgres")))
+    }
+}
+
+/// Runs each of these tests, which take an engine, over every engine.
+#[macro_export]
+macro_rules! over_every_engine {
+    ($($test:ident),* $(,)?) => {
+        mod over_redb {
+            $(#[test] fn $test() { super::$test($crate::common::Engine::Redb); })*
+        }
+        mod over_postgres {
+            $(#[test] fn $test() { super::$test($crate::common::Engine::Postgres); })*
+        }
+    };
+}
+
 /// Sites that can be stopped and started.
 pub struct Sites {
     pub dir: PathBuf,
@@ -36,20 +74,20 @@ pub struct Sites {
 impl Sites {
     /// `clusters` of `sites` each, all started, in `dir`.
     pub fn start(dir: &Path, clusters: u8, sites: u8) -> Self {
+        Self::start_over(Engine::Redb, dir, clusters, sites).unwrap()
+    }
+
+    /// The same over `engine`, unless that is not installed.
+    pub fn start_over(engine: Engine, dir: &Path, clusters: u8, sites: u8) -> Option<Self> {
         let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
-        let places = ids.map(|(cluster, number)| Place {
-            cluster,
-            number,
-            peers: free_address(),
-            clients: free_address(),
-            far: None,
-        });
+        let places = ids.map(|(cluster, number)| Place::new(cluster, number, free_address(), free_address()));
         let config = SitesConfig {
             system: "test".into(),
             durability: Promise::Os,
             isolation: Level::Snapshot,
             certifier: 0,
             tls: None,
+            store: engine.store()?,
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
@@ -57,7 +95,7 @@ impl Sites {
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
         }
-        all
+        Some(all)
     }
 
     pub fn run(&mut self, site: SiteId) {
@@ -73,6 +111,12 @@ impl Sites {
                     Err(ProcessError::Replaced) => {
                         drop(process);
                         process = Process::open(&config, site, &dir, Items).unwrap();
+                    }
+                    Err(ProcessError::Store(StoreError::Io(_) | StoreError::Failed))
+                        if config.store.is_some() =>
+                    {
+                        drop(process);
+                        process = reopen(&config, site, &dir);
                     }
                     Err(error) => panic!("{site}: {error}"),
                 }
@@ -99,6 +143,17 @@ impl Sites {
     }
 }
 
+/// Opens a site again and again, as a supervisor does, until its server is back.
+fn reopen(config: &SitesConfig, site: SiteId, dir: &Path) -> Process<Items> {
+    loop {
+        match Process::open(config, site, dir, Items) {
+            Ok(process) => return process,
+            Err(error) => assert!(!error.is_damage(), "{site}: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 impl Drop for Sites {
     fn drop(&mut self) {
         for (_, stop, _) in &self.running {
@@ -119,4 +174,13 @@ pub fn done(reply: Result<Vec<u8>, pares_site::CallError>) -> String {
 pub fn delivered(client: &mut Client) -> u64 {
     let report: pares_site::SiteReport = serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap();
     report.delivered
+}
+
+/// Waits until something is so.
+pub fn until(mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < PATIENCE * 3, "still not after {PATIENCE:?} and more");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

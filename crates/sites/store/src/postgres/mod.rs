@@ -6,6 +6,7 @@
 //! | `snapshot` | snapshots: repeatable read transactions, each on a connection of its own |
 //! | `session` | SQL statements run, captured and taken back: a transaction to be certified |
 //! | `tables` | rows of tables as items, items as rows |
+//! | `databases` | databases made and emptied |
 //!
 //! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
 //! an item like any other, is read and transferred as one, and is written to its table by the batch that applies it.
@@ -28,21 +29,29 @@
 //! Connections are not encrypted: the server belongs to the site and is reached by a socket in its file system, or
 //! by a network that is trusted.
 
+mod databases;
 mod session;
 mod snapshot;
 mod store;
 mod tables;
 
+use std::error::Error as _;
+use std::time::Duration;
+
 use postgres::error::SqlState;
-use postgres::{Client, NoTls};
+use postgres::{Client, Config, NoTls};
 
 use crate::error::StoreError;
 
+pub use databases::{clear, provide};
 pub use session::{Session, SqlError, SqlWork, capture};
 pub use store::{Postgres, PostgresStore};
 
 /// Snapshots that may be open at once, unless told otherwise.
 const SNAPSHOTS_MAX: usize = 16;
+
+/// A server that does not answer for so long is away, unless its URL says otherwise (`connect_timeout`).
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the server is, and how much of it may be used.
 #[derive(Clone, Debug)]
@@ -61,7 +70,15 @@ impl Options {
     }
 
     fn connect(&self) -> Result<Client, StoreError> {
-        Client::connect(&self.connection, NoTls).map_err(failed)
+        self.config()?.connect(NoTls).map_err(failed)
+    }
+
+    fn config(&self) -> Result<Config, StoreError> {
+        let mut config: Config = self.connection.parse().map_err(failed)?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_PATIENCE);
+        }
+        Ok(config)
     }
 }
 
@@ -70,6 +87,14 @@ fn failed(error: postgres::Error) -> StoreError {
     match error.as_db_error() {
         Some(reason) if damaged.contains(reason.code()) => StoreError::Damaged(reason.to_string()),
         Some(reason) => StoreError::Io(format!("PostgreSQL: {reason}")),
-        None => StoreError::Io(format!("PostgreSQL: {error}")),
+        None => StoreError::Io(format!("PostgreSQL: {}", with_cause(&error))),
+    }
+}
+
+/// What the client library says, and what the operating system said to it.
+fn with_cause(error: &postgres::Error) -> String {
+    match error.source() {
+        Some(cause) if !error.to_string().contains(&cause.to_string()) => format!("{error}: {cause}"),
+        _ => error.to_string(),
     }
 }

@@ -91,14 +91,19 @@ impl PostgresStore {
     /// [`StoreError::InUse`], [`StoreError::Unfinished`], or what the server says.
     pub fn open(options: Options) -> Result<Self, StoreError> {
         let mut client = options.connect()?;
-        client.batch_execute(LOCK).map_err(|error| match error.code() {
-            Some(&SqlState::LOCK_NOT_AVAILABLE) => StoreError::InUse("the database".into()),
-            _ => failed(error),
-        })?;
+        lock(&mut client)?;
         client.batch_execute(TABLES).map_err(failed)?;
         let writer = Mutex::new(Writer { client, tables: BTreeMap::new() });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
     }
+}
+
+/// Makes this connection the one that writes the store.
+pub(super) fn lock(client: &mut Client) -> Result<(), StoreError> {
+    client.batch_execute(LOCK).map_err(|error| match error.code() {
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => StoreError::InUse("the database".into()),
+        _ => failed(error),
+    })
 }
 
 impl Postgres {

@@ -117,7 +117,7 @@ fn measure(args: &Args, sites: u8, dir: &Path) -> Result<Cost, ProcessError> {
 
 fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig> {
     let free = || std::net::TcpListener::bind("127.0.0.1:0")?.local_addr();
-    let place = |number| Ok(Place { cluster: 0, number, peers: free()?, clients: free()?, far: None });
+    let place = |number| Ok(Place::new(0, number, free()?, free()?));
     let places: std::io::Result<Vec<Place>> = (0..sites).map(place).collect();
     Ok(SitesConfig {
         system: "bench".into(),
@@ -125,6 +125,7 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
         isolation: Level::Snapshot,
         certifier: 0,
         tls: None,
+        store: None,
         sites: places?,
     })
 }

@@ -71,6 +71,9 @@ pub struct Args {
     /// Keep the sites' directories and what they said here, which must not exist
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// Keep the sites' items in PostgreSQL databases, which must be empty or missing: a URL with {cluster} and {number}
+    #[arg(long, value_name = "URL", conflicts_with = "cost")]
+    store: Option<String>,
     /// One JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -119,8 +122,7 @@ struct Drill {
 
 impl Drill {
     fn start(args: &Args) -> Result<Self, LabError> {
-        let rtt = Duration::from_millis(args.rtt_ms);
-        let stage = Stage::start(args.durability, rtt, args.dir.as_deref())?;
+        let stage = Stage::start(args)?;
         let figures = Figures {
             drill: "wice",
             rtt_ms: args.rtt_ms,

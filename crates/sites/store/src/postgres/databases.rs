@@ -1,0 +1,52 @@
+//! Databases made, and emptied.
+
+use postgres::error::SqlState;
+use postgres::{Client, NoTls};
+
+use super::{Options, failed, store};
+use crate::error::StoreError;
+
+/// Makes the database that `options` names, if its server has none of that name and lets this user make one.
+///
+/// # Errors
+/// What the server says; [`StoreError::Io`] if it does not answer.
+pub fn provide(options: &Options) -> Result<(), StoreError> {
+    let config = options.config()?;
+    match config.connect(NoTls) {
+        Ok(_) => return Ok(()),
+        Err(error) if error.code() == Some(&SqlState::INVALID_CATALOG_NAME) => {}
+        Err(error) => return Err(failed(error)),
+    }
+    // Without a name in the URL the database is called as the user is.
+    let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    let mut client = config.clone().dbname("postgres").connect(NoTls).map_err(failed)?;
+    let create = format!("CREATE DATABASE \"{}\"", name.replace('"', "\"\""));
+    match client.batch_execute(&create) {
+        // Another site was quicker.
+        Err(error) if error.code() == Some(&SqlState::DUPLICATE_DATABASE) => Ok(()),
+        made => made.map_err(failed),
+    }
+}
+
+/// Removes a store, which must not be open: its items, its mark, and the rows of the tables that take part. These tables
+/// stay as they are, empty, and so does everything else in the database.
+///
+/// # Errors
+/// [`StoreError::InUse`], or what the server says; then nothing has changed.
+pub fn clear(options: &Options) -> Result<(), StoreError> {
+    let mut client = options.connect()?;
+    store::lock(&mut client)?;
+    client.batch_execute(store::TABLES).map_err(failed)?;
+    empty(&mut client)
+}
+
+fn empty(client: &mut Client) -> Result<(), StoreError> {
+    let mut transaction = client.transaction().map_err(failed)?;
+    transaction.batch_execute("SET LOCAL session_replication_role = replica").map_err(failed)?;
+    let there = "SELECT name FROM pares_tables WHERE to_regclass(name) IS NOT NULL";
+    for row in transaction.query(there, &[]).map_err(failed)? {
+        transaction.batch_execute(&format!("DELETE FROM {}", row.get::<_, String>(0))).map_err(failed)?;
+    }
+    transaction.batch_execute("DROP TABLE pares_items, pares_applied").map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
