@@ -453,3 +453,34 @@ fn a_database_that_is_missing_is_made_and_one_that_is_there_is_left_alone() {
         assert_eq!(store.applied(), Version(version));
     }
 }
+
+#[test]
+fn what_was_captured_cannot_commit_at_its_server() {
+    let Some(server) = server() else { return };
+    let site = Site::new(server, BANK, &TABLES);
+    let mut client = Client::connect(&site.address, NoTls).unwrap();
+    for hidden in [
+        "INSERT INTO person VALUES (1, 'Ada')",
+        "DO $$ BEGIN INSERT INTO person VALUES (2, 'Bob'); COMMIT; END $$",
+    ] {
+        let refused = client.batch_execute(hidden).unwrap_err();
+        assert!(
+            refused.to_string().contains("db error") && refused.code().unwrap().code() == "0A000",
+            "{refused}"
+        );
+    }
+    assert!(site.rows("person").is_empty());
+}
+
+#[test]
+fn a_row_is_called_alike_in_every_time_zone() {
+    let schema = "CREATE TABLE visit (at timestamptz PRIMARY KEY, what text)";
+    let Some(mut bank) = Bank::of(schema, &["visit"]) else { return };
+    bank.commit(0, &["INSERT INTO visit VALUES ('2026-01-02 03:04:05+00', 'first')"]);
+    let keys = ["Asia/Tokyo", "America/New_York"].map(|zone| {
+        let change = format!("UPDATE visit SET what = '{zone}'");
+        let transaction = bank.sites[0].run(&[&format!("SET LOCAL TimeZone = '{zone}'"), &change]).unwrap();
+        transaction.writes.into_iter().map(|write| write.key).collect::<Vec<_>>()
+    });
+    assert_eq!(keys[0], keys[1]);
+}

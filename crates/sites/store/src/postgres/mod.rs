@@ -5,6 +5,7 @@
 //! | `store` | items in one table, applied by one writer: a [`crate::Store`] like the others |
 //! | `snapshot` | snapshots: repeatable read transactions, each on a connection of its own |
 //! | `session` | SQL statements run, captured and taken back: a transaction to be certified |
+//! | `capture` | what a transaction did to tables, as changes of items |
 //! | `tables` | rows of tables as items, items as rows |
 //! | `databases` | databases made and emptied |
 //!
@@ -29,6 +30,7 @@
 //! Connections are not encrypted: the server belongs to the site and is reached by a socket in its file system, or
 //! by a network that is trusted.
 
+mod capture;
 mod databases;
 mod session;
 mod snapshot;
@@ -43,8 +45,9 @@ use postgres::{Client, Config, NoTls};
 
 use crate::error::StoreError;
 
+pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture};
 pub use databases::{clear, provide};
-pub use session::{Session, SqlError, SqlWork, capture};
+pub use session::{Session, SqlError, SqlWork};
 pub use store::{Postgres, PostgresStore};
 
 /// Snapshots that may be open at once, unless told otherwise.

@@ -27,6 +27,23 @@ pub(super) const TABLES: &str = "
         one boolean PRIMARY KEY DEFAULT true CHECK (one),
         form bigint NOT NULL, whole boolean NOT NULL, version bigint NOT NULL, meta bytea NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_tables (name text PRIMARY KEY);
+    CREATE TABLE IF NOT EXISTS pares_schema (number bigint PRIMARY KEY, statement text NOT NULL);
+    CREATE TABLE IF NOT EXISTS pares_open (at timestamptz NOT NULL DEFAULT now());
+    CREATE OR REPLACE FUNCTION pares_never_commits() RETURNS trigger LANGUAGE plpgsql AS $pares$ BEGIN
+        IF coalesce(current_setting('pares.ending', true), '') <> 'yes' THEN
+            RAISE EXCEPTION 'replicated tables are written through the site''s own port for SQL only: nothing was written'
+                USING ERRCODE = 'feature_not_supported';
+        END IF;
+        RETURN NULL;
+    END $pares$;
+    DO $pares$ BEGIN
+        IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgname = 'pares_never' AND tgrelid = 'pares_open'::regclass) THEN
+            CREATE CONSTRAINT TRIGGER pares_never AFTER INSERT ON pares_open DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION pares_never_commits();
+        END IF;
+    END $pares$;
+    GRANT SELECT ON pares_applied, pares_tables TO PUBLIC;
+    GRANT INSERT ON pares_open TO PUBLIC;
     SET synchronous_commit = off";
 
 /// Only one writer for each schema; released when its connection ends, however it ends, which a server notices within

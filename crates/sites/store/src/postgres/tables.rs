@@ -4,6 +4,9 @@
 //!   sql/row/public.account \0 {"id": 7}              -> {"id": 7, "email": "a@b", "owner": 3}    the row
 //!   sql/unique/public.account_email_key \0 ["a@b"]   -> {"id": 7}                                who has it
 //!   sql/reference/public.person \0 {"id": 3}         -> a counter of 0                           somebody refers to it
+//!   sql/table/public.account \0                      -> a counter of 0                           somebody writes to it, or locks rows of it
+//!   sql/schema                                       -> a counter of 0                           somebody writes to tables, or changes them
+//!   sql/ddl/00000000000000000007                     -> CREATE TABLE ...                         a change of the schema
 //! ```
 //! Certification compares items, so rows alone are not enough: two sites could each insert a row with the same e-mail
 //! address under different primary keys, both pass, and no site could apply the second; or one could delete what the
@@ -27,6 +30,9 @@ use crate::error::StoreError;
 pub(super) const ROW: &str = "sql/row/";
 pub(super) const UNIQUE: &str = "sql/unique/";
 pub(super) const REFERENCE: &str = "sql/reference/";
+pub(super) const LOCK: &str = "sql/table/";
+pub(super) const SCHEMA: &str = "sql/schema";
+pub(super) const STATEMENT: &str = "sql/ddl/";
 
 /// What the catalogue says of a table. Names are quoted where SQL needs it.
 #[derive(Clone, Debug)]

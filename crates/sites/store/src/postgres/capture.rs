@@ -1,0 +1,238 @@
+//! What a transaction did to tables, as changes of items.
+//!
+//! Triggers note which rows a statement has touched: only their primary keys, in a variable of the transaction. How the
+//! rows *are* is read once at the end, and how they *were* after going back to the beginning, so that it does not matter
+//! in which order triggers, cascades and repeated changes came about.
+//!
+//! A transaction that has written to such a table can never commit at its server: what only this site has, no other gets. A row
+//! of `pares_open`, written by the same trigger, has a constraint that fails at every commit. So whatever hides a
+//! COMMIT from those who watch for it, there is an error and no row that differs between sites.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pares_wice::{Change, Key, Value, Write};
+use postgres::GenericClient;
+
+use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object};
+use super::{Options, failed, store};
+use crate::error::StoreError;
+
+/// How values are written while they are captured. A primary key that is a time would otherwise be called by another name in a
+/// session in another time zone, and two changes of that row would not be seen to conflict.
+pub const FORM: &str = "
+    SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres';
+    SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'";
+
+/// What triggers noted: lines, each with a table and primary keys; and the tables' names.
+pub const CAPTURED: &str = "
+    SELECT captured, ARRAY(SELECT DISTINCT line::jsonb ->> 'table' FROM string_to_table(captured, E'\n') line ORDER BY 1)
+    FROM nullif(current_setting('pares.captured', true), '') captured";
+
+/// Checks what constraints put off until commit; that of `pares_open` excepted, which would always fail.
+pub const CHECK: &str = "SET LOCAL pares.ending = 'yes'; SET CONSTRAINTS ALL IMMEDIATE";
+
+/// Goes back to the beginning of the transaction, whose first statement was a savepoint of this name.
+pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
+    SET LOCAL IntervalStyle = 'postgres'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'";
+
+/// Makes tables take part: from now on sessions capture what is written to them. Every site's tables must be the same;
+/// they begin empty, and are filled through sessions or by a state transfer. Sites write these tables through sessions
+/// and by nothing else.
+///
+/// # Errors
+/// [`StoreError::Table`] if a table cannot take part, and why.
+pub fn capture(options: &Options, tables: &[&str]) -> Result<(), StoreError> {
+    let mut client = options.connect()?;
+    let mut transaction = client.transaction().map_err(failed)?;
+    transaction.batch_execute(store::TABLES).map_err(failed)?;
+    for name in tables {
+        let table = Table::read(&mut transaction, name)?;
+        take_part(&table, &mut transaction)?;
+    }
+    transaction.commit().map_err(failed)
+}
+
+/// Makes a table take part, in the transaction of `client`.
+pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Result<(), StoreError> {
+    let known: bool = client
+        .query_one("SELECT EXISTS (SELECT FROM pares_tables WHERE name = $1)", &[&table.name])
+        .map_err(failed)?
+        .get(0);
+    let filled = format!("SELECT EXISTS (SELECT FROM {})", table.name);
+    if !known && client.query_one(&filled, &[]).map_err(failed)?.get(0) {
+        let why = "it has rows already: begin with an empty table and insert them through a session";
+        return Err(StoreError::Table { name: table.name.clone(), why: why.into() });
+    }
+    let schema: String =
+        client.query_one("SELECT quote_ident(current_schema())", &[]).map_err(failed)?.get(0);
+    client.batch_execute(&triggers(table, &schema)).map_err(failed)?;
+    let add = "INSERT INTO pares_tables (name) VALUES ($1) ON CONFLICT DO NOTHING";
+    client.execute(add, &[&table.name]).map(drop).map_err(failed)
+}
+
+/// Statement triggers, so that a statement costs one call whether it touches a row or a million.
+fn triggers(table: &Table, schema: &str) -> String {
+    let name = &table.name;
+    let literal = name.replace('\'', "''");
+    let keys = table.key_of("r");
+    // One function for each table; its name need only be its own.
+    let function =
+        format!("{schema}.pares_captures_{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+    format!(
+        "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $pares$
+        DECLARE keys jsonb := '[]'; more jsonb;
+        BEGIN
+            IF TG_OP = 'TRUNCATE' THEN RAISE EXCEPTION 'TRUNCATE is not captured: use DELETE'
+                USING ERRCODE = 'feature_not_supported'; END IF;
+            IF TG_OP <> 'INSERT' THEN
+                SELECT jsonb_agg({keys}) INTO more FROM old_rows r; keys := coalesce(more, '[]');
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                SELECT jsonb_agg({keys}) INTO more FROM new_rows r; keys := keys || coalesce(more, '[]');
+            END IF;
+            IF coalesce(current_setting('pares.captured', true), '') = '' THEN
+                INSERT INTO {schema}.pares_open DEFAULT VALUES;
+            END IF;
+            PERFORM set_config('pares.captured', concat_ws(E'\\n', nullif(current_setting('pares.captured', true), ''),
+                jsonb_build_object('table', '{literal}', 'keys', keys)::text), true);
+            RETURN NULL;
+        END $pares$;
+        CREATE OR REPLACE TRIGGER pares_insert AFTER INSERT ON {name}
+            REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION {function}();
+        CREATE OR REPLACE TRIGGER pares_update AFTER UPDATE ON {name}
+            REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION {function}();
+        CREATE OR REPLACE TRIGGER pares_delete AFTER DELETE ON {name}
+            REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION {function}();
+        CREATE OR REPLACE TRIGGER pares_truncate BEFORE TRUNCATE ON {name}
+            FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
+    )
+}
+
+/// A table that takes part, and how to ask for its rows.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    table: Table,
+    images: String,
+}
+
+impl Captured {
+    pub(super) fn new(table: Table) -> Self {
+        Self { images: images(&table), table }
+    }
+
+    /// Its name, quoted and with its schema, as triggers note it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.table.name
+    }
+
+    /// A query for the rows that were touched, as they are in the asking transaction: `$1` is what triggers noted, `$2` the
+    /// table's name. All columns are text.
+    #[must_use]
+    pub fn images(&self) -> &str {
+        &self.images
+    }
+
+    /// Whether rows as they were before have to be asked for, too.
+    #[must_use]
+    pub fn needs_before(&self) -> bool {
+        !self.table.unique.is_empty()
+    }
+}
+
+/// SQL for the rows of `table` that were touched, as they are now: primary key, row, unique values, references. Aliases
+/// are such as no application's column is called, which would come first.
+fn images(table: &Table) -> String {
+    let mut columns =
+        vec![format!("{}::text", table.key_of("pares_key")), "to_jsonb(pares_row)::text".into()];
+    for (_, unique) in &table.unique {
+        let values = unique.iter().map(|column| format!("pares_row.{column}")).collect::<Vec<_>>().join(", ");
+        columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN jsonb_build_array({values})::text END"));
+    }
+    for (_, pairs) in &table.references {
+        let values = pairs.iter().map(|(_, ours)| format!("pares_row.{ours}")).collect::<Vec<_>>().join(", ");
+        let key = object(pairs.iter().map(|(theirs, ours)| (theirs.as_str(), ours.as_str())), "pares_row");
+        columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN {key}::text END"));
+    }
+    let keys = table.key.iter().map(|column| format!("pares_named.{column}")).collect::<Vec<_>>().join(", ");
+    format!(
+        "SELECT {columns} FROM (
+            SELECT DISTINCT {keys} FROM string_to_table($1, E'\\n') pares_line,
+                jsonb_populate_recordset(NULL::{name}, pares_line::jsonb -> 'keys') pares_named
+            WHERE pares_line::jsonb ->> 'table' = $2) pares_key
+        LEFT JOIN {name} pares_row USING ({key})",
+        columns = columns.join(", "),
+        name = table.name,
+        key = table.key.join(", "),
+    )
+}
+
+/// What a transaction does to items. What is said later of the same item holds only where nothing was said before.
+#[derive(Debug, Default)]
+pub struct Writes {
+    changes: BTreeMap<Key, Change>,
+    tables: BTreeSet<String>,
+}
+
+/// A row that [`Captured::images`] gave.
+pub type Image<'a> = [Option<&'a str>];
+
+impl Writes {
+    /// A row as the transaction leaves it.
+    ///
+    /// # Panics
+    /// If the row is none of that query.
+    pub fn after(&mut self, captured: &Captured, image: &Image<'_>) {
+        let table = &captured.table;
+        let key = image[0].expect("a primary key is never null");
+        self.tables.insert(table.name.clone());
+        let change = image[1].map_or(Change::Delete, |row| Change::Put(Value::from(row)));
+        self.changes.insert(item(ROW, &table.name, key), change);
+        if image[1].is_none() && table.is_referred_to {
+            self.changes.insert(item(REFERENCE, &table.name, key), Change::Delete);
+        }
+        for (name, values) in unique(table, image) {
+            self.changes.insert(item(UNIQUE, name, values), Change::Put(Value::from(key)));
+        }
+        let references = table.references.iter().zip(&image[2 + table.unique.len()..]);
+        for ((to, _), referred) in references {
+            if let Some(referred) = referred {
+                self.changes.entry(item(REFERENCE, to, referred)).or_insert(Change::Add(0));
+            }
+        }
+    }
+
+    /// A row as it was: unique values that it had and nobody has now are free.
+    ///
+    /// # Panics
+    /// As [`Writes::after`].
+    pub fn before(&mut self, captured: &Captured, image: &Image<'_>) {
+        for (name, values) in unique(&captured.table, image) {
+            self.changes.entry(item(UNIQUE, name, values)).or_insert(Change::Delete);
+        }
+    }
+
+    /// It has locked rows of a table (`SELECT ... FOR UPDATE`). Which, the server does not tell: it conflicts with everyone who
+    /// writes to that table at the same time.
+    pub fn lock(&mut self, table: &str) {
+        self.changes.insert(item(LOCK, table, ""), Change::Put(Value::counter(0)));
+    }
+
+    /// All changes, by item. They are as the schema now is, so they conflict with whatever changes that.
+    #[must_use]
+    pub fn into_writes(mut self) -> Vec<Write> {
+        for table in std::mem::take(&mut self.tables) {
+            self.changes.entry(item(LOCK, &table, "")).or_insert(Change::Add(0));
+        }
+        if !self.changes.is_empty() {
+            self.changes.insert(Key::from(SCHEMA), Change::Add(0));
+        }
+        self.changes.into_iter().map(|(key, change)| Write { key, change }).collect()
+    }
+}
+
+/// Names of unique constraints and the values that a row has there.
+fn unique<'a>(table: &'a Table, image: &'a Image<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let constraints = table.unique.iter().zip(&image[2..]);
+    constraints.filter_map(|((name, _), values)| Some((name.as_str(), (*values)?)))
+}
