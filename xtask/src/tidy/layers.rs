@@ -98,7 +98,8 @@ pub(super) const CRATES: &[Place] = &[
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),
-    place("sites", "pares-site", 3, &[]),
+    place("sites", "pares-sql", 3, &[]),
+    place("sites", "pares-site", 3, &["pares-sql"]), // whose sessions hand it their transactions
     place("sites", "pares-operator", 4, &[]),
     place("lab", "pares-flow", 2, &[]),
     place("lab", "pares-sim", 3, &["pares-site"]), // runs its duty cycle

@@ -11,6 +11,7 @@ mod inbox;
 mod serving;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_cluster::{ClusterLog, ProposeError};
-use pares_store::{Store, StoreSnapshot};
+use pares_store::{Store, StoreSnapshot, changes_schema};
 use pares_wice::codec::{Coded, DecodeError, FORMAT};
 use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version};
 
@@ -36,6 +37,7 @@ use crate::world::{Connections, World};
 
 pub use beginning::RETURNING;
 use inbox::{Arrived, Inbox, LogEvents, LogNews, Wanted};
+use transactions::Transactions;
 
 /// Time of the log's clock; elections take 10 to 20 of it.
 const TICK: Duration = Duration::from_millis(10);
@@ -64,6 +66,7 @@ pub struct Cycle<W: World, A> {
     requests: Requests,
     /// Found done or refused, on versions that are not stable: the version, and what to say then.
     waiting: BTreeMap<(Version, TransactionId), (u64, Answer)>,
+    transactions: Transactions,
     wanted: Wanted,
     inbox: Inbox,
     log_events: LogEvents,
@@ -96,6 +99,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.take_in()?;
         self.tick();
         self.take_stored()?;
+        self.take_transactions();
         self.execute()?;
         self.settle()?;
         self.leave_office()?;
@@ -356,7 +360,10 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
         let after = self.applier.given();
         let versions = self.site.overlay().after(after, self.site.stable()).take(self.bounds.applied_max);
-        let versions: Vec<_> = versions.map(|(version, writes)| (version, writes.to_vec())).collect();
+        let mut versions: Vec<_> = versions.map(|(version, writes)| (version, writes.to_vec())).collect();
+        if let Some(at) = versions.iter().position(|(_, writes)| changes_schema(writes)) {
+            versions.truncate(at.max(1));
+        }
         if let Some((version, _)) = versions.last() {
             let stored = Stored { version: *version, position: self.site.position() };
             self.applier.give(versions, stored, self.world.now());

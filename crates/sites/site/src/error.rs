@@ -91,7 +91,13 @@ impl ProcessError {
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Store(error) => {
-                matches!(error, StoreError::Damaged(_) | StoreError::Unfinished | StoreError::Form { .. })
+                matches!(
+                    error,
+                    StoreError::Damaged(_)
+                        | StoreError::Unfinished
+                        | StoreError::Form { .. }
+                        | StoreError::Schema { .. }
+                )
             }
             Self::Open(error) => error.is_damage(),
             Self::Journal(error) | Self::Log(LogError::Journal(error)) => error.is_damage(),

@@ -4,12 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_cluster::{Durability, Files, Replica};
 use pares_link::{Links, LinksConfig};
 use pares_os::descriptors;
+use pares_sql::{CLIENTS_MAX, Ready, SqlPort};
 use pares_store::postgres::{self, Options, PostgresStore};
 use pares_store::{RedbStore, Store};
 use pares_wice::SiteId;
@@ -36,6 +38,10 @@ pub struct Host {
     durability: Durability,
     /// Its PostgreSQL database, if its items are in one.
     database: Option<Options>,
+    /// Where it speaks PostgreSQL's protocol, if it does.
+    sql: Option<SocketAddr>,
+    /// That port, and what comes from there.
+    port: Option<(SqlPort, Receiver<Ready>)>,
     began: Instant,
 }
 
@@ -47,17 +53,27 @@ impl Host {
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
         let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
         let mut links = config.links(site, dir)?;
-        leave_descriptors(&mut links);
+        leave_descriptors(&mut links, config.place(site)?.sql.is_some());
         std::fs::create_dir_all(&own)?;
-        let database = config.database(site)?.map(Options::new);
-        Ok(Self { own, links, durability: config.durability(), database, began: Instant::now() })
+        let (database, sql) = (config.database(site)?.map(Options::new), config.place(site)?.sql);
+        Ok(Self {
+            own,
+            links,
+            durability: config.durability(),
+            database,
+            sql,
+            port: None,
+            began: Instant::now(),
+        })
     }
 }
 
 /// Has the system give this process as many descriptors as it may have, and takes no more clients than leave enough for the site's
 /// own files and for other sites.
-fn leave_descriptors(links: &mut LinksConfig) {
-    let reserve = RESERVE + links.peers.len() as u64;
+fn leave_descriptors(links: &mut LinksConfig, speaks_sql: bool) {
+    // Each client of SQL has two connections, both with several handles.
+    let sql = if speaks_sql { 6 * CLIENTS_MAX as u64 } else { 0 };
+    let reserve = RESERVE + links.peers.len() as u64 + sql;
     let limit = descriptors::raise_limit();
     if let Some(clients) = &mut links.clients {
         clients.count_max = descriptors::connections_within(limit, reserve, clients.count_max);
@@ -102,10 +118,27 @@ impl World for Host {
     }
 
     fn start(&mut self, writer: StoreWriter, links: &Links) -> io::Result<Thread> {
+        if let (Some(database), Some(address)) = (&self.database, self.sql) {
+            let (to_cycle, ready) = channel();
+            let waker = links.waker();
+            let submit = move |transaction| {
+                // A cycle that has ended answers nobody, and its port ends with it.
+                let _ = to_cycle.send(transaction);
+                drop(waker.wake());
+            };
+            let port = SqlPort::open(database.clone(), address, submit).map_err(io::Error::other)?;
+            self.port = Some((port, ready));
+        }
         let waker = links.waker();
         // A wait that is not ended ends by itself at the next tick.
         let run = move || writer.run(|| drop(waker.wake()));
         Ok(Thread(Some(std::thread::Builder::new().name("applier".into()).spawn(run)?)))
+    }
+
+    fn transactions(&mut self, serves: bool) -> Vec<Ready> {
+        let Some((port, ready)) = &self.port else { return Vec::new() };
+        port.serve(serves);
+        ready.try_iter().collect()
     }
 }
 

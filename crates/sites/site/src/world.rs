@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use pares_cluster::ClusterLog;
 use pares_link::{ClientId, LinkSink, Links, SendError};
+use pares_sql::Ready;
 use pares_store::Store;
 
 use crate::applier::StoreWriter;
@@ -59,6 +60,12 @@ pub trait World: Notes + Clock {
     /// # Errors
     /// If there is no room for another thread.
     fn start(&mut self, writer: StoreWriter, links: &Self::Links) -> io::Result<Self::Task>;
+
+    /// Transactions that were executed outside, since it was asked last. `serves` is whether more may be begun: the store has all that this site
+    /// has answered. A world without SQL has none.
+    fn transactions(&mut self, _serves: bool) -> Vec<Ready> {
+        Vec::new()
+    }
 }
 
 /// A site's connections to other sites and to applications. What is sent may be lost with its connection.

@@ -75,6 +75,17 @@ pub enum StoreError {
         /// Why, and what to do.
         why: String,
     },
+    /// A change of the schema that passed at its site of origin fails here.
+    #[error(
+        "the change of the schema `{statement}` was ordered and cannot be carried out here ({why}): remove from this site's database \
+         what stands in its way, or let the site begin with an empty one"
+    )]
+    Schema {
+        /// The statement.
+        statement: String,
+        /// What the server says.
+        why: String,
+    },
     /// Too many snapshots at once, for an engine that can hold only so many.
     #[error("{0} snapshots are open, which is the most this store allows: end one, or allow more")]
     Busy(usize),

@@ -42,6 +42,7 @@ mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod redb;
+mod reserved;
 mod row;
 mod store;
 mod transfer;
@@ -52,6 +53,7 @@ pub use error::{StoreError, WorkError};
 pub use mark::Mark;
 pub use memory::Memory;
 pub use redb::{Redb, RedbStore};
+pub use reserved::{changes_schema, is_reserved};
 pub use store::{Applied, Reads, Store, StoreSnapshot, Visit};
 pub use transfer::{CHUNK_BYTES, Chunk, Export, Import};
 pub use work::Work;

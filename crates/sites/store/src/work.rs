@@ -145,6 +145,12 @@ impl<R: Reads> Work<R> {
         self.writes.is_empty()
     }
 
+    /// Whether it has changed an item whose name is such.
+    #[must_use]
+    pub fn writes_any(&self, is_such: impl Fn(&Key) -> bool) -> bool {
+        self.writes.keys().any(is_such)
+    }
+
     /// What it saw and did, to be submitted. `snapshot` is the version of what it read.
     pub fn finish(self, id: TransactionId, attempt: u32, snapshot: Version) -> Transaction {
         let ranges = joined(self.ranges);

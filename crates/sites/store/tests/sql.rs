@@ -254,7 +254,7 @@ fn of_two_sites_that_take_the_same_unique_value_one_loses() {
     bank.apply(vec![other]);
     assert!(matches!(
         bank.sites[1].run(&["INSERT INTO account (number, email) VALUES (2, 'a@x')"]),
-        Err(SqlError::Refused(_))
+        Err(SqlError::Refused { .. })
     ));
     bank.commit(1, &["UPDATE account SET email = 'b@x' WHERE number = 1"]);
     // What nobody has any more can be taken again.
@@ -382,7 +382,8 @@ fn tables_that_cannot_take_part_are_refused_with_the_reason() {
             "CREATE TABLE heap (a int); CREATE TABLE lower (a text PRIMARY KEY);
              CREATE UNIQUE INDEX ON lower (lower(a)); CREATE TABLE filled (a int PRIMARY KEY);
              INSERT INTO filled VALUES (1); CREATE TABLE other (a int PRIMARY KEY, b int UNIQUE);
-             CREATE TABLE refers (a int PRIMARY KEY, b int REFERENCES other (b)); CREATE VIEW seen AS SELECT 1 AS a",
+             CREATE TABLE refers (a int PRIMARY KEY, b int REFERENCES other (b)); CREATE VIEW seen AS SELECT 1 AS a;
+             CREATE UNLOGGED TABLE forgets (a int PRIMARY KEY); CREATE TABLE heir (PRIMARY KEY (a)) INHERITS (filled)",
         )
         .unwrap();
     for (table, why) in [
@@ -392,6 +393,8 @@ fn tables_that_cannot_take_part_are_refused_with_the_reason() {
         ("refers", "by another key"),
         ("absent", "no such table"),
         ("seen", "no such table"),
+        ("forgets", "no ordinary one"),
+        ("heir", "no ordinary one"),
     ] {
         match capture(&options, &[table]) {
             Err(StoreError::Table { name, why: found }) => {
@@ -406,7 +409,7 @@ fn tables_that_cannot_take_part_are_refused_with_the_reason() {
 fn what_cannot_be_captured_is_refused() {
     let Some(mut bank) = Bank::new() else { return };
     let refused = bank.sites[0].run(&["TRUNCATE journal"]).unwrap_err();
-    assert!(matches!(&refused, SqlError::Refused(why) if why.contains("use DELETE")), "{refused}");
+    assert!(matches!(&refused, SqlError::Refused { why, .. } if why.contains("use DELETE")), "{refused}");
     // Doing it again changes nothing, now that the table takes part.
     capture(&Options::new(bank.sites[0].address.as_str()), &TABLES).unwrap();
     bank.commit(0, &["INSERT INTO journal VALUES (1, 1)"]);

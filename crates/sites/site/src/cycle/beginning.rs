@@ -8,6 +8,7 @@ use pares_wice::{Base, ClusterId, Configuration, Era, Site};
 
 use super::Cycle;
 use super::inbox::{Inbox, LogEvents, Wanted};
+use super::transactions::Transactions;
 use crate::application::Application;
 use crate::applier::Applier;
 use crate::checkpoint::{Bases, stored_of, take_state};
@@ -56,6 +57,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             application,
             requests: Requests::default(),
             waiting: BTreeMap::new(),
+            transactions: Transactions::default(),
             wanted: Wanted::default(),
             inbox: Inbox::default(),
             log_events,

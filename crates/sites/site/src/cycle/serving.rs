@@ -1,6 +1,6 @@
 //! Requests of clients, of other sites and of the process's driver: executing, answering.
 
-use pares_store::Work;
+use pares_store::{Work, is_reserved};
 use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
 
 use super::Cycle;
@@ -99,7 +99,11 @@ impl<W: World, A: Application> Cycle<W, A> {
         request.executions += 1;
         self.work.executed += 1;
         let mut work = Work::new(view);
-        let answer = answer_of(self.application.execute(&request.body, &mut work))?;
+        let mut answer = answer_of(self.application.execute(&request.body, &mut work))?;
+        if work.writes_any(is_reserved) {
+            let body = b"names that begin with sql/ are those of tables: use SQL, or another name".to_vec();
+            answer = Answer { code: Code::Refused, body };
+        }
         if answer.code != Code::Done {
             // Nothing of it is done. That it was refused is certified all the same: an attempt of this request at another site may be under way.
             work = Work::new(view);
@@ -116,7 +120,9 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
-        let Some(request) = self.requests.open.get_mut(&id) else { return };
+        let Some(request) = self.requests.open.get_mut(&id) else {
+            return self.transactions.outcome(id, outcome);
+        };
         self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         match outcome {
             Outcome::Committed { attempt, .. } => {
@@ -196,7 +202,7 @@ fn answer_of(result: Result<Vec<u8>, ApplicationError>) -> Result<Answer, Proces
 }
 
 /// Numbers an execution: two of one request, at two sites or in two lives of one, have two numbers.
-fn attempt_of(site: SiteId, life: u16, executions: u16) -> u32 {
+pub(super) fn attempt_of(site: SiteId, life: u16, executions: u16) -> u32 {
     let place = u32::from(site.cluster.0 & 0x3f) << 4 | u32::from(site.number & 0xf);
     u32::from(life & 0x3fff) << 18 | place << 8 | u32::from(executions & 0xff)
 }

@@ -80,7 +80,11 @@ impl Sites {
     /// The same over `engine`, unless that is not installed.
     pub fn start_over(engine: Engine, dir: &Path, clusters: u8, sites: u8) -> Option<Self> {
         let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
-        let places = ids.map(|(cluster, number)| Place::new(cluster, number, free_address(), free_address()));
+        let places = ids.map(|(cluster, number)| {
+            let mut place = Place::new(cluster, number, free_address(), free_address());
+            place.sql = (engine == Engine::Postgres).then(free_address);
+            place
+        });
         let config = SitesConfig {
             system: "test".into(),
             durability: Promise::Os,
@@ -135,6 +139,20 @@ impl Sites {
 
     pub fn address(&self, site: SiteId) -> SocketAddr {
         self.config.place(site).unwrap().clients
+    }
+
+    /// A connection to a site's port for SQL, once it lets clients in.
+    pub fn sql(&self, site: SiteId) -> postgres::Client {
+        let mut client = None;
+        until(|| {
+            client = postgres::Client::connect(&self.sql_url(site), postgres::NoTls).ok();
+            client.is_some()
+        });
+        client.unwrap()
+    }
+
+    pub fn sql_url(&self, site: SiteId) -> String {
+        format!("postgres://postgres@{}/postgres", self.config.place(site).unwrap().sql.unwrap())
     }
 
     /// A client of these sites, the first one first.

@@ -20,20 +20,20 @@ use crate::error::StoreError;
 /// How values are written while they are captured. A primary key that is a time would otherwise be called by another name in a
 /// session in another time zone, and two changes of that row would not be seen to conflict.
 pub const FORM: &str = "
-    SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres';
-    SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'";
+    SELECT set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
+        set_config('IntervalStyle', 'postgres', true), set_config('extra_float_digits', '1', true),
+        set_config('bytea_output', 'hex', true), set_config('pares.ending', 'yes', true)";
 
 /// What triggers noted: lines, each with a table and primary keys; and the tables' names.
 pub const CAPTURED: &str = "
     SELECT captured, ARRAY(SELECT DISTINCT line::jsonb ->> 'table' FROM string_to_table(captured, E'\n') line ORDER BY 1)
     FROM nullif(current_setting('pares.captured', true), '') captured";
 
-/// Checks what constraints put off until commit; that of `pares_open` excepted, which would always fail.
-pub const CHECK: &str = "SET LOCAL pares.ending = 'yes'; SET CONSTRAINTS ALL IMMEDIATE";
+/// Checks what constraints put off until commit. After [`FORM`], which excepts that of `pares_open`: it would always fail.
+pub const CHECK: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 
-/// Goes back to the beginning of the transaction, whose first statement was a savepoint of this name.
-pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
-    SET LOCAL IntervalStyle = 'postgres'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'";
+/// Goes back to the beginning of the transaction, whose first statement was a savepoint of this name. [`FORM`] is to be set again.
+pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares";
 
 /// Makes tables take part: from now on sessions capture what is written to them. Every site's tables must be the same;
 /// they begin empty, and are filled through sessions or by a state transfer. Sites write these tables through sessions
@@ -131,6 +131,12 @@ impl Captured {
     #[must_use]
     pub fn images(&self) -> &str {
         &self.images
+    }
+
+    /// Whether foreign keys lead to it or from it: to check them locks rows, too.
+    #[must_use]
+    pub fn refers(&self) -> bool {
+        self.table.is_referred_to || !self.table.references.is_empty()
     }
 
     /// Whether rows as they were before have to be asked for, too.

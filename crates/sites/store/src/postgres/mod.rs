@@ -6,6 +6,8 @@
 //! | `snapshot` | snapshots: repeatable read transactions, each on a connection of its own |
 //! | `session` | SQL statements run, captured and taken back: a transaction to be certified |
 //! | `capture` | what a transaction did to tables, as changes of items |
+//! | `sessions` | who is in the writer's way |
+//! | `schema` | changes of tables, carried out at every site at one version |
 //! | `tables` | rows of tables as items, items as rows |
 //! | `databases` | databases made and emptied |
 //!
@@ -32,7 +34,9 @@
 
 mod capture;
 mod databases;
+mod schema;
 mod session;
+mod sessions;
 mod snapshot;
 mod store;
 mod tables;
@@ -47,7 +51,9 @@ use crate::error::StoreError;
 
 pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture};
 pub use databases::{clear, provide};
+pub use schema::{Change, Schema};
 pub use session::{Session, SqlError, SqlWork};
+pub use sessions::{GivesWay, Sessions, Way};
 pub use store::{Postgres, PostgresStore};
 
 /// Snapshots that may be open at once, unless told otherwise.
@@ -63,20 +69,35 @@ pub struct Options {
     pub connection: String,
     /// Snapshots that may be open at once; each holds a connection.
     pub snapshots_max: usize,
+    /// Who gives way to the writer.
+    pub sessions: Sessions,
 }
 
 impl Options {
     /// The server that `connection` names, with defaults.
     #[must_use]
     pub fn new(connection: impl Into<String>) -> Self {
-        Self { connection: connection.into(), snapshots_max: SNAPSHOTS_MAX }
+        Self { connection: connection.into(), snapshots_max: SNAPSHOTS_MAX, sessions: Sessions::default() }
+    }
+
+    /// The schema that the store's own tables are in, quoted.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn home(&self) -> Result<String, StoreError> {
+        let row = self.connect()?.query_one("SELECT quote_ident(current_schema())", &[]).map_err(failed)?;
+        Ok(row.get(0))
     }
 
     fn connect(&self) -> Result<Client, StoreError> {
         self.config()?.connect(NoTls).map_err(failed)
     }
 
-    fn config(&self) -> Result<Config, StoreError> {
+    /// As the client library reads it.
+    ///
+    /// # Errors
+    /// If it is no address of a server.
+    pub fn config(&self) -> Result<Config, StoreError> {
         let mut config: Config = self.connection.parse().map_err(failed)?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_PATIENCE);

@@ -23,9 +23,6 @@ use super::tables::Table;
 use super::{Options, failed, store};
 use crate::error::StoreError;
 
-/// How sessions call themselves, so that the writer finds those that stand in its way.
-pub(super) const APPLICATION: &str = "pares session";
-
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ";
 
 /// A connection on which an application runs SQL.
@@ -50,11 +47,22 @@ pub enum SqlError {
     #[error("another transaction came first ({0}): run this one again from its beginning")]
     Again(String),
     /// The statement is wrong, or a constraint refused it.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{why}")]
+    Refused {
+        /// SQLSTATE.
+        code: String,
+        /// What the server says.
+        why: String,
+    },
     /// The server failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl SqlError {
+    pub(super) fn refused(code: &str, why: impl ToString) -> Self {
+        Self::Refused { code: code.to_owned(), why: why.to_string() }
+    }
 }
 
 impl Session {
@@ -96,7 +104,7 @@ impl Session {
 
 fn connect(options: &Options) -> Result<(Client, Statement), StoreError> {
     let mut client = options.connect()?;
-    client.batch_execute(&format!("SET application_name = '{APPLICATION}'")).map_err(failed)?;
+    client.batch_execute("SET application_name = 'pares session'").map_err(failed)?;
     let captured = client.prepare(CAPTURED).map_err(failed)?;
     Ok((client, captured))
 }
@@ -143,6 +151,7 @@ impl SqlWork<'_> {
             }
         }
         self.session.client.batch_execute(BACK).map_err(sql)?;
+        self.session.client.batch_execute(FORM).map_err(sql)?;
         for (captured, images) in tables.iter().filter(|(captured, _)| captured.needs_before()) {
             for row in self.session.client.query(images, &[&lines, &captured.name()]).map_err(sql)? {
                 writes.before(captured, &cells(&row));
@@ -169,7 +178,7 @@ fn cells(row: &Row) -> Vec<Option<&str>> {
 }
 
 /// What a failed statement means to the application.
-fn sql(error: postgres::Error) -> SqlError {
+pub(super) fn sql(error: postgres::Error) -> SqlError {
     let again = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
@@ -178,12 +187,14 @@ fn sql(error: postgres::Error) -> SqlError {
     ];
     match error.as_db_error() {
         Some(reason) if again.contains(reason.code()) => SqlError::Again(reason.message().into()),
-        Some(reason) if reason.severity() == "ERROR" => SqlError::Refused(reason.to_string()),
+        Some(reason) if reason.severity() == "ERROR" => {
+            SqlError::refused(reason.code().code(), reason.message())
+        }
         // The writer ended the session; if it is the server that ended, the next attempt says so.
         _ if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) => {
             SqlError::Again("the connection was ended".into())
         }
-        None => SqlError::Refused(error.to_string()),
+        None => SqlError::refused(SqlState::INTERNAL_ERROR.code(), error),
         Some(_) => SqlError::Store(failed(error)),
     }
 }

@@ -12,9 +12,10 @@ use pares_wice::Version;
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient, Row};
 
-use super::session::APPLICATION;
+use super::schema;
+use super::sessions::{Sessions, Way};
 use super::snapshot::{self, Pool};
-use super::tables::{Failure, Table, has_rows, write_rows};
+use super::tables::{Failure, Table, has_rows, has_statements, write_rows};
 use super::{Options, failed};
 use crate::engine::{Changes, EngineStore, StorageEngine};
 use crate::error::StoreError;
@@ -73,15 +74,19 @@ const CHANGE_AND_MARK: &str = "
 const SYNC: &str = "
     BEGIN; SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version; COMMIT";
 
-/// Ends sessions that have written something and not ended within the time that the writer waited. What they hold is what
-/// the commit order needs, and what they could still do is to lose against it.
-const END_SESSIONS: &str = "
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = $1 AND backend_xid IS NOT NULL
-        AND xact_start < clock_timestamp() - interval '20 milliseconds'";
+/// Processes that hold rows of tables that take part and have not ended within the time that the writer waited. What they hold is what
+/// the commit order needs, and what they could still do is to lose against it. Who changes a table itself needs also that nobody reads it.
+const OBSTACLES: &str = "
+    SELECT DISTINCT a.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND a.datname = current_database()
+        AND l.relation IN (SELECT to_regclass(name) FROM pares_tables)
+        AND ($1 OR l.mode <> 'AccessShareLock' AND a.backend_xid IS NOT NULL)
+        AND a.xact_start < clock_timestamp() - interval '20 milliseconds'";
 
-/// How often the writer ends sessions before it concludes that it is somebody else who holds the rows.
+/// How often the writer asks for the way before it concludes that it gets nowhere.
 const TRIES: usize = 250;
+/// How often it asks politely.
+const POLITE_TRIES: usize = 100;
 
 /// Bytes of keys and values in one statement; the server takes a gigabyte.
 const STATEMENT_BYTES: usize = 64 << 20;
@@ -93,6 +98,7 @@ struct Writer {
     client: Client,
     /// What the catalogue says of the tables that rows were written to.
     tables: BTreeMap<String, Table>,
+    sessions: Sessions,
 }
 
 /// The connections to one database.
@@ -110,7 +116,8 @@ impl PostgresStore {
         let mut client = options.connect()?;
         lock(&mut client)?;
         client.batch_execute(TABLES).map_err(failed)?;
-        let writer = Mutex::new(Writer { client, tables: BTreeMap::new() });
+        let writer =
+            Mutex::new(Writer { client, tables: BTreeMap::new(), sessions: options.sessions.clone() });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
     }
 }
@@ -131,15 +138,29 @@ impl Postgres {
 
 impl Writer {
     fn commit(&mut self, pieces: &[Piece<'_>], changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
-        for _ in 0..TRIES {
+        for tries in 0..TRIES {
             match self.try_commit(pieces, changes, mark) {
                 Ok(()) => return Ok(()),
                 Err(Failure::Store(error)) => return Err(error),
-                Err(Failure::Locked) => self.client.execute(END_SESSIONS, &[&APPLICATION]).map_err(failed)?,
-            };
+                Err(Failure::Locked) => self.clear_the_way(has_statements(changes), tries < POLITE_TRIES)?,
+            }
         }
-        let why = "somebody who is no session holds rows of a replicated table: end that connection";
+        let why = "somebody holds rows of a replicated table and cannot be ended: end that connection";
         Err(StoreError::Io(why.into()))
+    }
+
+    /// Has sessions give way; those that nobody can ask, or that do not, lose their connection.
+    fn clear_the_way(&mut self, of_readers: bool, politely: bool) -> Result<(), StoreError> {
+        for row in self.client.query(OBSTACLES, &[&of_readers]).map_err(failed)? {
+            let pid: i32 = row.get(0);
+            let end = match self.sessions.find(pid).filter(|_| politely).map(|session| session.give_way()) {
+                Some(Way::Free) => continue,
+                Some(Way::Cancel) => "SELECT pg_cancel_backend($1)",
+                None => "SELECT pg_terminate_backend($1)",
+            };
+            self.client.execute(end, &[&pid]).map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn try_commit(
@@ -149,6 +170,11 @@ impl Writer {
         mark: &Mark,
     ) -> Result<(), Failure> {
         let mut transaction = self.client.transaction()?;
+        if has_statements(changes) {
+            transaction.batch_execute("SET LOCAL lock_timeout = '20ms'")?;
+            schema::carry_out(changes, &mut transaction)?;
+            self.tables.clear();
+        }
         if has_rows(changes) {
             write_rows(changes, &mut self.tables, &mut transaction)?;
         }
@@ -171,7 +197,9 @@ impl StorageEngine for Postgres {
         let pieces = pieces(changes);
         let mut writer = self.writer();
         match &pieces[..] {
-            [only] if !has_rows(changes) => only.execute_with(mark, &mut writer.client).map_err(failed),
+            [only] if !has_rows(changes) && !has_statements(changes) => {
+                only.execute_with(mark, &mut writer.client).map_err(failed)
+            }
             pieces => writer.commit(pieces, changes, mark),
         }
     }

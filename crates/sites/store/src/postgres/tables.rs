@@ -32,7 +32,7 @@ pub(super) const UNIQUE: &str = "sql/unique/";
 pub(super) const REFERENCE: &str = "sql/reference/";
 pub(super) const LOCK: &str = "sql/table/";
 pub(super) const SCHEMA: &str = "sql/schema";
-pub(super) const STATEMENT: &str = "sql/ddl/";
+pub(super) use crate::reserved::STATEMENT;
 
 /// What the catalogue says of a table. Names are quoted where SQL needs it.
 #[derive(Clone, Debug)]
@@ -57,7 +57,8 @@ const TABLE: &str = "
               WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum),
         EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid AND contype = 'f')
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.oid = to_regclass($1) AND c.relkind = 'r'";
+    WHERE c.oid = to_regclass($1) AND c.relkind = 'r' AND c.relpersistence = 'p'
+        AND NOT EXISTS (SELECT FROM pg_inherits WHERE c.oid IN (inhrelid, inhparent))";
 
 /// `plain` is whether the index says all about which values are unique.
 const INDEXES: &str = "
@@ -84,7 +85,9 @@ impl Table {
     pub(super) fn read(client: &mut impl GenericClient, name: &str) -> Result<Self, StoreError> {
         let unfit = |why: &str| StoreError::Table { name: name.into(), why: why.into() };
         let row = client.query_opt(TABLE, &[&name]).map_err(failed)?;
-        let row = row.ok_or_else(|| unfit("there is no such table: make it, the same at every site"))?;
+        let row = row.ok_or_else(|| {
+            unfit("there is no such table, or it is no ordinary one: make it, the same at every site")
+        })?;
         let (name, columns, is_referred_to) = (row.get(0), row.get(1), row.get(2));
         let mut table = Self {
             name,
@@ -179,6 +182,12 @@ impl From<StoreError> for Failure {
 pub(super) fn has_rows(changes: &Changes<'_>) -> bool {
     let first = changes.partition_point(|(key, _)| key.as_bytes() < ROW.as_bytes());
     changes.get(first).is_some_and(|(key, _)| key.as_bytes().starts_with(ROW.as_bytes()))
+}
+
+/// Whether `changes` change the schema.
+pub(super) fn has_statements(changes: &Changes<'_>) -> bool {
+    let first = changes.partition_point(|(key, _)| key.as_bytes() < STATEMENT.as_bytes());
+    changes.get(first).is_some_and(|(key, _)| key.as_bytes().starts_with(STATEMENT.as_bytes()))
 }
 
 /// Rows to be written to one table.

@@ -1,0 +1,90 @@
+//! Transactions that were executed outside: at this site's SQL server, by its sessions.
+//!
+//! A request can be executed again, here or by the certifier's site; such a transaction cannot, since who executed it is a client's program. So it is submitted
+//! once, and what became of it is told as it is. It is told as done only when it is in this site's store: the same client's next transaction begins there.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+
+use pares_sql::{Ready, Verdict};
+use pares_wice::{AbortReason, Outcome, Snapshot, Transaction, TransactionId, Unsubmitted, Version};
+
+use super::Cycle;
+use super::serving::attempt_of;
+use crate::application::Application;
+use crate::config::number_of;
+use crate::world::World;
+
+/// Above the numbers of clients that ask.
+const OWN: u64 = 1 << 63;
+
+/// Such transactions.
+#[derive(Debug, Default)]
+pub(super) struct Transactions {
+    /// The last one's number, of this life.
+    last: u64,
+    /// Without an outcome.
+    submitted: BTreeMap<TransactionId, Sender<Verdict>>,
+    /// Stable, and not yet in the store.
+    stable: BTreeMap<Version, Sender<Verdict>>,
+    /// Whether the site has once had all that it answered in an earlier life.
+    caught_up: bool,
+}
+
+impl Transactions {
+    pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
+        let Some(verdict) = self.submitted.remove(&id) else { return };
+        match outcome {
+            Outcome::Committed { version, attempt: Some(_) } => drop(self.stable.insert(version, verdict)),
+            // Another one of an earlier life had this name. This one has no version, and never will.
+            Outcome::Committed { .. } => tell(&verdict, Verdict::Aborted(AbortReason::Void)),
+            Outcome::Aborted(reason) => tell(&verdict, Verdict::Aborted(reason)),
+        }
+    }
+
+    fn stored(&mut self, version: Version) {
+        let later = self.stable.split_off(&version.next());
+        for verdict in std::mem::replace(&mut self.stable, later).into_values() {
+            tell(&verdict, Verdict::Committed);
+        }
+    }
+}
+
+/// A session that does not listen any more has ended.
+fn tell(verdict: &Sender<Verdict>, what: Verdict) {
+    let _ = verdict.send(what);
+}
+
+impl<W: World, A: Application> Cycle<W, A> {
+    /// Submits what has come, and tells what is in the store.
+    pub(super) fn take_transactions(&mut self) {
+        self.transactions.caught_up |= self.has_caught_up();
+        for ready in self.world.transactions(self.transactions.caught_up) {
+            self.transact(ready);
+        }
+        self.transactions.stored(self.base.version());
+    }
+
+    /// Whether this site's store has all that its cluster and the others' delegates know.
+    fn has_caught_up(&self) -> bool {
+        let heard = self.site.statuses().map(|status| status.delivered).max().unwrap_or_default();
+        let is_informed = self.site.certifier().is_some() && !self.site.is_recalling();
+        is_informed && self.site.delivered() >= heard && self.base.version() >= self.site.stable()
+    }
+
+    fn transact(&mut self, ready: Ready) {
+        let Ready { snapshot, writes, verdict } = ready;
+        self.transactions.last += 1;
+        let place = u64::from(number_of(self.site.id())) << 16 | u64::from(self.life);
+        let id = TransactionId { client: OWN | place, sequence: self.transactions.last };
+        let attempt = attempt_of(self.site.id(), self.life, 1);
+        let transaction = Transaction { id, attempt, snapshot, writes, ..Transaction::default() };
+        // What the store has is stable: no branch of the history is without it.
+        let snapshot = Snapshot { version: snapshot, ..self.site.snapshot() };
+        match self.site.submit(transaction, snapshot, &mut self.wanted) {
+            Ok(()) => drop(self.transactions.submitted.insert(id, verdict)),
+            Err(Unsubmitted::Recalling) => tell(&verdict, Verdict::Starting),
+            Err(other) => tell(&verdict, Verdict::Impossible(other.to_string())),
+        }
+    }
+}

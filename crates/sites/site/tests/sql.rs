@@ -1,0 +1,259 @@
+//! Ordinary SQL clients at two sites, in two clusters.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
+
+mod common;
+
+use std::process::Command;
+
+use common::{Engine, Sites, until};
+use pares_wice::SiteId;
+use postgres::error::SqlState;
+use postgres::{Client, Error, Transaction};
+
+const A0: SiteId = SiteId::new(0, 0);
+const B0: SiteId = SiteId::new(1, 0);
+const BANK: &str = "CREATE TABLE account (number int PRIMARY KEY, email text UNIQUE, balance numeric NOT NULL CHECK (balance >= 0))";
+
+/// Two sites with the accounts 1 to 5 at 100 each.
+fn bank(dir: &std::path::Path) -> Option<(Sites, Client, Client)> {
+    let sites = Sites::start_over(Engine::Postgres, dir, 2, 1)?;
+    let (mut here, mut there) = (sites.sql(A0), sites.sql(B0));
+    here.batch_execute(BANK).unwrap();
+    here.execute("INSERT INTO account SELECT i, 'm' || i, 100 FROM generate_series(1, 5) i", &[]).unwrap();
+    until(|| count(&mut there) == Some(5));
+    Some((sites, here, there))
+}
+
+fn count(client: &mut Client) -> Option<i64> {
+    client.query_one("SELECT count(*) FROM account", &[]).ok().map(|row| row.get(0))
+}
+
+fn rows(client: &mut Client) -> String {
+    client.query_one("SELECT string_agg(a::text, ' ' ORDER BY a) FROM account a", &[]).unwrap().get(0)
+}
+
+/// Until both sites have the same rows, which are these.
+fn alike(here: &mut Client, there: &mut Client, expected: &str) {
+    until(|| rows(here) == expected && rows(there) == expected);
+}
+
+fn code(error: &Error) -> &str {
+    error.code().map_or("none", SqlState::code)
+}
+
+fn transfer(transaction: &mut Transaction<'_>, from: i32, to: i32) -> Result<(), Error> {
+    for (number, sum) in [(from, -1i64), (to, 1)] {
+        let row = transaction.query_one("SELECT balance::int8 FROM account WHERE number = $1", &[&number])?;
+        let balance: i64 = row.get(0);
+        let new = balance + sum;
+        transaction.execute("UPDATE account SET balance = $2::int8 WHERE number = $1", &[&number, &new])?;
+    }
+    Ok(())
+}
+
+/// Transfers with a retry loop as every application has it; how often it had to run one again.
+fn transfers(client: &mut Client, first: i32, count: i32) -> u32 {
+    let mut again = 0;
+    for round in 0..count {
+        let (from, to) = ((first + round) % 5 + 1, (first + round * 3 + 1) % 5 + 1);
+        if from == to {
+            continue;
+        }
+        loop {
+            let mut transaction = client.transaction().unwrap();
+            let done = transfer(&mut transaction, from, to).and_then(|()| transaction.commit());
+            match done {
+                Ok(()) => break,
+                Err(error) if code(&error) == "40001" => again += 1,
+                Err(error) => panic!("{} {error}", code(&error)),
+            }
+        }
+    }
+    again
+}
+
+#[test]
+fn transfers_at_two_sites_with_ordinary_retries_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let again: u32 = std::thread::scope(|scope| {
+        let clients = [(A0, 0), (A0, 1), (B0, 2), (B0, 3)];
+        let run = clients.map(|(site, first)| {
+            let mut client = sites.sql(site);
+            scope.spawn(move || transfers(&mut client, first, 25))
+        });
+        run.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(again > 0, "nothing ever met");
+    let before = rows(&mut here);
+    alike(&mut here, &mut there, &before);
+    // Each account gave as often as it got, or the sum would say so.
+    let sum: String = there.query_one("SELECT sum(balance)::text FROM account", &[]).unwrap().get(0);
+    assert_eq!(sum, "500");
+}
+
+#[test]
+fn of_two_who_change_the_same_row_the_later_is_told_40001_and_its_next_try_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    for statement in ["COMMIT", "SELECT 1"] {
+        here.batch_execute("BEGIN; UPDATE account SET balance = balance + 1 WHERE number = 1").unwrap();
+        there.batch_execute("UPDATE account SET balance = balance + 10 WHERE number = 1").unwrap();
+        let lost = here.batch_execute(statement);
+        if let Err(error) = &lost {
+            assert_eq!(code(error), "40001");
+        } else {
+            assert_eq!(code(&here.batch_execute("COMMIT").unwrap_err()), "40001");
+        }
+        here.batch_execute("ROLLBACK").unwrap();
+        here.batch_execute("UPDATE account SET balance = balance + 1 WHERE number = 1").unwrap();
+        until(|| rows(&mut here) == rows(&mut there));
+    }
+    alike(&mut here, &mut there, "(1,m1,122) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn what_was_committed_is_seen_by_the_next_statement() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    for round in 1..=20i64 {
+        here.execute("UPDATE account SET balance = $1::int8 WHERE number = 2", &[&round]).unwrap();
+        let seen = here.query_one("SELECT balance::int8 FROM account WHERE number = 2", &[]).unwrap();
+        assert_eq!(seen.get::<_, i64>(0), round);
+    }
+    alike(&mut here, &mut there, "(1,m1,100) (2,m2,20) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn a_row_that_was_locked_to_be_read_is_certified() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let mut reading = here.transaction().unwrap();
+    reading.query("SELECT * FROM account WHERE number = 1 FOR UPDATE", &[]).unwrap();
+    reading.execute("UPDATE account SET balance = 7 WHERE number = 2", &[]).unwrap();
+    there.execute("UPDATE account SET balance = 0 WHERE number = 1", &[]).unwrap();
+    assert_eq!(code(&reading.commit().unwrap_err()), "40001");
+    // Without the lock it is what snapshot isolation is: write skew.
+    let mut reading = here.transaction().unwrap();
+    reading.query("SELECT * FROM account WHERE number = 3", &[]).unwrap();
+    reading.execute("UPDATE account SET balance = 7 WHERE number = 2", &[]).unwrap();
+    there.execute("UPDATE account SET balance = 0 WHERE number = 3", &[]).unwrap();
+    reading.commit().unwrap();
+    alike(&mut here, &mut there, "(1,m1,0) (2,m2,7) (3,m3,0) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn errors_and_savepoints_are_as_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let refused = here.execute("UPDATE account SET balance = -1 WHERE number = 1", &[]).unwrap_err();
+    assert_eq!(code(&refused), "23514");
+    let refused = here.execute("INSERT INTO account VALUES (6, 'm1', 1)", &[]).unwrap_err();
+    assert_eq!(code(&refused), "23505");
+    let mut transaction = here.transaction().unwrap();
+    transaction.execute("UPDATE account SET balance = 1 WHERE number = 1", &[]).unwrap();
+    let mut inner = transaction.transaction().unwrap();
+    inner.execute("UPDATE account SET balance = 2 WHERE number = 2", &[]).unwrap();
+    inner.execute("UPDATE account SET balance = -2 WHERE number = 2", &[]).unwrap_err();
+    inner.rollback().unwrap();
+    transaction.execute("UPDATE account SET balance = 3 WHERE number = 3", &[]).unwrap();
+    transaction.commit().unwrap();
+    let mut transaction = here.transaction().unwrap();
+    transaction.execute("DELETE FROM account", &[]).unwrap();
+    transaction.query("SELECT 1 / 0", &[]).unwrap_err();
+    assert_eq!(code(&transaction.execute("DELETE FROM account", &[]).unwrap_err()), "25P02");
+    transaction.commit().unwrap(); // which says ROLLBACK
+    alike(&mut here, &mut there, "(1,m1,1) (2,m2,100) (3,m3,3) (4,m4,100) (5,m5,100)");
+    here.batch_execute("SET statement_timeout = 12345; BEGIN; SET statement_timeout = 23456; UPDATE account SET balance = 4 WHERE number = 4; COMMIT")
+        .unwrap();
+    let seen: String = here.query_one("SHOW statement_timeout", &[]).unwrap().get(0);
+    assert_eq!(seen, "23456ms");
+}
+
+#[test]
+fn the_schema_changes_at_every_site_at_one_version() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((mut sites, mut here, mut there)) = bank(dir.path()) else { return };
+    there.batch_execute("ALTER TABLE account ADD COLUMN owner text NOT NULL DEFAULT 'nobody'").unwrap();
+    there.execute("UPDATE account SET owner = 'Ada' WHERE number = 1", &[]).unwrap();
+    there.batch_execute("CREATE INDEX ON account (owner)").unwrap();
+    there.batch_execute("CREATE TABLE note (at timestamptz PRIMARY KEY DEFAULT now(), number int REFERENCES account, what text)").unwrap();
+    there.execute("INSERT INTO note (number, what) VALUES (1, 'hello')", &[]).unwrap();
+    let expected = "(1,m1,100,Ada) (2,m2,100,nobody) (3,m3,100,nobody) (4,m4,100,nobody) (5,m5,100,nobody)";
+    alike(&mut here, &mut there, expected);
+    until(|| here.query("SELECT * FROM note", &[]).unwrap().len() == 1);
+    // What began before is not certified after.
+    here.batch_execute("BEGIN; INSERT INTO account VALUES (7, 'm7', 7)").unwrap();
+    there.batch_execute("CREATE TABLE other (a int PRIMARY KEY)").unwrap();
+    let late = here.batch_execute("COMMIT").unwrap_err();
+    assert_eq!(code(&late), "40001");
+    there.batch_execute("DROP TABLE note").unwrap();
+    sites.stop(A0);
+    sites.run(A0);
+    let mut here = sites.sql(A0);
+    alike(&mut here, &mut there, expected);
+    until(|| here.query("SELECT * FROM note", &[]).is_err());
+}
+
+#[test]
+fn what_cannot_be_replicated_is_refused_and_nothing_of_it_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    for statement in [
+        "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        "TRUNCATE account",
+        "LOCK TABLE account",
+        "LISTEN a",
+        "CREATE TEMP TABLE a (b int)",
+        "CREATE TABLE heap (a int)",
+        "CREATE TABLE counted (a serial PRIMARY KEY)",
+        "CREATE TABLE copied AS SELECT 1 AS a",
+        "CREATE ROLE somebody",
+        "ALTER TABLE account ADD COLUMN at timestamptz DEFAULT now()",
+        "ALTER TABLE account ADD COLUMN at timestamptz DEFAULT 'now'",
+        "ALTER TABLE account ADD COLUMN id uuid DEFAULT gen_random_uuid()",
+        "ALTER TABLE account ALTER COLUMN number TYPE bigint",
+        "SELECT 1 AS a INTO made",
+        "COPY account FROM STDIN",
+        "UPDATE pares_items SET value = ''",
+        "DO $$ BEGIN UPDATE account SET balance = 9; COMMIT; END $$",
+        "BEGIN; UPDATE account SET balance = 9; CREATE TABLE x (a int PRIMARY KEY); COMMIT",
+    ] {
+        let refused = here.batch_execute(statement).unwrap_err();
+        assert!(
+            ["0A000", "2D000", "42601"].contains(&code(&refused))
+                || statement.contains("heap")
+                || statement.contains("AS SELECT"),
+            "{statement}: {refused:?}"
+        );
+        here.batch_execute("ROLLBACK").unwrap();
+    }
+    let duplicate = here.batch_execute(BANK).unwrap_err();
+    assert_eq!(code(&duplicate), "42P07");
+    alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn psql_is_a_client() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let psql = |script: &str| {
+        let output = Command::new("psql")
+            .args([&sites.sql_url(A0), "-X", "-A", "-t", "-v", "VERBOSITY=verbose"])
+            .args(["-c", script])
+            .output();
+        let output = output.unwrap();
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    };
+    assert_eq!(
+        psql(
+            "BEGIN; UPDATE account SET balance = 5 WHERE number = 5; COMMIT; SELECT balance FROM account WHERE number = 5"
+        ),
+        "BEGIN\nUPDATE 1\nCOMMIT\n5\n"
+    );
+    assert_eq!(psql("DELETE FROM account WHERE number = 4"), "DELETE 1\n");
+    assert!(psql("TRUNCATE account").contains("0A000"));
+    assert!(psql("SELECT 1 / 0").contains("22012"));
+    assert!(psql("\\d account").contains("account_pkey"));
+    alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (5,m5,5)");
+}

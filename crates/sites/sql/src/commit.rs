@@ -1,0 +1,154 @@
+//! COMMIT: what the transaction wrote is read, taken back, and handed to the site to be certified.
+
+use std::collections::BTreeSet;
+
+use pares_store::StoreError;
+use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes};
+use pares_wice::{Version, Write};
+
+use std::sync::Arc;
+
+use crate::front::Front;
+use crate::link::{Link, Rows, Trouble};
+use crate::wire::Message;
+
+/// What a transaction came to at its server, where nothing is open any more.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// It wrote nothing, and is over.
+    ReadOnly,
+    /// To be certified.
+    Ready { snapshot: Version, writes: Vec<Write> },
+}
+
+/// Relations that the transaction holds more of than a reader: name, kind, persistence, mode, name if it takes part, whether it was written to.
+const HELD: &str = "
+    SELECT c.oid::regclass, c.relkind, c.relpersistence, l.mode, t.name, pg_stat_get_xact_tuples_inserted(c.oid)
+        + pg_stat_get_xact_tuples_updated(c.oid) + pg_stat_get_xact_tuples_deleted(c.oid) > 0
+    FROM pg_locks l JOIN pg_class c ON c.oid = l.relation LEFT JOIN PARES.pares_tables t ON to_regclass(t.name) = c.oid
+    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.mode <> 'AccessShareLock'
+        AND c.relkind IN ('r', 'p', 'S', 'm', 'f', 'v')
+        AND c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)
+        AND c.oid <> to_regclass('PARES.pares_open')";
+
+/// What certification has to know first.
+const STATE: &str = "
+    SELECT version, pg_current_xact_id_if_assigned(), current_setting('transaction_isolation'),
+        current_setting('session_replication_role') FROM PARES.pares_applied";
+
+fn refused(code: &str, why: impl AsRef<str>) -> Trouble {
+    Trouble::Refused(Message::error(code, why.as_ref()))
+}
+
+fn unfit(why: impl AsRef<str>) -> Trouble {
+    refused("0A000", why)
+}
+
+fn column(row: &[Option<String>], at: usize) -> &str {
+    row.get(at).and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// Ends what is open: commits it if it wrote nothing, otherwise takes it back and says what it did.
+pub(crate) fn end(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble> {
+    let ended = capture(front, link, locks).and_then(|ended| {
+        if matches!(ended, Ended::ReadOnly) {
+            link.ask("COMMIT", &[])?;
+            link.open = false;
+        }
+        Ok(ended)
+    });
+    if link.open {
+        link.roll_back()?;
+    }
+    ended
+}
+
+fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble> {
+    let state = link.ask(&front.own(STATE), &[])?;
+    let state = state.first().ok_or_else(|| refused("57P03", "the site has no store yet"))?;
+    if state[1].is_none() {
+        return Ok(Ended::ReadOnly);
+    }
+    if column(state, 2) != "repeatable read" || column(state, 3) != "origin" {
+        return Err(unfit("only a transaction at REPEATABLE READ, with its triggers, can be certified"));
+    }
+    let version = column(state, 0).parse().map_err(|_| refused("XX000", "the store has no version"))?;
+    link.ask(FORM, &[])?;
+    link.ask(CHECK, &[])?;
+    let locked = locked(&link.ask(&front.own(HELD), &[])?)?;
+    let noted = link.ask(NOTED, &[])?;
+    let lines = noted.first().map(|row| column(row, 0)).unwrap_or_default().to_owned();
+    let names: BTreeSet<&str> =
+        noted.iter().map(|row| column(row, 1)).filter(|name| !name.is_empty()).collect();
+    let tables: Result<Vec<_>, _> = names.iter().map(|name| table(front, name)).collect();
+    let mut writes = images(link, &tables?, &lines)?;
+    for name in locked {
+        if locks || !table(front, &name)?.refers() {
+            writes.lock(&name);
+        }
+    }
+    Ok(Ended::Ready { snapshot: Version(version), writes: writes.into_writes() })
+}
+
+/// What triggers noted, with a row for each table.
+const NOTED: &str = "
+    SELECT captured, name FROM nullif(current_setting('pares.captured', true), '') captured,
+        (SELECT DISTINCT line::jsonb ->> 'table' AS name
+         FROM string_to_table(nullif(current_setting('pares.captured', true), ''), E'\\n') line) names";
+
+fn table(front: &Front, name: &str) -> Result<Arc<Captured>, Trouble> {
+    front.schema.table(name).map_err(|error| match error {
+        // It was there when the transaction wrote to it.
+        StoreError::Table { .. } => {
+            refused("40001", format!("the schema has changed ({error}): run the transaction again"))
+        }
+        other => refused("58030", other.to_string()),
+    })
+}
+
+fn images(link: &mut Link, tables: &[Arc<Captured>], lines: &str) -> Result<Writes, Trouble> {
+    let mut writes = Writes::default();
+    for captured in tables {
+        for row in link.ask(captured.images(), &[lines, captured.name()])? {
+            writes.after(captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
+        }
+    }
+    link.ask(BACK, &[])?;
+    link.ask(FORM, &[])?;
+    for captured in tables.iter().filter(|captured| captured.needs_before()) {
+        for row in link.ask(captured.images(), &[lines, captured.name()])? {
+            writes.before(captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
+        }
+    }
+    Ok(writes)
+}
+
+/// Tables that take part and of which the transaction has locked rows; refuses what is not captured.
+fn locked(held: &Rows) -> Result<Vec<String>, Trouble> {
+    let mut locked = Vec::new();
+    for row in held {
+        let (name, mode, takes_part) = (column(row, 0), column(row, 3), row[4].as_deref());
+        match (column(row, 1), mode, takes_part) {
+            ("S", _, _) => {
+                return Err(unfit(format!(
+                    "{name} is a sequence, which counts at this site alone: take keys of another kind, as gen_random_uuid()"
+                )));
+            }
+            (_, "RowShareLock", Some(table)) => locked.push(table.to_owned()),
+            (_, "RowShareLock", None) => {}
+            (_, "RowExclusiveLock", Some(_)) => {}
+            (_, "RowExclusiveLock", None) if column(row, 5) != "t" => {}
+            (_, "RowExclusiveLock", None) => {
+                return Err(unfit(format!(
+                    "{name} is not replicated, so it cannot be written to here: make tables by CREATE TABLE through this port"
+                )));
+            }
+            _ => {
+                return Err(unfit(format!(
+                    "{name} was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own"
+                )));
+            }
+        }
+    }
+    Ok(locked)
+}

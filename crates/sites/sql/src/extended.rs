@@ -1,0 +1,171 @@
+//! The extended protocol: prepared statements, portals, and a Sync that ends what was begun for them.
+//!
+//! Each message is answered before the next one is passed on. A client that sends many at once gets the same answers in the same order.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use crate::lexer::{Statement, Token, split};
+use crate::link::Link;
+use crate::session::{Session, State};
+use crate::statement::{Kind, kind};
+use crate::wire::Message;
+
+/// A statement that a client has prepared.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    kind: Kind,
+    text: String,
+    first: Option<Token>,
+}
+
+/// Statements and portals, by name.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    pub(crate) statements: HashMap<String, Arc<Known>>,
+    pub(crate) portals: HashMap<String, Arc<Known>>,
+    /// A message was refused: all is ignored up to a Sync.
+    pub(crate) skips: bool,
+}
+
+impl Session {
+    pub(crate) fn extended(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
+        match message.tag {
+            b'S' => return self.sync(link),
+            b'H' => return self.flush(),
+            _ if self.prepared.skips => return Ok(()),
+            _ => {}
+        }
+        let done = match message.tag {
+            b'P' => self.parse(link, message)?,
+            b'B' => self.bind(link, message)?,
+            b'E' => self.execute(link, message)?,
+            b'C' => self.close(link, message)?,
+            _ => self.forward(link, message)?,
+        };
+        self.beside(link)?;
+        if !done {
+            self.prepared.skips = true;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self, link: &mut Link) -> io::Result<()> {
+        self.prepared.skips = false;
+        self.end_implicit(link)?;
+        link.sync()?;
+        if self.state == State::Idle {
+            self.prepared.portals.clear();
+        }
+        self.beside(link)?;
+        self.ready()
+    }
+
+    fn parse(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
+        let [name, text] = message.strings()?;
+        let statements = split(text);
+        let known = Known {
+            // Of several the server says that there may be one.
+            kind: statements.first().map_or(Kind::Session, kind),
+            text: text.to_owned(),
+            first: statements.first().and_then(|statement| statement.tokens.first().cloned()),
+        };
+        self.prepared.statements.insert(name.to_owned(), Arc::new(known));
+        self.forward(link, message)
+    }
+
+    fn bind(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
+        let [portal, name] = message.strings()?;
+        if let Some(known) = self.prepared.statements.get(name).cloned() {
+            let statement = Statement { text: &known.text, tokens: known.first.iter().cloned().collect() };
+            if self.open_for(link, &known.kind, &statement)? == Some(false) {
+                return Ok(false);
+            }
+            self.prepared.portals.insert(portal.to_owned(), known);
+        }
+        self.forward(link, message)
+    }
+
+    fn execute(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
+        let [portal] = message.strings()?;
+        let Some(known) = self.prepared.portals.get(portal).cloned() else {
+            return self.forward(link, message);
+        };
+        let text = known.text.trim().trim_end_matches(';');
+        match self.own_step(link, &known.kind, text)? {
+            Some(done) => Ok(done),
+            None => {
+                let done = self.forward(link, message)?;
+                if done {
+                    self.after(link, &known.kind, true)?;
+                }
+                Ok(done)
+            }
+        }
+    }
+
+    fn close(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
+        if let Some((kind, name)) = message.body.split_first() {
+            let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default());
+            match kind {
+                b'S' => drop(self.prepared.statements.remove(&*name)),
+                _ => drop(self.prepared.portals.remove(&*name)),
+            }
+        }
+        self.forward(link, message)
+    }
+
+    /// Passes a message on, and its answer back; whether it was done.
+    fn forward(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
+        if let State::Over { .. } = self.state
+            && message.tag != b'C'
+            && !self.may_pass(message)
+        {
+            return self.own_step(link, &Kind::Session, "").map(|_| false);
+        }
+        link.pass(message, true)?;
+        loop {
+            let answer = link.receive()?;
+            match answer.tag {
+                b'E' => {
+                    link.refused();
+                    let answer = self.meant(answer);
+                    self.write(&answer)?;
+                    return self.after(link, &Kind::Session, false);
+                }
+                b'G' => link.pass(
+                    &Message::new(b'f', b"COPY FROM STDIN is not captured: use INSERT\0".as_slice()),
+                    false,
+                )?,
+                last => {
+                    self.write(&answer)?;
+                    if ends(message.tag, last) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What ends a transaction can be prepared and bound though it has failed.
+    fn may_pass(&self, message: &Message) -> bool {
+        let known = match message.strings::<2>() {
+            Ok([name, _]) if message.tag == b'P' => self.prepared.statements.get(name),
+            Ok([portal, _]) if message.tag == b'B' => self.prepared.portals.get(portal),
+            _ => return true,
+        };
+        known.is_some_and(|known| matches!(known.kind, Kind::Rollback { .. } | Kind::Commit { .. }))
+    }
+}
+
+/// Whether an answer is the last to a message.
+fn ends(message: u8, answer: u8) -> bool {
+    match message {
+        b'P' => answer == b'1',
+        b'B' => answer == b'2',
+        b'C' => answer == b'3',
+        b'D' => matches!(answer, b'T' | b'n'),
+        _ => matches!(answer, b'C' | b'I' | b's'),
+    }
+}

@@ -1,0 +1,209 @@
+//! The port at which a site speaks PostgreSQL's protocol.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pares_store::StoreError;
+use pares_store::postgres::{Options, Schema};
+use pares_wice::{AbortReason, Version, Write};
+use postgres::Config;
+
+use crate::session;
+use crate::wire::Message;
+
+/// Clients at a time. Each has a thread here and a process at the server.
+pub const CLIENTS_MAX: usize = 100;
+/// A transaction without an outcome for so long may be done or not.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Who has not said who he is in this time is none.
+const HELLO_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A transaction that was executed at the site's server.
+pub struct Ready {
+    /// The version it read.
+    pub snapshot: Version,
+    /// What it did.
+    pub writes: Vec<Write>,
+    /// Where to say what became of it.
+    pub verdict: Sender<Verdict>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is in the logs of all living clusters, and in this site's store.
+    Committed,
+    /// It is not, and nothing of it.
+    Aborted(AbortReason),
+    /// The site cannot take it now; nothing has changed.
+    Starting,
+    /// It cannot be taken at all.
+    Impossible(String),
+}
+
+/// What all sessions of a site share.
+pub(crate) struct Front {
+    pub(crate) config: Config,
+    pub(crate) options: Options,
+    pub(crate) schema: Schema,
+    /// The schema of the store's own tables, quoted.
+    home: String,
+    submit: Box<dyn Fn(Ready) + Send + Sync>,
+    serves: AtomicBool,
+    ends: AtomicBool,
+    /// Connections, so that they can be ended.
+    clients: Mutex<BTreeMap<u64, TcpStream>>,
+    numbers: AtomicU64,
+}
+
+impl Front {
+    /// A query with the store's schema in place of `PARES`.
+    pub(crate) fn own(&self, query: &str) -> String {
+        query.replace("PARES", &self.home)
+    }
+
+    pub(crate) fn serves(&self) -> bool {
+        self.serves.load(Ordering::Relaxed)
+    }
+
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a transaction certified, and waits for it.
+    pub(crate) fn certify(&self, snapshot: Version, writes: Vec<Write>) -> Result<(), Denied> {
+        let (verdict, outcome) = channel();
+        (self.submit)(Ready { snapshot, writes, verdict });
+        match outcome.recv_timeout(PATIENCE) {
+            Ok(Verdict::Committed) => Ok(()),
+            Ok(Verdict::Aborted(reason)) => Err(Denied::Aborted(reason)),
+            Ok(Verdict::Starting) => {
+                Err(Denied::No("57P03", "the site is starting; nothing has changed".into()))
+            }
+            Ok(Verdict::Impossible(why)) => Err(Denied::No("54000", why)),
+            Err(RecvTimeoutError::Timeout) => Err(Denied::No("40003", UNKNOWN.into())),
+            Err(RecvTimeoutError::Disconnected) => Err(Denied::No("40003", UNKNOWN.into())),
+        }
+    }
+}
+
+const UNKNOWN: &str = "the outcome is not known: another cluster does not answer, or this site ends. The transaction may be done \
+                       or not; look for a row that only it writes before you run it again";
+
+/// Why a transaction was not certified.
+pub(crate) enum Denied {
+    Aborted(AbortReason),
+    No(&'static str, String),
+}
+
+impl Denied {
+    pub(crate) fn message(&self) -> Message {
+        match self {
+            Self::Aborted(AbortReason::Behind) => Message::error(
+                "57P03",
+                "another cluster is behind or cut off, and too much waits for it; nothing has changed: try again later",
+            ),
+            Self::Aborted(_) => Message::error(
+                "40001",
+                "could not serialize access: a concurrent transaction of another session or site came first; run this one again",
+            ),
+            Self::No(code, why) => Message::error(code, why),
+        }
+    }
+}
+
+/// The port. Dropped, it ends all sessions.
+pub struct SqlPort {
+    front: Arc<Front>,
+    address: SocketAddr,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl SqlPort {
+    /// Listens at `address` for clients of the database that `options` names, which has a store. `submit` hands a transaction to the site.
+    ///
+    /// # Errors
+    /// If it cannot listen, or the server does not answer.
+    pub fn open(
+        options: Options,
+        address: SocketAddr,
+        submit: impl Fn(Ready) + Send + Sync + 'static,
+    ) -> Result<Self, StoreError> {
+        let failed = |error: io::Error| StoreError::Io(format!("sql = \"{address}\": {error}"));
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let front = Arc::new(Front {
+            config: options.config()?,
+            home: options.home()?,
+            schema: Schema::new(options.clone()),
+            options,
+            submit: Box::new(submit),
+            serves: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+            clients: Mutex::default(),
+            numbers: AtomicU64::new(0),
+        });
+        let accepting = Arc::clone(&front);
+        let accepting = std::thread::Builder::new()
+            .name("sql".into())
+            .spawn(move || accept(&accepting, &listener))
+            .map_err(failed)?;
+        Ok(Self { front, address, accepting: Some(accepting) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets clients in, or not.
+    pub fn serve(&self, serves: bool) {
+        self.front.serves.store(serves, Ordering::Relaxed);
+    }
+}
+
+impl Drop for SqlPort {
+    fn drop(&mut self) {
+        self.front.ends.store(true, Ordering::SeqCst);
+        // Ends the wait for the next client; if nobody waits any more, nothing is lost.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.accepting.take() {
+            let _ = thread.join();
+        }
+        for client in self.front.clients().values() {
+            let _ = client.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn accept(front: &Arc<Front>, listener: &TcpListener) {
+    while let Ok((client, _)) = listener.accept() {
+        if front.ends.load(Ordering::SeqCst) {
+            return;
+        }
+        let number = front.numbers.fetch_add(1, Ordering::Relaxed);
+        let Ok(handle) = client.try_clone() else { continue };
+        if front.clients().len() >= CLIENTS_MAX {
+            session::turn_away(client);
+            continue;
+        }
+        front.clients().insert(number, handle);
+        let of_session = Arc::clone(front);
+        let session = std::thread::Builder::new().name("sql session".into()).spawn(move || {
+            let begun = client.set_read_timeout(Some(HELLO_PATIENCE)).and_then(|()| client.set_nodelay(true));
+            // Whatever ends it, nobody is left to be told.
+            let _ = begun.and_then(|()| session::run(&of_session, client));
+            of_session.clients().remove(&number);
+        });
+        if session.is_err() {
+            front.clients().remove(&number);
+        }
+    }
+}

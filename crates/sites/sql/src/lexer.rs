@@ -1,0 +1,208 @@
+//! Where statements begin and end, and their words.
+//!
+//! A semicolon may stand in a string, a comment, a dollar-quoted body or a function in SQL; to look for it only is to cut these in two.
+//! Read as PostgreSQL reads it (its manual, section 4.1), with `standard_conforming_strings` on.
+
+/// A part of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// A key word or name without quotes, in upper case.
+    Word(String),
+    /// A string, as it stands between its quotes.
+    Text(String),
+    /// A quoted name, a number, a parameter.
+    Other,
+    /// One character of anything else.
+    Sign(char),
+}
+
+impl Token {
+    /// Whether it is this word.
+    pub(crate) fn is(&self, word: &str) -> bool {
+        matches!(self, Self::Word(found) if found == word)
+    }
+}
+
+/// A statement of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Statement<'a> {
+    /// As it was written, without what ends it.
+    pub(crate) text: &'a str,
+    pub(crate) tokens: Vec<Token>,
+}
+
+/// The statements of a text; empty ones are left out.
+pub(crate) fn split(text: &str) -> Vec<Statement<'_>> {
+    let mut statements = Vec::new();
+    let (mut at, mut start, mut tokens, mut depth) = (0, 0, Vec::new(), Depth::default());
+    while at < text.len() {
+        let (length, token) = next(&text[at..]);
+        let ends = token == Some(Token::Sign(';')) && depth.is_outside();
+        if ends {
+            push(&mut statements, &text[start..at], &mut tokens);
+            (start, depth) = (at + length, Depth::default());
+        } else if let Some(token) = token {
+            depth.pass(&token, tokens.last());
+            tokens.push(token);
+        }
+        at += length;
+    }
+    push(&mut statements, &text[start..], &mut tokens);
+    statements
+}
+
+fn push<'a>(to: &mut Vec<Statement<'a>>, text: &'a str, tokens: &mut Vec<Token>) {
+    if !tokens.is_empty() {
+        to.push(Statement { text: text.trim(), tokens: std::mem::take(tokens) });
+    }
+}
+
+/// How deep in parentheses, and in a body that begins with `BEGIN ATOMIC`.
+#[derive(Default)]
+struct Depth {
+    parentheses: u32,
+    blocks: u32,
+}
+
+impl Depth {
+    fn is_outside(&self) -> bool {
+        self.parentheses == 0 && self.blocks == 0
+    }
+
+    fn pass(&mut self, token: &Token, before: Option<&Token>) {
+        match token {
+            Token::Sign('(') => self.parentheses += 1,
+            Token::Sign(')') => self.parentheses = self.parentheses.saturating_sub(1),
+            Token::Word(word) => match word.as_str() {
+                "ATOMIC" if before.is_some_and(|before| before.is("BEGIN")) => self.blocks += 1,
+                "CASE" if self.blocks > 0 => self.blocks += 1,
+                "END" => self.blocks = self.blocks.saturating_sub(1),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+/// The next part of `text`, which is not empty: its length, and what it is; space and comments are nothing.
+fn next(text: &str) -> (usize, Option<Token>) {
+    let mut chars = text.chars();
+    let (first, second) = (chars.next().expect("not empty"), chars.next());
+    match (first, second) {
+        ('-', Some('-')) => (text.find('\n').unwrap_or(text.len()), None),
+        ('/', Some('*')) => (comment(text), None),
+        ('e' | 'E', Some('\'')) => string(text, 1, true),
+        ('b' | 'B' | 'x' | 'X' | 'n' | 'N', Some('\'')) => string(text, 1, false),
+        ('\'', _) => string(text, 0, false),
+        ('"', _) => (quoted(text, '"', false), Some(Token::Other)),
+        ('$', _) => dollar(text),
+        _ if first.is_whitespace() => (first.len_utf8(), None),
+        _ if is_name(first) && !first.is_ascii_digit() => {
+            let length = text.find(|c| !is_name(c) && c != '$').unwrap_or(text.len());
+            (length, Some(Token::Word(text[..length].to_uppercase())))
+        }
+        _ if first.is_ascii_digit() => {
+            let length = text.find(|c| !is_name(c) && c != '.').unwrap_or(text.len());
+            (length, Some(Token::Other))
+        }
+        _ => (first.len_utf8(), Some(Token::Sign(first))),
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
+}
+
+fn string(text: &str, prefix: usize, escapes: bool) -> (usize, Option<Token>) {
+    let length = prefix + quoted(&text[prefix..], '\'', escapes);
+    let inner = text[prefix + 1..length].trim_end_matches('\'');
+    (length, Some(Token::Text(inner.to_owned())))
+}
+
+/// The length of what stands in quotes. A doubled quote does not end it.
+fn quoted(text: &str, quote: char, escapes: bool) -> usize {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == '\\' && escapes {
+            chars.next();
+        } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+/// Comments hold comments.
+fn comment(text: &str) -> usize {
+    let (mut at, mut depth) = (0, 0);
+    while at < text.len() {
+        let rest = &text.as_bytes()[at..];
+        match rest {
+            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
+            [b'*', b'/', ..] if depth == 1 => return at + 2,
+            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// `$tag$ ... $tag$`, or a parameter.
+fn dollar(text: &str) -> (usize, Option<Token>) {
+    let tag = text[1..].find(|c| !is_name(c)).map_or(text.len(), |length| length + 1);
+    let is_quote = text[tag..].starts_with('$') && !text[1..].starts_with(|c: char| c.is_ascii_digit());
+    if !is_quote {
+        return (tag, Some(Token::Other));
+    }
+    let mark = &text[..=tag];
+    let end = text[mark.len()..].find(mark).map_or(text.len(), |length| length + 2 * mark.len());
+    (end, Some(Token::Other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<&str> {
+        split(text).into_iter().map(|statement| statement.text).collect()
+    }
+
+    #[test]
+    fn a_semicolon_ends_a_statement_only_where_it_is_one() {
+        for (text, expected) in [
+            ("", &[][..]),
+            (" ; ;; ", &[]),
+            ("-- only; this\n/* and; /* that; */ */", &[]),
+            ("BEGIN; UPDATE a SET b = 'x;''y;' ; COMMIT", &["BEGIN", "UPDATE a SET b = 'x;''y;'", "COMMIT"]),
+            (r"SELECT E'a\';' ; SELECT 'a\'; COMMIT", &[r"SELECT E'a\';'", r"SELECT 'a\'", "COMMIT"]),
+            (r#"SELECT "a;""b" ; x"#, &[r#"SELECT "a;""b""#, "x"]),
+            ("DO $$ BEGIN a; END $$; x", &["DO $$ BEGIN a; END $$", "x"]),
+            ("DO $ab$ $$; $a$; $ab$; x", &["DO $ab$ $$; $a$; $ab$", "x"]),
+            ("SELECT $1; SELECT a$b$; x", &["SELECT $1", "SELECT a$b$", "x"]),
+            (
+                "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN a THEN 1 END; SELECT 2; END; x",
+                &[
+                    "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN a THEN 1 END; SELECT 2; END",
+                    "x",
+                ],
+            ),
+            (
+                "CREATE RULE r AS ON INSERT TO a DO (b; c); x",
+                &["CREATE RULE r AS ON INSERT TO a DO (b; c)", "x"],
+            ),
+            ("SELECT 'open; COMMIT", &["SELECT 'open; COMMIT"]),
+            ("SELECT /* open; COMMIT", &["SELECT /* open; COMMIT"]),
+            ("sélect 'ü;'; ö", &["sélect 'ü;'", "ö"]),
+        ] {
+            assert_eq!(texts(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_told_from_what_only_looks_like_them() {
+        let tokens = &split("set /* x */ \"commit\" = 'Commit' -- y")[0].tokens;
+        let expected =
+            [Token::Word("SET".into()), Token::Other, Token::Sign('='), Token::Text("Commit".into())];
+        assert_eq!(tokens[..], expected);
+    }
+}

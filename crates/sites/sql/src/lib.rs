@@ -1,0 +1,36 @@
+//! PostgreSQL's protocol at a site: ordinary clients, whose transactions are certified among all sites.
+//!
+//! A database with a protocol of its own needs a driver for every language, and an SQL engine. Here the site's own PostgreSQL server is both: a
+//! session passes everything through to it, and intercepts one thing, the end of a transaction.
+//!
+//! ```text
+//!  psql, drivers ==protocol 3==> session --statements as they are--> the site's server, REPEATABLE READ on the store's version
+//!                                   |  COMMIT: what was written is read, and taken back there
+//!                                   |  Ready { snapshot, writes }
+//!                                   v
+//!                             the site's duty cycle --certify--> all sites apply it, this one too --> COMMIT, or ERROR 40001
+//! ```
+//! So reads, functions, plans and types are PostgreSQL's own, and rows change in one way only: by the store's writer, in the commit order.
+//!
+//! | module | what |
+//! |---|---|
+//! | `front` | the port, and what all sessions share |
+//! | `startup` | how a connection begins |
+//! | `session` | a client's session: statements, transactions, the simple protocol |
+//! | `extended` | prepared statements and portals |
+//! | `commit` | what a transaction wrote |
+//! | `link` | the connection to the server |
+//! | `lexer`, `statement` | where statements end, and what they are |
+//! | `wire` | messages |
+
+mod commit;
+mod extended;
+mod front;
+mod lexer;
+mod link;
+mod session;
+mod startup;
+mod statement;
+mod wire;
+
+pub use front::{CLIENTS_MAX, Ready, SqlPort, Verdict};

@@ -1,0 +1,192 @@
+//! The connection to the site's own server, on behalf of one client.
+//!
+//! What the client asks goes through it one message at a time, so that it is known at every moment what the server is doing; between, the session asks
+//! on its own account. Its statements have names, since a client's statement without one must survive them.
+
+use std::io::{self, BufReader, BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pares_store::postgres::{GivesWay, Way};
+
+use crate::wire::{Message, Stream, receive, send, text};
+
+/// What the session calls its own statements and portals.
+const OWN: &str = "pares session";
+/// How often a rollback is tried, which a late cancellation may hit.
+const ROLLBACKS: usize = 3;
+
+/// Why the server did not do it.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It says why; the message is for the client.
+    Refused(Message),
+    /// The connection is gone.
+    Gone(io::Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
+
+/// The connection.
+pub(crate) struct Link {
+    reader: BufReader<Stream>,
+    writer: BufWriter<Stream>,
+    /// Whether a transaction block is open at the server.
+    pub(crate) open: bool,
+    /// Whether it was taken back because somebody needed the way.
+    pub(crate) lost: bool,
+    /// The server ignores everything up to a Sync.
+    skips: bool,
+    /// What the server said beside, for the client.
+    pub(crate) aside: Vec<Message>,
+}
+
+impl Link {
+    pub(crate) fn over(stream: Stream) -> io::Result<Self> {
+        let reader = BufReader::new(stream.try_clone()?);
+        let writer = BufWriter::new(stream);
+        Ok(Self { reader, writer, open: false, lost: false, skips: false, aside: Vec::new() })
+    }
+
+    pub(crate) fn writer(&mut self) -> &mut impl Write {
+        &mut self.writer
+    }
+
+    pub(crate) fn receive(&mut self) -> io::Result<Message> {
+        receive(&mut self.reader)
+    }
+
+    /// Sends a message of the client's; of the extended protocol, with a request for its answer.
+    pub(crate) fn pass(&mut self, message: &Message, extended: bool) -> io::Result<()> {
+        send(&mut self.writer, message.tag, &message.body)?;
+        if extended {
+            send(&mut self.writer, b'H', &[])?;
+        }
+        self.writer.flush()
+    }
+
+    /// The server has refused a message of the extended protocol.
+    pub(crate) fn refused(&mut self) {
+        self.skips = true;
+    }
+
+    /// Ends what was sent by the extended protocol.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        send(&mut self.writer, b'S', &[])?;
+        self.writer.flush()?;
+        loop {
+            let message = self.receive()?;
+            match message.tag {
+                b'Z' => break,
+                b'S' | b'N' | b'A' => self.aside.push(message),
+                _ => {}
+            }
+        }
+        self.skips = false;
+        Ok(())
+    }
+
+    /// Runs a statement on the session's own account.
+    pub(crate) fn ask(&mut self, statement: &str, values: &[&str]) -> Result<Rows, Trouble> {
+        if self.skips {
+            self.sync()?;
+        }
+        let count = u16::try_from(values.len()).expect("a few").to_be_bytes();
+        let mut bind = [text(OWN), text(OWN), vec![0, 0], count.to_vec()].concat();
+        for value in values {
+            let length = u32::try_from(value.len()).map_err(io::Error::other)?;
+            bind.extend_from_slice(&length.to_be_bytes());
+            bind.extend_from_slice(value.as_bytes());
+        }
+        bind.extend_from_slice(&[0, 0]);
+        let own = |kind: u8| [&[kind][..], &text(OWN)].concat();
+        let messages = [
+            (b'C', own(b'P')),
+            (b'C', own(b'S')),
+            (b'P', [text(OWN), text(statement), vec![0, 0]].concat()),
+            (b'B', bind),
+            (b'E', [text(OWN), vec![0; 4]].concat()),
+            (b'S', Vec::new()),
+        ];
+        for (tag, body) in messages {
+            send(&mut self.writer, tag, &body)?;
+        }
+        self.writer.flush()?;
+        self.rows()
+    }
+
+    fn rows(&mut self) -> Result<Rows, Trouble> {
+        let (mut rows, mut refused) = (Rows::new(), None);
+        loop {
+            let message = self.receive()?;
+            match message.tag {
+                b'Z' => break,
+                b'D' => rows.push(message.columns()?),
+                b'E' => refused = Some(message),
+                b'S' | b'N' | b'A' => self.aside.push(message),
+                _ => {}
+            }
+        }
+        refused.map_or(Ok(rows), |why| Err(Trouble::Refused(why)))
+    }
+
+    /// Begins a transaction, with a savepoint to go back to.
+    pub(crate) fn begin(&mut self, read_only: bool) -> Result<(), Trouble> {
+        let mode = if read_only { " READ ONLY" } else { "" };
+        self.ask(&format!("BEGIN ISOLATION LEVEL REPEATABLE READ{mode}"), &[])?;
+        self.open = true;
+        self.ask("SAVEPOINT pares", &[]).map(drop)
+    }
+
+    /// Takes back what is open.
+    pub(crate) fn roll_back(&mut self) -> io::Result<()> {
+        for _ in 0..ROLLBACKS {
+            match self.ask("ROLLBACK", &[]) {
+                Ok(_) => {
+                    self.open = false;
+                    return Ok(());
+                }
+                Err(Trouble::Refused(_)) => {}
+                Err(Trouble::Gone(error)) => return Err(error),
+            }
+        }
+        Err(io::Error::other("the server does not roll back"))
+    }
+}
+
+/// A link that its session uses and the store's writer may need to be free.
+pub(crate) struct Shared {
+    link: Mutex<Link>,
+    /// What the server executes for it is to be cancelled.
+    pub(crate) cancelled: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link: Mutex::new(link), cancelled: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GivesWay for Shared {
+    fn give_way(&self) -> Way {
+        let Ok(mut link) = self.link.try_lock() else {
+            self.cancelled.store(true, Ordering::SeqCst);
+            return Way::Cancel;
+        };
+        if link.open {
+            // If it fails the connection is gone, and with it the transaction.
+            link.lost = link.roll_back().is_ok();
+        }
+        Way::Free
+    }
+}

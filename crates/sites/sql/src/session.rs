@@ -1,0 +1,488 @@
+//! A client's session.
+//!
+//! ```text
+//!            BEGIN                 error                      the writer needs the way, or a refusal
+//!   Idle ------------> Explicit ----------> Failed     Explicit ----------------------------> Over
+//!    |  ^  COMMIT, ROLLBACK |                 | ROLLBACK                                       | ROLLBACK
+//!    |  +-------------------+-----------------+------------------------------------------------+
+//!    | any other statement, and its end
+//!    +------> Implicit
+//! ```
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use pares_store::postgres::SqlError;
+
+use crate::commit::{self, Ended};
+use crate::extended::Prepared;
+use crate::front::{Denied, Front};
+use crate::lexer::{Statement, split};
+use crate::link::{Link, Shared, Trouble};
+use crate::startup::{self, Begun};
+use crate::statement::{Kind, kind};
+use crate::wire::{Message, receive, send, text};
+
+/// How often a change of the schema is tried while others write.
+const SCHEMA_TRIES: usize = 100;
+/// A cancellation may come after what it was meant for; so much later it was meant for something else.
+const CANCELLED_LATE: Duration = Duration::from_secs(1);
+const COPY: &str = "COPY FROM STDIN is not captured: use INSERT";
+const LOST: &str = "could not serialize access: a transaction of another site that came first needed these rows; run this one again";
+const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Idle,
+    /// Begun for one statement, or for one text of statements.
+    Implicit,
+    /// Begun by the client.
+    Explicit,
+    /// Failed, and open at the server.
+    Failed,
+    /// Taken back at the server; whether the client has been told.
+    Over {
+        told: bool,
+    },
+}
+
+pub(crate) struct Session {
+    pub(crate) front: Arc<Front>,
+    pub(crate) shared: Arc<Shared>,
+    client: BufWriter<TcpStream>,
+    pub(crate) state: State,
+    /// Whether the transaction locks rows that it reads.
+    locks: bool,
+    /// A statement that locks rows was prepared: whether it is executed is not seen.
+    locks_prepared: bool,
+    /// When its statement was last to be cancelled because the writer needed the way.
+    cancelled: Option<Instant>,
+    /// Settings of the transaction, which outlive it if it commits.
+    settings: Vec<String>,
+    /// What ends a statement, held back until what it did is certified.
+    held: Option<Message>,
+    pub(crate) prepared: Prepared,
+}
+
+/// Refuses a client for whom there is no room.
+pub(crate) fn turn_away(mut client: TcpStream) {
+    let message = Message::fatal("53300", "this site has as many clients as it takes: try another");
+    // It may be gone already.
+    let _ = send(&mut client, message.tag, &message.body);
+}
+
+/// Serves a client until it ends.
+pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut client = BufWriter::new(stream);
+    let Begun::Session(link, pid) = startup::begin(&front.config, &mut reader, &mut client, front.serves())?
+    else {
+        return Ok(());
+    };
+    reader.get_ref().set_read_timeout(None)?;
+    let shared = Arc::new(Shared::new(link));
+    front.options.sessions.enter(pid, Arc::clone(&shared) as _);
+    let mut session = Session {
+        front: Arc::clone(front),
+        shared,
+        client,
+        state: State::Idle,
+        locks: false,
+        locks_prepared: false,
+        cancelled: None,
+        settings: Vec::new(),
+        held: None,
+        prepared: Prepared { statements: HashMap::new(), portals: HashMap::new(), skips: false },
+    };
+    let ended = session.serve(&mut reader);
+    front.options.sessions.leave(pid);
+    if ended.is_err() {
+        session.write(&Message::fatal("57P01", "the connection to the site's server is gone"))?;
+        session.client.flush()?;
+    }
+    ended
+}
+
+impl Session {
+    fn serve(&mut self, reader: &mut BufReader<TcpStream>) -> io::Result<()> {
+        loop {
+            let Ok(message) = receive(reader) else { return Ok(()) };
+            if message.tag == b'X' {
+                return Ok(());
+            }
+            let shared = Arc::clone(&self.shared);
+            let mut link = shared.lock();
+            self.look(&mut link)?;
+            match message.tag {
+                b'Q' => self.query(&mut link, &message)?,
+                b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => self.extended(&mut link, &message)?,
+                b'F' => {
+                    self.write(&Message::error(
+                        "0A000",
+                        "function calls by number are not offered: use SELECT",
+                    ))?;
+                    self.ready()?;
+                }
+                // What is left of a COPY that was refused.
+                _ => {}
+            }
+            self.look(&mut link)?;
+        }
+    }
+
+    /// Whether the writer needed the way meanwhile.
+    fn look(&mut self, link: &mut Link) -> io::Result<()> {
+        if self.shared.cancelled.swap(false, Ordering::SeqCst) {
+            self.cancelled = Some(Instant::now());
+            if link.open {
+                link.roll_back()?;
+                link.lost = true;
+            }
+        }
+        if !std::mem::take(&mut link.lost) {
+            return Ok(());
+        }
+        if self.state == State::Implicit {
+            self.leave();
+            self.prepared.skips = true;
+            return self.write(&Message::error("40001", LOST));
+        }
+        self.state = State::Over { told: false };
+        Ok(())
+    }
+
+    /// Writes to the client; first what was held back.
+    pub(crate) fn write(&mut self, message: &Message) -> io::Result<()> {
+        if let Some(held) = self.held.take() {
+            send(&mut self.client, held.tag, &held.body)?;
+        }
+        send(&mut self.client, message.tag, &message.body)
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.client.flush()
+    }
+
+    pub(crate) fn beside(&mut self, link: &mut Link) -> io::Result<()> {
+        std::mem::take(&mut link.aside).iter().try_for_each(|message| self.write(message))
+    }
+
+    pub(crate) fn ready(&mut self) -> io::Result<()> {
+        let status = match self.state {
+            State::Idle | State::Implicit => b'I',
+            State::Explicit => b'T',
+            State::Failed | State::Over { .. } => b'E',
+        };
+        self.write(&Message::ready(status))?;
+        self.flush()
+    }
+
+    fn query(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
+        let [texts] = message.strings()?;
+        let texts = texts.to_owned();
+        let statements = split(&texts);
+        if statements.is_empty() {
+            self.write(&Message::new(b'I', []))?;
+        }
+        let alone = statements.len() == 1;
+        for statement in &statements {
+            let kind = kind(statement);
+            let done = match kind {
+                Kind::Schema { .. } if !alone => self.refuse(link, "0A000", SCHEMA_ALONE)?,
+                kind => self.step(link, statement, &kind)?,
+            };
+            if !done {
+                break;
+            }
+        }
+        self.end_implicit(link)?;
+        self.beside(link)?;
+        self.ready()
+    }
+
+    /// Commits what was begun for these statements only.
+    pub(crate) fn end_implicit(&mut self, link: &mut Link) -> io::Result<()> {
+        if self.state == State::Implicit
+            && let Err(why) = self.commit(link)?
+        {
+            self.held = None;
+            self.write(&why)?;
+        }
+        Ok(())
+    }
+
+    /// A statement of the simple protocol. Whether the next may follow.
+    fn step(&mut self, link: &mut Link, statement: &Statement<'_>, kind: &Kind) -> io::Result<bool> {
+        if let Some(done) = self.own_step(link, kind, statement.text)? {
+            return Ok(done);
+        }
+        if let Some(false) = self.open_for(link, kind, statement)? {
+            return Ok(false);
+        }
+        link.pass(&Message::new(b'Q', text(statement.text)), false)?;
+        let done = self.relay(link)?;
+        self.after(link, kind, done)
+    }
+
+    /// Begins a transaction if the statement needs one; false if that fails.
+    pub(crate) fn open_for(
+        &mut self,
+        link: &mut Link,
+        kind: &Kind,
+        statement: &Statement<'_>,
+    ) -> io::Result<Option<bool>> {
+        match kind {
+            Kind::Ordinary { locks } => {
+                self.locks |= locks;
+                // What was prepared by a statement or a function is not seen.
+                self.locks |=
+                    self.locks_prepared && statement.tokens.first().is_some_and(|token| token.is("EXECUTE"));
+                self.locks_prepared |=
+                    *locks && statement.tokens.first().is_some_and(|token| token.is("PREPARE"));
+            }
+            Kind::Setting if self.state == State::Explicit => self.settings.push(statement.text.to_owned()),
+            _ => {}
+        }
+        if self.state != State::Idle || !matches!(kind, Kind::Ordinary { .. }) {
+            return Ok(None);
+        }
+        match link.begin(false) {
+            Ok(()) => self.state = State::Implicit,
+            Err(Trouble::Refused(why)) => {
+                self.write(&why)?;
+                link.roll_back()?;
+                return Ok(Some(false));
+            }
+            Err(Trouble::Gone(error)) => return Err(error),
+        }
+        Ok(Some(true))
+    }
+
+    /// After the server has done a statement, or refused it.
+    pub(crate) fn after(&mut self, link: &mut Link, kind: &Kind, done: bool) -> io::Result<bool> {
+        match (self.state, done) {
+            (State::Failed, true) if *kind == Kind::BackTo => self.state = State::Explicit,
+            (State::Explicit, false) => self.state = State::Failed,
+            (State::Implicit, false) => {
+                link.roll_back()?;
+                self.leave();
+            }
+            _ => {}
+        }
+        Ok(done)
+    }
+
+    fn leave(&mut self) {
+        (self.state, self.locks) = (State::Idle, false);
+        self.settings.clear();
+    }
+
+    /// Takes the server's answer to a simple query; whether it was done.
+    fn relay(&mut self, link: &mut Link) -> io::Result<bool> {
+        let mut done = true;
+        loop {
+            let message = link.receive()?;
+            match message.tag {
+                b'Z' => return Ok(done),
+                b'E' => {
+                    done = false;
+                    let message = self.meant(message);
+                    self.write(&message)?;
+                }
+                b'G' => link.pass(&Message::new(b'f', text(COPY)), false)?,
+                b'C' => {
+                    if let Some(held) = self.held.replace(message) {
+                        send(&mut self.client, held.tag, &held.body)?;
+                    }
+                }
+                _ => self.write(&message)?,
+            }
+        }
+    }
+
+    /// What a failed statement means here: one that was cancelled because the writer needed the way has lost.
+    pub(crate) fn meant(&mut self, message: Message) -> Message {
+        if message.field(b'C') != "57014" {
+            return message;
+        }
+        let now = self.shared.cancelled.swap(false, Ordering::SeqCst);
+        let before = self.cancelled.take().is_some_and(|at| at.elapsed() < CANCELLED_LATE);
+        if now || before { Message::error("40001", LOST) } else { message }
+    }
+
+    /// A statement that is not passed on; whether it was done. None if it is to be passed on.
+    pub(crate) fn own_step(&mut self, link: &mut Link, kind: &Kind, text: &str) -> io::Result<Option<bool>> {
+        if let State::Over { told } = self.state
+            && !matches!(kind, Kind::Rollback { .. } | Kind::Commit { .. })
+        {
+            self.state = State::Over { told: true };
+            let (code, why) = if told { ("25P02", ABORTED) } else { ("40001", LOST) };
+            self.write(&Message::error(code, why))?;
+            return Ok(Some(false));
+        }
+        let done = match kind {
+            Kind::Begin { read_only } => self.begin(link, *read_only)?,
+            Kind::Commit { chain } => self.end(link, *chain)?,
+            Kind::Rollback { chain } => self.back(link, *chain)?,
+            Kind::Refused(why) => self.refuse(link, "0A000", why)?,
+            Kind::Schema { .. } if self.state != State::Idle => self.refuse(link, "0A000", SCHEMA_ALONE)?,
+            Kind::Schema { tag } => self.change_schema(link, text, tag)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(done))
+    }
+
+    fn begin(&mut self, link: &mut Link, read_only: bool) -> io::Result<bool> {
+        match self.state {
+            State::Idle => match link.begin(read_only) {
+                Ok(()) => {}
+                Err(Trouble::Refused(why)) => {
+                    link.roll_back()?;
+                    self.write(&why)?;
+                    return Ok(false);
+                }
+                Err(Trouble::Gone(error)) => return Err(error),
+            },
+            State::Implicit => {}
+            State::Failed => return self.refuse(link, "25P02", ABORTED),
+            _ => self.write(&Message::warning("25001", "there is already a transaction in progress"))?,
+        }
+        self.state = State::Explicit;
+        self.write(&Message::complete("BEGIN"))?;
+        Ok(true)
+    }
+
+    fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
+        match self.state {
+            State::Over { told: false } => {
+                self.leave();
+                self.write(&Message::error("40001", LOST))?;
+                return Ok(false);
+            }
+            State::Failed | State::Over { .. } => return self.back(link, chain),
+            State::Idle => self.write(&Message::warning("25P01", "there is no transaction in progress"))?,
+            State::Implicit | State::Explicit => {
+                let committed = self.commit(link)?;
+                self.beside(link)?;
+                if let Err(why) = committed {
+                    self.write(&why)?;
+                    return Ok(false);
+                }
+            }
+        }
+        self.chained(link, chain, "COMMIT")
+    }
+
+    fn back(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
+        if link.open {
+            link.roll_back()?;
+        } else if self.state == State::Idle {
+            self.write(&Message::warning("25P01", "there is no transaction in progress"))?;
+        }
+        self.leave();
+        self.chained(link, chain, "ROLLBACK")
+    }
+
+    fn chained(&mut self, link: &mut Link, chain: bool, tag: &str) -> io::Result<bool> {
+        self.beside(link)?;
+        self.write(&Message::complete(tag))?;
+        if chain && link.begin(false).is_ok() {
+            self.state = State::Explicit;
+        }
+        Ok(true)
+    }
+
+    /// Commits what is open, among all sites. Whatever comes of it, it is over.
+    fn commit(&mut self, link: &mut Link) -> io::Result<Result<(), Message>> {
+        let ended = commit::end(&self.front, link, self.locks);
+        let settings = std::mem::take(&mut self.settings);
+        self.leave();
+        let (snapshot, writes) = match ended {
+            Ok(Ended::ReadOnly) => return Ok(Ok(())),
+            Ok(Ended::Ready { snapshot, writes }) => (snapshot, writes),
+            Err(Trouble::Refused(why)) => return Ok(Err(self.meant(why))),
+            Err(Trouble::Gone(error)) => return Err(error),
+        };
+        if !writes.is_empty()
+            && let Err(denied) = self.front.certify(snapshot, writes)
+        {
+            return Ok(Err(denied.message()));
+        }
+        for setting in settings {
+            // It was possible a moment ago.
+            if let Err(Trouble::Gone(error)) = link.ask(&setting, &[]) {
+                return Err(error);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Says no; what is open is taken back.
+    pub(crate) fn refuse(&mut self, link: &mut Link, code: &str, why: &str) -> io::Result<bool> {
+        self.write(&Message::error(code, why))?;
+        if link.open {
+            link.roll_back()?;
+        }
+        match self.state {
+            State::Explicit | State::Failed => self.state = State::Over { told: true },
+            State::Implicit => self.leave(),
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    /// Has a change of the schema ordered.
+    fn change_schema(&mut self, link: &mut Link, statement: &str, tag: &str) -> io::Result<bool> {
+        let why = match self.may_change_schema(link)? {
+            false => Message::error(
+                "42501",
+                "only the owner of the store's tables changes the schema, or who is a member of that role",
+            ),
+            true => match self.ordered(statement) {
+                Ok(()) => {
+                    self.write(&Message::complete(tag))?;
+                    return Ok(true);
+                }
+                Err(why) => why,
+            },
+        };
+        self.write(&why)?;
+        Ok(false)
+    }
+
+    fn may_change_schema(&mut self, link: &mut Link) -> io::Result<bool> {
+        let query = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
+        match link.ask(&self.front.own(query), &[]) {
+            Ok(rows) => Ok(rows.first().is_some_and(|row| row[0].as_deref() == Some("t"))),
+            Err(Trouble::Refused(_)) => Ok(false),
+            Err(Trouble::Gone(error)) => Err(error),
+        }
+    }
+
+    fn ordered(&self, statement: &str) -> Result<(), Message> {
+        for _ in 0..SCHEMA_TRIES {
+            let change = match self.front.schema.propose(statement) {
+                Ok(change) => change,
+                Err(SqlError::Again(_)) => continue,
+                Err(SqlError::Refused { code, why }) => return Err(Message::error(&code, &why)),
+                Err(SqlError::Store(error)) => return Err(Message::error("0A000", &error.to_string())),
+            };
+            match self.front.certify(change.snapshot, change.writes) {
+                Ok(()) => return Ok(()),
+                Err(Denied::Aborted(reason)) if reason != pares_wice::AbortReason::Behind => {}
+                Err(denied) => return Err(denied.message()),
+            }
+        }
+        Err(Message::error(
+            "40001",
+            "others write to the tables all the time: change the schema when they pause",
+        ))
+    }
+}
+
+const SCHEMA_ALONE: &str =
+    "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";

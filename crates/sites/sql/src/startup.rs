@@ -1,0 +1,142 @@
+//! How a connection begins: the client says who it is, and the site's server decides whether it may.
+
+use std::io::{self, BufReader, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use postgres::Config;
+use postgres::config::Host;
+
+use crate::link::Link;
+use crate::wire::{Message, Stream, receive, receive_body, send, send_body};
+
+const VERSION_MAJOR: u32 = 3;
+const CANCEL: u32 = 80_877_102;
+const TLS: u32 = 80_877_103;
+const GSS: u32 = 80_877_104;
+/// Longest first message.
+const FIRST_MAX: usize = 10_000;
+const PORT: u16 = 5432;
+
+/// What a connection is for.
+pub(crate) enum Begun {
+    /// A session, with the number of the server's process.
+    Session(Link, i32),
+    /// Nothing more: it was refused, or has cancelled another.
+    Over,
+}
+
+/// Connects to the site's server.
+pub(crate) fn connect(config: &Config) -> io::Result<Stream> {
+    let port = config.get_ports().first().copied().unwrap_or(PORT);
+    match config.get_hosts().first() {
+        Some(Host::Unix(folder)) => {
+            UnixStream::connect(folder.join(format!(".s.PGSQL.{port}"))).map(Stream::Unix)
+        }
+        Some(Host::Tcp(name)) => TcpStream::connect((name.as_str(), port)).and_then(|stream| {
+            stream.set_nodelay(true)?;
+            Ok(Stream::Tcp(stream))
+        }),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "the store's URL names no host")),
+    }
+}
+
+/// Lets a client begin.
+pub(crate) fn begin(
+    config: &Config,
+    reader: &mut BufReader<TcpStream>,
+    client: &mut impl Write,
+    serves: bool,
+) -> io::Result<Begun> {
+    let first = loop {
+        let first = receive_body(reader)?;
+        let code = first.first_chunk().map(|code| u32::from_be_bytes(*code));
+        match code {
+            // Not encrypted: loopback, or a network of one's own.
+            Some(TLS | GSS) => {
+                client.write_all(b"N")?;
+                client.flush()?;
+            }
+            Some(CANCEL) => {
+                let mut server = connect(config)?;
+                send_body(&mut server, &first)?;
+                server.flush()?;
+                return Ok(Begun::Over);
+            }
+            Some(version) if version >> 16 == VERSION_MAJOR && first.len() <= FIRST_MAX => break first,
+            _ => return Ok(Begun::Over),
+        }
+    };
+    if !serves {
+        return refuse(client, &Message::fatal("57P03", "the site is starting: try again, or another site"));
+    }
+    let stream = match connect(config) {
+        Ok(stream) => stream,
+        Err(error) => {
+            return refuse(
+                client,
+                &Message::fatal("57P03", &format!("the site's server does not answer: {error}")),
+            );
+        }
+    };
+    let mut link = Link::over(stream)?;
+    send_body(link.writer(), &rewritten(&first, config))?;
+    link.writer().flush()?;
+    authenticate(link, reader, client)
+}
+
+fn refuse(client: &mut impl Write, why: &Message) -> io::Result<Begun> {
+    send(client, why.tag, &why.body)?;
+    client.flush()?;
+    Ok(Begun::Over)
+}
+
+/// The client's own first message, but for the database, which is the store's, and for how its transactions begin.
+fn rewritten(first: &[u8], config: &Config) -> Vec<u8> {
+    let mut parts = first[4..].split(|byte| *byte == 0);
+    let mut to = first[..4].to_vec();
+    let mut say = |name: &[u8], value: &[u8]| to.extend_from_slice(&[name, &[0], value, &[0]].concat());
+    while let (Some(name), Some(value)) = (parts.next().filter(|name| !name.is_empty()), parts.next()) {
+        if !matches!(name, b"database" | b"replication") {
+            say(name, value);
+        }
+    }
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    say(b"database", database.as_bytes());
+    say(b"default_transaction_isolation", b"repeatable read");
+    say(b"standard_conforming_strings", b"on");
+    to.push(0);
+    to
+}
+
+/// Carries what server and client say to each other until the server is ready.
+fn authenticate(
+    mut link: Link,
+    reader: &mut BufReader<TcpStream>,
+    client: &mut impl Write,
+) -> io::Result<Begun> {
+    let mut pid = 0;
+    loop {
+        let message = link.receive()?;
+        send(client, message.tag, &message.body)?;
+        let number = message.body.first_chunk().map(|number| i32::from_be_bytes(*number));
+        match (message.tag, number) {
+            (b'E', _) => {
+                client.flush()?;
+                return Ok(Begun::Over);
+            }
+            (b'K', Some(number)) => pid = number,
+            (b'Z', _) => {
+                client.flush()?;
+                return Ok(Begun::Session(link, pid));
+            }
+            // Clear text, MD5, and the steps of SASL: the client has to say something.
+            (b'R', Some(3 | 5 | 10 | 11)) => {
+                client.flush()?;
+                let answer = receive(reader)?;
+                link.pass(&answer, false)?;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a statement is, as far as it matters here: most pass as they are.
+
+use crate::lexer::{Statement, Token};
+
+/// What to do with a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Begins a transaction; read-only, if so.
+    Begin { read_only: bool },
+    /// Ends it, and begins the next, if so.
+    Commit { chain: bool },
+    /// The same, taking it back.
+    Rollback { chain: bool },
+    /// Goes back to a savepoint.
+    BackTo,
+    /// Makes or forgets a savepoint.
+    Savepoint,
+    /// Of the session, not of a transaction: a setting that lasts.
+    Setting,
+    /// Of the session, and changes nothing.
+    Session,
+    /// Changes the schema.
+    Schema { tag: String },
+    /// Cannot be replicated, and why.
+    Refused(&'static str),
+    /// Anything else; whether it locks rows that it reads.
+    Ordinary { locks: bool },
+}
+
+const SERIALIZABLE: &str = "SERIALIZABLE is not offered here: transactions are certified by what they write (snapshot isolation); use REPEATABLE READ, \
+                            and UPDATE what must not change";
+const TWO_PHASE: &str = "two-phase commit is not offered here: COMMIT is certified by all sites";
+const NOTIFY: &str = "LISTEN and NOTIFY are not replicated: connect to the site's own server for them";
+const LOCK: &str = "a table is locked at one site only: use SELECT ... FOR UPDATE, which is certified";
+const UPKEEP: &str = "upkeep is each server's own: connect to the site's own server for it";
+const RIGHTS: &str = "roles and rights are each server's own: grant them at every site's own server";
+const TRUNCATE: &str = "TRUNCATE is not captured: use DELETE";
+const TEMPORARY: &str = "temporary and unlogged tables are not replicated";
+const UNALIKE: &str = "this cannot be carried out alike at every site: tables, indexes, views, functions, triggers, types, domains and schemas can \
+                       be changed, without owners, tablespaces, partitions, inheritance and row security";
+const HOLD: &str = "a cursor WITH HOLD does not outlive a transaction that is certified: fetch before COMMIT";
+
+/// What can be made, changed and dropped.
+const OBJECTS: [&str; 12] = [
+    "TABLE",
+    "INDEX",
+    "VIEW",
+    "FUNCTION",
+    "PROCEDURE",
+    "TRIGGER",
+    "TYPE",
+    "DOMAIN",
+    "SCHEMA",
+    "AGGREGATE",
+    "COLUMN",
+    "CONSTRAINT",
+];
+/// Words with which a change of the schema is another at each site, or captures what it does not show.
+const NOT_ALIKE: [&str; 9] = [
+    "OWNER",
+    "OWNED",
+    "AUTHORIZATION",
+    "TABLESPACE",
+    "PARTITION",
+    "INHERITS",
+    "INHERIT",
+    "CONCURRENTLY",
+    "SECURITY",
+];
+
+/// Says what a statement is.
+pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
+    let tokens = &statement.tokens;
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) => word.as_str(),
+        _ => "",
+    };
+    let has = |word: &str| tokens.iter().any(|token| token.is(word));
+    let names = |wanted: &str| {
+        tokens.iter().any(|token| matches!(token, Token::Text(text) if text.eq_ignore_ascii_case(wanted)))
+    };
+    let chain = has("CHAIN") && !has("NO");
+    match (word(0), word(1)) {
+        ("BEGIN" | "START" | "SET", _) if has("SERIALIZABLE") || names("serializable") => {
+            Kind::Refused(SERIALIZABLE)
+        }
+        ("COMMIT" | "ROLLBACK", "PREPARED") | ("PREPARE", "TRANSACTION") => Kind::Refused(TWO_PHASE),
+        ("BEGIN" | "START", _) => Kind::Begin { read_only: has("ONLY") },
+        ("COMMIT" | "END", _) => Kind::Commit { chain },
+        ("ROLLBACK" | "ABORT", _) if has("TO") => Kind::BackTo,
+        ("ROLLBACK" | "ABORT", _) => Kind::Rollback { chain },
+        ("SAVEPOINT" | "RELEASE", _) => Kind::Savepoint,
+        ("SET", "LOCAL" | "CONSTRAINTS" | "TRANSACTION") => Kind::Ordinary { locks: false },
+        ("SET" | "RESET", _) => Kind::Setting,
+        ("SHOW" | "DISCARD" | "DEALLOCATE", _) => Kind::Session,
+        ("PREPARE", _) if !locks(tokens) => Kind::Session,
+        ("LISTEN" | "UNLISTEN" | "NOTIFY", _) => Kind::Refused(NOTIFY),
+        ("LOCK", _) => Kind::Refused(LOCK),
+        ("VACUUM" | "ANALYZE" | "REINDEX" | "CLUSTER" | "CHECKPOINT" | "LOAD" | "REFRESH", _) => {
+            Kind::Refused(UPKEEP)
+        }
+        ("GRANT" | "REVOKE" | "REASSIGN", _) => Kind::Refused(RIGHTS),
+        ("TRUNCATE", _) => Kind::Refused(TRUNCATE),
+        ("DECLARE", _) if has("HOLD") && !has("WITHOUT") => Kind::Refused(HOLD),
+        ("CREATE" | "ALTER" | "DROP" | "COMMENT" | "IMPORT" | "SECURITY", _) => schema(tokens),
+        _ => Kind::Ordinary { locks: locks(tokens) },
+    }
+}
+
+/// `FOR UPDATE`, `FOR NO KEY UPDATE`, `FOR SHARE`, `FOR KEY SHARE`.
+fn locks(tokens: &[Token]) -> bool {
+    let follows = |token: &Token| ["UPDATE", "NO", "SHARE", "KEY"].iter().any(|word| token.is(word));
+    tokens.windows(2).any(|pair| pair[0].is("FOR") && follows(&pair[1]))
+}
+
+fn schema(tokens: &[Token]) -> Kind {
+    let words: Vec<&str> = tokens
+        .iter()
+        .map_while(|token| if let Token::Word(word) = token { Some(word.as_str()) } else { None })
+        .collect();
+    if words.iter().take(4).any(|word| ["TEMP", "TEMPORARY", "UNLOGGED"].contains(word)) {
+        return Kind::Refused(TEMPORARY);
+    }
+    let passed = ["OR", "REPLACE", "UNIQUE", "ON", "CONSTRAINT"];
+    let is_comment = words.first() == Some(&"COMMENT");
+    let object =
+        words.iter().skip(1).find(|word| !passed.contains(*word) || is_comment && **word == "CONSTRAINT");
+    match object {
+        Some(object)
+            if OBJECTS.contains(object)
+                && !NOT_ALIKE.iter().any(|word| tokens.iter().any(|token| token.is(word))) =>
+        {
+            let tag = if is_comment { "COMMENT".into() } else { format!("{} {object}", words[0]) };
+            Kind::Schema { tag }
+        }
+        _ => Kind::Refused(UNALIKE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexer::split;
+
+    fn of(text: &str) -> Kind {
+        kind(&split(text)[0])
+    }
+
+    #[test]
+    fn what_ends_and_begins_transactions_is_seen_however_it_is_written() {
+        for (text, expected) in [
+            ("begin", Kind::Begin { read_only: false }),
+            (
+                "/* a */ START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+                Kind::Begin { read_only: true },
+            ),
+            ("END WORK", Kind::Commit { chain: false }),
+            ("COMMIT AND CHAIN", Kind::Commit { chain: true }),
+            ("commit and no chain", Kind::Commit { chain: false }),
+            ("ABORT", Kind::Rollback { chain: false }),
+            ("ROLLBACK WORK TO SAVEPOINT a", Kind::BackTo),
+            ("RELEASE a", Kind::Savepoint),
+            ("SET search_path = a", Kind::Setting),
+            ("SET LOCAL search_path = a", Kind::Ordinary { locks: false }),
+            ("SELECT 'commit'", Kind::Ordinary { locks: false }),
+            ("select * from a for no key update", Kind::Ordinary { locks: true }),
+            ("PREPARE p AS SELECT 1", Kind::Session),
+        ] {
+            assert_eq!(of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_replicated_is_refused() {
+        for text in [
+            "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            "SET default_transaction_isolation = 'serializable'",
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            "PREPARE TRANSACTION 'a'",
+            "COMMIT PREPARED 'a'",
+            "LISTEN a",
+            "LOCK TABLE a",
+            "VACUUM",
+            "TRUNCATE a",
+            "GRANT ALL ON a TO b",
+            "CREATE TEMP TABLE a (b int)",
+            "CREATE UNLOGGED TABLE a (b int)",
+            "CREATE ROLE a",
+            "CREATE EXTENSION a",
+            "CREATE SEQUENCE a",
+            "CREATE INDEX CONCURRENTLY a ON b (c)",
+            "ALTER TABLE a OWNER TO b",
+            "ALTER TABLE a ENABLE ROW LEVEL SECURITY",
+            "DECLARE a CURSOR WITH HOLD FOR SELECT 1",
+        ] {
+            assert!(matches!(of(text), Kind::Refused(_)), "{text}: {:?}", of(text));
+        }
+    }
+
+    #[test]
+    fn changes_of_the_schema_have_their_tags() {
+        for (text, tag) in [
+            ("create table a (b int primary key)", "CREATE TABLE"),
+            ("CREATE UNIQUE INDEX a ON b (c)", "CREATE INDEX"),
+            ("CREATE OR REPLACE FUNCTION f() RETURNS int AS $$ x $$ LANGUAGE sql", "CREATE FUNCTION"),
+            ("DROP TABLE a", "DROP TABLE"),
+            ("COMMENT ON COLUMN a.b IS 'c'", "COMMENT"),
+            (
+                "CREATE CONSTRAINT TRIGGER a AFTER INSERT ON b FOR EACH ROW EXECUTE FUNCTION f()",
+                "CREATE TRIGGER",
+            ),
+        ] {
+            assert_eq!(of(text), Kind::Schema { tag: tag.into() }, "{text}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Messages of PostgreSQL's protocol, version 3: a byte that says which, a length, a body (its manual, chapter 55).
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+/// Longest message that is taken, bytes: what one statement with its values may have.
+pub(crate) const MESSAGE_MAX: usize = 64 << 20;
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) tag: u8,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Message {
+    pub(crate) fn new(tag: u8, body: impl Into<Vec<u8>>) -> Self {
+        Self { tag, body: body.into() }
+    }
+
+    /// What ends a statement well.
+    pub(crate) fn complete(tag: &str) -> Self {
+        Self::new(b'C', text(tag))
+    }
+
+    /// What a client is told when it may go on.
+    pub(crate) fn ready(status: u8) -> Self {
+        Self::new(b'Z', [status])
+    }
+
+    /// An error that ends a statement: SQLSTATE, what is wrong.
+    pub(crate) fn error(code: &str, why: &str) -> Self {
+        Self::said(b'E', "ERROR", code, why)
+    }
+
+    /// An error that ends the session.
+    pub(crate) fn fatal(code: &str, why: &str) -> Self {
+        Self::said(b'E', "FATAL", code, why)
+    }
+
+    /// Something to know.
+    pub(crate) fn warning(code: &str, why: &str) -> Self {
+        Self::said(b'N', "WARNING", code, why)
+    }
+
+    fn said(tag: u8, severity: &str, code: &str, why: &str) -> Self {
+        let fields = [(b'S', severity), (b'V', severity), (b'C', code), (b'M', why)];
+        let mut body: Vec<u8> =
+            fields.iter().flat_map(|(kind, value)| [&[*kind][..], value.as_bytes(), &[0]].concat()).collect();
+        body.push(0);
+        Self { tag, body }
+    }
+
+    /// A field of an error.
+    pub(crate) fn field(&self, kind: u8) -> &str {
+        let mut fields = self.body.split(|byte| *byte == 0);
+        let found = fields.find_map(|field| field.split_first().filter(|(first, _)| **first == kind));
+        found.and_then(|(_, value)| std::str::from_utf8(value).ok()).unwrap_or_default()
+    }
+
+    /// Columns of a row, as text.
+    pub(crate) fn columns(&self) -> io::Result<Vec<Option<String>>> {
+        let mut rest = &self.body[..];
+        let count = u16::from_be_bytes(take(&mut rest)?);
+        (0..count)
+            .map(|_| match i32::from_be_bytes(take(&mut rest)?) {
+                -1 => Ok(None),
+                length => {
+                    let length = usize::try_from(length).map_err(io::Error::other)?;
+                    let (value, more) = rest.split_at_checked(length).ok_or_else(odd)?;
+                    rest = more;
+                    Ok(Some(String::from_utf8(value.to_vec()).map_err(io::Error::other)?))
+                }
+            })
+            .collect()
+    }
+
+    /// The strings that it begins with.
+    pub(crate) fn strings<const N: usize>(&self) -> io::Result<[&str; N]> {
+        let mut parts = self.body.split(|byte| *byte == 0);
+        let mut strings = [""; N];
+        for string in &mut strings {
+            *string = std::str::from_utf8(parts.next().ok_or_else(odd)?).map_err(io::Error::other)?;
+        }
+        Ok(strings)
+    }
+}
+
+fn take<const N: usize>(from: &mut &[u8]) -> io::Result<[u8; N]> {
+    let (first, rest) = from.split_first_chunk().ok_or_else(odd)?;
+    *from = rest;
+    Ok(*first)
+}
+
+fn odd() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a message that is too short")
+}
+
+/// A string as it stands in a body.
+pub(crate) fn text(text: &str) -> Vec<u8> {
+    [text.as_bytes(), &[0]].concat()
+}
+
+/// Reads a message.
+pub(crate) fn receive(from: &mut impl Read) -> io::Result<Message> {
+    let mut tag = [0];
+    from.read_exact(&mut tag)?;
+    Ok(Message { tag: tag[0], body: receive_body(from)? })
+}
+
+/// Reads what follows a tag; or the first message of a connection, which has none.
+pub(crate) fn receive_body(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = usize::try_from(u32::from_be_bytes(length)).map_err(io::Error::other)?;
+    let length = length.checked_sub(4).filter(|length| *length <= MESSAGE_MAX).ok_or_else(odd)?;
+    // Memory only for what comes.
+    let mut body = Vec::new();
+    from.take(length as u64).read_to_end(&mut body)?;
+    if body.len() == length { Ok(body) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Writes a message.
+pub(crate) fn send(to: &mut impl Write, tag: u8, body: &[u8]) -> io::Result<()> {
+    to.write_all(&[tag])?;
+    send_body(to, body)
+}
+
+/// Writes the first message of a connection.
+pub(crate) fn send_body(to: &mut impl Write, body: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(body.len() + 4).map_err(io::Error::other)?;
+    to.write_all(&length.to_be_bytes())?;
+    to.write_all(body)
+}
+
+/// A connection to a server.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
+            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+        })
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.flush(),
+            Self::Unix(stream) => stream.flush(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_as_it_was_written() {
+        let message = Message::error("40001", "again");
+        let mut bytes = Vec::new();
+        send(&mut bytes, message.tag, &message.body).unwrap();
+        assert_eq!(receive(&mut &bytes[..]).unwrap(), message);
+        assert_eq!((message.field(b'C'), message.field(b'M'), message.field(b'H')), ("40001", "again", ""));
+        for cut in 0..bytes.len() {
+            receive(&mut &bytes[..cut]).unwrap_err();
+        }
+        receive(&mut &[b'Q', 0xff, 0xff, 0xff, 0xff][..]).unwrap_err();
+        receive(&mut &[b'Q', 0, 0, 0, 3][..]).unwrap_err();
+    }
+
+    #[test]
+    fn a_row_has_texts_and_nulls() {
+        let row = Message::new(b'D', [&[0, 2, 0, 0, 0, 1][..], b"x", &[0xff; 4]].concat());
+        assert_eq!(row.columns().unwrap(), [Some("x".to_owned()), None]);
+        for wrong in [&[0, 1][..], &[0, 1, 0, 0, 0, 9, 1], &[0, 1, 0xff, 0xff, 0xff, 0xfe], &[]] {
+            Message::new(b'D', wrong).columns().unwrap_err();
+        }
+    }
+}

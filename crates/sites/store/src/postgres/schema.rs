@@ -1,0 +1,247 @@
+//! Changes of the schema: carried out at every site, at one version, in one transaction with it.
+//!
+//! A statement that each operator runs at each site comes too early at one and too late at another, and rows captured between do not fit.
+//! So the statement itself is an item of a version. Its site of origin carries it out and takes it back before it asks for it
+//! to be ordered; it is ordered only if nothing was written to any table meanwhile, and so it finds at every site what it
+//! found there. What would give another result at each site is refused: a statement that writes rows, or new values by a clock.
+//!
+//! Statements are numbered. A site remembers those it has carried out, beside its store: a store that is removed and sent anew finds
+//! its tables as they were, and goes on behind the last one it knows.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pares_wice::{Key, KeyRange, Value, Version, Write};
+use postgres::{Client, GenericClient};
+
+use super::capture::{Captured, FORM, take_part};
+use super::session::{SqlError, sql};
+use super::tables::{ROW, SCHEMA, STATEMENT, Table};
+use super::{Options, failed, store};
+use crate::engine::Changes;
+use crate::error::StoreError;
+
+/// What can hold rows or numbers, but for the store's own.
+const TABLES: &str = "
+    SELECT format('%I.%I', n.nspname, c.relname), c.relkind = 'S' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'S', 'f', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+        AND n.nspname NOT LIKE 'pg_temp%'
+        AND c.relname NOT IN ('pares_items', 'pares_applied', 'pares_tables', 'pares_schema', 'pares_open') ORDER BY 1";
+
+/// Tables that take part, and the files they are in: another one if a statement has written the rows anew.
+const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)) FROM pares_tables ORDER BY name";
+
+/// Columns that rows older than they have a value for; and whether that was computed. By a clock it would be another at each site.
+const ADDED: &str = r#"
+    SELECT format('%s.%I', a.attrelid::regclass, a.attname), coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+        !~ $$^('([^']|'')*'|-?[0-9.]+|true|false)(::[a-z0-9_ "(),.\[\]]+)?$$$
+    FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.atthasmissing"#;
+
+/// Words that mean another time at each site.
+const TIMES: [&str; 4] = ["'now'", "'today'", "'tomorrow'", "'yesterday'"];
+
+/// What the schema is: tables that take part, as they are at the moment.
+pub struct Schema {
+    options: Options,
+    known: Mutex<Known>,
+}
+
+struct Known {
+    client: Option<Client>,
+    tables: BTreeMap<String, Arc<Captured>>,
+    /// Statements carried out when `tables` were read.
+    number: i64,
+}
+
+/// A statement that can be ordered.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The version it was tried at.
+    pub snapshot: Version,
+    /// What makes it happen.
+    pub writes: Vec<Write>,
+}
+
+impl Schema {
+    /// Of the database that `options` names.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let known = Known { client: None, tables: BTreeMap::new(), number: -1 };
+        Self { options, known: Mutex::new(known) }
+    }
+
+    /// A table that takes part, by its quoted name with its schema.
+    ///
+    /// # Errors
+    /// [`StoreError::Table`] if there is none, or what the server says.
+    pub fn table(&self, name: &str) -> Result<Arc<Captured>, StoreError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { client, tables, number } = &mut *known;
+        if client.as_ref().is_none_or(Client::is_closed) {
+            *client = Some(self.options.connect()?);
+        }
+        let client = client.as_mut().expect("just connected");
+        let now = last_number(client)?;
+        if *number != now {
+            tables.clear();
+            *number = now;
+        }
+        if let Some(table) = tables.get(name) {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(Captured::new(Table::read(client, name)?));
+        tables.insert(name.to_owned(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// Tries a statement, and takes it back.
+    ///
+    /// # Errors
+    /// [`SqlError::Refused`] with what the server says, or what would differ between sites.
+    pub fn propose(&self, statement: &str) -> Result<Change, SqlError> {
+        let lower = statement.to_lowercase();
+        if let Some(time) = TIMES.iter().find(|time| lower.contains(*time)) {
+            return Err(unlike(format!("{time} would be another time at each site: write the time itself")));
+        }
+        let mut client = self.options.connect()?;
+        client
+            .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'")
+            .map_err(sql)?;
+        let snapshot = store::mark_of(&client.query_one(store::READ_MARK, &[]).map_err(sql)?)?.version;
+        let number = last_number(&mut client)? + 1;
+        let done = carry_out_one(statement, &mut client);
+        client.batch_execute("ROLLBACK").map_err(sql)?;
+        done?;
+        let key = Key::new(format!("{STATEMENT}{number:020}").into_bytes());
+        let writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
+        Ok(Change { snapshot, writes })
+    }
+}
+
+/// Sites would differ.
+fn unlike(why: String) -> SqlError {
+    SqlError::refused("0A000", why)
+}
+
+fn last_number(client: &mut impl GenericClient) -> Result<i64, StoreError> {
+    let row = client.query_one("SELECT coalesce(max(number), 0) FROM pares_schema", &[]).map_err(failed)?;
+    Ok(row.get(0))
+}
+
+/// Carries out the statements among `changes` that have not been.
+pub(super) fn carry_out(changes: &Changes<'_>, client: &mut impl GenericClient) -> Result<(), StoreError> {
+    let range = KeyRange::prefix(STATEMENT.as_bytes());
+    for (key, value) in changes.iter().filter(|(key, _)| range.contains(key)) {
+        let odd = || StoreError::Damaged(format!("item {key:?} is no change of a schema"));
+        let number = std::str::from_utf8(&key.as_bytes()[STATEMENT.len()..])
+            .ok()
+            .and_then(|digits| digits.parse().ok());
+        let number: i64 = number.ok_or_else(odd)?;
+        let statement = value.and_then(|value| std::str::from_utf8(value.as_bytes()).ok()).ok_or_else(odd)?;
+        let done = "SELECT statement FROM pares_schema WHERE number = $1";
+        match client.query_opt(done, &[&number]).map_err(failed)? {
+            Some(row) if row.get::<_, &str>(0) == statement => continue,
+            Some(_) => return Err(in_the_way(statement, "another statement had its number here")),
+            None => {}
+        }
+        carry_out_one(statement, client).map_err(|error| match error {
+            SqlError::Store(error) => error,
+            SqlError::Again(why) | SqlError::Refused { why, .. } => in_the_way(statement, &why),
+        })?;
+        let note = "INSERT INTO pares_schema (number, statement) VALUES ($1, $2)";
+        client.execute(note, &[&number, &statement]).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn in_the_way(statement: &str, why: &str) -> StoreError {
+    StoreError::Schema { statement: statement.to_owned(), why: why.to_owned() }
+}
+
+/// A table that takes part: its primary key and its form before a statement.
+type Before = BTreeMap<String, (Table, Option<u32>)>;
+
+fn before(client: &mut impl GenericClient) -> Result<Before, SqlError> {
+    let mut tables = Before::new();
+    for row in client.query(FILES, &[]).map_err(sql)? {
+        let (name, node): (String, Option<u32>) = (row.get(0), row.get(1));
+        if node.is_some() {
+            tables.insert(name.clone(), (Table::read(client, &name)?, node));
+        }
+    }
+    Ok(tables)
+}
+
+fn carry_out_one(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    let (tables, others, columns) = (before(client)?, marked(TABLES, client)?, marked(ADDED, client)?);
+    client.batch_execute(statement).map_err(sql)?;
+    client.batch_execute(FORM).map_err(sql)?;
+    for row in client.query(FILES, &[]).map_err(sql)? {
+        let (name, node): (String, Option<u32>) = (row.get(0), row.get(1));
+        match tables.get(&name) {
+            Some((old, old_node)) if node.is_some() => follow(old, *old_node == node, client)?,
+            _ => forget(&name, client)?,
+        }
+    }
+    for (name, is_sequence) in marked(TABLES, client)? {
+        if others.contains_key(&name) {
+            continue;
+        }
+        if is_sequence {
+            return Err(unlike(format!(
+                "{name} would be a sequence of each site alone: give keys of another kind, as uuid DEFAULT gen_random_uuid()"
+            )));
+        }
+        take_part(&Table::read(client, &name)?, client)?;
+    }
+    let computed =
+        marked(ADDED, client)?.into_iter().find(|(name, computed)| *computed && !columns.contains_key(name));
+    match computed {
+        Some((column, _)) => Err(unlike(format!(
+            "old rows would get a computed value in {column}: add the column without a default, then set one"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Names, each with what the query says of it.
+fn marked(query: &str, client: &mut impl GenericClient) -> Result<BTreeMap<String, bool>, SqlError> {
+    let rows = client.query(query, &[]).map_err(sql)?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// A table that was there before: what is captured of it, and its items, are as it is now.
+fn follow(old: &Table, is_same_file: bool, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    let table = Table::read(client, &old.name)?;
+    let filled = format!("SELECT EXISTS (SELECT FROM {})", table.name);
+    let is_filled: bool = client.query_one(&filled, &[]).map_err(sql)?.get(0);
+    if is_filled && (!is_same_file || old.key != table.key) {
+        return Err(unlike(format!(
+            "it would write the rows of {} anew, or call them otherwise: make another table and move them by INSERT and DELETE",
+            table.name
+        )));
+    }
+    take_part(&table, client)?;
+    client.batch_execute(&refresh(&table)).map_err(sql)
+}
+
+/// SQL that makes rows' items as the rows are.
+fn refresh(table: &Table) -> String {
+    let prefix = format!("{ROW}{}", table.name).replace('\'', "''");
+    format!(
+        "INSERT INTO pares_items (key, value) SELECT convert_to('{prefix}', 'UTF8') || '\\x00'::bytea
+             || convert_to({}::text, 'UTF8'), '\\x00'::bytea || convert_to(to_jsonb(r)::text, 'UTF8')
+         FROM {} r ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE pares_items.value <> excluded.value",
+        table.key_of("r"),
+        table.name
+    )
+}
+
+/// A table that is gone: its rows' items go, too.
+fn forget(name: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    let KeyRange { from, to } = KeyRange::prefix(format!("{ROW}{name}\0").as_bytes());
+    let to = to.expect("a prefix that ends with 0 has a successor");
+    let gone = "DELETE FROM pares_items WHERE key >= $1 AND key < $2";
+    client.execute(gone, &[&from.as_bytes(), &to.as_bytes()]).map_err(sql)?;
+    client.execute("DELETE FROM pares_tables WHERE name = $1", &[&name]).map(drop).map_err(sql)
+}
