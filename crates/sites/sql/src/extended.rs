@@ -134,10 +134,7 @@ impl Session {
                     self.write(&answer)?;
                     return self.after(link, &Kind::Session, false);
                 }
-                b'G' => link.pass(
-                    &Message::new(b'f', b"COPY FROM STDIN is not captured: use INSERT\0".as_slice()),
-                    false,
-                )?,
+                b'G' => self.refuse_copy(link)?,
                 last => {
                     self.write(&answer)?;
                     if ends(message.tag, last) {

@@ -61,6 +61,8 @@ pub(crate) struct Session {
     locks_prepared: bool,
     /// When its statement was last to be cancelled because the writer needed the way.
     cancelled: Option<Instant>,
+    /// The next error is that of a COPY that was refused.
+    copy_refused: bool,
     /// Settings of the transaction, which outlive it if it commits.
     settings: Vec<String>,
     /// What ends a statement, held back until what it did is certified.
@@ -94,6 +96,7 @@ pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
         locks: false,
         locks_prepared: false,
         cancelled: None,
+        copy_refused: false,
         settings: Vec::new(),
         held: None,
         prepared: Prepared { statements: HashMap::new(), portals: HashMap::new(), skips: false },
@@ -293,7 +296,7 @@ impl Session {
                     let message = self.meant(message);
                     self.write(&message)?;
                 }
-                b'G' => link.pass(&Message::new(b'f', text(COPY)), false)?,
+                b'G' => self.refuse_copy(link)?,
                 b'C' => {
                     if let Some(held) = self.held.replace(message) {
                         send(&mut self.client, held.tag, &held.body)?;
@@ -304,8 +307,17 @@ impl Session {
         }
     }
 
+    /// The server would take rows now, and is told that there are none.
+    pub(crate) fn refuse_copy(&mut self, link: &mut Link) -> io::Result<()> {
+        self.copy_refused = true;
+        link.pass(&Message::new(b'f', text(COPY)), false)
+    }
+
     /// What a failed statement means here: one that was cancelled because the writer needed the way has lost.
     pub(crate) fn meant(&mut self, message: Message) -> Message {
+        if std::mem::take(&mut self.copy_refused) {
+            return Message::error("0A000", COPY);
+        }
         if message.field(b'C') != "57014" {
             return message;
         }

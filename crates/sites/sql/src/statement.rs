@@ -37,7 +37,7 @@ const RIGHTS: &str = "roles and rights are each server's own: grant them at ever
 const TRUNCATE: &str = "TRUNCATE is not captured: use DELETE";
 const TEMPORARY: &str = "temporary and unlogged tables are not replicated";
 const UNALIKE: &str = "this cannot be carried out alike at every site: tables, indexes, views, functions, triggers, types, domains and schemas can \
-                       be changed, without owners, tablespaces, partitions, inheritance and row security";
+                       be changed, without owners, tablespaces and row security";
 const HOLD: &str = "a cursor WITH HOLD does not outlive a transaction that is certified: fetch before COMMIT";
 
 /// What can be made, changed and dropped.
@@ -55,17 +55,13 @@ const OBJECTS: [&str; 12] = [
     "COLUMN",
     "CONSTRAINT",
 ];
-/// Words with which a change of the schema is another at each site, or captures what it does not show.
-const NOT_ALIKE: [&str; 9] = [
-    "OWNER",
-    "OWNED",
-    "AUTHORIZATION",
-    "TABLESPACE",
-    "PARTITION",
-    "INHERITS",
-    "INHERIT",
-    "CONCURRENTLY",
-    "SECURITY",
+/// Words, one after the other, with which a change of the schema is not the same at each site.
+const NOT_ALIKE: [[&str; 2]; 5] = [
+    ["OWNER", "TO"],
+    ["SCHEMA", "AUTHORIZATION"],
+    ["SET", "TABLESPACE"],
+    ["INDEX", "CONCURRENTLY"],
+    ["LEVEL", "SECURITY"],
 ];
 
 /// Says what a statement is.
@@ -113,6 +109,11 @@ fn locks(tokens: &[Token]) -> bool {
     tokens.windows(2).any(|pair| pair[0].is("FOR") && follows(&pair[1]))
 }
 
+fn is_unalike(tokens: &[Token]) -> bool {
+    let is = |pair: &[Token], words: &[&str; 2]| pair[0].is(words[0]) && pair[1].is(words[1]);
+    tokens.windows(2).any(|pair| NOT_ALIKE.iter().any(|words| is(pair, words)))
+}
+
 fn schema(tokens: &[Token]) -> Kind {
     let words: Vec<&str> = tokens
         .iter()
@@ -126,10 +127,7 @@ fn schema(tokens: &[Token]) -> Kind {
     let object =
         words.iter().skip(1).find(|word| !passed.contains(*word) || is_comment && **word == "CONSTRAINT");
     match object {
-        Some(object)
-            if OBJECTS.contains(object)
-                && !NOT_ALIKE.iter().any(|word| tokens.iter().any(|token| token.is(word))) =>
-        {
+        Some(object) if OBJECTS.contains(object) && !is_unalike(tokens) => {
             let tag = if is_comment { "COMMENT".into() } else { format!("{} {object}", words[0]) };
             Kind::Schema { tag }
         }

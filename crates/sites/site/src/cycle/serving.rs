@@ -121,7 +121,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
         let Some(request) = self.requests.open.get_mut(&id) else {
-            return self.transactions.outcome(id, outcome);
+            return self.transactions.outcome(id, outcome, self.world.now());
         };
         self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         match outcome {

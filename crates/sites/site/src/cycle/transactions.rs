@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use pares_sql::{Ready, Verdict};
 use pares_wice::{AbortReason, Outcome, Snapshot, Transaction, TransactionId, Unsubmitted, Version};
@@ -18,6 +19,9 @@ use crate::world::World;
 /// Above the numbers of clients that ask.
 const OWN: u64 = 1 << 63;
 
+/// Who has lost against a version that does not come to this site is told after this time.
+const LOSER_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Such transactions.
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
@@ -27,22 +31,32 @@ pub(super) struct Transactions {
     submitted: BTreeMap<TransactionId, Sender<Verdict>>,
     /// Stable, and not yet in the store.
     stable: BTreeMap<Version, Sender<Verdict>>,
+    /// Lost against these versions, which are not in the store: who runs one again before that loses again. And until when that is waited for.
+    lost: Vec<(Version, Duration, Sender<Verdict>)>,
     /// Whether the site has once had all that it answered in an earlier life.
     caught_up: bool,
 }
 
 impl Transactions {
-    pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
+    pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome, now: Duration) {
         let Some(verdict) = self.submitted.remove(&id) else { return };
         match outcome {
             Outcome::Committed { version, attempt: Some(_) } => drop(self.stable.insert(version, verdict)),
             // Another one of an earlier life had this name. This one has no version, and never will.
             Outcome::Committed { .. } => tell(&verdict, Verdict::Aborted(AbortReason::Void)),
+            Outcome::Aborted(AbortReason::Conflict(version)) => {
+                self.lost.push((version, now + LOSER_PATIENCE, verdict));
+            }
             Outcome::Aborted(reason) => tell(&verdict, Verdict::Aborted(reason)),
         }
     }
 
-    fn stored(&mut self, version: Version) {
+    fn stored(&mut self, version: Version, now: Duration) {
+        for (against, _, verdict) in
+            self.lost.extract_if(.., |(against, until, _)| *against <= version || *until <= now)
+        {
+            tell(&verdict, Verdict::Aborted(AbortReason::Conflict(against)));
+        }
         let later = self.stable.split_off(&version.next());
         for verdict in std::mem::replace(&mut self.stable, later).into_values() {
             tell(&verdict, Verdict::Committed);
@@ -62,7 +76,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         for ready in self.world.transactions(self.transactions.caught_up) {
             self.transact(ready);
         }
-        self.transactions.stored(self.base.version());
+        self.transactions.stored(self.base.version(), self.world.now());
     }
 
     /// Whether this site's store has all that its cluster and the others' delegates know.

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pares_wice::{Change, Key, Value, Write};
 use postgres::GenericClient;
 
+use super::session::{SqlError, sql};
 use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object};
 use super::{Options, failed, store};
 use crate::error::StoreError;
@@ -47,27 +48,29 @@ pub fn capture(options: &Options, tables: &[&str]) -> Result<(), StoreError> {
     transaction.batch_execute(store::TABLES).map_err(failed)?;
     for name in tables {
         let table = Table::read(&mut transaction, name)?;
-        take_part(&table, &mut transaction)?;
+        take_part(&table, &mut transaction).map_err(|error| match error {
+            SqlError::Store(error) => error,
+            SqlError::Again(why) | SqlError::Refused { why, .. } => StoreError::Io(why),
+        })?;
     }
     transaction.commit().map_err(failed)
 }
 
 /// Makes a table take part, in the transaction of `client`.
-pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Result<(), StoreError> {
+pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Result<(), SqlError> {
     let known: bool = client
         .query_one("SELECT EXISTS (SELECT FROM pares_tables WHERE name = $1)", &[&table.name])
-        .map_err(failed)?
+        .map_err(sql)?
         .get(0);
     let filled = format!("SELECT EXISTS (SELECT FROM {})", table.name);
-    if !known && client.query_one(&filled, &[]).map_err(failed)?.get(0) {
+    if !known && client.query_one(&filled, &[]).map_err(sql)?.get(0) {
         let why = "it has rows already: begin with an empty table and insert them through a session";
-        return Err(StoreError::Table { name: table.name.clone(), why: why.into() });
+        return Err(StoreError::Table { name: table.name.clone(), why: why.into() }.into());
     }
-    let schema: String =
-        client.query_one("SELECT quote_ident(current_schema())", &[]).map_err(failed)?.get(0);
-    client.batch_execute(&triggers(table, &schema)).map_err(failed)?;
+    let schema: String = client.query_one("SELECT quote_ident(current_schema())", &[]).map_err(sql)?.get(0);
+    client.batch_execute(&triggers(table, &schema)).map_err(sql)?;
     let add = "INSERT INTO pares_tables (name) VALUES ($1) ON CONFLICT DO NOTHING";
-    client.execute(add, &[&table.name]).map(drop).map_err(failed)
+    client.execute(add, &[&table.name]).map(drop).map_err(sql)
 }
 
 /// Statement triggers, so that a statement costs one call whether it touches a row or a million.

@@ -16,7 +16,7 @@ use postgres::{Client, GenericClient};
 
 use super::capture::{Captured, FORM, take_part};
 use super::session::{SqlError, sql};
-use super::tables::{ROW, SCHEMA, STATEMENT, Table};
+use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::{Options, failed, store};
 use crate::engine::Changes;
 use crate::error::StoreError;
@@ -34,7 +34,7 @@ const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)) FROM p
 /// Columns that rows older than they have a value for; and whether that was computed. By a clock it would be another at each site.
 const ADDED: &str = r#"
     SELECT format('%s.%I', a.attrelid::regclass, a.attname), coalesce(pg_get_expr(d.adbin, d.adrelid), '')
-        !~ $$^('([^']|'')*'|-?[0-9.]+|true|false)(::[a-z0-9_ "(),.\[\]]+)?$$$
+        !~ $re$^('([^']|'')*'|-?[0-9.]+|true|false)(::[a-z0-9_ "(),.\[\]]+)?$$re$
     FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.atthasmissing"#;
 
 /// Words that mean another time at each site.
@@ -129,7 +129,7 @@ fn last_number(client: &mut impl GenericClient) -> Result<i64, StoreError> {
 }
 
 /// Carries out the statements among `changes` that have not been.
-pub(super) fn carry_out(changes: &Changes<'_>, client: &mut impl GenericClient) -> Result<(), StoreError> {
+pub(super) fn carry_out(changes: &Changes<'_>, client: &mut impl GenericClient) -> Result<(), Failure> {
     let range = KeyRange::prefix(STATEMENT.as_bytes());
     for (key, value) in changes.iter().filter(|(key, _)| range.contains(key)) {
         let odd = || StoreError::Damaged(format!("item {key:?} is no change of a schema"));
@@ -141,12 +141,13 @@ pub(super) fn carry_out(changes: &Changes<'_>, client: &mut impl GenericClient) 
         let done = "SELECT statement FROM pares_schema WHERE number = $1";
         match client.query_opt(done, &[&number]).map_err(failed)? {
             Some(row) if row.get::<_, &str>(0) == statement => continue,
-            Some(_) => return Err(in_the_way(statement, "another statement had its number here")),
+            Some(_) => return Err(in_the_way(statement, "another statement had its number here").into()),
             None => {}
         }
         carry_out_one(statement, client).map_err(|error| match error {
-            SqlError::Store(error) => error,
-            SqlError::Again(why) | SqlError::Refused { why, .. } => in_the_way(statement, &why),
+            SqlError::Again(_) => Failure::Locked,
+            SqlError::Store(error) => error.into(),
+            SqlError::Refused { why, .. } => in_the_way(statement, &why).into(),
         })?;
         let note = "INSERT INTO pares_schema (number, statement) VALUES ($1, $2)";
         client.execute(note, &[&number, &statement]).map_err(failed)?;
@@ -213,6 +214,9 @@ fn marked(query: &str, client: &mut impl GenericClient) -> Result<BTreeMap<Strin
 /// A table that was there before: what is captured of it, and its items, are as it is now.
 fn follow(old: &Table, is_same_file: bool, client: &mut impl GenericClient) -> Result<(), SqlError> {
     let table = Table::read(client, &old.name)?;
+    if *old == table && is_same_file {
+        return Ok(());
+    }
     let filled = format!("SELECT EXISTS (SELECT FROM {})", table.name);
     let is_filled: bool = client.query_one(&filled, &[]).map_err(sql)?.get(0);
     if is_filled && (!is_same_file || old.key != table.key) {

@@ -35,7 +35,7 @@ pub(super) const SCHEMA: &str = "sql/schema";
 pub(super) use crate::reserved::STATEMENT;
 
 /// What the catalogue says of a table. Names are quoted where SQL needs it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     /// With its schema.
     pub(super) name: String,
@@ -57,7 +57,7 @@ const TABLE: &str = "
               WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum),
         EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid AND contype = 'f')
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.oid = to_regclass($1) AND c.relkind = 'r' AND c.relpersistence = 'p'
+    WHERE c.oid = to_regclass($1) AND c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relrowsecurity
         AND NOT EXISTS (SELECT FROM pg_inherits WHERE c.oid IN (inhrelid, inhparent))";
 
 /// `plain` is whether the index says all about which values are unique.
