@@ -4,9 +4,13 @@
 mod common;
 
 use std::process::Command;
+use std::time::Duration;
 
 use common::{Engine, Sites, until};
-use pares_wice::SiteId;
+use pares_site::protocol::Code;
+use pares_site::{Application, ApplicationError, Process, View};
+use pares_store::{Reads, Work};
+use pares_wice::{Key, SiteId, TransactionId, Value};
 use postgres::error::SqlState;
 use postgres::{Client, Error, Transaction};
 
@@ -256,4 +260,130 @@ fn psql_is_a_client() {
     let described = psql("\\di");
     assert!(described.contains("account_pkey"), "{described}");
     alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (5,m5,5)");
+}
+
+#[test]
+fn a_statement_under_way_that_is_in_the_way_is_ended_with_40001() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    here.batch_execute("BEGIN; UPDATE account SET balance = 1 WHERE number = 1").unwrap();
+    std::thread::scope(|scope| {
+        let sleeping = scope.spawn(|| here.batch_execute("SELECT pg_sleep(600)").unwrap_err());
+        there.batch_execute("UPDATE account SET balance = 2 WHERE number = 1").unwrap();
+        assert_eq!(code(&sleeping.join().unwrap()), "40001");
+    });
+    here.batch_execute("ROLLBACK").unwrap();
+    alike(&mut here, &mut there, "(1,m1,2) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn an_outcome_that_is_not_known_is_told_as_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((mut sites, mut here, there)) = bank(dir.path()) else { return };
+    drop(there);
+    sites.stop(B0);
+    here.batch_execute("SET pares.commit_timeout_ms = 300").unwrap();
+    let unknown = here.batch_execute("UPDATE account SET balance = 1 WHERE number = 1").unwrap_err();
+    assert_eq!(code(&unknown), "40003");
+    sites.run(B0);
+    let mut there = sites.sql(B0);
+    alike(&mut here, &mut there, "(1,m1,1) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn a_site_that_knows_no_certifier_lets_nobody_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((mut sites, here, there)) = bank(dir.path()) else { return };
+    drop((here, there));
+    sites.stop(A0);
+    sites.stop(B0);
+    sites.run(B0);
+    let refused = Client::connect(&sites.sql_url(B0), postgres::NoTls).err().unwrap();
+    assert_eq!(code(&refused), "57P03");
+    sites.run(A0);
+    let (mut here, mut there) = (sites.sql(A0), sites.sql(B0));
+    alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn text_in_another_encoding_is_refused_and_rows_are_captured_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let psql = |script: &str| {
+        let mut command = Command::new("psql");
+        command.env("PGCLIENTENCODING", "LATIN1").args([&sites.sql_url(A0), "-X", "-A", "-t", "-c", script]);
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert_eq!(psql("UPDATE account SET email = U&'\\00fc' WHERE number = 1"), "UPDATE 1\n");
+    alike(&mut here, &mut there, "(1,ü,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn a_site_that_was_away_gets_tables_and_rows_with_a_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut sites) = Sites::start_over(Engine::Postgres, dir.path(), 1, 3) else { return };
+    let away = SiteId::new(0, 2);
+    let mut here = sites.sql(A0);
+    here.batch_execute("CREATE TABLE early (a int PRIMARY KEY)").unwrap();
+    here.batch_execute("INSERT INTO early VALUES (1)").unwrap();
+    let mut there = sites.sql(away);
+    until(|| there.query("SELECT * FROM early", &[]).is_ok_and(|rows| rows.len() == 1));
+    drop(there);
+    sites.stop(away);
+    here.batch_execute(BANK).unwrap();
+    here.batch_execute("INSERT INTO account VALUES (1, 'm1', 1); DELETE FROM early").unwrap();
+    here.batch_execute("ALTER TABLE account ADD COLUMN owner text DEFAULT 'nobody'").unwrap();
+    here.batch_execute("INSERT INTO account VALUES (2, 'm2', 2)").unwrap();
+    let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
+    let filler = "x".repeat(400 << 10);
+    let first_segment = |site: u8| dir.path().join(format!("site-0-{site}/log/{:020}.seg", 0));
+    let mut round = 0;
+    until(|| {
+        round += 1;
+        common::done(
+            client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), common::PATIENCE),
+        );
+        !first_segment(0).exists() && !first_segment(1).exists()
+    });
+    sites.run(away);
+    let mut there = sites.sql(away);
+    alike(&mut here, &mut there, "(1,m1,1,nobody) (2,m2,2,nobody)");
+    until(|| there.query("SELECT * FROM early", &[]).is_ok_and(|rows| rows.is_empty()));
+    there.batch_execute("UPDATE account SET owner = 'Ada' WHERE number = 1").unwrap();
+    alike(&mut here, &mut there, "(1,m1,1,Ada) (2,m2,2,nobody)");
+}
+
+/// Puts an item under the name that it is asked for.
+struct Rude;
+
+impl Application for Rude {
+    fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
+        work.put(&Key::new(request), Value::from("x"));
+        Ok(Vec::new())
+    }
+
+    fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+        Ok(items.get(&Key::new(request))?.map_or(Vec::new(), |value| value.as_bytes().to_vec()))
+    }
+}
+
+#[test]
+fn an_application_cannot_write_what_stands_behind_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 1, 1);
+    sites.stop(A0);
+    let mut process = Process::open(&sites.config, A0, dir.path(), Rude).unwrap();
+    for (sequence, name, expected) in
+        [(1, "sql/row/public.account\0{}", Code::Refused), (2, "sql", Code::Done)]
+    {
+        process.submit(TransactionId { client: 1, sequence }, name.into());
+        until(|| {
+            process.turn(Duration::from_millis(5)).unwrap();
+            process.answered().next().is_some_and(|answered| {
+                assert_eq!(answered.answer.code, expected, "{name}");
+                true
+            })
+        });
+    }
 }

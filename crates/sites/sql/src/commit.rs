@@ -1,14 +1,14 @@
 //! COMMIT: what the transaction wrote is read, taken back, and handed to the site to be certified.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use pares_store::StoreError;
 use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes};
 use pares_wice::{Version, Write};
 
-use std::sync::Arc;
-
-use crate::front::Front;
+use crate::front::{Front, PATIENCE};
 use crate::link::{Link, Rows, Trouble};
 use crate::wire::Message;
 
@@ -18,7 +18,12 @@ pub(crate) enum Ended {
     /// It wrote nothing, and is over.
     ReadOnly,
     /// To be certified.
-    Ready { snapshot: Version, writes: Vec<Write> },
+    Ready {
+        snapshot: Version,
+        writes: Vec<Write>,
+        /// How long to wait for the outcome.
+        patience: Duration,
+    },
 }
 
 /// Relations that the transaction holds more of than a reader: name, kind, persistence, mode, name if it takes part, whether it was written to.
@@ -34,7 +39,7 @@ const HELD: &str = "
 /// What certification has to know first.
 const STATE: &str = "
     SELECT version, pg_current_xact_id_if_assigned(), current_setting('transaction_isolation'),
-        current_setting('session_replication_role') FROM PARES.pares_applied";
+        current_setting('session_replication_role'), current_setting('pares.commit_timeout_ms', true) FROM PARES.pares_applied";
 
 fn refused(code: &str, why: impl AsRef<str>) -> Trouble {
     Trouble::Refused(Message::error(code, why.as_ref()))
@@ -73,6 +78,8 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
         return Err(unfit("only a transaction at REPEATABLE READ, with its triggers, can be certified"));
     }
     let version = column(state, 0).parse().map_err(|_| refused("XX000", "the store has no version"))?;
+    // A setting that is no number is as good as none.
+    let patience = column(state, 4).parse().map_or(PATIENCE, Duration::from_millis);
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
     let locked = locked(&link.ask(&front.own(HELD), &[])?)?;
@@ -87,7 +94,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
             writes.lock(&name);
         }
     }
-    Ok(Ended::Ready { snapshot: Version(version), writes: writes.into_writes() })
+    Ok(Ended::Ready { snapshot: Version(version), writes: writes.into_writes(), patience })
 }
 
 /// What triggers noted, with a row for each table.

@@ -19,8 +19,8 @@ use crate::wire::Message;
 
 /// Clients at a time. Each has a thread here and a process at the server.
 pub const CLIENTS_MAX: usize = 100;
-/// A transaction without an outcome for so long may be done or not.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A transaction without an outcome for so long may be done or not, unless its session says otherwise.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Who has not said who he is in this time is none.
 const HELLO_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -77,18 +77,24 @@ impl Front {
     }
 
     /// Has a transaction certified, and waits for it.
-    pub(crate) fn certify(&self, snapshot: Version, writes: Vec<Write>) -> Result<(), Denied> {
+    pub(crate) fn certify(
+        &self,
+        snapshot: Version,
+        writes: Vec<Write>,
+        patience: Duration,
+    ) -> Result<(), Denied> {
         let (verdict, outcome) = channel();
         (self.submit)(Ready { snapshot, writes, verdict });
-        match outcome.recv_timeout(PATIENCE) {
+        match outcome.recv_timeout(patience) {
             Ok(Verdict::Committed) => Ok(()),
             Ok(Verdict::Aborted(reason)) => Err(Denied::Aborted(reason)),
             Ok(Verdict::Starting) => {
                 Err(Denied::No("57P03", "the site is starting; nothing has changed".into()))
             }
             Ok(Verdict::Impossible(why)) => Err(Denied::No("54000", why)),
-            Err(RecvTimeoutError::Timeout) => Err(Denied::No("40003", UNKNOWN.into())),
-            Err(RecvTimeoutError::Disconnected) => Err(Denied::No("40003", UNKNOWN.into())),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                Err(Denied::No("40003", UNKNOWN.into()))
+            }
         }
     }
 }

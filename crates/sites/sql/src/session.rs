@@ -20,7 +20,7 @@ use pares_store::postgres::SqlError;
 
 use crate::commit::{self, Ended};
 use crate::extended::Prepared;
-use crate::front::{Denied, Front};
+use crate::front::{Denied, Front, PATIENCE};
 use crate::lexer::{Statement, split};
 use crate::link::{Link, Shared, Trouble};
 use crate::startup::{self, Begun};
@@ -120,6 +120,17 @@ impl Session {
             let shared = Arc::clone(&self.shared);
             let mut link = shared.lock();
             self.look(&mut link)?;
+            if !message.is_readable() {
+                self.write(&Message::error(
+                    "22021",
+                    "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'",
+                ))?;
+                self.prepared.skips = message.tag != b'Q';
+                if message.tag == b'Q' {
+                    self.ready()?;
+                }
+                continue;
+            }
             match message.tag {
                 b'Q' => self.query(&mut link, &message)?,
                 b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => self.extended(&mut link, &message)?,
@@ -413,14 +424,14 @@ impl Session {
         let ended = commit::end(&self.front, link, self.locks);
         let settings = std::mem::take(&mut self.settings);
         self.leave();
-        let (snapshot, writes) = match ended {
+        let (snapshot, writes, patience) = match ended {
             Ok(Ended::ReadOnly) => return Ok(Ok(())),
-            Ok(Ended::Ready { snapshot, writes }) => (snapshot, writes),
+            Ok(Ended::Ready { snapshot, writes, patience }) => (snapshot, writes, patience),
             Err(Trouble::Refused(why)) => return Ok(Err(self.meant(why))),
             Err(Trouble::Gone(error)) => return Err(error),
         };
         if !writes.is_empty()
-            && let Err(denied) = self.front.certify(snapshot, writes)
+            && let Err(denied) = self.front.certify(snapshot, writes, patience)
         {
             return Ok(Err(denied.message()));
         }
@@ -483,7 +494,7 @@ impl Session {
                 Err(SqlError::Refused { code, why }) => return Err(Message::error(&code, &why)),
                 Err(SqlError::Store(error)) => return Err(Message::error("0A000", &error.to_string())),
             };
-            match self.front.certify(change.snapshot, change.writes) {
+            match self.front.certify(change.snapshot, change.writes, PATIENCE) {
                 Ok(()) => return Ok(()),
                 Err(Denied::Aborted(reason)) if reason != pares_wice::AbortReason::Behind => {}
                 Err(denied) => return Err(denied.message()),

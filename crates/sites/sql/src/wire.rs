@@ -76,6 +76,15 @@ impl Message {
             .collect()
     }
 
+    /// Whether the strings that a client's message begins with can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        match self.tag {
+            b'Q' | b'E' => self.strings::<1>().is_ok(),
+            b'P' | b'B' => self.strings::<2>().is_ok(),
+            _ => true,
+        }
+    }
+
     /// The strings that it begins with.
     pub(crate) fn strings<const N: usize>(&self) -> io::Result<[&str; N]> {
         let mut parts = self.body.split(|byte| *byte == 0);

@@ -23,7 +23,7 @@ use crate::error::StoreError;
 pub const FORM: &str = "
     SELECT set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
         set_config('IntervalStyle', 'postgres', true), set_config('extra_float_digits', '1', true),
-        set_config('bytea_output', 'hex', true), set_config('pares.ending', 'yes', true)";
+        set_config('bytea_output', 'hex', true), set_config('client_encoding', 'UTF8', true), set_config('pares.ending', 'yes', true)";
 
 /// What triggers noted: lines, each with a table and primary keys; and the tables' names.
 pub const CAPTURED: &str = "
