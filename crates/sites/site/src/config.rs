@@ -203,25 +203,25 @@ impl SitesConfig {
     fn check_stores(&self) -> Result<(), String> {
         let mut databases = BTreeSet::new();
         for place in &self.sites {
-            match self.database_of(place) {
-                Some(database) if SCHEMES.iter().any(|scheme| database.starts_with(scheme)) => {
-                    if !databases.insert(database) {
+            let Some(database) = self.database_of(place) else {
+                match place.sql {
+                    Some(_) => {
                         return Err(format!(
-                            "store: {} has the database of another site; put {{cluster}} and {{number}} into its name",
+                            "sql: {} speaks it only over a PostgreSQL store; name one",
                             place.id()
                         ));
                     }
+                    None => continue,
                 }
-                Some(_) => {
-                    return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
-                }
-                None if place.sql.is_some() => {
-                    return Err(format!(
-                        "sql: {} speaks it only over a PostgreSQL store; name one",
-                        place.id()
-                    ));
-                }
-                None => {}
+            };
+            if !SCHEMES.iter().any(|scheme| database.starts_with(scheme)) {
+                return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
+            }
+            if !databases.insert(database) {
+                return Err(format!(
+                    "store: {} has the database of another site; put {{cluster}} and {{number}} into its name",
+                    place.id()
+                ));
             }
         }
         Ok(())

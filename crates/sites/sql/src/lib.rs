@@ -18,6 +18,7 @@
 //! | `startup` | how a connection begins |
 //! | `session` | a client's session: statements, transactions, the simple protocol |
 //! | `extended` | prepared statements and portals |
+//! | `transaction` | where transactions begin and end |
 //! | `commit` | what a transaction wrote |
 //! | `link` | the connection to the server |
 //! | `lexer`, `statement` | where statements end, and what they are |
@@ -31,6 +32,7 @@ mod link;
 mod session;
 mod startup;
 mod statement;
+mod transaction;
 mod wire;
 
 pub use front::{CLIENTS_MAX, Ready, SqlPort, Verdict};

@@ -16,24 +16,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_store::postgres::SqlError;
-
-use crate::commit::{self, Ended};
 use crate::extended::Prepared;
-use crate::front::{Denied, Front, PATIENCE};
+use crate::front::Front;
 use crate::lexer::{Statement, split};
 use crate::link::{Link, Shared, Trouble};
 use crate::startup::{self, Begun};
 use crate::statement::{Kind, kind};
+use crate::transaction::SCHEMA_ALONE;
 use crate::wire::{Message, receive, send, text};
 
-/// How often a change of the schema is tried while others write.
-const SCHEMA_TRIES: usize = 100;
 /// A cancellation may come after what it was meant for; so much later it was meant for something else.
 const CANCELLED_LATE: Duration = Duration::from_secs(1);
+const ENCODING: &str = "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'";
 const COPY: &str = "COPY FROM STDIN is not captured: use INSERT";
-const LOST: &str = "could not serialize access: a transaction of another site that came first needed these rows; run this one again";
-const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
+pub(crate) const LOST: &str = "could not serialize access: a transaction of another site that came first needed these rows; run this one again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -56,7 +52,7 @@ pub(crate) struct Session {
     client: BufWriter<TcpStream>,
     pub(crate) state: State,
     /// Whether the transaction locks rows that it reads.
-    locks: bool,
+    pub(crate) locks: bool,
     /// A statement that locks rows was prepared: whether it is executed is not seen.
     locks_prepared: bool,
     /// When its statement was last to be cancelled because the writer needed the way.
@@ -64,7 +60,7 @@ pub(crate) struct Session {
     /// The next error is that of a COPY that was refused.
     copy_refused: bool,
     /// Settings of the transaction, which outlive it if it commits.
-    settings: Vec<String>,
+    pub(crate) settings: Vec<String>,
     /// What ends a statement, held back until what it did is certified.
     held: Option<Message>,
     pub(crate) prepared: Prepared,
@@ -120,32 +116,26 @@ impl Session {
             let shared = Arc::clone(&self.shared);
             let mut link = shared.lock();
             self.look(&mut link)?;
-            if !message.is_readable() {
-                self.write(&Message::error(
-                    "22021",
-                    "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'",
-                ))?;
-                self.prepared.skips = message.tag != b'Q';
-                if message.tag == b'Q' {
-                    self.ready()?;
-                }
-                continue;
-            }
-            match message.tag {
-                b'Q' => self.query(&mut link, &message)?,
-                b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => self.extended(&mut link, &message)?,
-                b'F' => {
-                    self.write(&Message::error(
-                        "0A000",
-                        "function calls by number are not offered: use SELECT",
-                    ))?;
-                    self.ready()?;
-                }
-                // What is left of a COPY that was refused.
-                _ => {}
-            }
+            self.answer(&mut link, &message)?;
             self.look(&mut link)?;
         }
+    }
+
+    fn answer(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
+        let refused = match message.tag {
+            b'F' => Message::error("0A000", "function calls by number are not offered: use SELECT"),
+            b'Q' if message.is_readable() => return self.query(link, message),
+            b'P' | b'B' | b'D' | b'E' | b'C' if !message.is_readable() => {
+                self.prepared.skips = true;
+                return self.write(&Message::error("22021", ENCODING));
+            }
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => return self.extended(link, message),
+            b'Q' => Message::error("22021", ENCODING),
+            // What is left of a COPY that was refused.
+            _ => return Ok(()),
+        };
+        self.write(&refused)?;
+        self.ready()
     }
 
     /// Whether the writer needed the way meanwhile.
@@ -249,18 +239,7 @@ impl Session {
         kind: &Kind,
         statement: &Statement<'_>,
     ) -> io::Result<Option<bool>> {
-        match kind {
-            Kind::Ordinary { locks } => {
-                self.locks |= locks;
-                // What was prepared by a statement or a function is not seen.
-                self.locks |=
-                    self.locks_prepared && statement.tokens.first().is_some_and(|token| token.is("EXECUTE"));
-                self.locks_prepared |=
-                    *locks && statement.tokens.first().is_some_and(|token| token.is("PREPARE"));
-            }
-            Kind::Setting if self.state == State::Explicit => self.settings.push(statement.text.to_owned()),
-            _ => {}
-        }
+        self.note(kind, statement);
         if self.state != State::Idle || !matches!(kind, Kind::Ordinary { .. }) {
             return Ok(None);
         }
@@ -276,6 +255,22 @@ impl Session {
         Ok(Some(true))
     }
 
+    /// What has to be known of a statement when its transaction ends.
+    fn note(&mut self, kind: &Kind, statement: &Statement<'_>) {
+        match kind {
+            Kind::Ordinary { locks } => {
+                self.locks |= locks;
+                // What was prepared by a statement or a function is not seen.
+                self.locks |=
+                    self.locks_prepared && statement.tokens.first().is_some_and(|token| token.is("EXECUTE"));
+                self.locks_prepared |=
+                    *locks && statement.tokens.first().is_some_and(|token| token.is("PREPARE"));
+            }
+            Kind::Setting if self.state == State::Explicit => self.settings.push(statement.text.to_owned()),
+            _ => {}
+        }
+    }
+
     /// After the server has done a statement, or refused it.
     pub(crate) fn after(&mut self, link: &mut Link, kind: &Kind, done: bool) -> io::Result<bool> {
         match (self.state, done) {
@@ -288,11 +283,6 @@ impl Session {
             _ => {}
         }
         Ok(done)
-    }
-
-    fn leave(&mut self) {
-        (self.state, self.locks) = (State::Idle, false);
-        self.settings.clear();
     }
 
     /// Takes the server's answer to a simple query; whether it was done.
@@ -336,176 +326,4 @@ impl Session {
         let before = self.cancelled.take().is_some_and(|at| at.elapsed() < CANCELLED_LATE);
         if now || before { Message::error("40001", LOST) } else { message }
     }
-
-    /// A statement that is not passed on; whether it was done. None if it is to be passed on.
-    pub(crate) fn own_step(&mut self, link: &mut Link, kind: &Kind, text: &str) -> io::Result<Option<bool>> {
-        if let State::Over { told } = self.state
-            && !matches!(kind, Kind::Rollback { .. } | Kind::Commit { .. })
-        {
-            self.state = State::Over { told: true };
-            let (code, why) = if told { ("25P02", ABORTED) } else { ("40001", LOST) };
-            self.write(&Message::error(code, why))?;
-            return Ok(Some(false));
-        }
-        let done = match kind {
-            Kind::Begin { read_only } => self.begin(link, *read_only)?,
-            Kind::Commit { chain } => self.end(link, *chain)?,
-            Kind::Rollback { chain } => self.back(link, *chain)?,
-            Kind::Refused(why) => self.refuse(link, "0A000", why)?,
-            Kind::Schema { .. } if self.state != State::Idle => self.refuse(link, "0A000", SCHEMA_ALONE)?,
-            Kind::Schema { tag } => self.change_schema(link, text, tag)?,
-            _ => return Ok(None),
-        };
-        Ok(Some(done))
-    }
-
-    fn begin(&mut self, link: &mut Link, read_only: bool) -> io::Result<bool> {
-        match self.state {
-            State::Idle => match link.begin(read_only) {
-                Ok(()) => {}
-                Err(Trouble::Refused(why)) => {
-                    link.roll_back()?;
-                    self.write(&why)?;
-                    return Ok(false);
-                }
-                Err(Trouble::Gone(error)) => return Err(error),
-            },
-            State::Implicit => {}
-            State::Failed => return self.refuse(link, "25P02", ABORTED),
-            _ => self.write(&Message::warning("25001", "there is already a transaction in progress"))?,
-        }
-        self.state = State::Explicit;
-        self.write(&Message::complete("BEGIN"))?;
-        Ok(true)
-    }
-
-    fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
-        match self.state {
-            State::Over { told: false } => {
-                self.leave();
-                self.write(&Message::error("40001", LOST))?;
-                return Ok(false);
-            }
-            State::Failed | State::Over { .. } => return self.back(link, chain),
-            State::Idle => self.write(&Message::warning("25P01", "there is no transaction in progress"))?,
-            State::Implicit | State::Explicit => {
-                let committed = self.commit(link)?;
-                self.beside(link)?;
-                if let Err(why) = committed {
-                    self.write(&why)?;
-                    return Ok(false);
-                }
-            }
-        }
-        self.chained(link, chain, "COMMIT")
-    }
-
-    fn back(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
-        if link.open {
-            link.roll_back()?;
-        } else if self.state == State::Idle {
-            self.write(&Message::warning("25P01", "there is no transaction in progress"))?;
-        }
-        self.leave();
-        self.chained(link, chain, "ROLLBACK")
-    }
-
-    fn chained(&mut self, link: &mut Link, chain: bool, tag: &str) -> io::Result<bool> {
-        self.beside(link)?;
-        self.write(&Message::complete(tag))?;
-        if chain && link.begin(false).is_ok() {
-            self.state = State::Explicit;
-        }
-        Ok(true)
-    }
-
-    /// Commits what is open, among all sites. Whatever comes of it, it is over.
-    fn commit(&mut self, link: &mut Link) -> io::Result<Result<(), Message>> {
-        let ended = commit::end(&self.front, link, self.locks);
-        let settings = std::mem::take(&mut self.settings);
-        self.leave();
-        let (snapshot, writes, patience) = match ended {
-            Ok(Ended::ReadOnly) => return Ok(Ok(())),
-            Ok(Ended::Ready { snapshot, writes, patience }) => (snapshot, writes, patience),
-            Err(Trouble::Refused(why)) => return Ok(Err(self.meant(why))),
-            Err(Trouble::Gone(error)) => return Err(error),
-        };
-        if !writes.is_empty()
-            && let Err(denied) = self.front.certify(snapshot, writes, patience)
-        {
-            return Ok(Err(denied.message()));
-        }
-        for setting in settings {
-            // It was possible a moment ago.
-            if let Err(Trouble::Gone(error)) = link.ask(&setting, &[]) {
-                return Err(error);
-            }
-        }
-        Ok(Ok(()))
-    }
-
-    /// Says no; what is open is taken back.
-    pub(crate) fn refuse(&mut self, link: &mut Link, code: &str, why: &str) -> io::Result<bool> {
-        self.write(&Message::error(code, why))?;
-        if link.open {
-            link.roll_back()?;
-        }
-        match self.state {
-            State::Explicit | State::Failed => self.state = State::Over { told: true },
-            State::Implicit => self.leave(),
-            _ => {}
-        }
-        Ok(false)
-    }
-
-    /// Has a change of the schema ordered.
-    fn change_schema(&mut self, link: &mut Link, statement: &str, tag: &str) -> io::Result<bool> {
-        let why = match self.may_change_schema(link)? {
-            false => Message::error(
-                "42501",
-                "only the owner of the store's tables changes the schema, or who is a member of that role",
-            ),
-            true => match self.ordered(statement) {
-                Ok(()) => {
-                    self.write(&Message::complete(tag))?;
-                    return Ok(true);
-                }
-                Err(why) => why,
-            },
-        };
-        self.write(&why)?;
-        Ok(false)
-    }
-
-    fn may_change_schema(&mut self, link: &mut Link) -> io::Result<bool> {
-        let query = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
-        match link.ask(&self.front.own(query), &[]) {
-            Ok(rows) => Ok(rows.first().is_some_and(|row| row[0].as_deref() == Some("t"))),
-            Err(Trouble::Refused(_)) => Ok(false),
-            Err(Trouble::Gone(error)) => Err(error),
-        }
-    }
-
-    fn ordered(&self, statement: &str) -> Result<(), Message> {
-        for _ in 0..SCHEMA_TRIES {
-            let change = match self.front.schema.propose(statement) {
-                Ok(change) => change,
-                Err(SqlError::Again(_)) => continue,
-                Err(SqlError::Refused { code, why }) => return Err(Message::error(&code, &why)),
-                Err(SqlError::Store(error)) => return Err(Message::error("0A000", &error.to_string())),
-            };
-            match self.front.certify(change.snapshot, change.writes, PATIENCE) {
-                Ok(()) => return Ok(()),
-                Err(Denied::Aborted(reason)) if reason != pares_wice::AbortReason::Behind => {}
-                Err(denied) => return Err(denied.message()),
-            }
-        }
-        Err(Message::error(
-            "40001",
-            "others write to the tables all the time: change the schema when they pause",
-        ))
-    }
 }
-
-const SCHEMA_ALONE: &str =
-    "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";

@@ -99,11 +99,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         request.executions += 1;
         self.work.executed += 1;
         let mut work = Work::new(view);
-        let mut answer = answer_of(self.application.execute(&request.body, &mut work))?;
-        if work.writes_any(is_reserved) {
-            let body = b"names that begin with sql/ are those of tables: use SQL, or another name".to_vec();
-            answer = Answer { code: Code::Refused, body };
-        }
+        let answer = permitted(answer_of(self.application.execute(&request.body, &mut work))?, &work);
         if answer.code != Code::Done {
             // Nothing of it is done. That it was refused is certified all the same: an attempt of this request at another site may be under way.
             work = Work::new(view);
@@ -199,6 +195,15 @@ fn answer_of(result: Result<Vec<u8>, ApplicationError>) -> Result<Answer, Proces
         ) => Err(error.into()),
         Err(failure) => Ok(Answer { code: Code::Refused, body: failure.to_string().into_bytes() }),
     }
+}
+
+/// What stands behind tables is written by SQL alone.
+fn permitted(answer: Answer, work: &Work<View<'_>>) -> Answer {
+    if !work.writes_any(is_reserved) {
+        return answer;
+    }
+    let body = b"names that begin with sql/ are those of tables: use SQL, or another name".to_vec();
+    Answer { code: Code::Refused, body }
 }
 
 /// Numbers an execution: two of one request, at two sites or in two lives of one, have two numbers.

@@ -51,7 +51,7 @@ use crate::error::StoreError;
 
 pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture};
 pub use databases::{clear, provide};
-pub use schema::{Change, Schema};
+pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlError, SqlWork};
 pub use sessions::{GivesWay, Sessions, Way};
 pub use store::{Postgres, PostgresStore};

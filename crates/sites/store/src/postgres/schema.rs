@@ -55,7 +55,7 @@ struct Known {
 
 /// A statement that can be ordered.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct SchemaChange {
     /// The version it was tried at.
     pub snapshot: Version,
     /// What makes it happen.
@@ -98,7 +98,7 @@ impl Schema {
     ///
     /// # Errors
     /// [`SqlError::Refused`] with what the server says, or what would differ between sites.
-    pub fn propose(&self, statement: &str) -> Result<Change, SqlError> {
+    pub fn propose(&self, statement: &str) -> Result<SchemaChange, SqlError> {
         let lower = statement.to_lowercase();
         if let Some(time) = TIMES.iter().find(|time| lower.contains(*time)) {
             return Err(unlike(format!("{time} would be another time at each site: write the time itself")));
@@ -114,7 +114,7 @@ impl Schema {
         done?;
         let key = Key::new(format!("{STATEMENT}{number:020}").into_bytes());
         let writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
-        Ok(Change { snapshot, writes })
+        Ok(SchemaChange { snapshot, writes })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Versions are applied in the commit order, whatever transactions are open here: one that holds rows which the next version
 //! changes has lost against it already. To end its connection would be enough; but an application that is told so as a lost connection has
-//! nothing to run again. So whoever runs sessions says how each of them gives way, by the number of its process at the server.
+//! nothing to run again. So a port that runs sessions says how each of them gives way, by the number of its process at the server.
 
 use std::collections::BTreeMap;
 use std::fmt;

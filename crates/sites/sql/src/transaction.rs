@@ -1,0 +1,194 @@
+//! Where transactions begin and end, and what is not passed on to the server.
+
+use std::io;
+
+use pares_store::postgres::SqlError;
+use pares_wice::AbortReason;
+
+use crate::commit::{self, Ended};
+use crate::front::{Denied, PATIENCE};
+use crate::link::{Link, Trouble};
+use crate::session::{LOST, Session, State};
+use crate::statement::Kind;
+use crate::wire::Message;
+
+/// How often a change of the schema is tried while others write.
+const SCHEMA_TRIES: usize = 100;
+const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
+pub(crate) const SCHEMA_ALONE: &str =
+    "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
+const NOT_OWNER: &str =
+    "only the owner of the store's tables changes the schema, or who is a member of that role";
+
+impl Session {
+    /// A statement that is not passed on; whether it was done. None if it is to be passed on.
+    pub(crate) fn own_step(&mut self, link: &mut Link, kind: &Kind, text: &str) -> io::Result<Option<bool>> {
+        if let State::Over { told } = self.state
+            && !matches!(kind, Kind::Rollback { .. } | Kind::Commit { .. })
+        {
+            self.state = State::Over { told: true };
+            let (code, why) = if told { ("25P02", ABORTED) } else { ("40001", LOST) };
+            self.write(&Message::error(code, why))?;
+            return Ok(Some(false));
+        }
+        let done = match kind {
+            Kind::Begin { read_only } => self.begin(link, *read_only)?,
+            Kind::Commit { chain } => self.end(link, *chain)?,
+            Kind::Rollback { chain } => self.back(link, *chain)?,
+            Kind::Refused(why) => self.refuse(link, "0A000", why)?,
+            Kind::Schema { .. } if self.state != State::Idle => self.refuse(link, "0A000", SCHEMA_ALONE)?,
+            Kind::Schema { tag } => self.change_schema(link, text, tag)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(done))
+    }
+
+    fn begin(&mut self, link: &mut Link, read_only: bool) -> io::Result<bool> {
+        match self.state {
+            State::Idle => match link.begin(read_only) {
+                Ok(()) => {}
+                Err(Trouble::Refused(why)) => {
+                    link.roll_back()?;
+                    self.write(&why)?;
+                    return Ok(false);
+                }
+                Err(Trouble::Gone(error)) => return Err(error),
+            },
+            State::Implicit => {}
+            State::Failed => return self.refuse(link, "25P02", ABORTED),
+            _ => self.write(&Message::warning("25001", "there is already a transaction in progress"))?,
+        }
+        self.state = State::Explicit;
+        self.write(&Message::complete("BEGIN"))?;
+        Ok(true)
+    }
+
+    fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
+        match self.state {
+            State::Over { told: false } => {
+                self.leave();
+                self.write(&Message::error("40001", LOST))?;
+                return Ok(false);
+            }
+            State::Failed | State::Over { .. } => return self.back(link, chain),
+            State::Idle => self.write(&Message::warning("25P01", "there is no transaction in progress"))?,
+            State::Implicit | State::Explicit => {
+                let committed = self.commit(link)?;
+                self.beside(link)?;
+                if let Err(why) = committed {
+                    self.write(&why)?;
+                    return Ok(false);
+                }
+            }
+        }
+        self.chained(link, chain, "COMMIT")
+    }
+
+    fn back(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
+        if link.open {
+            link.roll_back()?;
+        } else if self.state == State::Idle {
+            self.write(&Message::warning("25P01", "there is no transaction in progress"))?;
+        }
+        self.leave();
+        self.chained(link, chain, "ROLLBACK")
+    }
+
+    fn chained(&mut self, link: &mut Link, chain: bool, tag: &str) -> io::Result<bool> {
+        self.beside(link)?;
+        self.write(&Message::complete(tag))?;
+        if chain && link.begin(false).is_ok() {
+            self.state = State::Explicit;
+        }
+        Ok(true)
+    }
+
+    /// Commits what is open, among all sites. Whatever comes of it, it is over.
+    pub(crate) fn commit(&mut self, link: &mut Link) -> io::Result<Result<(), Message>> {
+        let ended = commit::end(&self.front, link, self.locks);
+        let settings = std::mem::take(&mut self.settings);
+        self.leave();
+        let (snapshot, writes, patience) = match ended {
+            Ok(Ended::ReadOnly) => return Ok(Ok(())),
+            Ok(Ended::Ready { snapshot, writes, patience }) => (snapshot, writes, patience),
+            Err(Trouble::Refused(why)) => return Ok(Err(self.meant(why))),
+            Err(Trouble::Gone(error)) => return Err(error),
+        };
+        if !writes.is_empty()
+            && let Err(denied) = self.front.certify(snapshot, writes, patience)
+        {
+            return Ok(Err(denied.message()));
+        }
+        for setting in settings {
+            // It was possible a moment ago.
+            if let Err(Trouble::Gone(error)) = link.ask(&setting, &[]) {
+                return Err(error);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Says no; what is open is taken back.
+    pub(crate) fn refuse(&mut self, link: &mut Link, code: &str, why: &str) -> io::Result<bool> {
+        self.write(&Message::error(code, why))?;
+        if link.open {
+            link.roll_back()?;
+        }
+        match self.state {
+            State::Explicit | State::Failed => self.state = State::Over { told: true },
+            State::Implicit => self.leave(),
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    /// Has a change of the schema ordered.
+    fn change_schema(&mut self, link: &mut Link, statement: &str, tag: &str) -> io::Result<bool> {
+        let why = match self.may_change_schema(link)? {
+            false => Message::error("42501", NOT_OWNER),
+            true => match self.ordered(statement) {
+                Ok(()) => {
+                    self.write(&Message::complete(tag))?;
+                    return Ok(true);
+                }
+                Err(why) => why,
+            },
+        };
+        self.write(&why)?;
+        Ok(false)
+    }
+
+    fn may_change_schema(&mut self, link: &mut Link) -> io::Result<bool> {
+        let query = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
+        match link.ask(&self.front.own(query), &[]) {
+            Ok(rows) => Ok(rows.first().is_some_and(|row| row[0].as_deref() == Some("t"))),
+            Err(Trouble::Refused(_)) => Ok(false),
+            Err(Trouble::Gone(error)) => Err(error),
+        }
+    }
+
+    fn ordered(&self, statement: &str) -> Result<(), Message> {
+        for _ in 0..SCHEMA_TRIES {
+            let change = match self.front.schema.propose(statement) {
+                Ok(change) => change,
+                Err(SqlError::Again(_)) => continue,
+                Err(SqlError::Refused { code, why }) => return Err(Message::error(&code, &why)),
+                Err(SqlError::Store(error)) => return Err(Message::error("0A000", &error.to_string())),
+            };
+            match self.front.certify(change.snapshot, change.writes, PATIENCE) {
+                Ok(()) => return Ok(()),
+                Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => {}
+                Err(denied) => return Err(denied.message()),
+            }
+        }
+        Err(Message::error(
+            "40001",
+            "others write to the tables all the time: change the schema when they pause",
+        ))
+    }
+
+    pub(crate) fn leave(&mut self) {
+        (self.state, self.locks) = (State::Idle, false);
+        self.settings.clear();
+    }
+}
