@@ -84,7 +84,7 @@ impl Link {
             let message = self.receive()?;
             match message.tag {
                 b'Z' => break,
-                b'S' | b'N' | b'A' => self.aside.push(message),
+                b'S' | b'N' | b'A' | b'E' => self.aside.push(message),
                 _ => {}
             }
         }

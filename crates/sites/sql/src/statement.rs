@@ -37,7 +37,9 @@ const RIGHTS: &str = "roles and rights are each server's own: grant them at ever
 const TRUNCATE: &str = "TRUNCATE is not captured: use DELETE";
 const TEMPORARY: &str = "temporary and unlogged tables are not replicated";
 const UNALIKE: &str = "this cannot be carried out alike at every site: tables, indexes, views, functions, triggers, types, domains and schemas can \
-                       be changed, without owners, tablespaces and row security";
+                       be changed, without owners, tablespaces and row security, under names that do not \
+                       begin with pares_";
+const OWN: &str = "this setting belongs to the site's port for SQL";
 const HOLD: &str = "a cursor WITH HOLD does not outlive a transaction that is certified: fetch before COMMIT";
 
 /// What can be made, changed and dropped.
@@ -87,6 +89,7 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
         ("ROLLBACK" | "ABORT", _) => Kind::Rollback { chain },
         ("SAVEPOINT" | "RELEASE", _) => Kind::Savepoint,
         ("SET", "LOCAL" | "CONSTRAINTS" | "TRANSACTION") => Kind::Ordinary { locks: false },
+        ("SET" | "RESET", _) if is_own(tokens) => Kind::Refused(OWN),
         ("SET" | "RESET", _) => Kind::Setting,
         ("SHOW" | "DISCARD" | "DEALLOCATE", _) => Kind::Session,
         ("PREPARE", _) if !locks(tokens) => Kind::Session,
@@ -103,6 +106,19 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
     }
 }
 
+/// Settings by which statements are cut and captured.
+fn is_own(tokens: &[Token]) -> bool {
+    let is_pares = |pair: &[Token]| pair[0].is("PARES") && pair[1] == Token::Sign('.');
+    let of_pares =
+        tokens.windows(2).any(is_pares) && !tokens.iter().any(|token| token.is("COMMIT_TIMEOUT_MS"));
+    of_pares || tokens.iter().any(|token| token.is("STANDARD_CONFORMING_STRINGS"))
+}
+
+/// Names that begin as those of the store's own tables do.
+fn is_of_store(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.starts_with("PARES_"))
+}
+
 /// `FOR UPDATE`, `FOR NO KEY UPDATE`, `FOR SHARE`, `FOR KEY SHARE`.
 fn locks(tokens: &[Token]) -> bool {
     let follows = |token: &Token| ["UPDATE", "NO", "SHARE", "KEY"].iter().any(|word| token.is(word));
@@ -112,6 +128,7 @@ fn locks(tokens: &[Token]) -> bool {
 fn is_unalike(tokens: &[Token]) -> bool {
     let is = |pair: &[Token], words: &[&str; 2]| pair[0].is(words[0]) && pair[1].is(words[1]);
     tokens.windows(2).any(|pair| NOT_ALIKE.iter().any(|words| is(pair, words)))
+        || tokens.iter().any(is_of_store)
 }
 
 fn schema(tokens: &[Token]) -> Kind {
@@ -159,6 +176,7 @@ mod tests {
             ("ROLLBACK WORK TO SAVEPOINT a", Kind::BackTo),
             ("RELEASE a", Kind::Savepoint),
             ("SET search_path = a", Kind::Setting),
+            ("SET pares.commit_timeout_ms = 5", Kind::Setting),
             ("SET LOCAL search_path = a", Kind::Ordinary { locks: false }),
             ("SELECT 'commit'", Kind::Ordinary { locks: false }),
             ("select * from a for no key update", Kind::Ordinary { locks: true }),
@@ -189,6 +207,10 @@ mod tests {
             "CREATE INDEX CONCURRENTLY a ON b (c)",
             "ALTER TABLE a OWNER TO b",
             "ALTER TABLE a ENABLE ROW LEVEL SECURITY",
+            "SET pares.ending = 'yes'",
+            "SET standard_conforming_strings = off",
+            "DROP TRIGGER pares_insert ON a",
+            "CREATE TABLE pares_a (b int PRIMARY KEY)",
             "DECLARE a CURSOR WITH HOLD FOR SELECT 1",
         ] {
             assert!(matches!(of(text), Kind::Refused(_)), "{text}: {:?}", of(text));

@@ -72,7 +72,9 @@ fn tell(verdict: &Sender<Verdict>, what: Verdict) {
 impl<W: World, A: Application> Cycle<W, A> {
     /// Submits what has come, and tells what is in the store.
     pub(super) fn take_transactions(&mut self) {
-        self.transactions.caught_up |= self.has_caught_up();
+        if !self.transactions.caught_up {
+            self.transactions.caught_up = self.has_caught_up();
+        }
         for ready in self.world.transactions(self.transactions.caught_up) {
             self.transact(ready);
         }

@@ -78,9 +78,9 @@ fn triggers(table: &Table, schema: &str) -> String {
     let name = &table.name;
     let literal = name.replace('\'', "''");
     let keys = table.key_of("r");
-    // One function for each table; its name need only be its own.
-    let function =
-        format!("{schema}.pares_captures_{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+    // One function for each table. Names are cut by the server, so the number tells two from each other.
+    let word = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let function = format!("{schema}.pares_captures_{word:.30}_{:08x}", crc32c::crc32c(name.as_bytes()));
     format!(
         "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $pares$
         DECLARE keys jsonb := '[]'; more jsonb;

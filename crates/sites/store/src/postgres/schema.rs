@@ -37,6 +37,11 @@ const ADDED: &str = r#"
         !~ $re$^('([^']|'')*'|-?[0-9.]+|true|false)(::[a-z0-9_ "(),.\[\]]+)?$$re$
     FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.atthasmissing"#;
 
+/// Tables that take part and are not captured any more.
+const UNCAPTURED: &str = "
+    SELECT name FROM pares_tables WHERE 4 > (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(name) AND tgenabled = 'O'
+        AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate')) LIMIT 1";
+
 /// Words that mean another time at each site.
 const TIMES: [&str; 4] = ["'now'", "'today'", "'tomorrow'", "'yesterday'"];
 
@@ -184,10 +189,8 @@ fn carry_out_one(statement: &str, client: &mut impl GenericClient) -> Result<(),
             _ => forget(&name, client)?,
         }
     }
-    for (name, is_sequence) in marked(TABLES, client)? {
-        if others.contains_key(&name) {
-            continue;
-        }
+    let new = marked(TABLES, client)?.into_iter().filter(|(name, _)| !others.contains_key(name));
+    for (name, is_sequence) in new {
         if is_sequence {
             return Err(unlike(format!(
                 "{name} would be a sequence of each site alone: give keys of another kind, as uuid DEFAULT gen_random_uuid()"
@@ -195,9 +198,19 @@ fn carry_out_one(statement: &str, client: &mut impl GenericClient) -> Result<(),
         }
         take_part(&Table::read(client, &name)?, client)?;
     }
-    let computed =
-        marked(ADDED, client)?.into_iter().find(|(name, computed)| *computed && !columns.contains_key(name));
-    match computed {
+    check(&columns, client)
+}
+
+/// Whether all is captured as before, and rows are at every site what they are here. `columns` are those that were added before.
+fn check(columns: &BTreeMap<String, bool>, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    if let Some(row) = client.query_opt(UNCAPTURED, &[]).map_err(sql)? {
+        return Err(unlike(format!(
+            "{} would not be captured any more: leave its triggers",
+            row.get::<_, String>(0)
+        )));
+    }
+    let mut added = marked(ADDED, client)?.into_iter();
+    match added.find(|(name, is_computed)| *is_computed && !columns.contains_key(name)) {
         Some((column, _)) => Err(unlike(format!(
             "old rows would get a computed value in {column}: add the column without a default, then set one"
         ))),
