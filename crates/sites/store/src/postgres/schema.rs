@@ -58,6 +58,26 @@ struct Known {
     number: i64,
 }
 
+impl Known {
+    fn table(&mut self, name: &str, options: &Options) -> Result<Arc<Captured>, StoreError> {
+        let client = match &mut self.client {
+            Some(client) => client,
+            none => none.insert(options.connect()?),
+        };
+        let now = last_number(client)?;
+        if self.number != now {
+            self.tables.clear();
+            self.number = now;
+        }
+        if let Some(table) = self.tables.get(name) {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(Captured::new(Table::read(client, name)?));
+        self.tables.insert(name.to_owned(), Arc::clone(&table));
+        Ok(table)
+    }
+}
+
 /// A statement that can be ordered.
 #[derive(Clone, Debug)]
 pub struct SchemaChange {
@@ -81,22 +101,14 @@ impl Schema {
     /// [`StoreError::Table`] if there is none, or what the server says.
     pub fn table(&self, name: &str) -> Result<Arc<Captured>, StoreError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Known { client, tables, number } = &mut *known;
-        if client.as_ref().is_none_or(Client::is_closed) {
-            *client = Some(self.options.connect()?);
+        match known.table(name, &self.options) {
+            // A connection that ended since it was used last is found to have done so by using it.
+            Err(StoreError::Io(_)) => {
+                known.client = None;
+                known.table(name, &self.options)
+            }
+            found => found,
         }
-        let client = client.as_mut().expect("just connected");
-        let now = last_number(client)?;
-        if *number != now {
-            tables.clear();
-            *number = now;
-        }
-        if let Some(table) = tables.get(name) {
-            return Ok(Arc::clone(table));
-        }
-        let table = Arc::new(Captured::new(Table::read(client, name)?));
-        tables.insert(name.to_owned(), Arc::clone(&table));
-        Ok(table)
     }
 
     /// Tries a statement, and takes it back.
