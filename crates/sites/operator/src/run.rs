@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::{Lock, stop_on_signals};
 use pares_site::items::Items;
-use pares_site::{Process, ProcessError, RETURNING, SitesConfig};
+use pares_site::world::World;
+use pares_site::{Host, Process, ProcessError, RETURNING, SitesConfig};
 use pares_wice::{Notice, SiteId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -112,6 +113,11 @@ fn mark_returning(config: &SitesConfig, site: SiteId, dir: &Path) -> OperatorRes
             site.cluster.0,
             cluster = site.cluster
         )));
+    }
+    // A file went with the disks; what a database still holds is of the log that is gone.
+    if config.database(site)?.is_some() {
+        let cleared = Host::new(config, site, dir).and_then(|mut host| host.clear_store());
+        cleared.map_err(|error| usage(format!("{site}: {error}")))?;
     }
     let (takeovers, number, by) = newest.era;
     let text = format!("{takeovers} {number} {by}\n");
