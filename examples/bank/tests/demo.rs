@@ -1,6 +1,10 @@
 //! The whole bank, with real processes, broken by its script.
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code)]
+#[path = "../../../crates/sites/store/tests/common/server.rs"]
+mod server;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -15,8 +19,24 @@ fn bank(temporary: &Path, args: &[&str]) -> Output {
 
 #[test]
 fn the_script_breaks_everything_and_no_transfer_is_lost_or_done_twice() {
+    broken_by_its_script(&[]);
+}
+
+#[test]
+fn the_same_over_postgresql() {
+    let Some(server) = server::server() else { return };
+    let place = server.connection("");
+    let host = place.split(' ').next().unwrap().trim_start_matches("host=");
+    broken_by_its_script(&[
+        "--store",
+        &format!("postgres:///bank_{{cluster}}_{{number}}?host={host}&user=postgres"),
+    ]);
+}
+
+fn broken_by_its_script(more: &[&str]) {
     let temporary = tempfile::tempdir().unwrap();
-    let output = bank(temporary.path(), &["--seconds", "10", "--rtt-ms", "10", "--tellers", "2"]);
+    let args = ["--seconds", "10", "--rtt-ms", "10", "--tellers", "2"];
+    let output = bank(temporary.path(), &[&args[..], more].concat());
     let told = String::from_utf8_lossy(&output.stdout);
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}{words}");

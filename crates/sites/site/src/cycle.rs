@@ -99,7 +99,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.take_in()?;
         self.tick();
         self.take_stored()?;
-        self.take_transactions();
+        self.take_transactions()?;
         self.execute()?;
         self.settle()?;
         self.leave_office()?;

@@ -13,8 +13,8 @@ use pares_link::{Links, LinksConfig};
 use pares_os::descriptors;
 use pares_sql::{CLIENTS_MAX, Ready, SqlPort};
 use pares_store::postgres::{self, Options, PostgresStore};
-use pares_store::{RedbStore, Store};
-use pares_wice::SiteId;
+use pares_store::{RedbStore, Store, StoreError};
+use pares_wice::{SiteId, Version};
 
 use crate::application::Application;
 use crate::applier::StoreWriter;
@@ -135,10 +135,14 @@ impl World for Host {
         Ok(Thread(Some(std::thread::Builder::new().name("applier".into()).spawn(run)?)))
     }
 
-    fn transactions(&mut self, serves: bool) -> Vec<Ready> {
-        let Some((port, ready)) = &self.port else { return Vec::new() };
-        port.serve(serves);
-        ready.try_iter().collect()
+    fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {
+        let Some((port, ready)) = &self.port else { return Ok(Vec::new()) };
+        if port.has_fallen_back() {
+            let why = "the server has crashed and lost the last versions, which the log brings back";
+            return Err(StoreError::Io(why.into()).into());
+        }
+        port.serve(stored);
+        Ok(ready.try_iter().collect())
     }
 }
 

@@ -18,6 +18,7 @@ use pares_cluster::ClusterLog;
 use pares_link::{ClientId, LinkSink, Links, SendError};
 use pares_sql::Ready;
 use pares_store::Store;
+use pares_wice::Version;
 
 use crate::applier::StoreWriter;
 use crate::error::ProcessError;
@@ -61,10 +62,13 @@ pub trait World: Notes + Clock {
     /// If there is no room for another thread.
     fn start(&mut self, writer: StoreWriter, links: &Self::Links) -> io::Result<Self::Task>;
 
-    /// Transactions that were executed outside, since it was asked last. `serves` is whether more may be begun: the store has all that this site
-    /// has answered. A world without SQL has none.
-    fn transactions(&mut self, _serves: bool) -> Vec<Ready> {
-        Vec::new()
+    /// Transactions that were executed outside, since it was asked last. More may be begun on a store that has `stored`, if that is known to be all that
+    /// this site has answered. A world without SQL has none.
+    ///
+    /// # Errors
+    /// If the store has lost what it had.
+    fn transactions(&mut self, _stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {
+        Ok(Vec::new())
     }
 }
 

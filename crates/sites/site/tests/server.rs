@@ -1,16 +1,26 @@
-//! The PostgreSQL server under sites' stores crashes and comes back. It takes its other clients down with it, so this test has a
-//! process, and with it a server, of its own.
+//! The PostgreSQL server under sites' stores crashes and comes back. It takes its other clients down with it, so these tests have a
+//! process, and with it a server, of their own.
 #![allow(clippy::unwrap_used)] // helpers are test code, too
 
 mod common;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use common::{Engine, PATIENCE, Sites, done, until};
 use pares_wice::SiteId;
-use postgres::{Client, NoTls};
+use postgres::error::SqlState;
+use postgres::{Client, NoTls, Row};
 use rustix::process::{Pid, Signal, kill_process};
 
 const A0: SiteId = SiteId::new(0, 0);
 const B0: SiteId = SiteId::new(1, 0);
+
+/// One test at a time: each takes the server away from all.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The server's process that serves the site's writer; if that is killed the whole server starts anew.
 fn writer(database: &str) -> Option<Pid> {
@@ -25,20 +35,82 @@ fn writer(database: &str) -> Option<Pid> {
     row.and_then(|row| Pid::from_raw(row.get(0)))
 }
 
+/// Kills the server under all sites.
+fn crash(sites: &Sites) {
+    let database = sites.config.database(A0).unwrap().unwrap();
+    let mut victim = None;
+    until(|| {
+        victim = writer(&database);
+        victim.is_some()
+    });
+    kill_process(victim.unwrap(), Signal::KILL).unwrap();
+}
+
+/// Has a row inserted, however often that takes: a row of that key says that it was done.
+fn insert(sites: &Sites, client: &mut Client, site: SiteId, key: i32) {
+    loop {
+        match client.execute("INSERT INTO note VALUES ($1)", &[&key]) {
+            Ok(_) => return,
+            Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => return,
+            // Whatever it was: lost, not known, or a connection that is gone.
+            Err(_) if client.is_closed() => *client = sites.sql(site),
+            Err(_) => {}
+        }
+    }
+}
+
+/// What a site answers, as soon as it does.
+fn ask(sites: &Sites, client: &mut Client, site: SiteId, query: &str, key: i32) -> Vec<Row> {
+    loop {
+        match client.query(query, &[&key]) {
+            Ok(rows) => return rows,
+            Err(_) if client.is_closed() => *client = sites.sql(site),
+            Err(_) => {}
+        }
+    }
+}
+
+#[test]
+fn what_sql_clients_were_answered_is_there_after_every_crash_and_seen_at_once() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
+    sites.sql(A0).batch_execute("CREATE TABLE note (key int PRIMARY KEY)").unwrap();
+    let run = |site: SiteId| {
+        let mut client = sites.sql(site);
+        ask(&sites, &mut client, site, "SELECT key FROM note WHERE key = $1", 0);
+        for key in 0..300 {
+            let key = key * 2 + i32::from(site.cluster.0);
+            insert(&sites, &mut client, site, key);
+            let seen = "SELECT count(*) FROM note WHERE key % 2 = $1 % 2 AND key <= $1";
+            let own: i64 = ask(&sites, &mut client, site, seen, key)[0].get(0);
+            assert_eq!(own, i64::from(key / 2 + 1), "{site} does not see what it was answered");
+        }
+    };
+    std::thread::scope(|scope| {
+        let clients = [A0, B0].map(|site| scope.spawn(move || run(site)));
+        while clients.iter().any(|client| !client.is_finished()) {
+            crash(&sites);
+            // Somewhere in the middle of what is done next, once it is done at all.
+            drop([A0, B0].map(|site| sites.sql(site)));
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    });
+    for site in [A0, B0] {
+        let mut client = sites.sql(site);
+        until(|| ask(&sites, &mut client, site, "SELECT key FROM note WHERE key >= $1", 0).len() == 600);
+    }
+}
+
 #[test]
 fn a_server_that_crashes_under_its_sites_takes_nothing_with_it() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
     let mut client = sites.client(1, &[A0, B0]);
     for round in 0..60 {
         if round % 20 == 10 {
-            let database = sites.config.database(A0).unwrap().unwrap();
-            let mut victim = None;
-            until(|| {
-                victim = writer(&database);
-                victim.is_some()
-            });
-            kill_process(victim.unwrap(), Signal::KILL).unwrap();
+            crash(&sites);
         }
         // Additions, since a site that has not read its log yet may refuse by what it had before.
         let reply = client.execute(b"add alice 1", PATIENCE);

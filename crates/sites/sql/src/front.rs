@@ -24,6 +24,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Who has not said who he is in this time is none.
 const HELLO_PATIENCE: Duration = Duration::from_secs(30);
 
+/// No version.
+const CLOSED: u64 = u64::MAX;
+
 /// A transaction that was executed at the site's server.
 pub struct Ready {
     /// The version it read.
@@ -55,7 +58,10 @@ pub(crate) struct Front {
     /// The schema of the store's own tables, quoted.
     home: String,
     submit: Box<dyn Fn(Ready) + Send + Sync>,
-    serves: AtomicBool,
+    /// The store's version, or [`CLOSED`] while nobody is let in.
+    stored: AtomicU64,
+    /// The server has shown an older one: it has crashed, and the site has not noticed.
+    fell_back: AtomicBool,
     ends: AtomicBool,
     /// Connections, so that they can be ended.
     clients: Mutex<BTreeMap<u64, TcpStream>>,
@@ -69,7 +75,16 @@ impl Front {
     }
 
     pub(crate) fn serves(&self) -> bool {
-        self.serves.load(Ordering::Relaxed)
+        self.stored.load(Ordering::SeqCst) != CLOSED
+    }
+
+    /// Whether the store, as a session has found it, has all that clients have been answered. A server that crashes loses the last
+    /// of it, and sessions may be there before the site has noticed, and brought it back from its log.
+    pub(crate) fn is_whole(&self, found: u64) -> bool {
+        let stored = self.stored.load(Ordering::SeqCst);
+        let has_fallen_back = stored != CLOSED && found < stored;
+        self.fell_back.fetch_or(has_fallen_back, Ordering::SeqCst);
+        stored != CLOSED && !has_fallen_back
     }
 
     fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
@@ -150,7 +165,8 @@ impl SqlPort {
             schema: Schema::new(options.clone()),
             options,
             submit: Box::new(submit),
-            serves: AtomicBool::new(false),
+            stored: AtomicU64::new(CLOSED),
+            fell_back: AtomicBool::new(false),
             ends: AtomicBool::new(false),
             clients: Mutex::default(),
             numbers: AtomicU64::new(0),
@@ -169,9 +185,15 @@ impl SqlPort {
         self.address
     }
 
-    /// Lets clients in, or not.
-    pub fn serve(&self, serves: bool) {
-        self.front.serves.store(serves, Ordering::Relaxed);
+    /// Lets clients in, to a store that has this version at least; or nobody.
+    pub fn serve(&self, stored: Option<Version>) {
+        self.front.stored.store(stored.map_or(CLOSED, |stored| stored.0), Ordering::SeqCst);
+    }
+
+    /// Whether the store was found at an older version: the site has to begin anew.
+    #[must_use]
+    pub fn has_fallen_back(&self) -> bool {
+        self.front.fell_back.load(Ordering::SeqCst)
     }
 }
 

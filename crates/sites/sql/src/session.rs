@@ -77,8 +77,7 @@ pub(crate) fn turn_away(mut client: TcpStream) {
 pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut client = BufWriter::new(stream);
-    let Begun::Session(link, pid) = startup::begin(&front.config, &mut reader, &mut client, front.serves())?
-    else {
+    let Begun::Session(link, pid) = startup::begin(front, &mut reader, &mut client)? else {
         return Ok(());
     };
     reader.get_ref().set_read_timeout(None)?;

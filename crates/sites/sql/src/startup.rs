@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use postgres::Config;
 use postgres::config::Host;
 
+use crate::front::Front;
 use crate::link::Link;
 use crate::wire::{Message, Stream, receive, receive_body, send, send_body};
 
@@ -17,6 +18,8 @@ const GSS: u32 = 80_877_104;
 /// Longest first message.
 const FIRST_MAX: usize = 10_000;
 const PORT: u16 = 5432;
+
+const STARTING: &str = "the site is starting: try again, or another site";
 
 /// What a connection is for.
 pub(crate) enum Begun {
@@ -43,11 +46,11 @@ pub(crate) fn connect(config: &Config) -> io::Result<Stream> {
 
 /// Lets a client begin.
 pub(crate) fn begin(
-    config: &Config,
+    front: &Front,
     reader: &mut BufReader<TcpStream>,
     client: &mut impl Write,
-    serves: bool,
 ) -> io::Result<Begun> {
+    let config = &front.config;
     let first = loop {
         let first = receive_body(reader)?;
         let code = first.first_chunk().map(|code| u32::from_be_bytes(*code));
@@ -67,8 +70,8 @@ pub(crate) fn begin(
             _ => return Ok(Begun::Over),
         }
     };
-    if !serves {
-        return refuse(client, &Message::fatal("57P03", "the site is starting: try again, or another site"));
+    if !front.serves() {
+        return refuse(client, &Message::fatal("57P03", STARTING));
     }
     let stream = match connect(config) {
         Ok(stream) => stream,
@@ -82,7 +85,7 @@ pub(crate) fn begin(
     let mut link = Link::over(stream)?;
     send_body(link.writer(), &rewritten(&first, config))?;
     link.writer().flush()?;
-    authenticate(link, reader, client)
+    authenticate(front, link, reader, client)
 }
 
 fn refuse(client: &mut impl Write, why: &Message) -> io::Result<Begun> {
@@ -111,6 +114,7 @@ fn rewritten(first: &[u8], config: &Config) -> Vec<u8> {
 
 /// Carries what server and client say to each other until the server is ready.
 fn authenticate(
+    front: &Front,
     mut link: Link,
     reader: &mut BufReader<TcpStream>,
     client: &mut impl Write,
@@ -118,6 +122,9 @@ fn authenticate(
     let mut pid = 0;
     loop {
         let message = link.receive()?;
+        if message.tag == b'Z' && !is_whole(front, &mut link) {
+            return refuse(client, &Message::fatal("57P03", STARTING));
+        }
         send(client, message.tag, &message.body)?;
         let number = message.body.first_chunk().map(|number| i32::from_be_bytes(*number));
         match (message.tag, number) {
@@ -139,4 +146,11 @@ fn authenticate(
             _ => {}
         }
     }
+}
+
+/// Whether the server shows what clients of this site were answered.
+fn is_whole(front: &Front, link: &mut Link) -> bool {
+    let found = link.ask(&front.own("SELECT version FROM PARES.pares_applied"), &[]);
+    let version = found.ok().and_then(|rows| rows.first()?.first()?.as_ref()?.parse().ok());
+    version.is_some_and(|version| front.is_whole(version))
 }

@@ -14,6 +14,7 @@ use super::Cycle;
 use super::serving::attempt_of;
 use crate::application::Application;
 use crate::config::number_of;
+use crate::error::ProcessError;
 use crate::world::World;
 
 /// Above the numbers of clients that ask.
@@ -33,7 +34,9 @@ pub(super) struct Transactions {
     stable: BTreeMap<Version, Sender<Verdict>>,
     /// Lost against these versions, which are not in the store: who runs one again before that loses again. And until when that is waited for.
     lost: Vec<(Version, Duration, Sender<Verdict>)>,
-    /// Whether the site has once had all that it answered in an earlier life.
+    /// All that the site can have answered in an earlier life, once it is known.
+    answered: Option<Version>,
+    /// Whether its store has once had that.
     caught_up: bool,
 }
 
@@ -71,21 +74,27 @@ fn tell(verdict: &Sender<Verdict>, what: Verdict) {
 
 impl<W: World, A: Application> Cycle<W, A> {
     /// Submits what has come, and tells what is in the store.
-    pub(super) fn take_transactions(&mut self) {
+    pub(super) fn take_transactions(&mut self) -> Result<(), ProcessError> {
         if !self.transactions.caught_up {
             self.transactions.caught_up = self.has_caught_up();
         }
-        for ready in self.world.transactions(self.transactions.caught_up) {
+        let stored = Some(self.base.version()).filter(|_| self.transactions.caught_up);
+        for ready in self.world.transactions(stored)? {
             self.transact(ready);
         }
         self.transactions.stored(self.base.version(), self.world.now());
+        Ok(())
     }
 
-    /// Whether this site's store has all that its cluster and the others' delegates know.
-    fn has_caught_up(&self) -> bool {
+    /// Whether this site's store has all that it can have answered. What that is it knows once its log is as long as what the certifier says: before, it
+    /// reads what it has, and finds nothing stable.
+    fn has_caught_up(&mut self) -> bool {
         let heard = self.site.statuses().map(|status| status.delivered).max().unwrap_or_default();
-        let is_informed = self.site.certifier().is_some() && !self.site.is_recalling();
-        is_informed && self.site.delivered() >= heard && self.base.version() >= self.site.stable()
+        let delivered = self.site.delivered();
+        if self.site.certifier().is_some() && !self.site.is_recalling() && delivered >= heard {
+            self.transactions.answered.get_or_insert(delivered);
+        }
+        self.transactions.answered.is_some_and(|answered| self.base.version() >= answered)
     }
 
     fn transact(&mut self, ready: Ready) {
