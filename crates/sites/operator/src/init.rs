@@ -139,3 +139,37 @@ impl FreePorts {
         Err(usage("no port of this machine is free"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pares_wice::SiteId;
+
+    use super::*;
+
+    #[test]
+    fn each_site_gets_a_database_and_a_port_for_sql_if_that_is_asked_for() {
+        let args = |store: Option<&str>, sql| Args {
+            clusters: 2,
+            sites: 2,
+            system: "test".into(),
+            durability: Promise::Os,
+            no_tls: true,
+            store: store.map(str::to_owned),
+            sql,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        write(
+            &configuration(&args(Some("postgres://db/pares_{cluster}_{number}"), true)).unwrap(),
+            dir.path(),
+        )
+        .unwrap();
+        let config = SitesConfig::load(dir.path()).unwrap();
+        let database = config.database(SiteId::new(1, 0)).unwrap();
+        assert_eq!(database.as_deref(), Some("postgres://db/pares_1_0"));
+        let ports: BTreeSet<_> = config.sites.iter().filter_map(|place| place.sql).collect();
+        assert_eq!(ports.len(), 4);
+        let other = tempfile::tempdir().unwrap();
+        let refused = write(&configuration(&args(Some("postgres://db/pares"), false)).unwrap(), other.path());
+        assert!(refused.unwrap_err().to_string().contains("the database of another site"));
+    }
+}
