@@ -11,12 +11,12 @@ use pares_link::ClientStream as Connection;
 use pares_wice::{Command, TransactionId};
 use thiserror::Error;
 
-use crate::protocol::{Ask, Code, Reply};
+use crate::protocol::{Ask, Code, FRAME_MAX, Reply};
 
-/// Longest frame between client and site, bytes.
-pub(crate) const FRAME_MAX: usize = 1 << 20;
 /// A site that has not answered for so long is asked again, or another is.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same for reads: as long as a site lets one take, since a read that is asked again is done again.
+const READ_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a call has no reply.
 #[derive(Debug, Error)]
@@ -41,6 +41,8 @@ fn said(code: Code, why: &str) -> String {
         Code::Aborted => ("lost against concurrent transactions", ": try again"),
         Code::Behind => ("another cluster is behind", ": try again, or declare it lost if it is"),
         Code::Impossible => ("not possible here", ""),
+        Code::Unknown => ("not known yet", ": ask again under the same number"),
+        Code::Busy => ("too much to do here", ": try again, or another site"),
     };
     if why.is_empty() { format!("{what}{then}") } else { format!("{what}: {why}") }
 }
@@ -137,7 +139,8 @@ impl Client {
             if left.is_zero() {
                 return Err(CallError::Silence(patience));
             }
-            match self.ask_once(&bytes, to, left.min(PATIENCE)) {
+            let patience_here = if matches!(ask, Ask::Read(..)) { READ_PATIENCE } else { PATIENCE };
+            match self.ask_once(&bytes, to, left.min(patience_here)) {
                 Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
                 // This site has not done it; whether one that was asked before has, it cannot know.
                 Ok(Reply { code, .. }) if was_asked && is_local(ask, code) => {}
@@ -178,5 +181,6 @@ impl Client {
 
 /// Whether an answer speaks of the asked site alone. Refusals do not: they are certified.
 fn is_local(ask: &Ask, code: Code) -> bool {
-    matches!(ask, Ask::Execute(..)) && matches!(code, Code::Aborted | Code::Behind | Code::Impossible)
+    matches!(ask, Ask::Execute(..))
+        && matches!(code, Code::Aborted | Code::Behind | Code::Impossible | Code::Busy)
 }

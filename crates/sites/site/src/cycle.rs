@@ -1,13 +1,14 @@
 //! The duty cycle of a site.
 //!
 //! ```text
-//!   turn:  poll sockets -> hand in messages, requests -> tick -> execute -> settle -> feed the store -> write sockets
+//!   turn:  poll sockets -> hand in messages, requests -> tick -> replies of readers -> execute -> settle -> feed the store -> write sockets
 //!   settle: flush the rules -> propose -> cycle the log (one sync for all) -> hand in what it committed -> again, until nothing is new
 //! ```
 //! Everything that has come is done in one turn, and one turn syncs once: the more load, the larger the batches.
 
 mod beginning;
 mod inbox;
+mod reading;
 mod serving;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_cluster::{ClusterLog, ProposeError};
-use pares_store::{Store, StoreSnapshot};
+use pares_store::{Store, StoreError, StoreSnapshot};
 use pares_wice::codec::{Coded, DecodeError, FORMAT};
 use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version};
 
@@ -29,6 +30,7 @@ use crate::checkpoint::{Bases, state_of, stored_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::protocol::{Ask, Between};
+use crate::reads::Readers;
 use crate::report::{SiteReport, Worked};
 use crate::requests::{Answer, Answered, Asker, Requests, State};
 use crate::setup::Bounds;
@@ -60,7 +62,8 @@ pub struct Cycle<W: World, A> {
     store: Arc<dyn Store>,
     base: Box<dyn StoreSnapshot>,
     applier: Applier<W::Task>,
-    application: A,
+    readers: Readers<W::Task>,
+    application: Arc<A>,
     requests: Requests,
     /// Found done or refused, on versions that are not stable: the version, and what to say then.
     waiting: BTreeMap<(Version, TransactionId), (u64, Answer)>,
@@ -96,6 +99,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.take_in()?;
         self.tick();
         self.take_stored()?;
+        self.go_on_with_reads()?;
         self.execute()?;
         self.settle()?;
         self.leave_office()?;
@@ -189,6 +193,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                     Ok(ask) => self.asked(client, ask)?,
                     Err(_) => self.links.close_client(client),
                 },
+                Arrived::Gone(client) => self.readers.forget(client),
             }
         }
         Ok(())
@@ -306,7 +311,10 @@ impl<W: World, A: Application> Cycle<W, A> {
         let Some((index, base)) = self.bases.written().filter(|(index, _)| *index >= at_least) else {
             return Ok(());
         };
-        let snapshot = self.store.snapshot()?;
+        let snapshot = match self.store.snapshot() {
+            Err(StoreError::Busy(_)) => return Ok(()), // the member asks again
+            snapshot => snapshot?,
+        };
         let state = state_of(base, stored_of(snapshot.meta())?, snapshot)?;
         if self.log.provide_snapshot(*index, &state).is_err() {
             self.notices.push(Notice::NeedsCopy(self.site.id().cluster)); // too large: a member stays behind

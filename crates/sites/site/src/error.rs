@@ -80,6 +80,9 @@ pub enum ProcessError {
     /// This site was so far behind that it got another's state.
     #[error("this site was far behind and has been sent a state: start it again, and it goes on from there")]
     Replaced,
+    /// A read has panicked.
+    #[error("a thread that answers reads has ended: the application panicked, and said above why")]
+    Reader,
     /// The operating system refuses something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -107,6 +110,7 @@ impl ProcessError {
             | Self::Refused(_)
             | Self::Spent
             | Self::Replaced
+            | Self::Reader
             | Self::Io(_) => false,
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  clients ==frames==> requests --execute on a snapshot--> Site (rules) --propose--> Replica (Raft, on disk)
-//!                         ^  \--read the stable version       |  ^                        |
+//!                         ^  \--read--> readers (threads)    |  ^                        |
 //!                         |                                   |  +------ committed -------+
 //!                      replies <-------- outcomes ------------+--> other sites (messages, TLS between clusters)
 //!                                                             \--> applier thread --> store
@@ -28,6 +28,7 @@
 //! | `requests` | requests from arrival to reply |
 //! | `view` | versions in memory over the store |
 //! | `applier` | the task that writes the store |
+//! | `reads` | reading beside the duty cycle |
 //! | `checkpoint` | where the log begins, and what a site gets that lacks what lies before |
 
 pub mod application;
@@ -43,6 +44,7 @@ mod checkpoint;
 mod cycle;
 mod error;
 mod process;
+mod reads;
 mod report;
 mod requests;
 #[cfg(test)]
@@ -56,6 +58,7 @@ pub use config::{ConfigError, SitesConfig};
 pub use cycle::{Cycle, RETURNING};
 pub use error::ProcessError;
 pub use process::{Host, Process, Thread};
+pub use reads::StoreReader;
 pub use report::{SiteReport, Worked};
 pub use requests::{Answer, Answered};
 pub use view::View;

@@ -1,4 +1,4 @@
-//! A site as a process: its duty cycle on a directory, sockets and a thread.
+//! A site as a process: its duty cycle on a directory, sockets and threads.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,6 +18,7 @@ use crate::applier::StoreWriter;
 use crate::config::SitesConfig;
 use crate::cycle::Cycle;
 use crate::error::ProcessError;
+use crate::reads::StoreReader;
 use crate::world::{Clock, Notes, World};
 
 /// Bytes of one segment of the cluster's log.
@@ -28,7 +29,7 @@ const RESERVE: u64 = 128;
 /// A site on this machine.
 pub type Process<A> = Cycle<Host, A>;
 
-/// The real world of a site: a directory, sockets, a thread.
+/// The real world of a site: a directory, sockets, threads.
 pub struct Host {
     own: PathBuf,
     links: LinksConfig,
@@ -93,7 +94,12 @@ impl World for Host {
         let waker = links.waker();
         // A wait that is not ended ends by itself at the next tick.
         let run = move || writer.run(|| drop(waker.wake()));
-        Ok(Thread(Some(std::thread::Builder::new().name("applier".into()).spawn(run)?)))
+        Thread::spawn("applier", run)
+    }
+
+    fn start_reader(&mut self, reader: StoreReader, links: &Links) -> io::Result<Thread> {
+        let (waker, began) = (links.waker(), self.began);
+        Thread::spawn("reader", move || reader.run(|| began.elapsed(), || drop(waker.wake())))
     }
 }
 
@@ -118,6 +124,12 @@ impl Clock for Host {
 
 /// A thread that is waited for when this is dropped.
 pub struct Thread(Option<JoinHandle<()>>);
+
+impl Thread {
+    fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        Ok(Self(Some(std::thread::Builder::new().name(name.into()).spawn(run)?)))
+    }
+}
 
 impl Drop for Thread {
     fn drop(&mut self) {

@@ -11,7 +11,7 @@
 //!
 //! | to a client | |
 //! |---|---|
-//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here |
+//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 not known yet, 7 busy |
 //!
 //! | between sites | | |
 //! |---|---|---|
@@ -25,6 +25,11 @@ use pares_wice::{ClusterId, ClusterSet, Command, TransactionId};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
+
+/// Longest frame between client and site, bytes.
+pub(crate) const FRAME_MAX: usize = 1 << 20;
+/// Longest body of a reply, bytes.
+pub const REPLY_BYTES_MAX: usize = FRAME_MAX - 9;
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,11 +58,23 @@ pub enum Code {
     Behind = 4,
     /// Not at this site, or not now; nothing has changed. The text says what to do.
     Impossible = 5,
+    /// Not known yet: it may be done already, or be done later. Ask again under the same number, to learn what became of it.
+    Unknown = 6,
+    /// Too much of this is under way at this site; nothing has changed. Ask again later, or another site.
+    Busy = 7,
 }
 
 impl Code {
     fn of(byte: u8) -> Result<Self, DecodeError> {
-        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible];
+        let all = [
+            Self::Done,
+            Self::Refused,
+            Self::Aborted,
+            Self::Behind,
+            Self::Impossible,
+            Self::Unknown,
+            Self::Busy,
+        ];
         all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
     }
 }

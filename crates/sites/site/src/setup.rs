@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use pares_wice::{ClusterId, Settings};
 
+use crate::protocol::OPEN_MAX;
+
 /// A site's place among all sites, and its bounds.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -30,6 +32,16 @@ pub struct Bounds {
     pub applied_max: usize,
     /// Bytes handed out by the log between two bases.
     pub base_every_bytes: u64,
+    /// Threads that answer reads, at least 1.
+    pub readers: usize,
+    /// Reads without a reply, and bytes of their requests. More are refused.
+    pub reads_max: usize,
+    /// See `reads_max`.
+    pub reads_bytes_max: usize,
+    /// How long one read may take: so long its snapshot keeps what was replaced or deleted since from being reused.
+    pub read_time_max: Duration,
+    /// Executions a client may have open, and reads a connection. More are refused.
+    pub client_open_max: usize,
     /// Time between two flushes of the store. A flush lets the log be shortened and the engine let go of memory.
     pub flush_every: Duration,
 }
@@ -42,6 +54,11 @@ impl Default for Bounds {
             unstored_max: 1 << 17,
             applied_max: 4_096,
             base_every_bytes: 64 << 20,
+            readers: 2,
+            reads_max: 1_024,
+            reads_bytes_max: 16 << 20,
+            read_time_max: Duration::from_secs(10),
+            client_open_max: OPEN_MAX as usize,
             flush_every: Duration::from_secs(5),
         }
     }

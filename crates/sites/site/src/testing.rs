@@ -19,6 +19,7 @@ use crate::cycle::Cycle;
 use crate::error::ProcessError;
 use crate::items::Items;
 use crate::protocol::{Ask, Between, Reply};
+use crate::reads::StoreReader;
 use crate::setup::{Bounds, Setup};
 use crate::world::{Clock, Connections, Notes, World};
 
@@ -35,7 +36,10 @@ pub(crate) struct Machine {
     store: Rc<RefCell<Memory>>,
     /// Whether what is read from the store is damaged.
     pub(crate) rotten: Arc<AtomicBool>,
+    /// Whether the store gives no snapshots.
+    pub(crate) busy: Arc<AtomicBool>,
     writer: Rc<RefCell<Option<StoreWriter>>>,
+    readers: Rc<RefCell<Vec<StoreReader>>>,
 }
 
 /// What came and was not polled, and what was sent.
@@ -60,7 +64,12 @@ impl Machine {
             settings: Settings::new(SiteId::new(0, 0), sites.collect()),
             log: pares_cluster::ReplicaConfig::new(0, clusters[0]),
             certifier: ClusterId(0),
-            bounds: Bounds { open_requests_max: 2, flush_every: Duration::ZERO, ..Bounds::default() },
+            bounds: Bounds {
+                open_requests_max: 2,
+                reads_max: 2,
+                flush_every: Duration::ZERO,
+                ..Bounds::default()
+            },
         };
         Cycle::begin(self.clone(), setup, Items)
     }
@@ -70,14 +79,25 @@ impl Machine {
         for _ in 0..ticks {
             self.now.set(self.now.get() + Duration::from_millis(10));
             site.turn(Duration::ZERO).unwrap();
-            self.writer.borrow().as_ref().map(StoreWriter::step);
+            self.step();
         }
+    }
+
+    /// Lets a batch be written, and a read be answered.
+    pub(crate) fn step(&self) {
+        self.writer.borrow().as_ref().map(StoreWriter::step);
+        self.readers.borrow().first().map(StoreReader::step);
     }
 
     /// What becomes of an application's question within some ticks.
     pub(crate) fn ask(&self, site: &mut TestSite, ask: &Ask) -> Option<Reply> {
         self.wire.from_clients.borrow_mut().push(ask.to_bytes());
         self.pass(site, 8);
+        self.heard()
+    }
+
+    /// What the site has told its client last.
+    pub(crate) fn heard(&self) -> Option<Reply> {
         self.wire.to_client.borrow_mut().pop().map(|reply| Reply::from_bytes(&reply).unwrap())
     }
 
@@ -111,7 +131,11 @@ impl World for Machine {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        Ok(Arc::new(Rotting { store: self.store.borrow().clone(), rotten: Arc::clone(&self.rotten) }))
+        Ok(Arc::new(Rotting {
+            store: self.store.borrow().clone(),
+            rotten: Arc::clone(&self.rotten),
+            busy: Arc::clone(&self.busy),
+        }))
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
@@ -121,6 +145,12 @@ impl World for Machine {
 
     fn start(&mut self, writer: StoreWriter, _links: &Wire) -> io::Result<()> {
         self.writer.replace(Some(writer));
+        self.readers.borrow_mut().clear();
+        Ok(())
+    }
+
+    fn start_reader(&mut self, reader: StoreReader, _links: &Wire) -> io::Result<()> {
+        self.readers.borrow_mut().push(reader);
         Ok(())
     }
 }
@@ -170,6 +200,7 @@ impl Connections for Wire {
 struct Rotting {
     store: Memory,
     rotten: Arc<AtomicBool>,
+    busy: Arc<AtomicBool>,
 }
 
 struct RottingSnapshot {
@@ -200,6 +231,9 @@ impl Store for Rotting {
     }
 
     fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+        if self.busy.load(Ordering::Relaxed) {
+            return Err(StoreError::Busy(0));
+        }
         let snapshot = self.store.snapshot()?;
         Ok(Box::new(RottingSnapshot { snapshot, rotten: Arc::clone(&self.rotten) }))
     }

@@ -6,7 +6,7 @@
 //! and faults by seed.
 //!
 //! ```text
-//!   Cycle --> | cluster log | connections | store | notes | clock | the task that writes the store |
+//!   Cycle --> | cluster log | connections | store | notes | clock | the tasks that write and read the store |
 //! ```
 //! Calls for each record and frame are static; the store's, for each item read and each batch written, are dynamic.
 
@@ -20,6 +20,7 @@ use pares_store::Store;
 
 use crate::applier::StoreWriter;
 use crate::error::ProcessError;
+use crate::reads::StoreReader;
 
 /// All that a site touches.
 pub trait World: Notes + Clock {
@@ -27,7 +28,7 @@ pub trait World: Notes + Clock {
     type Log: ClusterLog;
     /// The site's connections.
     type Links: Connections;
-    /// What runs the [`StoreWriter`]. Dropping it waits until that has ended.
+    /// What runs the [`StoreWriter`], or a [`StoreReader`]. Dropping it waits until that has ended.
     type Task;
 
     /// Listens, and connects to the other sites.
@@ -59,6 +60,12 @@ pub trait World: Notes + Clock {
     /// # Errors
     /// If there is no room for another thread.
     fn start(&mut self, writer: StoreWriter, links: &Self::Links) -> io::Result<Self::Task>;
+
+    /// Runs `reader` beside the duty cycle. Each read answered ends the present or the next wait of `links`.
+    ///
+    /// # Errors
+    /// If there is no room for another thread.
+    fn start_reader(&mut self, reader: StoreReader, links: &Self::Links) -> io::Result<Self::Task>;
 }
 
 /// A site's connections to other sites and to applications. What is sent may be lost with its connection.

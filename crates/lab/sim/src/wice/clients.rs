@@ -109,11 +109,11 @@ impl Sites {
                     self.turn_of(client, after);
                 }
             }
-            Code::Aborted | Code::Behind | Code::Impossible if waits => {
+            Code::Aborted | Code::Behind | Code::Impossible | Code::Unknown | Code::Busy if waits => {
                 let after = self.random.between(1_000, 30_000);
                 self.turn_of(client, after);
             }
-            Code::Aborted | Code::Behind | Code::Impossible => {}
+            Code::Aborted | Code::Behind | Code::Impossible | Code::Unknown | Code::Busy => {}
         }
         Ok(())
     }

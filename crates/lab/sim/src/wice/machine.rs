@@ -19,7 +19,7 @@ use pares_cluster::{
 use pares_link::{ClientId, LinkSink, SendError};
 use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
-use pares_site::{ProcessError, StoreWriter};
+use pares_site::{ProcessError, StoreReader, StoreWriter};
 use pares_store::Store;
 use pares_wice::codec::Coded;
 use pares_wice::{Era, LogEntry, Message, SiteId, Version};
@@ -61,6 +61,7 @@ pub(super) struct Parts {
     /// No descriptor is left: no file can be opened and no connection accepted.
     pub(super) exhausted: Cell<bool>,
     writer: RefCell<Option<StoreWriter>>,
+    readers: RefCell<Vec<StoreReader>>,
     pub(super) inbox: RefCell<Vec<Arrived>>,
     pub(super) sent: RefCell<Vec<Sent>>,
     /// What the cluster's log has handed out here, and nobody has looked at.
@@ -85,6 +86,7 @@ impl Machine {
             notes: RefCell::default(),
             exhausted: Cell::default(),
             writer: RefCell::default(),
+            readers: RefCell::default(),
             inbox: RefCell::default(),
             sent: RefCell::default(),
             committed: RefCell::default(),
@@ -94,6 +96,7 @@ impl Machine {
     /// Its process ends; of the records written since the last sync, `keep` stay. With the loss of `power`, the store keeps what was flushed.
     pub(super) fn crash(&self, keep: u64, power: bool) {
         self.writer.replace(None);
+        self.readers.borrow_mut().clear();
         self.inbox.borrow_mut().clear();
         self.sent.borrow_mut().clear();
         self.disk.borrow().crash(keep);
@@ -114,6 +117,11 @@ impl Machine {
     /// Lets the store be written; whether there was anything to write.
     pub(super) fn write_store(&self) -> bool {
         self.writer.borrow().as_ref().is_some_and(StoreWriter::step)
+    }
+
+    /// Lets one read be answered; whether there was any.
+    pub(super) fn read_store(&self) -> bool {
+        self.readers.borrow().first().is_some_and(StoreReader::step)
     }
 
     pub(super) fn store(&self) -> Arc<Shelf> {
@@ -160,6 +168,11 @@ impl World for Machine {
 
     fn start(&mut self, writer: StoreWriter, _links: &Self) -> io::Result<()> {
         self.writer.replace(Some(writer));
+        Ok(())
+    }
+
+    fn start_reader(&mut self, reader: StoreReader, _links: &Self) -> io::Result<()> {
+        self.readers.borrow_mut().push(reader);
         Ok(())
     }
 }

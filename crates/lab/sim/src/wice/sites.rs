@@ -1,6 +1,6 @@
 //! The event loop: sites on their machines, messages between them, clients.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use pares_site::protocol::{Ask, Code};
 use pares_site::setup::{Bounds, Setup};
 use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
 
-use super::bank::{Bank, Ledger};
+use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::faults::Faults;
@@ -76,7 +76,7 @@ pub(super) struct Sites {
     pub(super) committed: Vec<Committed>,
     pub(super) faults: Faults,
     pub(super) clients: Vec<Client>,
-    ledger: Rc<RefCell<Ledger>>,
+    ledger: Shared,
     pub(super) checker: Checker,
     pub(super) summary: Summary,
     pub(super) operator_told: Option<Code>,
@@ -123,7 +123,7 @@ impl Sites {
             clients: (0..plan.clients).map(client).collect(),
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
             faults: Faults::default(),
-            ledger: Rc::default(),
+            ledger: Shared::default(),
             checker: Checker::default(),
             summary: Summary::default(),
             operator_told: None,
@@ -163,7 +163,7 @@ impl Sites {
 
     fn summary(&self) -> Summary {
         let (versions, digest) = (self.checker.versions(), self.checker.digest());
-        let aborted = self.ledger.borrow().aborted();
+        let aborted = self.ledger.open().aborted();
         Summary { versions, digest, aborted, took_us: self.now_us(), ..self.summary }
     }
 
@@ -191,8 +191,8 @@ impl Sites {
             }
             self.step()?;
         }
-        let ledger = Rc::clone(&self.ledger);
-        self.checker.finish(&ledger.borrow())
+        let ledger = self.ledger.open();
+        self.checker.finish(&ledger)
     }
 
     fn is_settled(&self) -> bool {
@@ -261,6 +261,7 @@ impl Sites {
             applied_max: 7,
             base_every_bytes: 48 << 10,
             flush_every: Duration::from_millis(100),
+            ..Bounds::default()
         };
         Setup { settings, log, certifier: ClusterId(0), bounds }
     }
@@ -272,7 +273,7 @@ impl Sites {
         let node = self.nodes.get_mut(&site).expect("all sites exist");
         node.life += 1;
         node.due = false;
-        let (life, ledger) = (node.life, Rc::clone(&self.ledger));
+        let (life, ledger) = (node.life, self.ledger.clone());
         match Cycle::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
             Ok(cycle) => node.cycle = Some(cycle),
             Err(error) => return self.ended(site, error),

@@ -87,7 +87,9 @@ impl Sites {
     pub(super) fn write(&mut self, site: SiteId, life: u64) -> Verdict {
         let after = self.random.between(1_000, 30_000);
         self.schedule(after, Event::Write { site, life });
-        if self.nodes[&site].machine.write_store() {
+        let machine = &self.nodes[&site].machine;
+        let (written, read) = (machine.write_store(), machine.read_store());
+        if written || read {
             self.soon(site);
         }
         self.look(site)

@@ -12,6 +12,7 @@ use crate::application::Application;
 use crate::applier::Applier;
 use crate::checkpoint::{Bases, stored_of, take_state};
 use crate::error::ProcessError;
+use crate::reads::Readers;
 use crate::report::Worked;
 use crate::requests::Requests;
 use crate::setup::Setup;
@@ -45,13 +46,19 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Err(ProcessError::Gap { stored: stored.version, base: base.delivered });
         }
         let (applier, writer) = Applier::new(Arc::clone(&store), setup.bounds.flush_every);
+        let applier = applier.run_by(world.start(writer, &links)?);
+        let application = Arc::new(application);
+        let (readers, ends) = Readers::new(Arc::clone(&application) as _, &store, &setup.bounds);
+        let ends = ends.into_iter().map(|end| world.start_reader(end, &links));
+        let readers = readers.run_by(ends.collect::<Result<_, _>>()?);
         Ok(Self {
             bounds: setup.bounds,
             site: Site::restore(setup.settings, base, stored),
             log,
             base: store.snapshot()?,
             store,
-            applier: applier.run_by(world.start(writer, &links)?),
+            applier,
+            readers,
             links,
             application,
             requests: Requests::default(),

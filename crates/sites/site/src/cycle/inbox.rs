@@ -13,6 +13,7 @@ pub(super) enum Arrived {
     Connected(SiteId),
     Frame(SiteId, Vec<u8>),
     Asked(ClientId, Vec<u8>),
+    Gone(ClientId),
 }
 
 #[derive(Default)]
@@ -41,6 +42,9 @@ impl LinkSink for Inbox {
     }
     fn client_frame(&mut self, client: ClientId, payload: &[u8]) {
         self.arrived.push(Arrived::Asked(client, payload.to_vec()));
+    }
+    fn client_gone(&mut self, client: ClientId, _why: &Ended) {
+        self.arrived.push(Arrived::Gone(client));
     }
 }
 

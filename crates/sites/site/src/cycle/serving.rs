@@ -4,10 +4,10 @@ use pares_store::Work;
 use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
 
 use super::Cycle;
-use crate::application::{Application, ApplicationError};
+use crate::application::{Application, answer_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
-use crate::protocol::{Ask, Between, Code, Reply};
+use crate::protocol::{Ask, Between, Code, REPLY_BYTES_MAX, Reply};
 use crate::requests::{
     Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, remembered, reply_key, reply_value,
 };
@@ -31,7 +31,10 @@ impl<W: World, A: Application> Cycle<W, A> {
                 self.requests.arrived(id, Asker::Client(client), request);
                 return Ok(());
             }
-            Ask::Read(tag, request) => (tag, self.read(&request)?),
+            Ask::Read(tag, request) => match self.read(client, tag, request) {
+                Ok(()) => return Ok(()),
+                Err(refused) => (tag, refused),
+            },
             Ask::Operate(tag, command) => (tag, self.operate(command)),
             Ask::Report(tag) => {
                 let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
@@ -42,22 +45,14 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    fn reply(&mut self, client: pares_link::ClientId, to: u64, answer: &Answer) {
-        let reply = Reply { to, code: answer.code, body: answer.body.clone() };
+    pub(super) fn reply(&mut self, client: pares_link::ClientId, to: u64, answer: &Answer) {
+        let mut reply = Reply { to, code: answer.code, body: answer.body.clone() };
+        if reply.body.len() > REPLY_BYTES_MAX {
+            reply.body = b"the reply is longer than a frame may be: ask for less at a time".to_vec();
+            reply.code = if reply.code == Code::Done { Code::Impossible } else { reply.code };
+        }
         // A client that is gone asks again elsewhere.
         let _ = self.links.send_client(client, &reply.to_bytes());
-    }
-
-    /// Read-only: the stable version, without asking or waiting for anybody.
-    fn read(&self, request: &[u8]) -> Result<Answer, ProcessError> {
-        if self.site.is_recalling() {
-            return Ok(Answer {
-                code: Code::Impossible,
-                body: b"this site is starting: ask another".to_vec(),
-            });
-        }
-        let view = View::new(self.site.overlay(), &*self.base, self.site.stable());
-        answer_of(self.application.read(request, &view))
     }
 
     fn operate(&mut self, command: Command) -> Answer {
@@ -182,16 +177,6 @@ impl<W: World, A: Application> Cycle<W, A> {
             }
             Asker::Here => self.answered.push(Answered { id, answer }),
         }
-    }
-}
-
-fn answer_of(result: Result<Vec<u8>, ApplicationError>) -> Result<Answer, ProcessError> {
-    match result {
-        Ok(body) => Ok(Answer { code: Code::Done, body }),
-        Err(
-            ApplicationError::Store(error) | ApplicationError::Work(pares_store::WorkError::Store(error)),
-        ) => Err(error.into()),
-        Err(failure) => Ok(Answer { code: Code::Refused, body: failure.to_string().into_bytes() }),
     }
 }
 

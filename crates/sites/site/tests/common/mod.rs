@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pares_site::config::{Level, Place, Promise};
 use pares_site::items::Items;
-use pares_site::{Client, Process, ProcessError, SitesConfig};
+use pares_site::{Application, Client, Process, ProcessError, SitesConfig};
 use pares_wice::SiteId;
 
 /// Long enough for anything, on a machine that is busy.
@@ -27,15 +27,23 @@ pub fn free_address() -> SocketAddr {
 }
 
 /// Sites that can be stopped and started.
-pub struct Sites {
+pub struct Sites<A = Items> {
     pub dir: PathBuf,
     pub config: SitesConfig,
+    application: A,
     running: Vec<(SiteId, Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
 impl Sites {
     /// `clusters` of `sites` each, all started, in `dir`.
     pub fn start(dir: &Path, clusters: u8, sites: u8) -> Self {
+        Self::start_with(dir, clusters, sites, Items)
+    }
+}
+
+impl<A: Application + Clone + Send + 'static> Sites<A> {
+    /// The same with another application.
+    pub fn start_with(dir: &Path, clusters: u8, sites: u8, application: A) -> Self {
         let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
         let places = ids.map(|(cluster, number)| Place {
             cluster,
@@ -53,7 +61,7 @@ impl Sites {
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
-        let mut all = Self { dir: dir.to_owned(), config, running: Vec::new() };
+        let mut all = Self { dir: dir.to_owned(), config, application, running: Vec::new() };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
         }
@@ -63,7 +71,8 @@ impl Sites {
     pub fn run(&mut self, site: SiteId) {
         let stop = Arc::new(AtomicBool::new(false));
         let config = SitesConfig::load(&self.dir).unwrap();
-        let mut process = Process::open(&config, site, &self.dir, Items).unwrap();
+        let application = self.application.clone();
+        let mut process = Process::open(&config, site, &self.dir, application.clone()).unwrap();
         let (stopped, dir) = (Arc::clone(&stop), self.dir.clone());
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
@@ -72,7 +81,7 @@ impl Sites {
                     // As a supervisor of sites does.
                     Err(ProcessError::Replaced) => {
                         drop(process);
-                        process = Process::open(&config, site, &dir, Items).unwrap();
+                        process = Process::open(&config, site, &dir, application.clone()).unwrap();
                     }
                     Err(error) => panic!("{site}: {error}"),
                 }
@@ -80,7 +89,9 @@ impl Sites {
         });
         self.running.push((site, stop, thread));
     }
+}
 
+impl<A> Sites<A> {
     /// Stops a site, as suddenly as a thread can be.
     pub fn stop(&mut self, site: SiteId) {
         let at = self.running.iter().position(|(running, ..)| *running == site).unwrap();
@@ -99,7 +110,7 @@ impl Sites {
     }
 }
 
-impl Drop for Sites {
+impl<A> Drop for Sites<A> {
     fn drop(&mut self) {
         for (_, stop, _) in &self.running {
             stop.store(true, Ordering::Relaxed);
