@@ -52,6 +52,28 @@ pub struct Entry {
     pub body: Body,
 }
 
+/// What a version, or a transaction that has none yet, costs in memory beside its items, about.
+pub(crate) const VERSION_HELD_BYTES: usize = 256;
+
+impl Entry {
+    /// What it changes; nothing if an era begins.
+    #[must_use]
+    pub fn writes(&self) -> &[Write] {
+        if let Body::Update { writes, .. } = &self.body { writes } else { &[] }
+    }
+
+    /// Bytes that it takes in memory, about.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        held_bytes(self.writes())
+    }
+}
+
+/// Bytes that a version with these writes takes in memory, about.
+pub(crate) fn held_bytes(writes: &[Write]) -> usize {
+    writes.iter().map(Write::held_bytes).sum::<usize>() + VERSION_HELD_BYTES
+}
+
 /// One entry of a cluster's replicated log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LogEntry {

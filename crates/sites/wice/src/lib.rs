@@ -15,6 +15,7 @@ pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Ve
 pub use item::{Change, Key, KeyRange, Value, Write};
 pub use message::{AbortReason, Message, Status};
 pub use site::{
-    Base, Command, Effects, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored, Unsubmitted,
+    Base, Command, Effects, HeldBytes, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored,
+    Unsubmitted,
 };
 pub use transaction::{Isolation, Malformed, Transaction};

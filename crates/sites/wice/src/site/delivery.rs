@@ -72,7 +72,7 @@ impl Site {
     pub fn restore(settings: Settings, base: Base, stored: Stored) -> Self {
         let era = base.eras.last().expect("a base has an era").1.era;
         Self {
-            index: Index::new(base.delivered, settings.index_versions),
+            index: Index::new(base.delivered, settings.index_versions, settings.index_bytes_max),
             settings,
             role: LogRole::default(),
             position: base.position,
@@ -82,19 +82,23 @@ impl Site {
             delivered: base.delivered,
             overlay: Overlay::new(stored.version),
             recent: VecDeque::new(),
+            recent_bytes: 0,
             takeover: base.takeover.map(Takeover::new),
             received: base.delivered,
             received_era: era,
+            proposed_bytes: 0,
             serial: 0,
             told: None,
             streams: BTreeMap::new(),
             certifying: None,
             spent: None,
             early: VecDeque::new(),
+            early_bytes: 0,
             on_probation: ClusterSet::default(),
             peers: BTreeMap::new(),
             stable: stored.version,
             pending: BTreeMap::new(),
+            pending_bytes: 0,
             awaiting_stable: BTreeMap::new(),
             reconsider: false,
             branch: 0,
@@ -189,6 +193,7 @@ impl Site {
         if let Body::Configure(configuration) = entry.body {
             self.begin_era(version, configuration, out);
         }
+        self.proposed_bytes = self.proposed_bytes.saturating_sub(entry.held_bytes());
         self.keep_recent(entry);
         if self.received <= version {
             self.receive_from_delivered();
@@ -248,7 +253,9 @@ impl Site {
         }
         assert!(!self.eras.is_empty(), "version {keep} is older than all eras known");
         self.receive_from_delivered();
-        while self.recent.pop_back_if(|entry| entry.version > keep).is_some() {}
+        while let Some(lost) = self.recent.pop_back_if(|entry| entry.version > keep) {
+            self.recent_bytes -= lost.held_bytes();
+        }
         self.lost_versions(keep);
         self.reconsider = true;
         out.notice(Notice::Discarded(keep));
@@ -256,10 +263,14 @@ impl Site {
 
     /// Kept for clusters that lack it, at least until it is stable.
     fn keep_recent(&mut self, entry: Arc<Entry>) {
+        self.recent_bytes += entry.held_bytes();
         self.recent.push_back(entry);
-        let (most, stable) = (self.settings.retained_versions, self.stable);
-        while self.recent.len() > most
-            && self.recent.pop_front_if(|oldest| oldest.version <= stable).is_some()
-        {}
+        let (most, bytes_max) = (self.settings.retained_versions, self.settings.retained_bytes_max);
+        while self.recent.len() > most || self.recent_bytes > bytes_max {
+            let Some(oldest) = self.recent.pop_front_if(|oldest| oldest.version <= self.stable) else {
+                break;
+            };
+            self.recent_bytes -= oldest.held_bytes();
+        }
     }
 }

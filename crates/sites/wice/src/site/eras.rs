@@ -220,8 +220,7 @@ impl Site {
             out.propose(LogEntry::Fence(configuration));
             return; // it asks again
         }
-        let missing = self.recent.iter().filter(|entry| entry.version > delivered);
-        let entries: Vec<Arc<Entry>> = missing.take(self.settings.stream_entries_max).cloned().collect();
+        let entries = self.in_one_message(self.recent.iter().filter(|entry| entry.version > delivered));
         let reply = Message::Promised { era: configuration.era, delivered: self.delivered, entries };
         out.send(from, reply);
     }

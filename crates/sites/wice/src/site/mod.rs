@@ -23,11 +23,13 @@
 //! | `delivery` | what the log commits |
 //! | `streams` | what other clusters are sent, and what is stable |
 //! | `eras` | clusters lost, returning, admitted; the certifier moved |
+//! | `settings` | what bounds all of it, and how much of that it takes |
 
 mod certifier;
 mod delivery;
 mod eras;
 mod initiator;
+mod settings;
 mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,7 +40,7 @@ use crate::ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId,
 use crate::index::Index;
 use crate::message::{AbortReason, Message, Status};
 use crate::overlay::Overlay;
-use crate::transaction::{Isolation, Transaction};
+use crate::transaction::Transaction;
 
 use certifier::Certifying;
 use eras::Takeover;
@@ -48,51 +50,7 @@ use streams::Cursor;
 pub use delivery::{Base, Stored};
 pub use eras::{Command, Refused};
 pub use initiator::Unsubmitted;
-
-/// What a site is told before anything else.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Settings {
-    /// Which site it is.
-    pub site: SiteId,
-    /// All sites of all clusters, itself among them.
-    pub sites: Vec<SiteId>,
-    /// What counts as a conflict; the same at all sites.
-    pub isolation: Isolation,
-    /// Versions whose items are remembered for certification, at least 1. A transaction with an older snapshot is refused.
-    pub index_versions: usize,
-    /// Versions that may be installed and not stable; beyond, initiators refuse, and at twice as many the certifier does not answer.
-    pub unstable_versions_max: u64,
-    /// Stable versions kept for clusters that are behind.
-    pub retained_versions: usize,
-    /// Versions sent to a cluster that it has not said to have received.
-    pub stream_window: u64,
-    /// Versions in one message, at least 1.
-    pub stream_entries_max: usize,
-    /// Ticks without effect after which something is said again, at least 1.
-    pub patience_ticks: u32,
-}
-
-impl Settings {
-    /// What fits most: a million versions remembered, a quarter of a million not stable.
-    #[must_use]
-    pub fn new(site: SiteId, sites: Vec<SiteId>) -> Self {
-        Self {
-            site,
-            sites,
-            isolation: Isolation::Snapshot,
-            index_versions: 1 << 20,
-            unstable_versions_max: 1 << 18,
-            retained_versions: 1 << 18,
-            stream_window: 1 << 14,
-            stream_entries_max: 256,
-            patience_ticks: 10,
-        }
-    }
-
-    fn clusters(&self) -> ClusterSet {
-        self.sites.iter().map(|site| site.cluster).collect()
-    }
-}
+pub use settings::{HeldBytes, Settings};
 
 /// The site's place in its cluster's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -166,12 +124,15 @@ pub struct Site {
     index: Index,
     overlay: Overlay,
     recent: VecDeque<Arc<Entry>>,
+    recent_bytes: usize,
     takeover: Option<Takeover>,
 
     // As a delegate.
     received: Version,
     /// The era at `received`.
     received_era: Era,
+    /// What was proposed and is not delivered, bytes.
+    proposed_bytes: usize,
     serial: u64,
     told: Option<Status>,
     streams: BTreeMap<ClusterId, Cursor>,
@@ -179,6 +140,7 @@ pub struct Site {
     /// The last reign that has given up what it had certified.
     spent: Option<Reign>,
     early: VecDeque<(SiteId, Reign, Transaction)>,
+    early_bytes: usize,
 
     // What others said.
     on_probation: ClusterSet,
@@ -187,6 +149,7 @@ pub struct Site {
 
     // As an initiator.
     pending: BTreeMap<TransactionId, Pending>,
+    pending_bytes: usize,
     awaiting_stable: BTreeMap<Version, TransactionId>,
     reconsider: bool,
     branch: u64,
@@ -289,6 +252,7 @@ impl Site {
         self.told = None;
         self.streams.clear();
         self.early.clear();
+        self.early_bytes = 0;
         if let Some(takeover) = &mut self.takeover {
             takeover.begin_again();
         }
@@ -344,6 +308,7 @@ impl Site {
     /// Nothing is under way in the log that the stream could go on after.
     fn receive_from_delivered(&mut self) {
         (self.received, self.received_era) = (self.delivered, self.era());
+        self.proposed_bytes = 0;
     }
 
     fn cluster(&self) -> ClusterId {

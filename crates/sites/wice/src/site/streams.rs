@@ -22,6 +22,8 @@ pub(super) struct Cursor {
     term: Term,
     /// The next version to send.
     next: Version,
+    /// Bytes of what was sent and not received.
+    ahead_bytes: usize,
     /// What the receiver said last, and for how many ticks nothing has come of what was sent since.
     received: Version,
     stalled_ticks: u32,
@@ -115,6 +117,7 @@ impl Site {
         let stable = everywhere.unwrap_or_default().min(self.delivered);
         if stable > self.stable {
             self.stable = stable;
+            self.overlay.settle(stable);
             self.tell_stable(out);
         } else if self.awaiting_stable.first_key_value().is_some_and(|(version, _)| *version <= self.stable) {
             self.tell_stable(out); // a repeat of something long stable
@@ -152,16 +155,20 @@ impl Site {
                 .is_some_and(|cursor| cursor.term == term && cursor.next == ENDLESS);
             if !is_told {
                 out.send(status.site, Message::Rewind { era, keep: common });
-                self.streams.insert(cluster, Cursor { term, next: ENDLESS, received, stalled_ticks: 0 });
+                let told = Cursor { term, next: ENDLESS, ahead_bytes: 0, received, stalled_ticks: 0 };
+                self.streams.insert(cluster, told);
             }
             return;
         }
         let (to, term, received) = (status.site, status.term, status.received);
         let known = self.streams.get(&cluster).filter(|cursor| cursor.term == term && cursor.next != ENDLESS);
-        let mut cursor =
-            *known.unwrap_or(&Cursor { term, next: received.next(), received, stalled_ticks: 0 });
+        let anew = Cursor { term, next: received.next(), ahead_bytes: 0, received, stalled_ticks: 0 };
+        let mut cursor = *known.unwrap_or(&anew);
         if cursor.received != received {
-            cursor = Cursor { term, next: cursor.next.max(received.next()), received, stalled_ticks: 0 };
+            let next = cursor.next.max(received.next());
+            let ahead = self.recent_from(received.next()).take_while(|entry| entry.version < next);
+            let ahead_bytes = ahead.map(|entry| entry.held_bytes()).sum();
+            cursor = Cursor { next, ahead_bytes, ..anew };
         }
         self.send_entries(to, &mut cursor, out);
         self.streams.insert(cluster, cursor);
@@ -175,14 +182,38 @@ impl Site {
             out.notice(Notice::NeedsCopy(to.cluster));
             return;
         }
-        while cursor.next <= until {
-            let from = usize::try_from(cursor.next.0 - oldest.0).expect("what is kept fits in memory");
-            let most = usize::try_from(until.0 - cursor.next.0 + 1).expect("a window");
-            let count = most.min(self.settings.stream_entries_max);
-            let entries: Vec<Arc<Entry>> = self.recent.range(from..from + count).cloned().collect();
-            cursor.next = Version(cursor.next.0 + count as u64);
+        while cursor.next <= until && cursor.ahead_bytes < self.settings.stream_window_bytes {
+            let wanted = self.recent_from(cursor.next).take_while(|entry| entry.version <= until);
+            let entries = self.in_one_message(wanted);
+            cursor.next = Version(cursor.next.0 + entries.len() as u64);
+            cursor.ahead_bytes += entries.iter().map(|entry| entry.held_bytes()).sum::<usize>();
             out.send(to, Message::Stream { era: self.era(), entries });
         }
+    }
+
+    /// The versions kept, from one on.
+    fn recent_from(&self, first: Version) -> impl Iterator<Item = &Arc<Entry>> {
+        let oldest = self.recent.front().map_or(first, |entry| entry.version);
+        let from = usize::try_from(first.0.saturating_sub(oldest.0)).expect("what is kept fits in memory");
+        self.recent.range(from.min(self.recent.len())..)
+    }
+
+    /// The first of these versions, as many as fit into a message; one at least, if there is one.
+    pub(super) fn in_one_message<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a Arc<Entry>>,
+    ) -> Vec<Arc<Entry>> {
+        let mut room = self.settings.stream_bytes_max;
+        let mut chosen = Vec::new();
+        for entry in entries.take(self.settings.stream_entries_max) {
+            let bytes = entry.held_bytes();
+            if bytes > room && !chosen.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(bytes);
+            chosen.push(Arc::clone(entry));
+        }
+        chosen
     }
 
     /// What was sent and has not been received for long is sent again.
@@ -210,8 +241,12 @@ impl Site {
             return;
         }
         for entry in entries {
+            if self.proposed_bytes > self.settings.proposed_bytes_max {
+                return; // it comes again
+            }
             if entry.version == self.received.next() && entry.era == self.received_era {
                 self.received = entry.version;
+                self.proposed_bytes += entry.held_bytes();
                 if let Body::Configure(configuration) = &entry.body {
                     self.received_era = configuration.era;
                 }
