@@ -119,7 +119,7 @@ impl Site {
     fn certifies_no_more_now(&self, next: Version) -> bool {
         let settings = &self.settings;
         next.0 - self.stable.0 > 2 * settings.unstable_versions_max
-            || self.overlay.unsettled_bytes() > 2 * settings.unstable_bytes_max
+            || self.overlay.unsettled_bytes() > settings.unstable_bytes_max.saturating_mul(2)
             || self.proposed_bytes > settings.proposed_bytes_max
     }
 
