@@ -29,7 +29,7 @@ pub enum CallError {
         /// Why.
         why: String,
     },
-    /// No site has answered in time. Whether it was done is not known: call again with the same number to find out.
+    /// No site has answered in time, or none could say what became of it. Whether it was done is not known: call again with the same number to find out.
     #[error("no answer in {0:?}")]
     Silence(Duration),
 }
@@ -142,6 +142,10 @@ impl Client {
             let patience_here = if matches!(ask, Ask::Read(..)) { READ_PATIENCE } else { PATIENCE };
             match self.ask_once(&bytes, to, left.min(patience_here)) {
                 Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
+                // Another site may know; this one's connection is as good as ever.
+                Ok(Reply { code: Code::Unknown, .. }) => {
+                    (self.at, self.connection) = ((self.at + 1) % self.sites.len(), None);
+                }
                 // This site has not done it; whether one that was asked before has, it cannot know.
                 Ok(Reply { code, .. }) if was_asked && is_local(ask, code) => {}
                 Ok(Reply { code, body, .. }) => {

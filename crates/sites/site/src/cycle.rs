@@ -6,6 +6,7 @@
 //! ```
 //! Everything that has come is done in one turn, and one turn syncs once: the more load, the larger the batches.
 
+mod admission;
 mod beginning;
 mod inbox;
 mod reading;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use pares_cluster::{ClusterLog, ProposeError};
 use pares_store::{Store, StoreError, StoreSnapshot};
 use pares_wice::codec::{Coded, DecodeError, FORMAT};
-use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version};
+use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write};
 
 use crate::application::Application;
 use crate::applier::Applier;
@@ -31,8 +32,8 @@ use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::protocol::{Ask, Between};
 use crate::reads::Readers;
-use crate::report::{SiteReport, Worked};
-use crate::requests::{Answer, Answered, Asker, Requests, State};
+use crate::report::{HeldMemory, SiteReport, Worked};
+use crate::requests::{Answer, Answered, Asker, Requests};
 use crate::setup::Bounds;
 use crate::world::{Connections, World};
 
@@ -152,6 +153,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             stable: self.site.stable().0,
             stored: self.base.version().0,
             open: self.requests.open.len(),
+            behind: self.site.is_behind(),
+            held: HeldMemory::of(&self.site.held(), self.requests.held_bytes()),
             refused: self
                 .turned_away
                 .iter()
@@ -173,9 +176,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.ticks += 1;
             if self.ticks.is_multiple_of(TICKS_OF_RULES) {
                 self.site.tick(&mut self.wanted);
-                for id in self.requests.overdue(FORWARD_PATIENCE_TICKS) {
-                    self.forward(id);
-                }
+                self.tick_requests();
             }
         }
     }
@@ -227,19 +228,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             Ok(Between::Log(bytes)) => {
                 let _ = self.log.receive(from.number, bytes);
             }
-            Ok(Between::Forward(id, request)) => {
-                self.requests.arrived(id, Asker::Site(from), request.to_vec())
-            }
-            Ok(Between::Forwarded(id, code, body)) => {
-                let forwarded = self
-                    .requests
-                    .open
-                    .get(&id)
-                    .is_some_and(|request| matches!(request.state, State::Forwarded { .. }));
-                if forwarded {
-                    self.answer(id, Answer { code, body: body.to_vec() });
-                }
-            }
+            Ok(Between::Forward(id, request)) => self.forwarded_here(from, id, request),
+            Ok(Between::Forwarded(id, code, body)) => self.forwarded_back(id, code, body),
             Err(_) => {}
         }
     }
@@ -363,8 +353,15 @@ impl<W: World, A: Application> Cycle<W, A> {
             return;
         }
         let after = self.applier.given();
+        let mut room = self.bounds.applied_bytes_max;
+        let fits = |(_, writes): &(Version, &[Write])| {
+            let had_room = room > 0;
+            room = room.saturating_sub(writes.iter().map(Write::held_bytes).sum());
+            had_room
+        };
         let versions = self.site.overlay().after(after, self.site.stable()).take(self.bounds.applied_max);
-        let versions: Vec<_> = versions.map(|(version, writes)| (version, writes.to_vec())).collect();
+        let versions = versions.take_while(fits).map(|(version, writes)| (version, writes.to_vec()));
+        let versions: Vec<_> = versions.collect();
         if let Some((version, _)) = versions.last() {
             let stored = Stored { version: *version, position: self.site.position() };
             self.applier.give(versions, stored, self.world.now());

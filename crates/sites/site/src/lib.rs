@@ -59,6 +59,6 @@ pub use cycle::{Cycle, RETURNING};
 pub use error::ProcessError;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
-pub use report::{SiteReport, Worked};
+pub use report::{HeldMemory, SiteReport, Worked};
 pub use requests::{Answer, Answered};
 pub use view::View;

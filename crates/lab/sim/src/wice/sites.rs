@@ -248,7 +248,10 @@ impl Sites {
     fn setup(&mut self, site: SiteId) -> Setup {
         let mut settings = Settings::new(site, self.nodes.keys().copied().collect());
         (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
-        settings.unstable_versions_max = 400;
+        (settings.unstable_versions_max, settings.unstable_bytes_max) = (400, 300 << 10);
+        (settings.index_bytes_max, settings.pending_bytes_max) = (200 << 10, 20 << 10);
+        (settings.stream_bytes_max, settings.stream_window_bytes) = (4 << 10, 32 << 10);
+        settings.proposed_bytes_max = 48 << 10;
         let log = ReplicaConfig {
             seed: self.random.next(),
             state_ticks: 50,
@@ -256,9 +259,12 @@ impl Sites {
         };
         let bounds = Bounds {
             open_requests_max: 8,
+            open_bytes_max: 3 << 10,
+            answer_patience: Duration::from_millis(300),
             executed_max: 3,
             unstored_max: 100,
             applied_max: 7,
+            applied_bytes_max: 4 << 10,
             base_every_bytes: 48 << 10,
             flush_every: Duration::from_millis(100),
             ..Bounds::default()

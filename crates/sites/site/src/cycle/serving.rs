@@ -4,6 +4,7 @@ use pares_store::Work;
 use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
 
 use super::Cycle;
+use super::admission::too_old;
 use crate::application::{Application, answer_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
@@ -17,20 +18,22 @@ use crate::world::{Connections, World};
 impl<W: World, A: Application> Cycle<W, A> {
     /// Whether requests can be executed: the log has been read, and the store is not too far behind.
     pub(super) fn may_execute(&self) -> bool {
-        let unstored = self.site.delivered().0.saturating_sub(self.base.version().0);
-        !self.site.is_recalling() && unstored <= self.bounds.unstored_max
+        let unstored = self.site.stable().0.saturating_sub(self.base.version().0);
+        let held = self.site.held();
+        let is_near = unstored <= self.bounds.unstored_max
+            && held.versions - held.unstable <= self.bounds.unstored_bytes_max;
+        !self.site.is_recalling() && is_near
     }
 
     pub(super) fn asked(&mut self, client: pares_link::ClientId, ask: Ask) -> Result<(), ProcessError> {
         let (to, answer) = match ask {
-            Ask::Execute(id, _) if self.requests.open.len() >= self.bounds.open_requests_max => {
-                let body = b"too many requests are open at this site: wait, or ask another".to_vec();
-                (id.sequence, Answer { code: Code::Impossible, body })
-            }
-            Ask::Execute(id, request) => {
-                self.requests.arrived(id, Asker::Client(client), request);
-                return Ok(());
-            }
+            Ask::Execute(id, request) => match self.refusal(id, request.len())? {
+                Some(refused) => (id.sequence, refused),
+                None => {
+                    self.requests.arrived(id, Asker::Client(client), request);
+                    return Ok(());
+                }
+            },
             Ask::Read(tag, request) => match self.read(client, tag, request) {
                 Ok(()) => return Ok(()),
                 Err(refused) => (tag, refused),
@@ -86,8 +89,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 return Ok(());
             }
             Remembered::TooOld => {
-                let body = b"more than 64 later requests of this client were done".to_vec();
-                self.answer(id, Answer { code: Code::Impossible, body });
+                self.answer(id, too_old());
                 return Ok(());
             }
         }
@@ -102,8 +104,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         work.put(&key, reply_value(id, &answer));
         let attempt = attempt_of(self.site.id(), self.life, request.executions);
         let transaction = work.finish(id, attempt, snapshot.version);
-        request.answer = answer;
-        request.state = State::Submitted;
+        self.requests.executed(id, answer);
         if let Err(error) = self.site.submit(transaction, snapshot, &mut self.wanted) {
             self.answer(id, Answer { code: Code::Impossible, body: error.to_string().into_bytes() });
         }
@@ -142,6 +143,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             Some(certifier) if certifier != self.site.id() && request.asker != Asker::Site(certifier) => {
                 self.work.forwarded += u64::from(!matches!(request.state, State::Forwarded { .. }));
                 request.state = State::Forwarded { ticks: 0 };
+                request.forwards = request.forwards.saturating_add(1);
                 let frame = Between::Forward(id, &request.body).to_bytes();
                 let _ = self.links.send(number_of(certifier), &frame);
             }
@@ -167,7 +169,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     pub(super) fn answer(&mut self, id: TransactionId, answer: Answer) {
-        let Some(request) = self.requests.open.remove(&id) else { return };
+        let Some(request) = self.requests.remove(id) else { return };
         self.work.done += u64::from(answer.code == Code::Done);
         match request.asker {
             Asker::Client(client) => self.reply(client, id.sequence, &answer),
@@ -176,6 +178,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 let _ = self.links.send(number_of(site), &frame);
             }
             Asker::Here => self.answered.push(Answered { id, answer }),
+            Asker::Nobody => {}
         }
     }
 }

@@ -170,7 +170,7 @@ fn more_requests_than_a_site_holds_are_turned_away() {
     let third = machine.ask(&mut site, &execute(3, "add c 1"));
     assert_eq!(
         third.map(|reply| reply.code),
-        Some(Code::Impossible),
+        Some(Code::Behind),
         "nothing is stable without the other cluster"
     );
 }

@@ -207,8 +207,11 @@ impl Clients {
         wire.flush()?;
         wire.wait(until_due.min(Duration::from_millis(20)))?;
         while let Some(frame) = self.wire.as_mut().expect("still").next()? {
-            self.heard = Instant::now();
-            self.answered(&Reply::from_bytes(&frame).map_err(std::io::Error::other)?);
+            let reply = Reply::from_bytes(&frame).map_err(std::io::Error::other)?;
+            if reply.code != Code::Unknown {
+                self.heard = Instant::now(); // a site that does not know for long is as good as silent
+            }
+            self.answered(&reply);
         }
         let silent = !self.open.is_empty() && self.heard.elapsed() > PATIENCE;
         if silent { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(()) }
@@ -283,6 +286,11 @@ impl Clients {
     fn answered(&mut self, reply: &Reply) {
         let lane = reply.to % self.sequences.len() as u64;
         let id = TransactionId { client: self.plan.first + lane / OPEN_MAX, sequence: reply.to };
+        if let (Code::Unknown, Some(open)) = (reply.code, self.open.get(&id)) {
+            let again = Ask::Execute(id, open.request.clone()).to_bytes();
+            self.wire.as_mut().expect("it has just answered").send(&again);
+            return;
+        }
         let Some(open) = self.open.remove(&id) else { return };
         self.ready.push_back(lane);
         let (now, epoch) = (Instant::now(), self.epoch);
