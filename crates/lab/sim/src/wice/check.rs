@@ -57,6 +57,8 @@ pub(super) struct Checker {
     /// The items of each version, as one number.
     digests: Vec<u64>,
     answered: BTreeSet<usize>,
+    /// Requests that were asked once and turned away: nothing of them may ever be done.
+    denied: BTreeSet<TransactionId>,
 }
 
 fn digest(items: &impl Hash) -> u64 {
@@ -129,6 +131,11 @@ impl Checker {
         self.answered.insert(number);
     }
 
+    /// A client that has asked once is told that nothing has changed, and gives it up.
+    pub(super) fn on_denied(&mut self, id: TransactionId) {
+        self.denied.insert(id);
+    }
+
     pub(super) fn is_answered(&self, number: usize) -> bool {
         self.answered.contains(&number)
     }
@@ -142,6 +149,10 @@ impl Checker {
             let execution = &ledger.executions[number];
             assert_eq!(execution.id, id, "an execution answers its own request");
             committed.insert(number);
+            if self.denied.contains(&id) {
+                let what = format!("{id} was denied to who asked once, and is version {version}");
+                return Err((Broken::Undead, what));
+            }
             if execution.aborted {
                 let what = format!("{id}: execution {number} was aborted, and is version {version}");
                 return Err((Broken::Undead, what));

@@ -21,6 +21,8 @@ pub(super) struct Client {
     pub(super) site: SiteId,
     pub(super) sequence: u64,
     pub(super) request: Option<Request>,
+    /// How often it was asked for.
+    pub(super) asked: u32,
     /// Counts what it does, so that what was meant for an earlier state is known.
     pub(super) turn: u64,
 }
@@ -45,7 +47,7 @@ impl Sites {
             let state = &mut self.clients[client];
             state.sequence += 1;
             let id = TransactionId { client: client as u64, sequence: state.sequence };
-            state.request = Some(Request::draw(id, &mut self.random));
+            (state.request, state.asked) = (Some(Request::draw(id, &mut self.random)), 0);
         }
         if !again || self.random.chance(700) {
             let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
@@ -68,8 +70,10 @@ impl Sites {
             let nonsense = vec![self.random.index(256) as u8 & 0xf0, 1, 2];
             self.ask_site(client, site, nonsense);
             self.ask_site(client, site, Ask::Read(READ, Vec::new()).to_bytes());
+            self.clients[client].asked += 1;
             self.ask_site(client, site, ask.clone());
         }
+        self.clients[client].asked += 1;
         self.ask_site(client, site, ask);
     }
 
@@ -110,12 +114,23 @@ impl Sites {
                 }
             }
             Code::Aborted | Code::Behind | Code::Impossible | Code::Unknown | Code::Busy if waits => {
+                if code != Code::Unknown && self.clients[client].asked == 1 {
+                    self.deny(client);
+                }
                 let after = self.random.between(1_000, 30_000);
                 self.turn_of(client, after);
             }
             Code::Aborted | Code::Behind | Code::Impossible | Code::Unknown | Code::Busy => {}
         }
         Ok(())
+    }
+
+    /// No site but the one that says no knows of the request: it will never be done.
+    fn deny(&mut self, client: usize) {
+        if let Some(request) = self.clients[client].request.take() {
+            self.note(|| format!("{client} gives up {}", request.id));
+            self.checker.on_denied(request.id);
+        }
     }
 
     /// A site tells another what became of a request: the promise is its own, and is not the other's, which may know a later era.

@@ -15,7 +15,7 @@
 //! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored.
 //!
 //! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
-//! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted never commits; what
+//! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
 //! was answered is in the logs of all clusters that live, at that moment and in the end; stores and states are prefixes; money is conserved at
 //! every version and for every reader; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
 //! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).

@@ -110,8 +110,13 @@ impl Sites {
             let machine = Machine::new(others, Rc::clone(&now_us), plan.defect);
             (id, Node { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false })
         };
-        let client =
-            |client: usize| Client { site: ids[client % ids.len()], sequence: 0, request: None, turn: 0 };
+        let client = |client: usize| Client {
+            site: ids[client % ids.len()],
+            sequence: 0,
+            request: None,
+            asked: 0,
+            turn: 0,
+        };
         Self {
             plan,
             random: Random::new(seed),
