@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use pares_site::SitesConfig;
-use pares_site::config::{Level, Place, Promise};
+use pares_site::config::{Level, Place, Promise, SiteLimits};
 use pares_wan::{Conditions, Forward, Handle, Proxy, ProxySettings};
 use pares_wice::SiteId;
 use tempfile::TempDir;
@@ -47,6 +47,7 @@ impl Clusters {
             isolation: Level::Snapshot,
             certifier: 0,
             tls: Some("certificates".into()),
+            limits: SiteLimits::default(),
             sites: places,
         };
         std::fs::write(dir.path().join("sites.toml"), config.to_text())?;

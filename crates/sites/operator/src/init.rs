@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use pares_site::SitesConfig;
-use pares_site::config::{Level, Place, Promise};
+use pares_site::config::{Level, Place, Promise, SiteLimits};
 
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
@@ -82,6 +82,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         isolation: Level::Snapshot,
         certifier: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),
+        limits: SiteLimits::default(),
         sites: places,
     })
 }

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use pares_site::config::{Level, Place, Promise};
+use pares_site::config::{Level, Place, Promise, SiteLimits};
 use pares_site::items::Items;
 use pares_site::{Process, SitesConfig};
 use pares_wice::{SiteId, TransactionId};
@@ -37,6 +37,7 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
         isolation: Level::Snapshot,
         certifier: 0,
         tls: None,
+        limits: SiteLimits::default(),
         sites: vec![place],
     };
     let mut site = Process::open(&config, SiteId::new(0, 0), dir, Items)?;
@@ -49,7 +50,10 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
         next += 1;
     };
     (1..=CLIENTS).for_each(|client| ask(&mut site, client));
-    println!("{items} items of {value_bytes} bytes\n\n versions  seconds  resident MiB  largest MiB");
+    println!(
+        "{items} items of {value_bytes} bytes; resident MiB: in all, its own, of files that are mapped\n"
+    );
+    println!(" versions  seconds       all       own     files   largest");
     let mut answered = 0;
     while answered < versions {
         site.turn(Duration::from_millis(10))?;
@@ -58,10 +62,15 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
             answered += 1;
             if answered.is_multiple_of(versions.div_ceil(LINES)) || answered == versions {
                 let seconds = began.elapsed().as_secs_f64();
-                println!("{answered:>9}  {seconds:>7.1}  {:>12}  {:>11}", mib("VmRSS:")?, mib("VmHWM:")?);
+                print!("{answered:>9}  {seconds:>7.1}");
+                for what in ["VmRSS:", "RssAnon:", "RssFile:", "VmHWM:"] {
+                    print!("  {:>8}", mib(what)?);
+                }
+                println!();
             }
         }
     }
+    println!("\nkept, bytes: {:?}", site.report().held);
     Ok(())
 }
 

@@ -72,13 +72,19 @@ impl<T> Applier<T> {
         !self.busy
     }
 
-    /// Writes these versions, which follow the last ones.
-    pub(crate) fn give(&mut self, versions: Vec<(Version, Vec<Write>)>, stored: Stored, now: Duration) {
+    /// Writes these versions, which follow the last ones; and brings all to the disk, if that is `due` or was not done for long.
+    pub(crate) fn give(
+        &mut self,
+        versions: Vec<(Version, Vec<Write>)>,
+        stored: Stored,
+        now: Duration,
+        due: bool,
+    ) {
         let Some((last, _)) = versions.last() else { return };
         assert!(!self.busy, "one batch at a time");
         assert_eq!(versions[0].0, self.given.next(), "versions are written without a gap");
         (self.given, self.busy) = (*last, true);
-        let flush = now.saturating_sub(self.flushed) > self.flush_every;
+        let flush = due || now.saturating_sub(self.flushed) > self.flush_every;
         if flush {
             self.flushed = now;
         }

@@ -61,6 +61,11 @@ impl Bases {
         }
     }
 
+    /// Whether a base waits for the store to hold `version` durably. Until then the log is kept, in memory too, so it must not wait for a time.
+    pub(crate) fn wait_for(&self, version: Version) -> bool {
+        self.noted.as_ref().is_some_and(|(_, base)| base.delivered <= version)
+    }
+
     /// The store durably holds everything up to `flushed`. Up to which place the log may be let go of, if that is new.
     pub(crate) fn flushed(&mut self, flushed: Version, notes: &impl Notes) -> io::Result<Option<u64>> {
         let Some(noted) = self.noted.take_if(|(_, base)| base.delivered <= flushed) else { return Ok(None) };
@@ -155,8 +160,10 @@ mod tests {
         let notes = Machine::default();
         let mut bases = Bases::open(&notes, 100).unwrap();
         bases.handed_out(7, 100, || base(10));
+        assert!(bases.wait_for(Version(10)) && !bases.wait_for(Version(9)));
         assert_eq!(bases.flushed(Version(9), &notes).unwrap(), None);
         assert_eq!(bases.flushed(Version(10), &notes).unwrap(), None, "the first one lets nothing go");
+        assert!(!bases.wait_for(Version(99)));
         bases.handed_out(20, 100, || base(30));
         assert_eq!(bases.flushed(Version(31), &notes).unwrap(), Some(7));
         assert_eq!(Bases::open(&notes, 100).unwrap().written(), Some(&(20, base(30))));

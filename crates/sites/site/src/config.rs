@@ -7,6 +7,12 @@
 //! certifier = 0              # the cluster that certifies at first
 //! tls = "tls"                # certificates, beside this file; without it clusters talk in the clear
 //!
+//! [limits]                   # all of it may be left out; each site may have its own
+//! patience_ms = 1500         # after how long a client is told that it is not known yet
+//! open_requests = 65536      # requests of clients without an answer
+//! readers = 2                # threads that answer reads
+//! read_ms = 10000            # how long one read may take
+//!
 //! [[site]]
 //! cluster = 0
 //! number = 0
@@ -17,6 +23,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pares_cluster::Durability;
 use pares_link::{Agreed, ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
@@ -44,9 +51,56 @@ pub struct SitesConfig {
     /// Where the certificates are, beside this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<PathBuf>,
+    /// How much a site takes.
+    #[serde(default, skip_serializing_if = "SiteLimits::is_default")]
+    pub limits: SiteLimits,
     /// All sites.
     #[serde(rename = "site")]
     pub sites: Vec<Place>,
+}
+
+/// How much a site takes. Sites may differ in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SiteLimits {
+    /// How long a client waits before it is told that what becomes of its request is not known yet, milliseconds, at least 1.
+    pub patience_ms: u64,
+    /// Requests of clients without an answer, at least 1.
+    pub open_requests: usize,
+    /// Threads that answer reads, 1 to 64.
+    pub readers: usize,
+    /// How long one read may take, milliseconds, at least 1.
+    pub read_ms: u64,
+}
+
+impl Default for SiteLimits {
+    fn default() -> Self {
+        Self { patience_ms: 1_500, open_requests: 1 << 16, readers: 2, read_ms: 10_000 }
+    }
+}
+
+impl SiteLimits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Self { patience_ms, open_requests, readers, read_ms } = *self;
+        match patience_ms > 0 && open_requests > 0 && read_ms > 0 && (1..=64).contains(&readers) {
+            true => Ok(()),
+            false => Err("limits: each is at least 1, and readers at most 64".into()),
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            answer_patience: Duration::from_millis(self.patience_ms),
+            open_requests_max: self.open_requests,
+            readers: self.readers,
+            read_time_max: Duration::from_millis(self.read_ms),
+            ..Bounds::default()
+        }
+    }
 }
 
 /// What survives.
@@ -163,6 +217,7 @@ impl SitesConfig {
         if !clusters.contains(ClusterId(self.certifier.min(63))) {
             return Err(format!("certifier = {}: no site is in that cluster", self.certifier));
         }
+        self.limits.check()?;
         for cluster in clusters.iter() {
             let mut numbers: Vec<u8> = self.members(cluster).map(|site| site.number).collect();
             numbers.sort_unstable();
@@ -202,7 +257,7 @@ impl SitesConfig {
     #[must_use]
     pub fn setup(&self, site: SiteId) -> Setup {
         let (settings, log) = (self.settings(site), self.log(site));
-        Setup { settings, log, certifier: ClusterId(self.certifier), bounds: Bounds::default() }
+        Setup { settings, log, certifier: ClusterId(self.certifier), bounds: self.limits.bounds() }
     }
 
     pub(crate) fn durability(&self) -> Durability {

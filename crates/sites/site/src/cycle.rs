@@ -364,7 +364,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         let versions: Vec<_> = versions.collect();
         if let Some((version, _)) = versions.last() {
             let stored = Stored { version: *version, position: self.site.position() };
-            self.applier.give(versions, stored, self.world.now());
+            let due = self.bases.wait_for(*version);
+            self.applier.give(versions, stored, self.world.now(), due);
         }
     }
 }

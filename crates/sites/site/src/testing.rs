@@ -65,7 +65,8 @@ impl Machine {
             log: pares_cluster::ReplicaConfig::new(0, clusters[0]),
             certifier: ClusterId(0),
             bounds: Bounds {
-                open_requests_max: 2,
+                open_requests_max: 4,
+                unstored_max: 1,
                 reads_max: 2,
                 flush_every: Duration::ZERO,
                 ..Bounds::default()

@@ -106,3 +106,112 @@ fn not_known_yet() -> Answer {
 pub(super) fn too_old() -> Answer {
     no(Code::Impossible, "more than 64 later requests of this client were done")
 }
+
+#[cfg(test)]
+mod tests {
+    use pares_wice::codec::Coded;
+    use pares_wice::{Era, Message, Status, Term};
+
+    use super::*;
+    use crate::protocol::{Ask, Between};
+    use crate::testing::{Machine, TestSite};
+
+    fn execute(sequence: u64) -> Ask {
+        let id = TransactionId { client: 1, sequence };
+        Ask::Execute(id, format!("add a/{sequence} 1").into_bytes())
+    }
+
+    /// What a client is told who asks this, and waits longer than a site is patient.
+    fn told(machine: &Machine, site: &mut TestSite, sequence: u64) -> Option<Code> {
+        machine.client_sent(&execute(sequence).to_bytes());
+        machine.pass(site, 160);
+        machine.heard().map(|reply| reply.code)
+    }
+
+    /// A site whose clients' requests wait for the other cluster.
+    fn cut_off(machine: &Machine) -> TestSite {
+        let mut site = machine.begin(&[1, 1]).unwrap();
+        for sequence in 1..=4 {
+            assert_eq!(told(machine, &mut site, sequence), Some(Code::Unknown));
+        }
+        site
+    }
+
+    /// The other cluster says that it has everything.
+    fn heal(machine: &Machine, site: &mut TestSite) {
+        let status = Status {
+            site: SiteId::new(1, 0),
+            term: Term(1),
+            serial: 1,
+            eras: vec![(Era::default(), Version(0))],
+            promised: Era::default(),
+            delivered: site.rules().delivered(),
+            received: site.rules().delivered(),
+            certifying: false,
+        };
+        machine.site_sent(&Between::Rules(&Message::Status(status).to_bytes()));
+        machine.pass(site, 8);
+    }
+
+    #[test]
+    fn who_waits_for_another_cluster_is_told_so_and_too_many_are_refused() {
+        let machine = Machine::default();
+        let mut site = cut_off(&machine);
+        assert_eq!(site.report().delivered, 4, "what cannot be stored yet keeps nobody from executing");
+        assert_eq!((site.report().open, site.report().work.unknown), (4, 4));
+        assert_eq!(told(&machine, &mut site, 5), Some(Code::Behind));
+        assert_eq!(told(&machine, &mut site, 1), Some(Code::Unknown), "a repeat has a place already");
+        heal(&machine, &mut site);
+        assert_eq!((machine.told_client(), site.report().open), (0, 0), "nobody waits any more");
+        for sequence in 1..=4 {
+            assert_eq!(told(&machine, &mut site, sequence), Some(Code::Done));
+        }
+        assert_eq!(told(&machine, &mut site, 5), Some(Code::Unknown));
+        assert_eq!(site.report().delivered, 5, "each was done once; the last waits");
+    }
+
+    #[test]
+    fn what_was_done_before_is_known_though_there_is_no_room() {
+        let machine = Machine::default();
+        drop(cut_off(&machine));
+        let mut site = machine.begin(&[1, 1]).unwrap();
+        for sequence in 5..=8 {
+            assert_eq!(told(&machine, &mut site, sequence), Some(Code::Unknown));
+        }
+        assert_eq!(told(&machine, &mut site, 9), Some(Code::Behind));
+        assert_eq!(told(&machine, &mut site, 1), Some(Code::Unknown), "done, and not stable");
+        assert_eq!(site.report().open, 4);
+        heal(&machine, &mut site);
+        for sequence in 9..=12 {
+            assert_eq!(told(&machine, &mut site, sequence), Some(Code::Unknown));
+        }
+        assert_eq!(told(&machine, &mut site, 13), Some(Code::Behind));
+        assert_eq!(told(&machine, &mut site, 1), Some(Code::Done));
+    }
+
+    #[test]
+    fn requests_of_other_sites_have_their_own_room_and_no_more() {
+        let machine = Machine::default();
+        let mut site = cut_off(&machine);
+        for sequence in 100..120 {
+            machine.site_sent(&Between::Forward(TransactionId { client: 2, sequence }, b"add b 1"));
+        }
+        machine.pass(&mut site, 3);
+        assert_eq!(site.report().open, 8);
+    }
+
+    #[test]
+    fn a_no_to_what_was_sent_on_twice_says_nothing_of_the_other_time() {
+        for (forwards, code) in [(1, Code::Behind), (2, Code::Unknown)] {
+            let machine = Machine::default();
+            let mut site = machine.begin(&[1, 1]).unwrap();
+            machine.ask(&mut site, &execute(1));
+            let id = TransactionId { client: 1, sequence: 1 };
+            let request = site.requests.open.get_mut(&id).unwrap();
+            (request.state, request.forwards) = (State::Forwarded { ticks: 0 }, forwards);
+            machine.site_sent(&Between::Forwarded(id, Code::Behind, b""));
+            machine.pass(&mut site, 1);
+            assert_eq!(machine.heard().map(|reply| reply.code), Some(code));
+        }
+    }
+}

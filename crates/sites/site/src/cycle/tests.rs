@@ -162,20 +162,6 @@ fn an_application_that_sends_no_question_is_closed() {
 }
 
 #[test]
-fn more_requests_than_a_site_holds_are_turned_away() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1, 1]).unwrap();
-    machine.ask(&mut site, &execute(1, "add a 1"));
-    machine.ask(&mut site, &execute(2, "add b 1"));
-    let third = machine.ask(&mut site, &execute(3, "add c 1"));
-    assert_eq!(
-        third.map(|reply| reply.code),
-        Some(Code::Behind),
-        "nothing is stable without the other cluster"
-    );
-}
-
-#[test]
 fn a_process_that_was_stopped_makes_up_for_two_ticks_only() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();

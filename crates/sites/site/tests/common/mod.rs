@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pares_site::config::{Level, Place, Promise};
+use pares_site::config::{Level, Place, Promise, SiteLimits};
 use pares_site::items::Items;
 use pares_site::{Application, Client, Process, ProcessError, SitesConfig};
 use pares_wice::SiteId;
@@ -39,11 +39,20 @@ impl Sites {
     pub fn start(dir: &Path, clusters: u8, sites: u8) -> Self {
         Self::start_with(dir, clusters, sites, Items)
     }
+
+    /// The same, with limits of their own.
+    pub fn start_within(dir: &Path, clusters: u8, sites: u8, limits: SiteLimits) -> Self {
+        Self::start_so(dir, clusters, sites, Items, limits)
+    }
 }
 
 impl<A: Application + Clone + Send + 'static> Sites<A> {
     /// The same with another application.
     pub fn start_with(dir: &Path, clusters: u8, sites: u8, application: A) -> Self {
+        Self::start_so(dir, clusters, sites, application, SiteLimits::default())
+    }
+
+    fn start_so(dir: &Path, clusters: u8, sites: u8, application: A, limits: SiteLimits) -> Self {
         let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
         let places = ids.map(|(cluster, number)| Place {
             cluster,
@@ -58,6 +67,7 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
             isolation: Level::Snapshot,
             certifier: 0,
             tls: None,
+            limits,
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();

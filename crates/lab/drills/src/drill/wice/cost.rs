@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_load::{LabError, LabResult, ScratchDirectory};
-use pares_site::config::{Level, Place, Promise, SitesConfig};
+use pares_site::config::{Level, Place, Promise, SiteLimits, SitesConfig};
 use pares_site::items::Items;
 use pares_site::protocol::{Code, OPEN_MAX};
 use pares_site::{Process, ProcessError};
@@ -125,6 +125,7 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
         isolation: Level::Snapshot,
         certifier: 0,
         tls: None,
+        limits: SiteLimits::default(),
         sites: places?,
     })
 }
