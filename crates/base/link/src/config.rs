@@ -31,13 +31,22 @@ pub struct ClientsConfig {
     pub frame_max: usize,
     /// Bytes that may wait for one that does not read, before it is closed.
     pub backlog_max: usize,
+    /// Bytes that all of them together may have half sent or not read. Beyond, one that has more than 64 KiB of it is closed when it sends or is sent more.
+    pub held_max: usize,
 }
 
 impl ClientsConfig {
-    /// The usual bounds: 1,024 connections, frames of 1 MiB, 8 MiB unread.
+    /// The usual bounds: 1,024 connections, frames of 1 MiB, 8 MiB unread, 128 MiB in all.
     #[must_use]
     pub fn listening(listen: SocketAddr) -> Self {
-        Self { listen, tls: false, count_max: 1_024, frame_max: 1 << 20, backlog_max: 8 << 20 }
+        Self {
+            listen,
+            tls: false,
+            count_max: 1_024,
+            frame_max: 1 << 20,
+            backlog_max: 8 << 20,
+            held_max: 128 << 20,
+        }
     }
 }
 

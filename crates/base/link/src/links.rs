@@ -67,6 +67,7 @@ impl Links {
         if let Some(identity) = &config.identity {
             identity.check_own_name(&site_name(config.number, &config.system))?;
         }
+        let held_max = config.clients.as_ref().map_or(0, |clients| clients.held_max);
         let poll = Poll::new()?;
         let waker = Waker(Arc::new(mio::Waker::new(poll.registry(), WAKER)?));
         let listener = listen(&poll, config.listen, SITES)?;
@@ -83,7 +84,7 @@ impl Links {
             client_listener,
             config,
             remotes,
-            table: Table::default(),
+            table: Table::new(held_max),
             clients: 0,
             accept_at: None,
             counts: Counts::default(),
@@ -206,7 +207,7 @@ impl Links {
         }
         entry.wire.push(payload);
         self.table.mark_dirty(slot);
-        Ok(())
+        if self.table.recount(slot) { Ok(()) } else { Err(SendError::Full) }
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

@@ -12,6 +12,7 @@ both_ways! {
     an_application_and_a_site_exchange_frames
     an_application_that_does_not_read_is_closed_and_the_others_are_not
     more_applications_than_allowed_are_closed_at_once
+    all_applications_together_have_a_bound
     an_id_is_not_used_again
 }
 
@@ -104,6 +105,27 @@ fn more_applications_than_allowed_are_closed_at_once(tls: bool) {
     connect(&mut site, tls);
 }
 
+/// Each of them is within its own bounds.
+fn all_applications_together_have_a_bound(tls: bool) {
+    let mut settings: LinksConfig = high(tls);
+    let clients = settings.clients.as_mut().unwrap();
+    (clients.held_max, clients.backlog_max) = (4 << 20, usize::MAX);
+    let mut site = Site::open(settings);
+    let mut deaf: Vec<(ClientStream, ClientId)> = (0..6).map(|_| connect(&mut site, tls)).collect();
+    let (mut other, other_id) = connect(&mut site, tls);
+    let mut sends = deaf.iter().cycle();
+    until(|| {
+        site.step(); // sockets take some of it
+        let (_, id) = sends.next().unwrap();
+        site.links.send_client(*id, &[7; 100_000]) == Err(SendError::Full)
+    });
+    site.step_until(|told| matches!(told, Told::ClientGone(_, why) if why.contains("wait to be read")));
+    site.links.send_client(other_id, b"you read").unwrap();
+    site.links.flush();
+    assert_eq!(other.receive().unwrap(), b"you read", "who holds little is served");
+    deaf.clear();
+}
+
 fn an_id_is_not_used_again(tls: bool) {
     let mut site = Site::open(high(tls));
     let (first, first_id) = connect(&mut site, tls);
@@ -112,6 +134,30 @@ fn an_id_is_not_used_again(tls: bool) {
     let (_second, second_id) = connect(&mut site, tls);
     assert_ne!(first_id, second_id);
     assert_eq!(site.links.send_client(first_id, b"?"), Err(SendError::NotConnected));
+}
+
+#[test]
+fn halves_of_frames_have_a_bound() {
+    let mut settings: LinksConfig = high(false);
+    settings.clients.as_mut().unwrap().held_max = 2 << 20;
+    let mut site = Site::open(settings);
+    let address = site.links.clients_address().unwrap().unwrap();
+    let half = [&(1u32 << 20).to_le_bytes()[..], &[7; 900_000]].concat();
+    let send = |_| {
+        let half = half.clone();
+        std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            let _ = io::Write::write_all(&mut stream, &half);
+            stream
+        })
+    };
+    let threads: Vec<_> = (0..4).map(send).collect();
+    site.step_until(|told| matches!(told, Told::ClientGone(..)));
+    let (mut other, other_id) = connect(&mut site, false);
+    site.links.send_client(other_id, b"you send whole frames").unwrap();
+    site.links.flush();
+    assert_eq!(other.receive().unwrap(), b"you send whole frames");
+    drop(threads);
 }
 
 #[test]
