@@ -252,6 +252,9 @@ impl Site {
         if !self.role.leads || era <= self.promised {
             return;
         }
+        if self.agrees_beyond(from.cluster, keep) {
+            return; // asked for by what this cluster said before it gave them up
+        }
         if keep < self.stable {
             out.notice(Notice::Split(from.cluster));
             return;

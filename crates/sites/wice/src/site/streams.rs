@@ -88,6 +88,11 @@ impl Site {
         parting(&own, &status.eras)
     }
 
+    /// Whether another cluster has said that its history and this one's are the same beyond `keep`.
+    pub(super) fn agrees_beyond(&self, cluster: ClusterId, keep: Version) -> bool {
+        self.peers.contains_key(&cluster) && self.common(cluster).is_some_and(|common| common > keep)
+    }
+
     /// What it means that two histories have no era in common: one is far behind the other, or they parted long ago.
     fn unrelated(&self, cluster: ClusterId) -> Notice {
         let (first, last) = (self.eras.front().map(|(_, first)| first.era), self.era());
