@@ -1,6 +1,7 @@
 //! How much memory a site takes whose items are overwritten again and again: `memory [VERSIONS] [VALUE_BYTES]`.
 //!
 //! One site alone, on loopback and a directory of its own that is removed at the end; 2 MiB of live items. What it prints is for people.
+#![allow(clippy::print_stdout)] // it is for people
 
 use std::error::Error;
 use std::time::{Duration, Instant};

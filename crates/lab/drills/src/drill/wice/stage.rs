@@ -114,6 +114,7 @@ impl Stage {
             lost: sum.lost + work.lost,
             forwarded: sum.forwarded + work.forwarded,
             done: sum.done + work.done,
+            unknown: sum.unknown + work.unknown,
         }))
     }
 
