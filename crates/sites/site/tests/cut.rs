@@ -109,8 +109,9 @@ fn every_site_refuses_before_its_memory_is_full_and_goes_on_when_the_link_is_bac
         }
         let report = Plain::connect(sites.address(site), 9).report();
         let held = report.held;
+        // Twice, where other sites' requests come in, too.
         assert!(
-            held.requests < 65 << 20 && held.pending < 66 << 20 && held.unstable < 66 << 20,
+            held.requests < 130 << 20 && held.pending < 66 << 20 && held.unstable < 130 << 20,
             "{report:?}"
         );
     }
