@@ -275,7 +275,7 @@ impl<J: Journal> Replica<J> {
             let first = self.node.store().first_place(base);
             self.journal.release_before(first);
         }
-        if let Some(at_least) = self.lacks.take() {
+        if let Some(at_least) = self.lacks.take().filter(|at_least| *at_least > self.handed.0) {
             out.lacks(at_least);
         }
         self.hand_role(self.current_role(), out);

@@ -10,7 +10,7 @@ pub mod overlay;
 pub mod site;
 pub mod transaction;
 
-pub use entry::{Body, Configuration, Entry, LogEntry};
+pub use entry::{Body, Configuration, Entry, LogEntry, Past};
 pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
 pub use item::{Change, Key, KeyRange, Value, Write};
 pub use message::{AbortReason, Message, Status};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::entry::{Configuration, Entry};
+use crate::entry::{Configuration, Entry, Past};
 use crate::ids::{Era, Reign, SiteId, Term, TransactionId, Version};
 use crate::transaction::Transaction;
 
@@ -101,5 +101,12 @@ pub enum Message {
         delivered: Version,
         /// Versions the asker lacks, the next ones first; as many as fit.
         entries: Vec<Arc<Entry>>,
+    },
+    /// From the certifier's delegate to that of a cluster that does not live and lacks versions that are not kept any more: go on from here.
+    Adopt {
+        /// The sender's era.
+        era: Era,
+        /// Where to go on.
+        past: Past,
     },
 }

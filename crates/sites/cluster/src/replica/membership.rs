@@ -47,10 +47,12 @@ impl<J: Journal> Replica<J> {
 
     /// Whether the delegate says that it has let go of what this member lacks. What the member has already, Raft notices by itself.
     pub(super) fn is_lacking(&mut self, message: &Message) -> bool {
-        let (place, raft) = (message.get_snapshot().get_metadata().index, &self.node.raft);
-        let lacks = message.term >= raft.term && place > raft.raft_log.committed;
+        let (place, raft) = (message.get_snapshot().get_metadata(), &self.node.raft);
+        let is_here =
+            place.index <= raft.raft_log.committed || raft.raft_log.match_term(place.index, place.term);
+        let lacks = message.term >= raft.term && !is_here;
         if lacks {
-            self.lacks = Some(place);
+            self.lacks = Some(place.index);
         }
         lacks || message.term < raft.term
     }

@@ -77,6 +77,7 @@ impl Site {
             role: LogRole::default(),
             position: base.position,
             recall_until: stored.position,
+            lacking: None,
             eras: base.eras.into(),
             promised: base.promised,
             delivered: base.delivered,
@@ -102,10 +103,10 @@ impl Site {
         }
     }
 
-    /// Whether it has not been given its log up to where its store was written: nothing can be read or submitted.
+    /// Whether it has not been given its log up to where its store was written, or up to what a copy holds: nothing can be read or submitted.
     #[must_use]
     pub fn is_recalling(&self) -> bool {
-        self.position < self.recall_until
+        self.position < self.recall_until || self.is_ahead()
     }
 
     /// Entries of the log it has been given, those before its base counted.
@@ -149,6 +150,7 @@ impl Site {
                     self.discard(keep, recalls, out);
                 }
             }
+            LogEntry::Adopt { era, past } => self.adopt(era, past),
         }
         if recalls && !self.is_recalling() {
             self.install_recalled();

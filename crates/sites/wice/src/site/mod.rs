@@ -23,7 +23,9 @@
 //! | `delivery` | what the log commits |
 //! | `streams` | what other clusters are sent, and what is stable |
 //! | `eras` | clusters lost, returning, admitted; the certifier moved |
+//! | `adopting` | a cluster that lacks what nobody keeps any more |
 
+mod adopting;
 mod certifier;
 mod delivery;
 mod eras;
@@ -126,7 +128,7 @@ pub enum Notice {
     Discarded(Version),
     /// A cluster has answered clients for versions of its own that the others do not have: two histories, which nothing can merge.
     Split(ClusterId),
-    /// A cluster lacks versions that are not kept any more: it must copy a store.
+    /// A cluster lacks versions that are not kept any more: its sites take copies of a store.
     NeedsCopy(ClusterId),
 }
 
@@ -160,6 +162,8 @@ pub struct Site {
     // What follows from the log.
     position: u64,
     recall_until: u64,
+    /// The store is void: what it must hold.
+    lacking: Option<Stored>,
     eras: VecDeque<(Version, Configuration)>,
     promised: Era,
     delivered: Version,
@@ -298,7 +302,10 @@ impl Site {
     /// A message from another site.
     pub fn receive(&mut self, from: SiteId, message: Message, out: &mut impl Effects) {
         let era = match &message {
-            Message::Stream { era, .. } | Message::Rewind { era, .. } | Message::Promised { era, .. } => *era,
+            Message::Stream { era, .. }
+            | Message::Rewind { era, .. }
+            | Message::Promised { era, .. }
+            | Message::Adopt { era, .. } => *era,
             Message::Promise { configuration, .. } => configuration.era,
             Message::Certify { .. } | Message::Abort { .. } | Message::Status(_) => Era::default(),
         };
@@ -311,6 +318,7 @@ impl Site {
             Message::Status(status) => self.heard(status, out),
             Message::Stream { era, entries } => self.streamed(era, &entries, out),
             Message::Rewind { era, keep } => self.rewound(from, era, keep, out),
+            Message::Adopt { era, past } => self.offered_past(era, past, out),
             Message::Promise { configuration, delivered } => {
                 self.asked_to_promise(from, configuration, delivered, out)
             }

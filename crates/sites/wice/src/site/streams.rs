@@ -80,14 +80,14 @@ impl Site {
 
     /// The versions up to which another cluster's history and this one's are the same; [`ENDLESS`] where they do not part. None if that
     /// cannot be known.
-    fn common(&self, cluster: ClusterId) -> Option<Version> {
+    pub(super) fn common(&self, cluster: ClusterId) -> Option<Version> {
         let Some(status) = self.peers.get(&cluster) else { return Some(ENDLESS) };
         let own: Vec<(Era, Version)> = self.own_eras();
         parting(&own, &status.eras)
     }
 
     /// What it means that two histories have no era in common: one is far behind the other, or they parted long ago.
-    fn unrelated(&self, cluster: ClusterId) -> Notice {
+    pub(super) fn unrelated(&self, cluster: ClusterId) -> Notice {
         let (first, last) = (self.eras.front().map(|(_, first)| first.era), self.era());
         let theirs =
             self.peers.get(&cluster).map(|status| (status.eras.first().map(|(era, _)| *era), status.era()));
@@ -138,22 +138,27 @@ impl Site {
 
     fn stream_to(&mut self, cluster: ClusterId, only_its_era: bool, out: &mut impl Effects) {
         let era = self.era();
-        let Some(common) = self.common(cluster) else { return };
         let Some(status) = self.peers.get(&cluster) else { return };
+        let Some(common) = self.common(cluster) else {
+            if self.is_far_behind(cluster) {
+                self.offer_once(cluster, out);
+            }
+            return;
+        };
         let has_era = status.eras.last().is_some_and(|(last, _)| *last == era);
         if status.promised > era || (only_its_era && has_era) {
             return;
         }
         if status.delivered > common {
-            let (term, received) = (status.term, common);
-            let is_told = self
-                .streams
-                .get(&cluster)
-                .is_some_and(|cursor| cursor.term == term && cursor.next == ENDLESS);
-            if !is_told {
-                out.send(status.site, Message::Rewind { era, keep: common });
-                self.streams.insert(cluster, Cursor { term, next: ENDLESS, received, stalled_ticks: 0 });
+            let (site, term) = (status.site, status.term);
+            if self.says_once(cluster, term, common) {
+                out.send(site, Message::Rewind { era, keep: common });
             }
+            return;
+        }
+        let oldest = self.recent.front().map_or(self.delivered.next(), |entry| entry.version);
+        if status.received.next() < oldest && status.received < self.delivered {
+            self.offer_once(cluster, out);
             return;
         }
         let (to, term, received) = (status.site, status.term, status.received);
@@ -167,13 +172,33 @@ impl Site {
         self.streams.insert(cluster, cursor);
     }
 
+    /// Whether something is to be said to a cluster's delegate now that is not part of the stream: again when that had no effect for long.
+    fn says_once(&mut self, cluster: ClusterId, term: Term, received: Version) -> bool {
+        let known = self.streams.get(&cluster);
+        let is_told = known.is_some_and(|cursor| cursor.term == term && cursor.next == ENDLESS);
+        if !is_told {
+            self.streams.insert(cluster, Cursor { term, next: ENDLESS, received, stalled_ticks: 0 });
+        }
+        !is_told
+    }
+
+    fn offer_once(&mut self, cluster: ClusterId, out: &mut impl Effects) {
+        let Some((site, term, received)) =
+            self.peers.get(&cluster).map(|status| (status.site, status.term, status.received))
+        else {
+            return;
+        };
+        if self.says_once(cluster, term, received) {
+            self.offer_past(site, out);
+        }
+    }
+
     fn send_entries(&self, to: SiteId, cursor: &mut Cursor, out: &mut impl Effects) {
         let until =
             self.delivered.min(Version(cursor.received.0.saturating_add(self.settings.stream_window)));
         let Some(oldest) = self.recent.front().map(|entry| entry.version) else { return };
-        if cursor.next < oldest && cursor.next <= until {
-            out.notice(Notice::NeedsCopy(to.cluster));
-            return;
+        if cursor.next < oldest {
+            return; // it was sent, and its cluster has not said so yet
         }
         while cursor.next <= until {
             let from = usize::try_from(cursor.next.0 - oldest.0).expect("what is kept fits in memory");
