@@ -41,6 +41,7 @@ fn said(code: Code, why: &str) -> String {
         Code::Aborted => ("lost against concurrent transactions", ": try again"),
         Code::Behind => ("another cluster is behind", ": try again, or declare it lost if it is"),
         Code::Impossible => ("not possible here", ""),
+        Code::Elsewhere => ("no site can do it now", ""),
     };
     if why.is_empty() { format!("{what}{then}") } else { format!("{what}: {why}") }
 }
@@ -131,28 +132,39 @@ impl Client {
     fn ask(&mut self, ask: &Ask, to: u64, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
         let bytes = ask.to_bytes();
         let began = Instant::now();
-        let mut was_asked = again;
+        let (mut was_asked, mut why) = (again, None);
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return Err(CallError::Silence(patience));
+                return Err(match why.filter(|_| !was_asked) {
+                    Some(why) => CallError::No { code: Code::Elsewhere, why },
+                    None => CallError::Silence(patience),
+                });
             }
             match self.ask_once(&bytes, to, left.min(PATIENCE)) {
                 Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
+                Ok(Reply { code: Code::Elsewhere, body, .. }) => {
+                    why = Some(String::from_utf8_lossy(&body).into_owned());
+                    self.turn_to_next();
+                }
                 // This site has not done it; whether one that was asked before has, it cannot know.
                 Ok(Reply { code, .. }) if was_asked && is_local(ask, code) => {}
                 Ok(Reply { code, body, .. }) => {
                     return Err(CallError::No { code, why: String::from_utf8_lossy(&body).into_owned() });
                 }
                 Err(_) => {
-                    self.connection = None;
-                    self.at = (self.at + 1) % self.sites.len();
+                    was_asked = true;
+                    self.turn_to_next();
                 }
             }
-            was_asked = true;
             self.repeats += 1;
             std::thread::sleep(Duration::from_millis(10).min(left));
         }
+    }
+
+    fn turn_to_next(&mut self) {
+        self.connection = None;
+        self.at = (self.at + 1) % self.sites.len();
     }
 
     fn ask_once(&mut self, bytes: &[u8], to: u64, patience: Duration) -> io::Result<Reply> {

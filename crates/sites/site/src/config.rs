@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! system = "bank"            # names the system in certificates and hellos
+//! identity = "5f0c..."       # names the database in its directories, for ever: 32 hexadecimal digits, drawn by `pares site init`
 //! durability = "disk"        # or "os": survives the process, not the power
 //! isolation = "snapshot"     # or "serialisable"; the same for ever
 //! certifier = 0              # the cluster that certifies at first
@@ -15,6 +16,7 @@
 //! far = "198.51.100.1:7000"  # where sites of other clusters reach it, if that is elsewhere
 //! ```
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +34,8 @@ use crate::setup::{Bounds, Setup};
 pub struct SitesConfig {
     /// Its name: 1 to 63 letters, digits, dots and dashes.
     pub system: String,
+    /// Names the database, for ever: 32 hexadecimal digits.
+    pub identity: String,
     /// What an answer promises.
     #[serde(default)]
     pub durability: Promise,
@@ -123,6 +127,12 @@ pub enum ConfigError {
     Tls(#[from] pares_link::TlsError),
 }
 
+/// The directory of a site, where its system's is `dir`.
+#[must_use]
+pub fn directory_of(dir: &Path, site: SiteId) -> PathBuf {
+    dir.join(format!("site-{}-{}", site.cluster.0, site.number))
+}
+
 /// A site's number between sites: the cluster in the upper byte.
 #[must_use]
 pub(crate) fn number_of(site: SiteId) -> u16 {
@@ -155,7 +165,30 @@ impl SitesConfig {
         toml::to_string(self).expect("a configuration is a table")
     }
 
+    /// Draws the identity of another database.
+    #[must_use]
+    pub fn draw_identity() -> String {
+        let draw = |half: u8| RandomState::new().hash_one(half);
+        format!("{:016x}{:016x}", draw(0), draw(1))
+    }
+
+    /// Makes a new directory for every site in `dir`: the word that this database is to begin.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn make_directories(&self, dir: &Path) -> std::io::Result<()> {
+        for place in &self.sites {
+            let own = directory_of(dir, place.id());
+            std::fs::create_dir_all(&own)?;
+            pares_os::replace_file(&own.join(crate::place::NEW), format!("{}\n", self.identity).as_bytes())?;
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
+        if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
+        }
         let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
         if self.sites.iter().any(|site| site.cluster > 63) {
             return Err("clusters are numbered from 0 to 63".into());
@@ -202,7 +235,8 @@ impl SitesConfig {
     #[must_use]
     pub fn setup(&self, site: SiteId) -> Setup {
         let (settings, log) = (self.settings(site), self.log(site));
-        Setup { settings, log, certifier: ClusterId(self.certifier), bounds: Bounds::default() }
+        let (identity, certifier) = (self.identity.clone(), ClusterId(self.certifier));
+        Setup { identity, settings, log, certifier, bounds: Bounds::default() }
     }
 
     pub(crate) fn durability(&self) -> Durability {
@@ -224,6 +258,7 @@ impl SitesConfig {
             self.sites.iter().map(|site| format!("{}.{}", site.cluster, site.number)).collect();
         sites.sort_unstable();
         let agreed = [
+            ("identity", self.identity.clone()),
             ("certifier", self.certifier.to_string()),
             ("isolation", format!("{:?}", self.isolation).to_lowercase()),
             ("durability", format!("{:?}", self.durability).to_lowercase()),

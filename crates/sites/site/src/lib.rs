@@ -23,12 +23,14 @@
 //! | [`client`] | a client: any site, exactly once |
 //! | [`world`] | what the duty cycle touches, so that the simulator runs it too |
 //! | [`setup`] | what it is told when it begins |
-//! | `cycle` | the duty cycle |
+//! | [`place`] | what a site's directory says of itself, and how one without a past gets one |
+//! | `node` | a site, whether it takes part or not |
+//! | `cycle` | the duty cycle of one that does |
 //! | `process` | the duty cycle on a directory, sockets and a thread |
 //! | `requests` | requests from arrival to reply |
 //! | `view` | versions in memory over the store |
 //! | `applier` | the task that writes the store |
-//! | `checkpoint` | where the log begins, and what a site gets that lacks what lies before |
+//! | `checkpoint` | where the log begins |
 
 pub mod application;
 pub mod client;
@@ -42,19 +44,23 @@ mod applier;
 mod checkpoint;
 mod cycle;
 mod error;
+mod inbox;
+mod node;
+pub mod place;
 mod process;
 mod report;
 mod requests;
 #[cfg(test)]
 mod testing;
+mod turned_away;
 mod view;
 
 pub use application::{Application, ApplicationError};
 pub use applier::StoreWriter;
 pub use client::{CallError, Client};
 pub use config::{ConfigError, SitesConfig};
-pub use cycle::{Cycle, RETURNING};
 pub use error::ProcessError;
+pub use node::Node;
 pub use process::{Host, Process, Thread};
 pub use report::{SiteReport, Worked};
 pub use requests::{Answer, Answered};

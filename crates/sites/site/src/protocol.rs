@@ -11,7 +11,7 @@
 //!
 //! | to a client | |
 //! |---|---|
-//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here |
+//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 9 not at this site now |
 //!
 //! | between sites | | |
 //! |---|---|---|
@@ -53,11 +53,13 @@ pub enum Code {
     Behind = 4,
     /// Not at this site, or not now; nothing has changed. The text says what to do.
     Impossible = 5,
+    /// This site takes no part now, or reads its log; nothing has changed. Another site may do it, or this one later.
+    Elsewhere = 9,
 }
 
 impl Code {
     fn of(byte: u8) -> Result<Self, DecodeError> {
-        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible];
+        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible, Self::Elsewhere];
         all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
     }
 }

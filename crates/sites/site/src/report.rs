@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// How a site is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteReport {
     /// Which site.
     pub site: String,
@@ -29,6 +29,9 @@ pub struct SiteReport {
     pub open: usize,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
+    /// Why it takes no part, or executes nothing; none if it does.
+    #[serde(default)]
+    pub apart: Option<String>,
     /// Which sites are refused, and why.
     #[serde(default)]
     pub refused: Vec<String>,

@@ -51,10 +51,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// Read-only: the stable version, without asking or waiting for anybody.
     fn read(&self, request: &[u8]) -> Result<Answer, ProcessError> {
         if self.site.is_recalling() {
-            return Ok(Answer {
-                code: Code::Impossible,
-                body: b"this site is starting: ask another".to_vec(),
-            });
+            return Ok(Answer { code: Code::Elsewhere, body: b"this site is reading its log".to_vec() });
         }
         let view = View::new(self.site.overlay(), &*self.base, self.site.stable());
         answer_of(self.application.read(request, &view))

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pares_site::config::{Level, Place, Promise};
 use pares_site::items::Items;
-use pares_site::{Client, Process, ProcessError, SitesConfig};
+use pares_site::{Client, Process, SitesConfig};
 use pares_wice::SiteId;
 
 /// Long enough for anything, on a machine that is busy.
@@ -46,6 +46,7 @@ impl Sites {
         });
         let config = SitesConfig {
             system: "test".into(),
+            identity: SitesConfig::draw_identity(),
             durability: Promise::Os,
             isolation: Level::Snapshot,
             certifier: 0,
@@ -53,6 +54,7 @@ impl Sites {
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
+        config.make_directories(dir).unwrap();
         let mut all = Self { dir: dir.to_owned(), config, running: Vec::new() };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
@@ -64,18 +66,10 @@ impl Sites {
         let stop = Arc::new(AtomicBool::new(false));
         let config = SitesConfig::load(&self.dir).unwrap();
         let mut process = Process::open(&config, site, &self.dir, Items).unwrap();
-        let (stopped, dir) = (Arc::clone(&stop), self.dir.clone());
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                match process.turn(Duration::from_millis(20)) {
-                    Ok(()) => {}
-                    // As a supervisor of sites does.
-                    Err(ProcessError::Replaced) => {
-                        drop(process);
-                        process = Process::open(&config, site, &dir, Items).unwrap();
-                    }
-                    Err(error) => panic!("{site}: {error}"),
-                }
+                process.turn(Duration::from_millis(20)).unwrap_or_else(|error| panic!("{site}: {error}"));
             }
         });
         self.running.push((site, stop, thread));
