@@ -43,6 +43,7 @@ impl Clusters {
         pares_link::issue(&dir.path().join("certificates"), "bank", &numbers)?;
         let config = SitesConfig {
             system: "bank".into(),
+            identity: SitesConfig::draw_identity(),
             durability: Promise::Os, // processes are killed here, power is not cut
             isolation: Level::Snapshot,
             certifier: 0,
@@ -50,6 +51,7 @@ impl Clusters {
             sites: places,
         };
         std::fs::write(dir.path().join("sites.toml"), config.to_text())?;
+        config.make_directories(dir.path())?;
         let (program, link) = (std::env::current_exe()?, proxy.handle());
         let mut all =
             Self { dir, config, program, running: BTreeMap::new(), link, cut: false, _proxy: proxy };

@@ -1,6 +1,7 @@
 //! `pares site init`: a system of sites on this machine.
 //!
-//! For sites on several machines: make it here, put the addresses into `sites.toml`, and give each machine that file, `ca.pem` and its own site's two files.
+//! For sites on several machines: make it here, put the addresses into `sites.toml`, and give each machine that file, `ca.pem`, its own site's two files
+//! and its directory, which says that the database is to begin.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
@@ -78,6 +79,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
     }
     Ok(SitesConfig {
         system: args.system.clone(),
+        identity: SitesConfig::draw_identity(),
         durability: args.durability,
         isolation: Level::Snapshot,
         certifier: 0,
@@ -101,6 +103,9 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
             config.sites.iter().map(|place| u16::from_be_bytes([place.cluster, place.number])).collect();
         pares_link::issue(&dir.join(tls), &config.system, &numbers).map_err(usage)?;
     }
+    config
+        .make_directories(dir)
+        .map_err(OperatorError::io(format!("making the sites' directories in {}", dir.display())))?;
     std::fs::write(&file, config.to_text())
         .map_err(OperatorError::io(format!("writing {}", file.display())))?;
     // Read again, so that what is wrong is said now and not by each site.

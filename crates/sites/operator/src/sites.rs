@@ -57,13 +57,10 @@ impl Processes {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn start(&mut self, site: SiteId, rejoin: bool) -> Result<(), OperatorError> {
+    pub fn start(&mut self, site: SiteId) -> Result<(), OperatorError> {
         let mut command = Command::new(&self.program);
         let own = std::process::id().to_string();
         command.args(["site", "run", "--with-parent", &own, "--site", &name(site), "--dir"]).arg(&self.dir);
-        if rejoin {
-            command.arg("--rejoin");
-        }
         if self.speech == Speech::File {
             command.stdout(self.log(site)?).stderr(self.log(site)?);
         }

@@ -49,6 +49,7 @@ fn judge(config: &SitesConfig, reports: &[(SiteId, SiteReport)]) -> OperatorResu
         let name = sites::name(site);
         match reports.iter().find(|(other, _)| *other == site) {
             None => wrong.push(format!("{name} does not answer")),
+            Some((_, SiteReport { apart: Some(why), .. })) => wrong.push(format!("{name} {why}")),
             Some((_, report)) if report.recalling => wrong.push(format!("{name} reads its log")),
             Some((_, report)) if !report.live.contains(&site.cluster.0) => {
                 wrong.push(format!("{name} is of a cluster that is not among the living"));
@@ -73,6 +74,7 @@ fn silent(name: &str) -> Vec<String> {
 
 fn row(report: &SiteReport) -> Vec<String> {
     let role = match report {
+        SiteReport { apart: Some(_), .. } => "takes no part",
         SiteReport { recalling: true, .. } => "reads its log",
         SiteReport { certifies: true, .. } => "certifies",
         SiteReport { delegate: true, .. } => "delegate",

@@ -137,6 +137,11 @@ impl<W: World, A: Application> Cycle<W, A> {
         &self.site
     }
 
+    /// Why it executes nothing, if it lacks its items.
+    pub(crate) fn apart(&self) -> Option<String> {
+        self.filling.as_ref().map(Filling::progress)
+    }
+
     pub(crate) fn into_world(self) -> W {
         self.world
     }
@@ -160,7 +165,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             stable: self.site.stable().0,
             stored: self.base.version().0,
             open: self.requests.open.len(),
-            apart: self.filling.as_ref().map(Filling::progress),
+            voters: u8::try_from(self.log.members().voters.len()).expect("at most nine"),
+            apart: self.apart(),
             refused: self.turned_away.sites(),
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))

@@ -124,6 +124,16 @@ impl<W: World, A: Application + Clone> Node<W, A> {
         }
     }
 
+    /// Why it takes no part, or executes nothing.
+    #[must_use]
+    pub fn apart(&self) -> Option<String> {
+        match &self.doing {
+            Doing::Waits(apart) => Some(apart.waits_for()),
+            Doing::Serves(cycle) => cycle.apart(),
+            Doing::Nothing => None,
+        }
+    }
+
     /// Its connections.
     ///
     /// # Panics

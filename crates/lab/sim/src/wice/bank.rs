@@ -73,6 +73,7 @@ impl Ledger {
 }
 
 /// The application at one site in one life.
+#[derive(Clone)]
 pub(super) struct Bank {
     pub(super) site: SiteId,
     pub(super) life: u64,

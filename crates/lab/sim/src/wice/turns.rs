@@ -70,7 +70,7 @@ impl Sites {
     pub(super) fn ended(&mut self, site: SiteId, error: ProcessError) -> Verdict {
         self.note(|| format!("{site} ends: {error}"));
         let expected = match &error {
-            ProcessError::Replaced | ProcessError::Spent | ProcessError::Refused(_) => true,
+            ProcessError::Spent | ProcessError::Refused(_) => true,
             ProcessError::Log(log) => matches!(log, pares_cluster::LogError::Journal(_)),
             ProcessError::Io(_) => self.nodes[&site].machine.exhausted.get(),
             _ => false,

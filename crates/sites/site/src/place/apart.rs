@@ -240,7 +240,7 @@ impl<W: World> Apart<W> {
         format!("this site takes no part: it {}", self.waits_for()).into_bytes()
     }
 
-    fn waits_for(&self) -> String {
+    pub(crate) fn waits_for(&self) -> String {
         match &self.task {
             Task::Forming(forming) => forming.waits_for(),
             Task::Filling(filling) => filling.progress(),

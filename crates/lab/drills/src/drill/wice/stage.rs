@@ -47,7 +47,7 @@ impl Stage {
         init::write(&config, &dir)?;
         let processes = Processes::new(&dir, Speech::File)?;
         let mut stage = Self { config, processes, link: proxy.handle(), dir, keep, _proxy: proxy };
-        stage.start_sites(&stage.all(), false)?;
+        stage.start_sites(&stage.all())?;
         stage.until("the first answers", |stage| stage.answers(0) && stage.answers(1))?;
         Ok(stage)
     }
@@ -64,8 +64,8 @@ impl Stage {
         self.all().into_iter().filter(|site| site.cluster.0 == cluster).collect()
     }
 
-    pub(super) fn start_sites(&mut self, sites: &[SiteId], rejoin: bool) -> LabResult {
-        sites.iter().try_for_each(|site| self.processes.start(*site, rejoin))?;
+    pub(super) fn start_sites(&mut self, sites: &[SiteId]) -> LabResult {
+        sites.iter().try_for_each(|site| self.processes.start(*site))?;
         Ok(())
     }
 
