@@ -81,6 +81,8 @@ pub(crate) struct Cycle<W: World, A> {
     /// Copies that others get, the log that is kept for them, and the copy that this site's store is to become.
     giving: Giving,
     holds: Holds,
+    /// Sites that have said that they have their items, and when.
+    whole: BTreeMap<SiteId, u64>,
     filling: Option<Filling>,
     work: Worked,
     ticked: Duration,
@@ -165,7 +167,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             stable: self.site.stable().0,
             stored: self.base.version().0,
             open: self.requests.open.len(),
-            voters: u8::try_from(self.log.members().voters.len()).expect("at most nine"),
+            votes: self.votes(),
             apart: self.apart(),
             refused: self.turned_away.sites(),
             heard: heard
@@ -354,7 +356,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         let versions = self.site.overlay().after(after, self.site.stable()).take(self.bounds.applied_max);
         let versions: Vec<_> = versions.map(|(version, writes)| (version, writes.to_vec())).collect();
         if let Some((version, _)) = versions.last() {
-            let stored = Stored { version: *version, position: self.site.position() };
+            let era = self.site.era_at(*version).expect("what is stable is of an era that is kept");
+            let stored = Stored { version: *version, position: self.site.position(), era };
             self.applier.give(versions, stored, self.world.now());
         }
     }

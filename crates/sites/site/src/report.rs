@@ -29,9 +29,9 @@ pub struct SiteReport {
     pub open: usize,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
-    /// Sites of its cluster that have a vote, as far as it knows.
+    /// Whether it has a vote in its cluster, under the name of this life of its disk.
     #[serde(default)]
-    pub voters: u8,
+    pub votes: bool,
     /// Why it takes no part, or executes nothing; none if it does.
     #[serde(default)]
     pub apart: Option<String>,

@@ -119,9 +119,9 @@ fields! {
     Transaction { id, attempt, snapshot, reads, ranges, writes }
     Configuration { era, certifier, live }
     Entry { version, era, body }
-    Status { site, term, serial, eras, promised, delivered, received, certifying }
+    Status { site, term, serial, eras, promised, delivered, received, certifying, is_whole }
     Base { position, delivered, promised, eras, takeover }
-    Stored { version, position }
+    Stored { version, position, era }
     Past { delivered, eras }
 }
 

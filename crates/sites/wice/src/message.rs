@@ -25,6 +25,8 @@ pub struct Status {
     pub received: Version,
     /// Whether it certifies.
     pub certifying: bool,
+    /// Whether most of its cluster's sites have their items: one that is being filled has delivered what it could not bring back.
+    pub is_whole: bool,
 }
 
 /// Why a transaction was not committed. Nothing of it has happened, and it may be executed again.

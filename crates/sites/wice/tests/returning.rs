@@ -28,6 +28,7 @@ fn says(site: &mut Site, term: u64, delivered: u64) {
         delivered: Version(delivered),
         received: Version(delivered),
         certifying: false,
+        is_whole: true,
     };
     site.receive(LOST, Message::Status(status), &mut Nobody);
 }

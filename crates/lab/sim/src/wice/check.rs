@@ -22,6 +22,7 @@ pub(super) struct Committed {
     pub(super) executions: BTreeMap<usize, Version>,
     /// The past it has adopted.
     pub(super) adopted: Option<Version>,
+    pub(super) adoptions: u64,
     pub(super) eras: BTreeSet<Era>,
 }
 
@@ -39,6 +40,7 @@ impl Committed {
                 LogEntry::Stream { entry, .. } => entry,
                 LogEntry::Adopt { past, .. } => {
                     self.adopted = Some(past.delivered);
+                    self.adoptions += 1;
                     self.eras.extend(past.eras.iter().map(|(_, configuration)| configuration.era));
                     continue;
                 }

@@ -4,8 +4,8 @@ use pares_link::ClientId;
 use pares_site::protocol::{Ask, Between, Code, Reply};
 use pares_wice::{Era, SiteId, TransactionId};
 
-use super::check::Committed;
 use super::bank::{self, Request};
+use super::check::Committed;
 use super::sites::{Event, NEAR_US, Sites};
 use super::{Broken, Verdict};
 

@@ -96,11 +96,7 @@ impl Sites {
     /// A machine's disk is gone, and it starts with another. One at a time: two of three are what a cluster must not lose.
     fn lose_disk(&mut self, site: SiteId) {
         let mates = self.sites_of(site.cluster);
-        let is_whole = |mate: &SiteId| {
-            let node = &self.nodes[mate];
-            node.cycle.as_ref().is_some_and(|cycle| usize::from(cycle.report().voters) == mates.len())
-        };
-        if mates.len() < 3 || !mates.iter().all(is_whole) {
+        if mates.len() < 3 || !mates.iter().all(|mate| self.nodes[mate].votes()) {
             return;
         }
         self.end(site);

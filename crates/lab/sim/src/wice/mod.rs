@@ -137,6 +137,8 @@ pub struct Summary {
     pub faults: u64,
     /// Of them, disks lost by one site alone.
     pub disks: u64,
+    /// Pasts adopted by clusters that lacked what nobody kept, other than those that lost it again with their disks.
+    pub adopted: u64,
     /// Eras begun.
     pub eras: u64,
     /// Virtual time, microseconds.

@@ -63,6 +63,11 @@ impl Node {
         self.cycle.is_some() && !self.machine.exhausted.get()
     }
 
+    /// Whether it is up and has a vote in its cluster.
+    pub(super) fn votes(&self) -> bool {
+        self.cycle.as_ref().is_some_and(|cycle| cycle.report().votes)
+    }
+
     /// Its rules, where it takes part.
     pub(super) fn rules(&self) -> Option<&pares_wice::Site> {
         self.cycle.as_ref()?.rules()
@@ -171,7 +176,8 @@ impl Sites {
     fn summary(&self) -> Summary {
         let (versions, digest) = (self.checker.versions(), self.checker.digest());
         let aborted = self.ledger.borrow().aborted();
-        Summary { versions, digest, aborted, took_us: self.now_us(), ..self.summary }
+        let adopted = self.committed.iter().map(|committed| committed.adoptions).sum();
+        Summary { versions, digest, aborted, adopted, took_us: self.now_us(), ..self.summary }
     }
 
     fn run(&mut self) -> Verdict {
@@ -205,10 +211,8 @@ impl Sites {
     fn is_settled(&self) -> bool {
         let rules = || self.nodes.values().map(Node::rules);
         let newest = rules().flatten().map(pares_wice::Site::delivered).max().unwrap_or_default();
-        let is_whole =
-            |node: &Node| node.cycle.as_ref().is_some_and(|cycle| cycle.report().voters == self.plan.sites);
         self.clients.iter().all(|client| client.request.is_none())
-            && self.nodes.values().all(is_whole)
+            && self.nodes.values().all(Node::votes)
             && rules()
                 .all(|rules| rules.is_some_and(|rules| !rules.is_recalling() && rules.stable() == newest))
             && self.nodes.values().all(|node| pares_store::Store::applied(&*node.machine.store()) == newest)
@@ -258,7 +262,7 @@ impl Sites {
     fn setup(&mut self, site: SiteId) -> Setup {
         let mut settings = Settings::new(site, self.nodes.keys().copied().collect());
         (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
-        settings.retained_versions = 150;
+        settings.retained_versions = 8;
         settings.unstable_versions_max = 400;
         let log =
             ReplicaConfig { seed: self.random.next(), ..ReplicaConfig::new(site.number, self.plan.sites) };

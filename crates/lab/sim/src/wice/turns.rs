@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pares_cluster::ReplicaError;
 use pares_site::ProcessError;
 use pares_wice::{Notice, SiteId};
 
@@ -71,6 +72,7 @@ impl Sites {
         self.note(|| format!("{site} ends: {error}"));
         let expected = match &error {
             ProcessError::Spent | ProcessError::Refused(_) => true,
+            ProcessError::Open(ReplicaError::Journal(_)) => true,
             ProcessError::Log(log) => matches!(log, pares_cluster::LogError::Journal(_)),
             ProcessError::Io(_) => self.nodes[&site].machine.exhausted.get(),
             _ => false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
 use pares_store::{Memory, Store};
-use pares_wice::{Base, Configuration, Site, Stored, Version};
+use pares_wice::{Base, Configuration, Site, Stored};
 
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
@@ -77,6 +77,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             turned_away: TurnedAway::default(),
             giving: Giving::default(),
             holds: Holds::default(),
+            whole: BTreeMap::new(),
             filling: lack.map(|lack| Filling::new(own, lack)),
             work: Worked::default(),
             ticked: world.now(),
@@ -119,7 +120,7 @@ fn open_log<W: World>(
 /// The store, and what it says of itself; while it is being filled, another that is empty, and that says to be written behind all of the log.
 fn open_store(world: &mut impl World, is_filled: bool) -> Result<(Arc<dyn Store>, Stored), ProcessError> {
     if is_filled {
-        return Ok((Arc::new(Memory::default()), Stored { version: Version(0), position: u64::MAX }));
+        return Ok((Arc::new(Memory::default()), Stored::ENDLESS));
     }
     let store = world.open_store()?;
     let stored = stored_of(&store.meta())?;

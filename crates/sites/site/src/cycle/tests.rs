@@ -146,6 +146,7 @@ fn frames_that_mean_nothing_here_change_nothing() {
         delivered: Version(u64::MAX),
         received: Version(u64::MAX),
         certifying: false,
+        is_whole: true,
     };
     let messages = messages.into_iter().chain([Message::Status(status)]);
     for message in messages.chain([Message::Rewind { era: last, keep: Version(0) }]) {

@@ -19,6 +19,9 @@ const HELD_TICKS: u64 = 500;
 /// Bases for which the log is kept at most for others: beyond, they need another copy.
 const HELD_BASES_MAX: u32 = 4;
 
+/// Ticks after which what a site said of its items is old.
+const SAID_TICKS: u64 = 200;
+
 /// What is kept of the log for sites that are being filled.
 #[derive(Default)]
 pub(super) struct Holds {
@@ -78,6 +81,11 @@ impl<W: World, A: Application> Cycle<W, A> {
         if let Some(filling) = &mut self.filling {
             filling.heard(from, standing);
         }
+        if let Role::Member(Member { gives: true, .. }) = standing.role {
+            self.whole.insert(from, self.ticks);
+        } else {
+            self.whole.remove(&from);
+        }
         let is_mate = from.cluster == self.site.id().cluster;
         let id = MemberId { number: from.number, incarnation: standing.incarnation };
         match standing.role {
@@ -129,23 +137,40 @@ impl<W: World, A: Application> Cycle<W, A> {
         if !self.ticks.is_multiple_of(WORD_TICKS) {
             return Ok(());
         }
-        if self.filling.is_some() {
-            let standing = Word::Standing(self.standing(true, true));
-            self.others(false).into_iter().for_each(|site| self.say(site, &standing));
-        }
+        let is_filled = self.filling.is_none();
+        let standing = Word::Standing(self.standing(!is_filled, true));
+        self.others(is_filled).into_iter().for_each(|site| self.say(site, &standing));
+        self.count_whole();
         if self.place.part == Part::Joins {
             self.join()?;
         }
         Ok(())
     }
 
-    fn join(&mut self) -> Result<(), ProcessError> {
+    /// Whether most sites of the cluster have their items.
+    fn count_whole(&mut self) {
+        let own = self.site.id();
+        let (said, ticks) = (&self.whole, self.ticks);
+        let has = |site: &SiteId| said.get(site).is_some_and(|tick| ticks - tick < SAID_TICKS);
+        let mates = || self.sites.iter().filter(|site| site.cluster == own.cluster);
+        let count = mates().filter(|site| has(site) && **site != own).count()
+            + usize::from(!self.site.is_recalling());
+        let is_whole = count > mates().count() / 2;
+        self.site.set_whole(is_whole);
+    }
+
+    /// Whether its log lets it vote.
+    pub(super) fn votes(&self) -> bool {
         let id = MemberId { number: self.site.id().number, incarnation: self.place.incarnation };
-        if self.log.members().voters.contains(&id) {
+        self.log.members().voters.contains(&id)
+    }
+
+    fn join(&mut self) -> Result<(), ProcessError> {
+        if self.votes() {
             self.place.part = Part::Member;
             return self.place.write(&self.world);
         }
-        let word = Word::Join(id.incarnation);
+        let word = Word::Join(self.place.incarnation);
         self.others(true).into_iter().for_each(|site| self.say(site, &word));
         Ok(())
     }
@@ -188,7 +213,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 (stored.position >= lacking.position).then_some(Head { copy, log: None, stored })
             }
             Lack::Items(lacking) => {
-                let sealed = Stored { version: stored.version, position: lacking.position };
+                let sealed = Stored { position: lacking.position, ..stored };
                 (stored.version >= lacking.version).then_some(Head { copy, log: None, stored: sealed })
             }
             Lack::Log(_) => None,

@@ -261,7 +261,7 @@ mod tests {
         };
         let standing = |role| Word::Standing(Standing { asks: true, incarnation: Incarnation(9), role });
         let form = Form { members: Members::first(3), returns_to: Some(Era::default()) };
-        let stored = Stored { version: Version(4), position: 5 };
+        let stored = Stored { version: Version(4), position: 5, era: Era::default() };
         let beginning = Beginning { index: 4, term: 2, members: Members::first(2) };
         let after = Key::from("a");
         let request = |lack| Word::Lack(Request { lack, copy: 8, next: 2, after: after.clone(), until: 4 });

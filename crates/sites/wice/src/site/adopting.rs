@@ -12,7 +12,8 @@
 //!          written at or behind this entry? ---- yes: as it is, and it recalls until `delivered` has come to the store's version
 //!                                          \---- no: lacking (a copy, sealed with this entry's position)
 //! ```
-//! Only a cluster that does not live adopts: nothing that it alone has was answered.
+//! Only a cluster that does not live adopts: nothing that it alone has was answered. And it is admitted only when most of its sites have their items:
+//! otherwise the loss of the others would leave a cluster that lives, and lacks what was answered.
 
 use std::collections::VecDeque;
 
@@ -63,21 +64,22 @@ impl Site {
             self.receive_from_delivered();
         }
         self.reconsider = true;
-        if self.recall_until < self.position {
-            self.lacking = Some(Stored { version: self.delivered, position: self.position });
-            self.recall_until = u64::MAX;
+        if self.recall_until.position < self.position {
+            self.lacking = Some(Stored { version: self.delivered, position: self.position, era });
+            self.recall_until = Stored::ENDLESS;
+            self.recalls = true;
         }
+    }
+
+    /// Whether most sites of this cluster have their items, as its delegate is told; before, it is taken to be so.
+    pub fn set_whole(&mut self, is_whole: bool) {
+        self.is_whole = is_whole;
     }
 
     /// What this site's store must hold at least, and is to say of itself, before it can go on; none if it lacks nothing.
     #[must_use]
     pub fn lacking(&self) -> Option<Stored> {
         self.lacking
-    }
-
-    /// The store is further than what the log has delivered: it is a copy of another site's.
-    pub(super) fn is_ahead(&self) -> bool {
-        self.delivered < self.overlay.applied()
     }
 
     /// Whether a cluster's history has no era in common with this one's because it ended long before.

@@ -161,7 +161,8 @@ pub struct Site {
 
     // What follows from the log.
     position: u64,
-    recall_until: u64,
+    recall_until: Stored,
+    recalls: bool,
     /// The store is void: what it must hold.
     lacking: Option<Stored>,
     eras: VecDeque<(Version, Configuration)>,
@@ -188,6 +189,10 @@ pub struct Site {
     on_probation: ClusterSet,
     peers: BTreeMap<ClusterId, Status>,
     stable: Version,
+    /// What every living cluster has delivered; below *stable* where one was admitted that still catches up.
+    needed: Version,
+    /// Whether most sites of this cluster have their items.
+    is_whole: bool,
 
     // As an initiator.
     pending: BTreeMap<TransactionId, Pending>,

@@ -42,6 +42,7 @@ impl Site {
             delivered: self.delivered,
             received: self.received,
             certifying: self.certifies(),
+            is_whole: self.is_whole && !self.is_recalling(),
         };
         if self.told.as_ref() == Some(&now) {
             return;
@@ -109,10 +110,15 @@ impl Site {
         self.common(cluster).map_or(Version(0), |common| common.min(status.delivered))
     }
 
-    pub(super) fn raise_stable(&mut self, out: &mut impl Effects) {
+    /// The version up to which every living cluster has delivered.
+    pub(super) fn everywhere(&self) -> Version {
         let live = self.configuration().live;
-        let everywhere = live.iter().map(|cluster| self.agreed(cluster)).min();
-        let stable = everywhere.unwrap_or_default().min(self.delivered);
+        live.iter().map(|cluster| self.agreed(cluster)).min().unwrap_or_default()
+    }
+
+    pub(super) fn raise_stable(&mut self, out: &mut impl Effects) {
+        self.needed = self.everywhere();
+        let stable = self.needed.min(self.delivered);
         if stable > self.stable {
             self.stable = stable;
             self.tell_stable(out);
