@@ -47,6 +47,7 @@ impl Clusters {
             isolation: Level::Snapshot,
             certifier: 0,
             tls: Some("certificates".into()),
+            plain: false,
             sites: places,
         };
         std::fs::write(dir.path().join("sites.toml"), config.to_text())?;

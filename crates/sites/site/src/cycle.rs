@@ -29,7 +29,7 @@ use crate::checkpoint::{Bases, state_of, stored_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::protocol::{Ask, Between};
-use crate::report::{SiteReport, Worked};
+use crate::report::{STRANGER, SiteReport, Worked};
 use crate::requests::{Answer, Answered, Asker, Requests, State};
 use crate::setup::Bounds;
 use crate::world::{Connections, World};
@@ -47,6 +47,8 @@ const FORWARD_PATIENCE_TICKS: u32 = 25;
 const PAYLOAD_BYTES: usize = 128 << 10;
 /// Refusals that are remembered.
 const REFUSED_MAX: usize = 1_024;
+/// Strangers of whom a report tells.
+const STRANGERS_TOLD_MAX: usize = 16;
 /// How often a settled turn goes through the log at most.
 const ROUNDS_MAX: usize = 8;
 
@@ -148,16 +150,22 @@ impl<W: World, A: Application> Cycle<W, A> {
             stable: self.site.stable().0,
             stored: self.base.version().0,
             open: self.requests.open.len(),
-            refused: self
-                .turned_away
-                .iter()
-                .filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why)))
-                .collect(),
+            refused: self.refused(),
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
             work: self.work,
         }
+    }
+
+    /// Sites first; of strangers no more than somebody would read.
+    fn refused(&self) -> Vec<String> {
+        let sites = self.turned_away.iter().filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why)));
+        let strangers = self
+            .turned_away
+            .iter()
+            .filter_map(|(who, why)| Some(told(&format!("{STRANGER}{}", who.as_ref().err()?), why)));
+        sites.chain(strangers.take(STRANGERS_TOLD_MAX)).collect()
     }
 
     fn tick(&mut self) {
@@ -185,8 +193,8 @@ impl<W: World, A: Application> Cycle<W, A> {
                     self.site.connected(site);
                 }
                 Arrived::Frame(from, bytes) => self.frame(from, &bytes),
-                Arrived::Asked(client, bytes) => match Ask::from_bytes(&bytes) {
-                    Ok(ask) => self.asked(client, ask)?,
+                Arrived::Asked(client, rights, bytes) => match Ask::from_bytes(&bytes) {
+                    Ok(ask) => self.asked(client, rights, ask)?,
                     Err(_) => self.links.close_client(client),
                 },
             }

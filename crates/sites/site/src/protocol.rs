@@ -11,7 +11,7 @@
 //!
 //! | to a client | |
 //! |---|---|
-//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here |
+//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 denied |
 //!
 //! | between sites | | |
 //! |---|---|---|
@@ -53,11 +53,13 @@ pub enum Code {
     Behind = 4,
     /// Not at this site, or not now; nothing has changed. The text says what to do.
     Impossible = 5,
+    /// Who asks may not ask this; nothing has changed.
+    Denied = 6,
 }
 
 impl Code {
     fn of(byte: u8) -> Result<Self, DecodeError> {
-        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible];
+        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible, Self::Denied];
         all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
     }
 }
@@ -87,6 +89,14 @@ pub enum Between<'a> {
 }
 
 impl Ask {
+    /// What the reply says that it is to.
+    pub(crate) fn number(&self) -> u64 {
+        match *self {
+            Self::Execute(id, _) => id.sequence,
+            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) => tag,
+        }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -50,6 +50,7 @@ impl Sites {
             isolation: Level::Snapshot,
             certifier: 0,
             tls: None,
+            plain: false,
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
