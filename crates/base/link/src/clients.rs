@@ -117,7 +117,10 @@ impl ClientStream {
         frame::append(&mut bytes, payload);
         match &mut self.stream {
             Stream::Plain(stream) => stream.write_all(&bytes),
-            Stream::Tls(stream) => stream.write_all(&bytes).and_then(|()| stream.flush()),
+            Stream::Tls(stream) => {
+                let sent = stream.write_all(&bytes).and_then(|()| stream.flush());
+                sent.map_err(|error| why_closed(stream, error))
+            }
         }
     }
 
@@ -156,4 +159,17 @@ impl ClientStream {
             self.input.extend_from_slice(&bytes[..read]);
         }
     }
+}
+
+/// A site that refuses a certificate says so and closes: what it said is there to be read, though nothing can be written any more.
+fn why_closed(stream: &mut StreamOwned<ClientConnection, TcpStream>, error: io::Error) -> io::Error {
+    if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+        return error;
+    }
+    while stream.conn.read_tls(&mut stream.sock).is_ok_and(|read| read > 0) {
+        if let Err(why) = stream.conn.process_new_packets() {
+            return io::Error::new(io::ErrorKind::InvalidData, why);
+        }
+    }
+    error
 }

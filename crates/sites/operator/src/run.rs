@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::{Lock, stop_on_signals};
 use pares_site::items::Items;
-use pares_site::{Process, ProcessError, RETURNING, SitesConfig};
+use pares_site::{Access, Process, ProcessError, RETURNING, SitesConfig};
 use pares_wice::{Notice, SiteId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -99,7 +99,10 @@ fn mark_returning(config: &SitesConfig, site: SiteId, dir: &Path) -> OperatorRes
             own.display()
         )));
     }
-    let went_on = sites::reports(config).into_iter().filter(|(other, _)| other.cluster != site.cluster);
+    // By the site's own certificate, which is all that lies on its machine.
+    let own_name = format!("site-{}-{}", site.cluster.0, site.number);
+    let access = Access::named(config.clone(), dir, &[&own_name])?;
+    let went_on = sites::reports(&access).into_iter().filter(|(other, _)| other.cluster != site.cluster);
     let Some((_, newest)) = went_on.max_by_key(|(_, report)| report.era) else {
         return Err(usage(format!(
             "no site of another cluster answers: {} can return only to others",

@@ -166,14 +166,19 @@ fn turned_away(site: &mut Site, trust: Trust) -> io::Error {
 #[test]
 fn an_application_without_a_certificate_of_the_systems_authority_is_not_heard() {
     let mut site = Site::open(high(true));
-    turned_away(&mut site, Trust::load(&certificates().join("ca.pem")).unwrap());
+    let said = turned_away(&mut site, Trust::load(&certificates().join("ca.pem")).unwrap());
+    assert!(
+        said.kind() == io::ErrorKind::InvalidData && said.to_string().contains("CertificateRequired"),
+        "{said}"
+    );
     assert!(site.failed_with("peer sent no certificates"), "{:?}", site.ear.0);
     let other = tempfile::tempdir().unwrap();
     issue(other.path(), SYSTEM, &[HIGH]).unwrap();
     issue_named(other.path(), SYSTEM, "client-app").unwrap();
     // It believes the site, and shows what another authority issued.
     std::fs::copy(certificates().join("ca.pem"), other.path().join("ca.pem")).unwrap();
-    turned_away(&mut site, shown(other.path(), "client-app"));
+    let said = turned_away(&mut site, shown(other.path(), "client-app"));
+    assert!(said.kind() == io::ErrorKind::InvalidData, "{said}");
     assert!(site.failed_with("invalid peer certificate"), "{:?}", site.ear.0);
 }
 
