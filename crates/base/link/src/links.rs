@@ -253,12 +253,15 @@ impl Links {
         if !watch.has_changed(now) {
             return;
         }
-        match identity.again() {
+        match identity.again(&site_name(self.config.number, &self.config.system)) {
             Ok(again) => {
                 *identity = again;
                 self.table.end_tls(|| Ended::Revised);
             }
-            Err(why) => sink.failed(None, self.config.listen, &Ended::Unreadable(why)),
+            Err(why) => {
+                watch.again();
+                sink.failed(None, self.config.listen, &Ended::Unreadable(why));
+            }
         }
     }
 

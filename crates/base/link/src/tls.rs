@@ -111,9 +111,10 @@ impl SiteIdentity {
         Ok(Self { dial: own.trust()?, own: Arc::new(own), callers, files: files.clone() })
     }
 
-    /// The same, read again.
-    pub(crate) fn again(&self) -> Result<Self, TlsError> {
-        Self::load(&self.files)
+    /// The same, read again; the certificate may be a new one in the same name.
+    pub(crate) fn again(&self, name: &str) -> Result<Self, TlsError> {
+        let again = Self::load(&self.files)?;
+        again.check_own_name(name).map(|()| again)
     }
 
     /// Where the list of revoked certificates is, or would be.

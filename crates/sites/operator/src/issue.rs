@@ -5,8 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use pares_site::SitesConfig;
+use pares_wice::SiteId;
 
 use crate::error::{OperatorResult, usage};
+use crate::sites;
 
 /// Longest name of somebody, so that with its kind it is a label of a host name.
 const NAME_MAX: usize = 50;
@@ -30,6 +32,9 @@ struct Who {
     /// Somebody who may also declare clusters lost, admit them, and move the certifier
     #[arg(long, value_name = "NAME", value_parser = proper)]
     operator: Option<String>,
+    /// A site, as in 0.1: anew, after its certificate was revoked
+    #[arg(long, value_name = "SITE", value_parser = sites::parse)]
+    site: Option<SiteId>,
 }
 
 fn proper(name: &str) -> Result<String, String> {
@@ -44,7 +49,10 @@ fn proper(name: &str) -> Result<String, String> {
 impl Owner {
     /// What the certificate is called.
     fn name(&self) -> String {
-        let Who { client, reader, operator } = &self.who;
+        let Who { client, reader, operator, site } = &self.who;
+        if let Some(site) = site {
+            return format!("site-{}-{}", site.cluster.0, site.number);
+        }
         let all = [("client", client), ("reader", reader), ("operator", operator)];
         let named = all.into_iter().find_map(|(kind, name)| Some(format!("{kind}-{}", name.as_ref()?)));
         named.expect("clap wants one of them")

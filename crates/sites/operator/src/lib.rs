@@ -62,7 +62,7 @@ pub struct Args {
 enum What {
     /// Make a system: `sites.toml` with free ports of this machine, and certificates
     Init(init::Args),
-    /// Issue the certificate of a client, a reader or another operator
+    /// Issue the certificate of a client, a reader, another operator, or a site
     Issue(issue::Owner),
     /// Revoke one: every site that is given the new list refuses it
     Revoke(issue::Owner),

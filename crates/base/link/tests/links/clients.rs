@@ -237,3 +237,20 @@ fn who_is_revoked_is_disconnected_and_stays_out_and_others_do_not() {
     trusts[0] = shown(dir.path(), "client-one");
     assert!(asks(&mut site, &trusts[0]).1);
 }
+
+#[test]
+fn a_crowd_that_says_nothing_does_not_keep_an_application_out() {
+    let mut site = Site::open(high(true));
+    let address = site.links.clients_address().unwrap().unwrap();
+    let (mut known, known_id) = connect(&mut site, true);
+    let crowd: Vec<_> = (0..150).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+    let (_late, late_id) = connect(&mut site, true);
+    assert!(site.failed_with("too many connections"), "those who had their time have made room");
+    assert!(site.links.counts().failed < 150, "and no more of them than it takes");
+    for id in [known_id, late_id] {
+        site.links.send_client(id, b"still here").unwrap();
+    }
+    site.links.flush();
+    assert_eq!(known.receive().unwrap(), b"still here");
+    drop(crowd);
+}
