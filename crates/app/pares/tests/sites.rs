@@ -216,8 +216,8 @@ fn a_site_whose_store_is_damaged_ends_with_its_own_status_and_says_what_to_do() 
 fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("sites");
-    site("init --clusters 1 --sites 1 --durability os", &dir).unwrap();
-    let _running = Running::start("0.0", &dir);
+    site("init --clusters 2 --sites 1 --durability os", &dir).unwrap();
+    let _running = ["0.0", "1.0"].map(|site| Running::start(site, &dir));
     assert_eq!(site("execute put a 1", &dir).unwrap(), "a is 1");
     let shown = |name: &str| format!("--identity {}", dir.join("tls").join(format!("{name}.pem")).display());
     site("issue --reader auditor", &dir).unwrap();
@@ -230,7 +230,7 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     assert_eq!(denied.status.code(), Some(1), "{denied:?}");
     let said = String::from_utf8(denied.stderr).unwrap();
     assert!(said.contains("denied: that takes the certificate of a client"), "{said}");
-    let said = site(&format!("migrate {} 0", shown("client-app")), &dir).unwrap_err();
+    let said = site(&format!("migrate {} 1", shown("client-app")), &dir).unwrap_err();
     assert!(said.contains("the certificate of an operator"), "{said}");
     site("revoke --reader auditor", &dir).unwrap();
     assert!(site(&format!("read {reader} get a"), &dir).unwrap_err().contains("reader-auditor.pem"));
