@@ -8,6 +8,7 @@
 
 mod beginning;
 mod inbox;
+mod refused;
 mod serving;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ use crate::checkpoint::{Bases, state_of, stored_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::protocol::{Ask, Between};
-use crate::report::{STRANGER, SiteReport, Worked};
+use crate::report::{SiteReport, Worked};
 use crate::requests::{Answer, Answered, Asker, Requests, State};
 use crate::setup::Bounds;
 use crate::world::{Connections, World};
@@ -47,8 +48,6 @@ const FORWARD_PATIENCE_TICKS: u32 = 25;
 const PAYLOAD_BYTES: usize = 128 << 10;
 /// Refusals that are remembered.
 const REFUSED_MAX: usize = 1_024;
-/// Strangers of whom a report tells.
-const STRANGERS_TOLD_MAX: usize = 16;
 /// How often a settled turn goes through the log at most.
 const ROUNDS_MAX: usize = 8;
 
@@ -156,16 +155,6 @@ impl<W: World, A: Application> Cycle<W, A> {
                 .collect(),
             work: self.work,
         }
-    }
-
-    /// Sites first; of strangers no more than somebody would read.
-    fn refused(&self) -> Vec<String> {
-        let sites = self.turned_away.iter().filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why)));
-        let strangers = self
-            .turned_away
-            .iter()
-            .filter_map(|(who, why)| Some(told(&format!("{STRANGER}{}", who.as_ref().err()?), why)));
-        sites.chain(strangers.take(STRANGERS_TOLD_MAX)).collect()
     }
 
     fn tick(&mut self) {
