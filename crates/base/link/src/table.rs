@@ -16,6 +16,8 @@ use crate::wire::{Filled, SCRATCH_BYTES, Wire};
 
 /// Buffers' worth read from one connection before the next has its turn.
 const TURN: usize = 8;
+/// Handshakes that are taken a step further in one turn: each costs a tenth of a millisecond or more, and who is known waits no longer than for these.
+const HANDSHAKES: usize = 4;
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +42,19 @@ pub(crate) struct Entry {
     pub(crate) connected: bool,
     /// Whether its caller has been told of it.
     pub(crate) known: bool,
+    /// What an application's certificate calls it.
+    pub(crate) caller: Option<String>,
     /// What is still to be done must be done by then.
     deadline: Option<Instant>,
     reading: bool,
     dirty: bool,
     ended: Option<Ended>,
+}
+
+impl Entry {
+    fn is_unknown(&self, role: Role) -> bool {
+        self.role == role && !self.known && self.ended.is_none()
+    }
 }
 
 #[derive(Default)]
@@ -80,6 +90,7 @@ impl Table {
             generation: self.generations,
             connected,
             known: false,
+            caller: None,
             deadline,
             reading: false,
             dirty: false,
@@ -110,9 +121,18 @@ impl Table {
         self.get(slot).filter(|entry| entry.role == Role::Client && entry.generation == generation)
     }
 
-    /// How many there are in that role.
-    pub(crate) fn count(&self, role: Role) -> usize {
-        self.slots.iter().flatten().filter(|entry| entry.role == role && entry.ended.is_none()).count()
+    /// How many there are in that role who have not said who they are.
+    pub(crate) fn count_unknown(&self, role: Role) -> usize {
+        self.slots.iter().flatten().filter(|entry| entry.is_unknown(role)).count()
+    }
+
+    /// Ends every connection in TLS.
+    pub(crate) fn end_tls(&mut self, why: impl Fn() -> Ended) {
+        for slot in 0..self.slots.len() {
+            if self.get(slot).is_some_and(|entry| entry.wire.is_tls()) {
+                self.end(slot, why());
+            }
+        }
     }
 
     /// What must be done next by some time: by when.
@@ -169,20 +189,26 @@ impl Table {
         }
     }
 
-    /// The stranger that has been silent for longest.
-    pub(crate) fn oldest_stranger(&self) -> Option<usize> {
-        let is_stranger = |slot: usize| {
-            self.slots[slot].as_ref().is_some_and(|e| e.role == Role::Stranger && e.ended.is_none())
-        };
-        self.deadlines.iter().map(|(_, slot)| *slot).find(|slot| is_stranger(*slot))
+    /// Of those in that role who have not said who they are, the one that has had the longest time for it; and when that time ends.
+    pub(crate) fn oldest_unknown(&self, role: Role) -> Option<(Instant, usize)> {
+        let is_unknown = |slot: usize| self.slots[slot].as_ref().is_some_and(|entry| entry.is_unknown(role));
+        self.deadlines.iter().find(|(_, slot)| is_unknown(*slot)).copied()
     }
 
     /// Gives each connection that has something its turn: `on_bytes` is called after each buffer, to take the frames.
     pub(crate) fn read(&mut self, mut on_bytes: impl FnMut(&mut Self, usize)) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(SCRATCH_BYTES, 0);
+        let mut handshakes = 0;
         for slot in std::mem::take(&mut self.reading) {
             let Some(entry) = self.get(slot) else { continue };
+            if entry.wire.is_handshaking() {
+                handshakes += 1;
+                if handshakes > HANDSHAKES {
+                    self.reading.push(slot);
+                    continue;
+                }
+            }
             entry.reading = false;
             if !entry.connected {
                 continue; // its readiness to write comes first, and asks for this again

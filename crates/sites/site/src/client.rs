@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use pares_link::ClientStream as Connection;
+use pares_link::{ClientStream as Connection, Door};
 use pares_wice::{Command, TransactionId};
 use thiserror::Error;
 
@@ -29,6 +29,11 @@ pub enum CallError {
         /// Why.
         why: String,
     },
+    /// No site lets this client in; it was asked nothing.
+    #[error(
+        "no site lets this client in: {0}. `pares site issue` makes certificates; every site needs the same ca.pem"
+    )]
+    Shut(String),
     /// No site has answered in time. Whether it was done is not known: call again with the same number to find out.
     #[error("no answer in {0:?}")]
     Silence(Duration),
@@ -42,6 +47,7 @@ fn said(code: Code, why: &str) -> String {
         Code::Behind => ("another cluster is behind", ": try again, or declare it lost if it is"),
         Code::Impossible => ("not possible here", ""),
         Code::Elsewhere => ("no site can do it now", ""),
+        Code::Denied => ("denied", ""),
     };
     if why.is_empty() { format!("{what}{then}") } else { format!("{what}: {why}") }
 }
@@ -51,7 +57,7 @@ pub struct Client {
     /// Its number, unique among all clients.
     number: u64,
     sequence: u64,
-    sites: Vec<SocketAddr>,
+    sites: Vec<Door>,
     /// Which of them it uses.
     at: usize,
     connection: Option<Connection>,
@@ -66,8 +72,9 @@ impl Client {
     /// # Panics
     /// If there are no sites.
     #[must_use]
-    pub fn new(number: u64, sequence: u64, sites: Vec<SocketAddr>) -> Self {
+    pub fn new(number: u64, sequence: u64, sites: Vec<impl Into<Door>>) -> Self {
         assert!(!sites.is_empty(), "a client needs a site");
+        let sites = sites.into_iter().map(Into::into).collect();
         Self { number, sequence, sites, at: 0, connection: None, repeats: 0 }
     }
 
@@ -80,7 +87,7 @@ impl Client {
     /// Which site it uses now.
     #[must_use]
     pub fn site(&self) -> SocketAddr {
-        self.sites[self.at]
+        self.sites[self.at].address()
     }
 
     /// Executes a request, once, and waits for its reply at most for `patience`.
@@ -133,6 +140,7 @@ impl Client {
         let bytes = ask.to_bytes();
         let began = Instant::now();
         let (mut was_asked, mut why) = (again, None);
+        let mut doors = Doors { was_open: again, ..Doors::default() };
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
@@ -152,9 +160,13 @@ impl Client {
                 Ok(Reply { code, body, .. }) => {
                     return Err(CallError::No { code, why: String::from_utf8_lossy(&body).into_owned() });
                 }
-                Err(_) => {
+                Err(error) => {
                     was_asked = true;
+                    doors.failed(self.connection.is_some(), error);
                     self.turn_to_next();
+                    if let Some(why) = doors.shut(self.sites.len()) {
+                        return Err(CallError::Shut(why));
+                    }
                 }
             }
             self.repeats += 1;
@@ -170,10 +182,12 @@ impl Client {
     fn ask_once(&mut self, bytes: &[u8], to: u64, patience: Duration) -> io::Result<Reply> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(Connection::connect(self.sites[self.at], FRAME_MAX)?),
+            none => none.insert(Connection::connect(&self.sites[self.at], FRAME_MAX)?),
         };
-        connection.send(bytes)?;
         let began = Instant::now();
+        // A handshake waits for the site too.
+        connection.set_timeout(Some(patience))?;
+        connection.send(bytes)?;
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
@@ -185,6 +199,31 @@ impl Client {
                 return Ok(reply);
             }
         }
+    }
+}
+
+/// What became of a call's connections.
+#[derive(Default)]
+struct Doors {
+    tried: usize,
+    /// A site may have been asked.
+    was_open: bool,
+    /// Why TLS failed last.
+    why: Option<String>,
+}
+
+impl Doors {
+    fn failed(&mut self, was_connected: bool, error: io::Error) {
+        self.tried += 1;
+        match error.kind() {
+            io::ErrorKind::InvalidData => self.why = Some(error.to_string()),
+            _ => self.was_open |= was_connected,
+        }
+    }
+
+    /// Why no site lets this client in, if none was asked anything, and TLS is why: waiting does not help then.
+    fn shut(&mut self, sites: usize) -> Option<String> {
+        if self.tried >= sites && !self.was_open { self.why.take() } else { None }
     }
 }
 

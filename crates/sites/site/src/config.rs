@@ -6,7 +6,8 @@
 //! durability = "disk"        # or "os": survives the process, not the power
 //! isolation = "snapshot"     # or "serialisable"; the same for ever
 //! certifier = 0              # the cluster that certifies at first
-//! tls = "tls"                # certificates, beside this file; without it clusters talk in the clear
+//! tls = "tls"                # certificates, beside this file: everybody shows one, sites and clients
+//! # plain = true             # instead of it, beyond loopback: who reaches a port may be any site, client or operator
 //!
 //! [[site]]
 //! cluster = 0
@@ -48,6 +49,9 @@ pub struct SitesConfig {
     /// Where the certificates are, beside this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<PathBuf>,
+    /// Without certificates, beyond this machine: everybody who reaches a port is believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain: bool,
     /// All sites.
     #[serde(rename = "site")]
     pub sites: Vec<Place>,
@@ -189,6 +193,7 @@ impl SitesConfig {
         if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
         }
+        self.check_exposure()?;
         let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
         if self.sites.iter().any(|site| site.cluster > 63) {
             return Err("clusters are numbered from 0 to 63".into());
@@ -207,6 +212,30 @@ impl SitesConfig {
             }
         }
         Ok(())
+    }
+
+    /// What somebody else's machine can reach needs proof of who speaks, unless the operator does without it.
+    fn check_exposure(&self) -> Result<(), String> {
+        if self.plain && self.tls.is_some() {
+            return Err("`tls` and `plain = true` exclude each other: remove one".into());
+        }
+        if self.plain || self.tls.is_some() {
+            return Ok(());
+        }
+        let addresses = |place: &Place| {
+            let far = place.far.map(|far| ("far", far));
+            let site = format!("{}.{}", place.cluster, place.number);
+            let all = [("peers", place.peers), ("clients", place.clients)].into_iter().chain(far);
+            all.map(move |(name, address)| (site.clone(), name, address)).collect::<Vec<_>>()
+        };
+        let exposed = |(_, _, address): &(String, &str, SocketAddr)| !address.ip().is_loopback();
+        match self.sites.iter().flat_map(addresses).find(exposed) {
+            None => Ok(()),
+            Some((site, name, address)) => Err(format!(
+                "site {site}: {name} = \"{address}\" is no loopback address, and without `tls` everybody who reaches it can be any site, client \
+                 or operator. Set `tls` to a directory of certificates (`pares site init` makes one), or `plain = true` if that network is trusted"
+            )),
+        }
     }
 
     fn members(&self, cluster: ClusterId) -> impl Iterator<Item = &Place> {
@@ -274,14 +303,43 @@ impl SitesConfig {
         let peers = self.sites.iter().filter(|place| place.id() != site).map(|place| {
             let far = place.cluster != site.cluster.0;
             let address = place.far.filter(|_| far).unwrap_or(place.peers);
-            Peer { number: number_of(place.id()), address, tls: far && tls.is_some() }
+            Peer { number: number_of(place.id()), address, tls: tls.is_some() }
         });
         let mut links = LinksConfig::new(number_of(site), &self.system, here.peers, peers.collect());
         links.agreed = self.agreed();
         if let Some(tls) = tls {
             links.identity = Some(SiteIdentity::load(&site_files(&dir.join(tls), number_of(site)))?);
         }
-        links.clients = Some(ClientsConfig::listening(here.clients));
+        links.clients = Some(ClientsConfig { tls: tls.is_some(), ..ClientsConfig::listening(here.clients) });
         Ok(links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(head: &str, address: &str) -> Result<(), String> {
+        let text = format!(
+            "system = \"x\"\n{head}\n[[site]]\ncluster = 0\nnumber = 0\npeers = \"127.0.0.1:1\"\nclients = \"{address}\"\n"
+        );
+        toml::from_str::<SitesConfig>(&text).unwrap().check()
+    }
+
+    #[test]
+    fn beyond_loopback_everybody_shows_a_certificate_unless_the_operator_says_otherwise() {
+        for address in ["127.0.0.1:7", "127.9.0.1:7", "[::1]:7"] {
+            assert_eq!(config("", address), Ok(()), "{address}");
+        }
+        for address in ["10.0.0.1:7", "0.0.0.0:7", "[::]:7", "[2001:db8::1]:7"] {
+            let why = config("", address).unwrap_err();
+            assert!(
+                why.contains("clients") && why.contains("`tls`") && why.contains("`plain = true`"),
+                "{why}"
+            );
+            assert_eq!(config("tls = \"tls\"", address), Ok(()));
+            assert_eq!(config("plain = true", address), Ok(()));
+        }
+        assert!(config("plain = true\ntls = \"tls\"", "127.0.0.1:7").is_err());
     }
 }

@@ -169,7 +169,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             open: self.requests.open.len(),
             votes: self.votes(),
             apart: self.apart(),
-            refused: self.turned_away.sites(),
+            refused: self.turned_away.told(),
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
@@ -207,8 +207,8 @@ impl<W: World, A: Application> Cycle<W, A> {
                     self.say(site, &Word::Standing(self.standing(true, true)));
                 }
                 Arrived::Frame(from, bytes) => self.frame(from, &bytes)?,
-                Arrived::Asked(client, bytes) => match Ask::from_bytes(&bytes) {
-                    Ok(ask) => self.asked(client, ask)?,
+                Arrived::Asked(client, rights, bytes) => match Ask::from_bytes(&bytes) {
+                    Ok(ask) => self.asked(client, rights, ask)?,
                     Err(_) => self.links.close_client(client),
                 },
             }

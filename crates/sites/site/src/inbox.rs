@@ -6,13 +6,14 @@ use pares_link::{ClientId, Ended, HelloError, LinkSink};
 use pares_wice::SiteId;
 
 use crate::config::site_of;
+use crate::rights::Rights;
 use crate::turned_away::Refused;
 
 /// What came over the connections.
 pub(crate) enum Arrived {
     Connected(SiteId),
     Frame(SiteId, Vec<u8>),
-    Asked(ClientId, Vec<u8>),
+    Asked(ClientId, Rights, Vec<u8>),
 }
 
 #[derive(Default)]
@@ -39,7 +40,7 @@ impl LinkSink for Inbox {
     fn frame(&mut self, peer: u16, payload: &[u8]) {
         self.arrived.push(Arrived::Frame(site_of(peer), payload.to_vec()));
     }
-    fn client_frame(&mut self, client: ClientId, payload: &[u8]) {
-        self.arrived.push(Arrived::Asked(client, payload.to_vec()));
+    fn client_frame(&mut self, client: ClientId, caller: Option<&str>, payload: &[u8]) {
+        self.arrived.push(Arrived::Asked(client, Rights::of(caller), payload.to_vec()));
     }
 }

@@ -7,7 +7,7 @@
 //!  clients ==frames==> requests --execute on a snapshot--> Site (rules) --propose--> Replica (Raft, on disk)
 //!                         ^  \--read the stable version       |  ^                        |
 //!                         |                                   |  +------ committed -------+
-//!                      replies <-------- outcomes ------------+--> other sites (messages, TLS between clusters)
+//!                      replies <-------- outcomes ------------+--> other sites (messages, mutual TLS)
 //!                                                             \--> applier thread --> store
 //! ```
 //! An [`Application`] is a function: bytes of a request in, reads and writes through [`Work`](pares_store::Work), bytes of a reply out. So it can be
@@ -20,7 +20,9 @@
 //! | [`application`] | what a site executes |
 //! | [`items`] | the application of `pares site`: items by name, transfers, counters |
 //! | [`protocol`] | frames between clients and sites, and between sites |
+//! | [`rights`] | what somebody may ask, by what his certificate calls him |
 //! | [`client`] | a client: any site, exactly once |
+//! | [`access`] | where sites let somebody in, and what he shows there |
 //! | [`world`] | what the duty cycle touches, so that the simulator runs it too |
 //! | [`setup`] | what it is told when it begins |
 //! | [`place`] | what a site's directory says of itself, and how one without a past gets one |
@@ -32,11 +34,13 @@
 //! | `applier` | the task that writes the store |
 //! | `checkpoint` | where the log begins |
 
+pub mod access;
 pub mod application;
 pub mod client;
 pub mod config;
 pub mod items;
 pub mod protocol;
+pub mod rights;
 pub mod setup;
 pub mod world;
 
@@ -55,6 +59,7 @@ mod testing;
 mod turned_away;
 mod view;
 
+pub use access::Access;
 pub use application::{Application, ApplicationError};
 pub use applier::StoreWriter;
 pub use client::{CallError, Client};
@@ -64,4 +69,5 @@ pub use node::Node;
 pub use process::{Host, Process, Thread};
 pub use report::{SiteReport, Worked};
 pub use requests::{Answer, Answered};
+pub use rights::Rights;
 pub use view::View;

@@ -11,7 +11,7 @@
 //!
 //! | to a client | |
 //! |---|---|
-//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 9 not at this site now |
+//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 denied, 9 not at this site now |
 //!
 //! | between sites | | |
 //! |---|---|---|
@@ -55,11 +55,21 @@ pub enum Code {
     Impossible = 5,
     /// This site takes no part now, or reads its log; nothing has changed. Another site may do it, or this one later.
     Elsewhere = 9,
+    /// Who asks may not ask this; nothing has changed.
+    Denied = 6,
 }
 
 impl Code {
     fn of(byte: u8) -> Result<Self, DecodeError> {
-        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible, Self::Elsewhere];
+        let all = [
+            Self::Done,
+            Self::Refused,
+            Self::Aborted,
+            Self::Behind,
+            Self::Impossible,
+            Self::Denied,
+            Self::Elsewhere,
+        ];
         all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
     }
 }
@@ -89,6 +99,14 @@ pub enum Between<'a> {
 }
 
 impl Ask {
+    /// What the reply says that it is to.
+    pub(crate) fn number(&self) -> u64 {
+        match *self {
+            Self::Execute(id, _) => id.sequence,
+            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) => tag,
+        }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

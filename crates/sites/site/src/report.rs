@@ -35,11 +35,26 @@ pub struct SiteReport {
     /// Why it takes no part, or executes nothing; none if it does.
     #[serde(default)]
     pub apart: Option<String>,
-    /// Which sites are refused, and why.
+    /// Who is refused and why: sites, and strangers by their address, of whom nobody knows who they are.
     #[serde(default)]
     pub refused: Vec<String>,
     /// What it did since it started.
     pub work: Worked,
+}
+
+/// What is said of a stranger begins so.
+pub(crate) const STRANGER: &str = "a stranger at ";
+
+impl SiteReport {
+    /// Of those who are refused the sites: somebody has to put that right, while anybody can be a stranger.
+    pub fn refused_sites(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().map(String::as_str).filter(|told| !told.starts_with(STRANGER))
+    }
+
+    /// Of those who are refused the others.
+    pub fn refused_strangers(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().map(String::as_str).filter(|told| told.starts_with(STRANGER))
+    }
 }
 
 /// What a site did since it started: how much of its work was for nothing.

@@ -46,6 +46,8 @@ pub(crate) struct Machine {
 pub(crate) struct Wire {
     from_sites: Rc<RefCell<Frames>>,
     from_clients: Rc<RefCell<Vec<Vec<u8>>>>,
+    /// What the application's certificate calls it.
+    pub(crate) caller: Rc<RefCell<Option<String>>>,
     pub(crate) to_sites: Rc<RefCell<Frames>>,
     to_client: Rc<RefCell<Vec<Vec<u8>>>>,
     pub(crate) closed: Rc<Cell<bool>>,
@@ -174,7 +176,10 @@ impl Clock for Machine {
 impl Connections for Wire {
     fn poll(&mut self, _patience: Duration, sink: &mut impl LinkSink) -> io::Result<()> {
         self.from_sites.borrow_mut().drain(..).for_each(|(site, frame)| sink.frame(site, &frame));
-        self.from_clients.borrow_mut().drain(..).for_each(|frame| sink.client_frame(ClientId(1), &frame));
+        self.from_clients
+            .borrow_mut()
+            .drain(..)
+            .for_each(|frame| sink.client_frame(ClientId(1), self.caller.borrow().as_deref(), &frame));
         Ok(())
     }
 

@@ -6,6 +6,10 @@ use std::net::IpAddr;
 
 use pares_wice::SiteId;
 
+use crate::report::STRANGER;
+
+/// Strangers of whom a report tells.
+const STRANGERS_TOLD_MAX: usize = 16;
 /// Refusals that are remembered.
 const REFUSED_MAX: usize = 1_024;
 
@@ -40,9 +44,14 @@ impl TurnedAway {
         self.all.remove(&Ok(site));
     }
 
-    /// Sites that are refused, and why.
-    pub(crate) fn sites(&self) -> Vec<String> {
-        self.all.iter().filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why))).collect()
+    /// Who is refused and why: sites first; of strangers no more than somebody would read.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let sites = self.all.iter().filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why)));
+        let strangers = self
+            .all
+            .iter()
+            .filter_map(|(who, why)| Some(told(&format!("{STRANGER}{}", who.as_ref().err()?), why)));
+        sites.chain(strangers.take(STRANGERS_TOLD_MAX)).collect()
     }
 
     /// What happened since it was asked last.

@@ -114,7 +114,7 @@ impl Sites {
                 let after = self.random.between(1_000, 30_000);
                 self.turn_of(client, after);
             }
-            Code::Aborted | Code::Behind | Code::Impossible | Code::Elsewhere => {}
+            Code::Aborted | Code::Behind | Code::Impossible | Code::Elsewhere | Code::Denied => {}
         }
         Ok(())
     }

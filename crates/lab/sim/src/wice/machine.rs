@@ -213,7 +213,7 @@ impl Connections for Machine {
             match arrived {
                 Arrived::Connected(site) => sink.connected(number_of(site)),
                 Arrived::Frame(from, frame) => sink.frame(number_of(from), &self.broken(frame, received)),
-                Arrived::Asked(client, frame) => sink.client_frame(client, &frame),
+                Arrived::Asked(client, frame) => sink.client_frame(client, None, &frame),
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use crate::protocol::{Ask, Between, Code, Reply};
 use crate::requests::{
     Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, remembered, reply_key, reply_value,
 };
+use crate::rights::{Rights, denied};
 use crate::view::View;
 use crate::world::{Connections, World};
 
@@ -21,8 +22,15 @@ impl<W: World, A: Application> Cycle<W, A> {
         !self.site.is_recalling() && unstored <= self.bounds.unstored_max
     }
 
-    pub(super) fn asked(&mut self, client: pares_link::ClientId, ask: Ask) -> Result<(), ProcessError> {
+    pub(super) fn asked(
+        &mut self,
+        client: pares_link::ClientId,
+        rights: Rights,
+        ask: Ask,
+    ) -> Result<(), ProcessError> {
+        let needed = Rights::needed_for(&ask);
         let (to, answer) = match ask {
+            _ if needed > rights => (ask.number(), denied(needed)),
             Ask::Execute(id, _) if self.requests.open.len() >= self.bounds.open_requests_max => {
                 let body = b"too many requests are open at this site: wait, or ask another".to_vec();
                 (id.sequence, Answer { code: Code::Impossible, body })
@@ -182,6 +190,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 }
 
+/// Who asks may not ask this.
 fn answer_of(result: Result<Vec<u8>, ApplicationError>) -> Result<Answer, ProcessError> {
     match result {
         Ok(body) => Ok(Answer { code: Code::Done, body }),

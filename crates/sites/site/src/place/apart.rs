@@ -20,6 +20,7 @@ use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
 use crate::protocol::{Ask, Code, Reply};
 use crate::report::SiteReport;
+use crate::rights::{Rights, denied};
 use crate::setup::Setup;
 use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
@@ -97,7 +98,7 @@ impl<W: World> Apart<W> {
                     self.say(site, &Word::Standing(self.standing(true)));
                 }
                 Arrived::Frame(from, bytes) => self.frame(from, &bytes)?,
-                Arrived::Asked(client, bytes) => self.asked(client, &bytes),
+                Arrived::Asked(client, rights, bytes) => self.asked(client, rights, &bytes),
             }
         }
         self.tick();
@@ -223,8 +224,12 @@ impl<W: World> Apart<W> {
         Err(ProcessError::Again)
     }
 
-    fn asked(&mut self, client: pares_link::ClientId, bytes: &[u8]) {
+    fn asked(&mut self, client: pares_link::ClientId, rights: Rights, bytes: &[u8]) {
         let (to, code, body) = match Ask::from_bytes(bytes) {
+            Ok(ask) if Rights::needed_for(&ask) > rights => {
+                let denied = denied(Rights::needed_for(&ask));
+                (ask.number(), denied.code, denied.body)
+            }
             Ok(Ask::Report(tag)) => {
                 (tag, Code::Done, serde_json::to_vec(&self.report()).expect("a report is JSON"))
             }
@@ -258,7 +263,7 @@ impl<W: World> Apart<W> {
             site: format!("{}.{}", id.cluster.0, id.number),
             apart: Some(self.waits_for()),
             recalling: true,
-            refused: self.turned_away.sites(),
+            refused: self.turned_away.told(),
             ..SiteReport::default()
         }
     }

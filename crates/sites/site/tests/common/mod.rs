@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pares_site::config::{Level, Place, Promise};
 use pares_site::items::Items;
-use pares_site::{Client, Process, SitesConfig};
+use pares_site::{Access, Client, Process, SiteReport, SitesConfig};
 use pares_wice::SiteId;
 
 /// Long enough for anything, on a machine that is busy.
@@ -26,6 +26,9 @@ pub fn free_address() -> SocketAddr {
     addresses.find(|address| TcpListener::bind(address).is_ok()).unwrap()
 }
 
+/// The system's name.
+pub const SYSTEM: &str = "test";
+
 /// Sites that can be stopped and started.
 pub struct Sites {
     pub dir: PathBuf,
@@ -36,6 +39,22 @@ pub struct Sites {
 impl Sites {
     /// `clusters` of `sites` each, all started, in `dir`.
     pub fn start(dir: &Path, clusters: u8, sites: u8) -> Self {
+        Self::start_by(dir, clusters, sites, None)
+    }
+
+    /// The same with certificates for everybody, in `dir`'s `tls`: also `client-app`, `reader-app` and `operator-app`.
+    pub fn start_with_tls(dir: &Path, clusters: u8, sites: u8) -> Self {
+        let all = (0..clusters).flat_map(|cluster| (0..sites).map(move |site| [cluster, site]));
+        let numbers: Vec<u16> = all.map(u16::from_be_bytes).collect();
+        let tls = dir.join("tls");
+        pares_link::issue(&tls, SYSTEM, &numbers).unwrap();
+        for name in ["client-app", "reader-app", "operator-app"] {
+            pares_link::issue_named(&tls, SYSTEM, name).unwrap();
+        }
+        Self::start_by(dir, clusters, sites, Some("tls".into()))
+    }
+
+    fn start_by(dir: &Path, clusters: u8, sites: u8, tls: Option<PathBuf>) -> Self {
         let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
         let places = ids.map(|(cluster, number)| Place {
             cluster,
@@ -45,12 +64,13 @@ impl Sites {
             far: None,
         });
         let config = SitesConfig {
-            system: "test".into(),
+            system: SYSTEM.into(),
             identity: SitesConfig::draw_identity(),
             durability: Promise::Os,
             isolation: Level::Snapshot,
             certifier: 0,
-            tls: None,
+            tls,
+            plain: false,
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
@@ -90,6 +110,20 @@ impl Sites {
     /// A client of these sites, the first one first.
     pub fn client(&self, number: u64, sites: &[SiteId]) -> Client {
         Client::new(number, 0, sites.iter().map(|site| self.address(*site)).collect())
+    }
+}
+
+impl Sites {
+    /// A client that shows that certificate.
+    pub fn client_of(&self, certificate: &str, number: u64, sites: &[SiteId]) -> Client {
+        let access = Access::named(self.config.clone(), &self.dir, &[certificate]).unwrap();
+        access.client(number, 0, sites).unwrap()
+    }
+
+    /// How a site is, as an operator is told.
+    pub fn report(&self, site: SiteId) -> SiteReport {
+        let said = self.client_of("operator-app", u64::MAX, &[site]).report(PATIENCE).unwrap();
+        serde_json::from_slice(&said).unwrap()
     }
 }
 

@@ -127,6 +127,7 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
         isolation: Level::Snapshot,
         certifier: 0,
         tls: None,
+        plain: false,
         sites: places?,
     })
 }

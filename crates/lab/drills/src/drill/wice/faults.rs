@@ -114,7 +114,7 @@ impl Drill {
         self.stage.processes.kill_all(victims);
         std::thread::sleep(INDECISION);
         let decided = self.now();
-        decide::lost(&self.stage.config, cluster, None, PATIENCE)?;
+        decide::lost(&self.stage.operator, cluster, None, PATIENCE)?;
         std::thread::sleep(self.part);
         let end = self.now();
         if wipe {
@@ -122,10 +122,10 @@ impl Drill {
         }
         let began = self.now();
         self.bring_back(victims)?;
-        decide::admit(&self.stage.config, cluster, PATIENCE)?;
+        decide::admit(&self.stage.operator, cluster, PATIENCE)?;
         let back = self.now() - began;
         if certified {
-            decide::migrate(&self.stage.config, cluster, PATIENCE)?;
+            decide::migrate(&self.stage.operator, cluster, PATIENCE)?;
         }
         std::thread::sleep(self.part);
         Ok(Times { quiet, blow, end, resumed: Some(decided), back: Some(back) })
@@ -141,7 +141,7 @@ impl Drill {
     /// Starts sites again, and waits until they show what the others show by then. How long that took.
     fn bring_back(&mut self, victims: &[SiteId]) -> Result<Duration, LabError> {
         let began = self.now();
-        let reports = sites::reports(&self.stage.config);
+        let reports = sites::reports(&self.stage.operator);
         let shown = reports.iter().map(|(_, report)| report.stable).max().unwrap_or(0);
         self.stage.start_sites(victims)?;
         self.stage.until("sites that come back", |stage| Self::shows(stage, victims, shown))?;
