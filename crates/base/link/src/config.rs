@@ -23,7 +23,7 @@ pub struct Peer {
 pub struct ClientsConfig {
     /// Where to listen; port 0 for any.
     pub listen: SocketAddr,
-    /// Whether they have to use TLS.
+    /// Whether they have to use TLS, and to show a certificate of the system's authority.
     pub tls: bool,
     /// Connections at a time; more are closed at once.
     pub count_max: usize,

@@ -20,6 +20,8 @@ const TURN: usize = 8;
 const TURNS_BUFFERS_MAX: usize = 128;
 /// What an application may hold, bytes, however much all of them do.
 const SHARE_BYTES: usize = 64 << 10;
+/// Handshakes that are taken a step further in one turn: each costs a tenth of a millisecond or more, and who is known waits no longer than for these.
+const HANDSHAKES: usize = 4;
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub(crate) struct Entry {
     pub(crate) connected: bool,
     /// Whether its caller has been told of it.
     pub(crate) known: bool,
+    /// What an application's certificate calls it.
+    pub(crate) caller: Option<String>,
     /// What is still to be done must be done by then.
     deadline: Option<Instant>,
     reading: bool,
@@ -51,6 +55,12 @@ pub(crate) struct Entry {
     ended: Option<Ended>,
     /// What its buffers held when they were last looked at, bytes; of applications only.
     held: usize,
+}
+
+impl Entry {
+    fn is_unknown(&self, role: Role) -> bool {
+        self.role == role && !self.known && self.ended.is_none()
+    }
 }
 
 #[derive(Default)]
@@ -109,6 +119,7 @@ impl Table {
             generation: self.generations,
             connected,
             known: false,
+            caller: None,
             deadline,
             reading: false,
             dirty: false,
@@ -140,9 +151,18 @@ impl Table {
         self.get(slot).filter(|entry| entry.role == Role::Client && entry.generation == generation)
     }
 
-    /// How many there are in that role.
-    pub(crate) fn count(&self, role: Role) -> usize {
-        self.slots.iter().flatten().filter(|entry| entry.role == role && entry.ended.is_none()).count()
+    /// How many there are in that role who have not said who they are.
+    pub(crate) fn count_unknown(&self, role: Role) -> usize {
+        self.slots.iter().flatten().filter(|entry| entry.is_unknown(role)).count()
+    }
+
+    /// Ends every connection in TLS.
+    pub(crate) fn end_tls(&mut self, why: impl Fn() -> Ended) {
+        for slot in 0..self.slots.len() {
+            if self.get(slot).is_some_and(|entry| entry.wire.is_tls()) {
+                self.end(slot, why());
+            }
+        }
     }
 
     /// What must be done next by some time: by when.
@@ -199,12 +219,10 @@ impl Table {
         }
     }
 
-    /// The stranger that has been silent for longest.
-    pub(crate) fn oldest_stranger(&self) -> Option<usize> {
-        let is_stranger = |slot: usize| {
-            self.slots[slot].as_ref().is_some_and(|e| e.role == Role::Stranger && e.ended.is_none())
-        };
-        self.deadlines.iter().map(|(_, slot)| *slot).find(|slot| is_stranger(*slot))
+    /// Of those in that role who have not said who they are, the one that has had the longest time for it; and when that time ends.
+    pub(crate) fn oldest_unknown(&self, role: Role) -> Option<(Instant, usize)> {
+        let is_unknown = |slot: usize| self.slots[slot].as_ref().is_some_and(|entry| entry.is_unknown(role));
+        self.deadlines.iter().find(|(_, slot)| is_unknown(*slot)).copied()
     }
 
     /// Gives each connection that has something its turn: `on_bytes` is called after each buffer, to take the frames. When much has come the rest
@@ -213,11 +231,18 @@ impl Table {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(SCRATCH_BYTES, 0);
         let mut waiting = std::mem::take(&mut self.reading).into_iter();
-        let mut buffers = 0;
+        let (mut buffers, mut handshakes) = (0, 0);
         while buffers < TURNS_BUFFERS_MAX
             && let Some(slot) = waiting.next()
         {
             let Some(entry) = self.get(slot) else { continue };
+            if entry.wire.is_handshaking() {
+                handshakes += 1;
+                if handshakes > HANDSHAKES {
+                    self.reading.push(slot);
+                    continue;
+                }
+            }
             entry.reading = false;
             if !entry.connected {
                 continue; // its readiness to write comes first, and asks for this again

@@ -15,8 +15,13 @@ fn all_hold(plan: Plan) {
         sum.aborted += summary.aborted;
         sum.faults += summary.faults;
         sum.eras += summary.eras;
+        sum.disks += summary.disks;
+        sum.adopted += summary.adopted;
     }
     assert!(sum.committed > 20 * seeds(), "{sum:?}");
+    let alone = plan.fault_every_us == 0 || plan.sites < 3;
+    assert!(alone || (sum.disks > seeds() / 10 && sum.adopted > 0), "{sum:?}");
+    eprintln!("{sum:?}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
     let any = "127.0.0.1:0".parse()?;
     let place = Place { cluster: 0, number: 0, peers: any, clients: any, far: None };
     let config = SitesConfig {
+        identity: SitesConfig::draw_identity(),
+        plain: false,
         system: "memory".into(),
         durability: Promise::Os,
         isolation: Level::Snapshot,
@@ -41,7 +43,11 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
         limits: SiteLimits::default(),
         sites: vec![place],
     };
+    config.make_directories(dir)?;
     let mut site = Process::open(&config, SiteId::new(0, 0), dir, Items)?;
+    while site.apart().is_some() {
+        site.turn(Duration::from_millis(10))?; // it is new, and founds its database
+    }
     let (items, began) = ((LIVE_BYTES / value_bytes).max(1) as u64, Instant::now());
     let value = "x".repeat(value_bytes);
     let mut next = 0;

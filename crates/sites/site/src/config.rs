@@ -2,10 +2,12 @@
 //!
 //! ```toml
 //! system = "bank"            # names the system in certificates and hellos
+//! identity = "5f0c..."       # names the database in its directories, for ever: 32 hexadecimal digits, drawn by `pares site init`
 //! durability = "disk"        # or "os": survives the process, not the power
 //! isolation = "snapshot"     # or "serialisable"; the same for ever
 //! certifier = 0              # the cluster that certifies at first
-//! tls = "tls"                # certificates, beside this file; without it clusters talk in the clear
+//! tls = "tls"                # certificates, beside this file: everybody shows one, sites and clients
+//! # plain = true             # instead of it, beyond loopback: who reaches a port may be any site, client or operator
 //!
 //! [limits]                   # all of it may be left out; each site may have its own
 //! patience_ms = 1500         # after how long a client is told that it is not known yet
@@ -21,6 +23,7 @@
 //! far = "198.51.100.1:7000"  # where sites of other clusters reach it, if that is elsewhere
 //! ```
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,6 +42,8 @@ use crate::setup::{Bounds, Setup};
 pub struct SitesConfig {
     /// Its name: 1 to 63 letters, digits, dots and dashes.
     pub system: String,
+    /// Names the database, for ever: 32 hexadecimal digits.
+    pub identity: String,
     /// What an answer promises.
     #[serde(default)]
     pub durability: Promise,
@@ -51,6 +56,9 @@ pub struct SitesConfig {
     /// Where the certificates are, beside this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<PathBuf>,
+    /// Without certificates, beyond this machine: everybody who reaches a port is believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain: bool,
     /// How much a site takes.
     #[serde(default, skip_serializing_if = "SiteLimits::is_default")]
     pub limits: SiteLimits,
@@ -177,6 +185,12 @@ pub enum ConfigError {
     Tls(#[from] pares_link::TlsError),
 }
 
+/// The directory of a site, where its system's is `dir`.
+#[must_use]
+pub fn directory_of(dir: &Path, site: SiteId) -> PathBuf {
+    dir.join(format!("site-{}-{}", site.cluster.0, site.number))
+}
+
 /// A site's number between sites: the cluster in the upper byte.
 #[must_use]
 pub(crate) fn number_of(site: SiteId) -> u16 {
@@ -209,7 +223,31 @@ impl SitesConfig {
         toml::to_string(self).expect("a configuration is a table")
     }
 
+    /// Draws the identity of another database.
+    #[must_use]
+    pub fn draw_identity() -> String {
+        let draw = |half: u8| RandomState::new().hash_one(half);
+        format!("{:016x}{:016x}", draw(0), draw(1))
+    }
+
+    /// Makes a new directory for every site in `dir`: the word that this database is to begin.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn make_directories(&self, dir: &Path) -> std::io::Result<()> {
+        for place in &self.sites {
+            let own = directory_of(dir, place.id());
+            std::fs::create_dir_all(&own)?;
+            pares_os::replace_file(&own.join(crate::place::NEW), format!("{}\n", self.identity).as_bytes())?;
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
+        if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
+        }
+        self.check_exposure()?;
         let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
         if self.sites.iter().any(|site| site.cluster > 63) {
             return Err("clusters are numbered from 0 to 63".into());
@@ -229,6 +267,30 @@ impl SitesConfig {
             }
         }
         Ok(())
+    }
+
+    /// What somebody else's machine can reach needs proof of who speaks, unless the operator does without it.
+    fn check_exposure(&self) -> Result<(), String> {
+        if self.plain && self.tls.is_some() {
+            return Err("`tls` and `plain = true` exclude each other: remove one".into());
+        }
+        if self.plain || self.tls.is_some() {
+            return Ok(());
+        }
+        let addresses = |place: &Place| {
+            let far = place.far.map(|far| ("far", far));
+            let site = format!("{}.{}", place.cluster, place.number);
+            let all = [("peers", place.peers), ("clients", place.clients)].into_iter().chain(far);
+            all.map(move |(name, address)| (site.clone(), name, address)).collect::<Vec<_>>()
+        };
+        let exposed = |(_, _, address): &(String, &str, SocketAddr)| !address.ip().is_loopback();
+        match self.sites.iter().flat_map(addresses).find(exposed) {
+            None => Ok(()),
+            Some((site, name, address)) => Err(format!(
+                "site {site}: {name} = \"{address}\" is no loopback address, and without `tls` everybody who reaches it can be any site, client \
+                 or operator. Set `tls` to a directory of certificates (`pares site init` makes one), or `plain = true` if that network is trusted"
+            )),
+        }
     }
 
     fn members(&self, cluster: ClusterId) -> impl Iterator<Item = &Place> {
@@ -257,7 +319,8 @@ impl SitesConfig {
     #[must_use]
     pub fn setup(&self, site: SiteId) -> Setup {
         let (settings, log) = (self.settings(site), self.log(site));
-        Setup { settings, log, certifier: ClusterId(self.certifier), bounds: self.limits.bounds() }
+        let (identity, certifier) = (self.identity.clone(), ClusterId(self.certifier));
+        Setup { identity, settings, log, certifier, bounds: self.limits.bounds() }
     }
 
     pub(crate) fn durability(&self) -> Durability {
@@ -279,6 +342,7 @@ impl SitesConfig {
             self.sites.iter().map(|site| format!("{}.{}", site.cluster, site.number)).collect();
         sites.sort_unstable();
         let agreed = [
+            ("identity", self.identity.clone()),
             ("certifier", self.certifier.to_string()),
             ("isolation", format!("{:?}", self.isolation).to_lowercase()),
             ("durability", format!("{:?}", self.durability).to_lowercase()),
@@ -294,14 +358,43 @@ impl SitesConfig {
         let peers = self.sites.iter().filter(|place| place.id() != site).map(|place| {
             let far = place.cluster != site.cluster.0;
             let address = place.far.filter(|_| far).unwrap_or(place.peers);
-            Peer { number: number_of(place.id()), address, tls: far && tls.is_some() }
+            Peer { number: number_of(place.id()), address, tls: tls.is_some() }
         });
         let mut links = LinksConfig::new(number_of(site), &self.system, here.peers, peers.collect());
         links.agreed = self.agreed();
         if let Some(tls) = tls {
             links.identity = Some(SiteIdentity::load(&site_files(&dir.join(tls), number_of(site)))?);
         }
-        links.clients = Some(ClientsConfig::listening(here.clients));
+        links.clients = Some(ClientsConfig { tls: tls.is_some(), ..ClientsConfig::listening(here.clients) });
         Ok(links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(head: &str, address: &str) -> Result<(), String> {
+        let text = format!(
+            "system = \"x\"\n{head}\n[[site]]\ncluster = 0\nnumber = 0\npeers = \"127.0.0.1:1\"\nclients = \"{address}\"\n"
+        );
+        toml::from_str::<SitesConfig>(&text).unwrap().check()
+    }
+
+    #[test]
+    fn beyond_loopback_everybody_shows_a_certificate_unless_the_operator_says_otherwise() {
+        for address in ["127.0.0.1:7", "127.9.0.1:7", "[::1]:7"] {
+            assert_eq!(config("", address), Ok(()), "{address}");
+        }
+        for address in ["10.0.0.1:7", "0.0.0.0:7", "[::]:7", "[2001:db8::1]:7"] {
+            let why = config("", address).unwrap_err();
+            assert!(
+                why.contains("clients") && why.contains("`tls`") && why.contains("`plain = true`"),
+                "{why}"
+            );
+            assert_eq!(config("tls = \"tls\"", address), Ok(()));
+            assert_eq!(config("plain = true", address), Ok(()));
+        }
+        assert!(config("plain = true\ntls = \"tls\"", "127.0.0.1:7").is_err());
     }
 }

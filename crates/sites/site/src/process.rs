@@ -15,9 +15,9 @@ use pares_wice::SiteId;
 
 use crate::application::Application;
 use crate::applier::StoreWriter;
-use crate::config::SitesConfig;
-use crate::cycle::Cycle;
+use crate::config::{SitesConfig, directory_of};
 use crate::error::ProcessError;
+use crate::node::Node;
 use crate::reads::StoreReader;
 use crate::world::{Clock, Notes, World};
 
@@ -27,7 +27,7 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 const RESERVE: u64 = 128;
 
 /// A site on this machine.
-pub type Process<A> = Cycle<Host, A>;
+pub type Process<A> = Node<Host, A>;
 
 /// The real world of a site: a directory, sockets, threads.
 pub struct Host {
@@ -43,7 +43,7 @@ impl Host {
     /// # Errors
     /// If the site or its certificate is missing, or its directory cannot be made.
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
-        let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
+        let own = directory_of(dir, site);
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links);
         std::fs::create_dir_all(&own)?;
@@ -90,6 +90,11 @@ impl World for Host {
         }
     }
 
+    fn draw(&mut self) -> u64 {
+        // The standard library's own randomness, which it asks of the operating system, and which no two hashers share.
+        std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id())
+    }
+
     fn start(&mut self, writer: StoreWriter, links: &Links) -> io::Result<Thread> {
         let waker = links.waker();
         // A wait that is not ended ends by itself at the next tick.
@@ -113,6 +118,14 @@ impl Notes for Host {
 
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         pares_os::replace_file(&self.own.join(name), bytes)
+    }
+
+    fn remove_note(&self, name: &str) -> io::Result<()> {
+        match std::fs::remove_file(self.own.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => std::fs::File::open(&self.own)?.sync_all(),
+        }
     }
 }
 
@@ -139,7 +152,7 @@ impl Drop for Thread {
     }
 }
 
-impl<A: Application> Process<A> {
+impl<A: Application + Clone> Process<A> {
     /// Opens a site's log and store in `dir`, where `sites.toml` is, and listens.
     ///
     /// # Errors
@@ -158,6 +171,6 @@ impl<A: Application> Process<A> {
     /// # Errors
     /// If the operating system does not say.
     pub fn clients_address(&self) -> io::Result<Option<SocketAddr>> {
-        self.links.clients_address()
+        self.links().clients_address()
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! | to a client | |
 //! |---|---|
-//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 not known yet, 7 busy |
+//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 denied, 7 not known yet, 8 busy, 9 not at this site now |
 //!
 //! | between sites | | |
 //! |---|---|---|
@@ -58,10 +58,14 @@ pub enum Code {
     Behind = 4,
     /// Not at this site, or not now; nothing has changed. The text says what to do.
     Impossible = 5,
+    /// Who asks may not ask this; nothing has changed.
+    Denied = 6,
     /// Not known yet: it may be done already, or be done later. Ask again under the same number, to learn what became of it.
-    Unknown = 6,
+    Unknown = 7,
     /// Too much of this is under way at this site; nothing has changed. Ask again later, or another site.
-    Busy = 7,
+    Busy = 8,
+    /// This site takes no part now, or reads its log; nothing has changed. Another site may do it, or this one later.
+    Elsewhere = 9,
 }
 
 impl Code {
@@ -72,8 +76,10 @@ impl Code {
             Self::Aborted,
             Self::Behind,
             Self::Impossible,
+            Self::Denied,
             Self::Unknown,
             Self::Busy,
+            Self::Elsewhere,
         ];
         all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
     }
@@ -104,6 +110,14 @@ pub enum Between<'a> {
 }
 
 impl Ask {
+    /// What the reply says that it is to.
+    pub(crate) fn number(&self) -> u64 {
+        match *self {
+            Self::Execute(id, _) => id.sequence,
+            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) => tag,
+        }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -4,7 +4,7 @@ use pares_wice::HeldBytes;
 use serde::{Deserialize, Serialize};
 
 /// How a site is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteReport {
     /// Which site.
     pub site: String,
@@ -36,11 +36,32 @@ pub struct SiteReport {
     pub held: HeldMemory,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
-    /// Which sites are refused, and why.
+    /// Whether it has a vote in its cluster, under the name of this life of its disk.
+    #[serde(default)]
+    pub votes: bool,
+    /// Why it takes no part, or executes nothing; none if it does.
+    #[serde(default)]
+    pub apart: Option<String>,
+    /// Who is refused and why: sites, and strangers by their address, of whom nobody knows who they are.
     #[serde(default)]
     pub refused: Vec<String>,
     /// What it did since it started.
     pub work: Worked,
+}
+
+/// What is said of a stranger begins so.
+pub(crate) const STRANGER: &str = "a stranger at ";
+
+impl SiteReport {
+    /// Of those who are refused the sites: somebody has to put that right, while anybody can be a stranger.
+    pub fn refused_sites(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().map(String::as_str).filter(|told| !told.starts_with(STRANGER))
+    }
+
+    /// Of those who are refused the others.
+    pub fn refused_strangers(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().map(String::as_str).filter(|told| told.starts_with(STRANGER))
+    }
 }
 
 /// What a site did since it started: how much of its work was for nothing.

@@ -9,6 +9,8 @@ use crate::protocol::OPEN_MAX;
 /// A site's place among all sites, and its bounds.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// Names the database, for ever.
+    pub identity: String,
     /// The settings of its rules.
     pub settings: Settings,
     /// Its place in its cluster's log. What is applied is found in the site's notes.

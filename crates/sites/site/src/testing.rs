@@ -18,6 +18,8 @@ use crate::applier::StoreWriter;
 use crate::cycle::Cycle;
 use crate::error::ProcessError;
 use crate::items::Items;
+use crate::node::Node;
+use crate::place::Place;
 use crate::protocol::{Ask, Between, Reply};
 use crate::reads::StoreReader;
 use crate::setup::{Bounds, Setup};
@@ -40,6 +42,7 @@ pub(crate) struct Machine {
     pub(crate) busy: Arc<AtomicBool>,
     writer: Rc<RefCell<Option<StoreWriter>>>,
     readers: Rc<RefCell<Vec<StoreReader>>>,
+    drawn: Rc<Cell<u64>>,
 }
 
 /// What came and was not polled, and what was sent.
@@ -47,20 +50,39 @@ pub(crate) struct Machine {
 pub(crate) struct Wire {
     from_sites: Rc<RefCell<Frames>>,
     from_clients: Rc<RefCell<Vec<Vec<u8>>>>,
+    /// What the application's certificate calls it.
+    pub(crate) caller: Rc<RefCell<Option<String>>>,
     pub(crate) to_sites: Rc<RefCell<Frames>>,
     to_client: Rc<RefCell<Vec<Vec<u8>>>>,
     pub(crate) closed: Rc<Cell<bool>>,
 }
 
-pub(crate) type TestSite = Cycle<Machine, Items>;
+pub(crate) type TestSite = Node<Machine, Items>;
+
+const IDENTITY: &str = "test";
 
 impl Machine {
     /// Begins site 0.0 of clusters with so many sites each.
     pub(crate) fn begin(&self, clusters: &[u8]) -> Result<TestSite, ProcessError> {
+        Node::begin(self.clone(), self.setup(clusters)?, Items)
+    }
+
+    /// The same site's duty cycle, which takes part.
+    pub(crate) fn cycle(&self, clusters: &[u8]) -> Cycle<Machine, Items> {
+        let setup = self.setup(clusters).unwrap();
+        let place = Place::open(&mut self.clone(), IDENTITY).unwrap();
+        Cycle::begin(self.clone(), setup, Items, place, None).unwrap()
+    }
+
+    fn setup(&self, clusters: &[u8]) -> Result<Setup, ProcessError> {
+        if self.notes.borrow().is_empty() {
+            crate::place::found(&mut self.clone(), IDENTITY, clusters[0])?;
+        }
         let sites = (0u8..).zip(clusters);
         let sites =
             sites.flat_map(|(cluster, &sites)| (0..sites).map(move |site| SiteId::new(cluster, site)));
-        let setup = Setup {
+        Ok(Setup {
+            identity: IDENTITY.into(),
             settings: Settings::new(SiteId::new(0, 0), sites.collect()),
             log: pares_cluster::ReplicaConfig::new(0, clusters[0]),
             certifier: ClusterId(0),
@@ -71,8 +93,7 @@ impl Machine {
                 flush_every: Duration::ZERO,
                 ..Bounds::default()
             },
-        };
-        Cycle::begin(self.clone(), setup, Items)
+        })
     }
 
     /// Lets time pass, a turn for each tick.
@@ -144,6 +165,11 @@ impl World for Machine {
         Ok(())
     }
 
+    fn draw(&mut self) -> u64 {
+        self.drawn.set(self.drawn.get() + 1);
+        self.drawn.get()
+    }
+
     fn start(&mut self, writer: StoreWriter, _links: &Wire) -> io::Result<()> {
         self.writer.replace(Some(writer));
         self.readers.borrow_mut().clear();
@@ -165,6 +191,11 @@ impl Notes for Machine {
         self.notes.borrow_mut().insert(name.to_owned(), bytes.to_vec());
         Ok(())
     }
+
+    fn remove_note(&self, name: &str) -> io::Result<()> {
+        self.notes.borrow_mut().remove(name);
+        Ok(())
+    }
 }
 
 impl Clock for Machine {
@@ -176,7 +207,10 @@ impl Clock for Machine {
 impl Connections for Wire {
     fn poll(&mut self, _patience: Duration, sink: &mut impl LinkSink) -> io::Result<()> {
         self.from_sites.borrow_mut().drain(..).for_each(|(site, frame)| sink.frame(site, &frame));
-        self.from_clients.borrow_mut().drain(..).for_each(|frame| sink.client_frame(ClientId(1), &frame));
+        self.from_clients
+            .borrow_mut()
+            .drain(..)
+            .for_each(|frame| sink.client_frame(ClientId(1), self.caller.borrow().as_deref(), &frame));
         Ok(())
     }
 

@@ -55,6 +55,9 @@ pub trait World: Notes + Clock {
     /// If the store cannot be removed; some of it may be.
     fn clear_store(&mut self) -> Result<(), ProcessError>;
 
+    /// Draws a number, at random: no two are alike.
+    fn draw(&mut self) -> u64;
+
     /// Runs `writer` beside the duty cycle. Each batch written ends the present or the next wait of `links`.
     ///
     /// # Errors
@@ -130,6 +133,12 @@ pub trait Notes {
     /// # Errors
     /// As the operating system says; the old one may still be there.
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Removes a note, if there is one. It stays removed from then on.
+    ///
+    /// # Errors
+    /// As the operating system says; it may still be there.
+    fn remove_note(&self, name: &str) -> io::Result<()>;
 }
 
 /// Time that never goes back.

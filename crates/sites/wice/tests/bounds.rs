@@ -106,6 +106,7 @@ impl Here {
             delivered,
             received: delivered,
             certifying: false,
+            is_whole: true,
         };
         self.site.receive(FAR, Message::Status(status), &mut self.wanted);
         self.site.flush(&mut self.wanted);

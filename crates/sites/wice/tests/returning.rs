@@ -44,6 +44,7 @@ fn says(site: &mut Site, term: u64, delivered: u64) {
         delivered: Version(delivered),
         received: Version(delivered),
         certifying: false,
+        is_whole: true,
     };
     site.receive(LOST, Message::Status(status), &mut Nobody);
 }
@@ -93,6 +94,7 @@ fn what_is_asked_for_again_by_what_was_said_late_is_no_split() {
             delivered: Version(9),
             received: Version(9),
             certifying: true,
+            is_whole: true,
         };
         heard.0.clear();
         site.receive(WENT_ON, Message::Status(status), &mut heard);

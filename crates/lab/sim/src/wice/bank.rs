@@ -82,6 +82,7 @@ impl Shared {
 }
 
 /// The application at one site in one life.
+#[derive(Clone)]
 pub(super) struct Bank {
     pub(super) site: SiteId,
     pub(super) life: u64,

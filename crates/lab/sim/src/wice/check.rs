@@ -18,7 +18,11 @@ type Changed = Vec<(Key, Option<Value>)>;
 #[derive(Debug, Default)]
 pub(super) struct Committed {
     payloads: BTreeMap<u64, Vec<u8>>,
-    pub(super) executions: BTreeSet<usize>,
+    /// By number, and the version that each had.
+    pub(super) executions: BTreeMap<usize, Version>,
+    /// The past it has adopted.
+    pub(super) adopted: Option<Version>,
+    pub(super) adoptions: u64,
     pub(super) eras: BTreeSet<Era>,
 }
 
@@ -32,7 +36,16 @@ impl Committed {
             };
         }
         for entry in Vec::<LogEntry>::from_bytes(&payload).expect("a site proposes entries") {
-            let LogEntry::Stream { entry, .. } = entry else { continue };
+            let entry = match entry {
+                LogEntry::Stream { entry, .. } => entry,
+                LogEntry::Adopt { past, .. } => {
+                    self.adopted = Some(past.delivered);
+                    self.adoptions += 1;
+                    self.eras.extend(past.eras.iter().map(|(_, configuration)| configuration.era));
+                    continue;
+                }
+                LogEntry::Fence(_) | LogEntry::Discard { .. } => continue,
+            };
             match &entry.body {
                 Body::Configure(configuration) => drop(self.eras.insert(configuration.era)),
                 Body::Update { writes, .. } => {
@@ -40,7 +53,7 @@ impl Committed {
                         Change::Put(value) => bank::answered(&write.key, value),
                         _ => None,
                     });
-                    self.executions.extend(put.map(|(_, number)| number));
+                    self.executions.extend(put.map(|(_, number)| (number, entry.version)));
                 }
             }
         }

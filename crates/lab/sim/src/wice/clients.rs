@@ -5,6 +5,7 @@ use pares_site::protocol::{Ask, Between, Code, Reply};
 use pares_wice::{Era, SiteId, TransactionId};
 
 use super::bank::{self, Request};
+use super::check::Committed;
 use super::sites::{Event, NEAR_US, Sites};
 use super::{Broken, Verdict};
 
@@ -113,14 +114,27 @@ impl Sites {
                     self.turn_of(client, after);
                 }
             }
-            Code::Aborted | Code::Behind | Code::Impossible | Code::Unknown | Code::Busy if waits => {
+            Code::Aborted
+            | Code::Behind
+            | Code::Impossible
+            | Code::Unknown
+            | Code::Busy
+            | Code::Elsewhere
+                if waits =>
+            {
                 if code != Code::Unknown && self.clients[client].asked == 1 {
                     self.deny(client);
                 }
                 let after = self.random.between(1_000, 30_000);
                 self.turn_of(client, after);
             }
-            Code::Aborted | Code::Behind | Code::Impossible | Code::Unknown | Code::Busy => {}
+            Code::Aborted
+            | Code::Behind
+            | Code::Impossible
+            | Code::Unknown
+            | Code::Busy
+            | Code::Elsewhere
+            | Code::Denied => {}
         }
         Ok(())
     }
@@ -143,20 +157,26 @@ impl Sites {
         }
     }
 
+    /// Whether an execution lies in the past that a cluster has taken over from others.
+    fn has_adopted(&self, committed: &Committed, number: usize) -> bool {
+        let of_others = self.committed.iter().filter_map(|other| other.executions.get(&number));
+        let version = of_others.min();
+        version.is_some_and(|version| committed.adopted.is_some_and(|adopted| *version <= adopted))
+    }
+
     /// Somebody is told for the first time: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
     /// go on without the others, and may still lack what was answered before.
     fn answer(&mut self, site: SiteId, number: usize) -> Verdict {
         if self.checker.is_answered(number) {
             return Ok(());
         }
-        let rules = self.nodes[&site].cycle.as_ref().expect("it has just answered").rules();
-        let told = rules.configuration();
+        let told = self.nodes[&site].rules().expect("it has just answered").configuration();
         // A site that has not heard yet that a cluster was declared lost had counted on it, and rightly so at that time.
         let newest = self.configurations().max_by_key(|configuration| configuration.era).unwrap_or(told);
         for cluster in told.live.iter().filter(|&cluster| newest.live.contains(cluster)) {
             let committed = &self.committed[usize::from(cluster.0)];
             let knows = told.era == Era::default() || committed.eras.contains(&told.era);
-            if knows && !committed.executions.contains(&number) {
+            if knows && !committed.executions.contains_key(&number) && !self.has_adopted(committed, number) {
                 let what = format!("{site} answered execution {number}, which {cluster} does not have");
                 return Err((Broken::Lost, what));
             }

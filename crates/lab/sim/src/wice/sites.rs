@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pares_cluster::ReplicaConfig;
 use pares_link::ClientId;
-use pares_site::Cycle;
+use pares_site::Node as Shipped;
 use pares_site::protocol::{Ask, Code};
 use pares_site::setup::{Bounds, Setup};
 use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
@@ -17,7 +17,7 @@ use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::faults::Faults;
-use super::machine::{Arrived, Machine, number_of};
+use super::machine::{Arrived, IDENTITY, Machine, number_of};
 use super::{Broken, Failure, Plan, Summary, Verdict};
 use crate::random::Random;
 
@@ -47,7 +47,7 @@ pub(super) enum Event {
 pub(super) struct Node {
     pub(super) machine: Machine,
     /// None while it is down.
-    pub(super) cycle: Option<Cycle<Machine, Bank>>,
+    pub(super) cycle: Option<Shipped<Machine, Bank>>,
     /// Counts its starts and ends: what was meant for an earlier life does not reach a later one.
     pub(super) life: u64,
     /// How often it has lost its disk, with its cluster.
@@ -61,6 +61,16 @@ impl Node {
     /// Whether a client can connect.
     pub(super) fn accepts(&self) -> bool {
         self.cycle.is_some() && !self.machine.exhausted.get()
+    }
+
+    /// Whether it is up and has a vote in its cluster.
+    pub(super) fn votes(&self) -> bool {
+        self.cycle.as_ref().is_some_and(|cycle| cycle.report().votes)
+    }
+
+    /// Its rules, where it takes part.
+    pub(super) fn rules(&self) -> Option<&pares_wice::Site> {
+        self.cycle.as_ref()?.rules()
     }
 }
 
@@ -107,7 +117,9 @@ impl Sites {
         let now_us = Rc::new(Cell::new(1_000_000));
         let node = |&id: &SiteId| {
             let others = ids.iter().copied().filter(|other| other.cluster != id.cluster).collect();
-            let machine = Machine::new(others, Rc::clone(&now_us), plan.defect);
+            let own = u64::from(number_of(id)) << 32;
+            let machine = Machine::new(others, Rc::clone(&now_us), seed ^ own, plan.defect);
+            machine.make_new();
             (id, Node { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false })
         };
         let client = |client: usize| Client {
@@ -169,7 +181,8 @@ impl Sites {
     fn summary(&self) -> Summary {
         let (versions, digest) = (self.checker.versions(), self.checker.digest());
         let aborted = self.ledger.open().aborted();
-        Summary { versions, digest, aborted, took_us: self.now_us(), ..self.summary }
+        let adopted = self.committed.iter().map(|committed| committed.adoptions).sum();
+        Summary { versions, digest, aborted, adopted, took_us: self.now_us(), ..self.summary }
     }
 
     fn run(&mut self) -> Verdict {
@@ -201,9 +214,10 @@ impl Sites {
     }
 
     fn is_settled(&self) -> bool {
-        let rules = || self.nodes.values().map(|node| node.cycle.as_ref().map(Cycle::rules));
+        let rules = || self.nodes.values().map(Node::rules);
         let newest = rules().flatten().map(pares_wice::Site::delivered).max().unwrap_or_default();
         self.clients.iter().all(|client| client.request.is_none())
+            && self.nodes.values().all(Node::votes)
             && rules()
                 .all(|rules| rules.is_some_and(|rules| !rules.is_recalling() && rules.stable() == newest))
             && self.nodes.values().all(|node| pares_store::Store::applied(&*node.machine.store()) == newest)
@@ -253,15 +267,13 @@ impl Sites {
     fn setup(&mut self, site: SiteId) -> Setup {
         let mut settings = Settings::new(site, self.nodes.keys().copied().collect());
         (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
+        settings.retained_versions = 8;
         (settings.unstable_versions_max, settings.unstable_bytes_max) = (400, 300 << 10);
         (settings.index_bytes_max, settings.pending_bytes_max) = (200 << 10, 20 << 10);
         (settings.stream_bytes_max, settings.stream_window_bytes) = (4 << 10, 32 << 10);
         settings.proposed_bytes_max = 48 << 10;
-        let log = ReplicaConfig {
-            seed: self.random.next(),
-            state_ticks: 50,
-            ..ReplicaConfig::new(site.number, self.plan.sites)
-        };
+        let log =
+            ReplicaConfig { seed: self.random.next(), ..ReplicaConfig::new(site.number, self.plan.sites) };
         let bounds = Bounds {
             open_requests_max: 8,
             open_bytes_max: 3 << 10,
@@ -274,7 +286,7 @@ impl Sites {
             flush_every: Duration::from_millis(100),
             ..Bounds::default()
         };
-        Setup { settings, log, certifier: ClusterId(0), bounds }
+        Setup { identity: IDENTITY.into(), settings, log, certifier: ClusterId(0), bounds }
     }
 
     /// A site begins with what its machine has.
@@ -285,7 +297,7 @@ impl Sites {
         node.life += 1;
         node.due = false;
         let (life, ledger) = (node.life, self.ledger.clone());
-        match Cycle::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
+        match Shipped::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
             Ok(cycle) => node.cycle = Some(cycle),
             Err(error) => return self.ended(site, error),
         }
@@ -338,7 +350,7 @@ impl Sites {
 
     /// The configurations that the sites know.
     pub(super) fn configurations(&self) -> impl Iterator<Item = Configuration> {
-        self.nodes.values().filter_map(|node| node.cycle.as_ref()).map(|cycle| cycle.rules().configuration())
+        self.nodes.values().filter_map(Node::rules).map(pares_wice::Site::configuration)
     }
 
     /// Lets an operator's command reach a site; whether it is carried out.

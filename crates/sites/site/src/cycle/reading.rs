@@ -16,8 +16,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// The refusal.
     pub(super) fn read(&mut self, client: ClientId, tag: u64, request: Vec<u8>) -> Result<(), Answer> {
         if self.site.is_recalling() {
-            let body = b"this site is starting: ask another".to_vec();
-            return Err(Answer { code: Code::Impossible, body });
+            return Err(Answer { code: Code::Elsewhere, body: b"this site is reading its log".to_vec() });
         }
         self.readers.take(client, tag, request, self.site.stable())
     }

@@ -12,6 +12,7 @@ use crate::protocol::{Ask, Between, Code, REPLY_BYTES_MAX, Reply};
 use crate::requests::{
     Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, remembered, reply_key, reply_value,
 };
+use crate::rights::{Rights, denied};
 use crate::view::View;
 use crate::world::{Connections, World};
 
@@ -25,8 +26,15 @@ impl<W: World, A: Application> Cycle<W, A> {
         !self.site.is_recalling() && is_near
     }
 
-    pub(super) fn asked(&mut self, client: pares_link::ClientId, ask: Ask) -> Result<(), ProcessError> {
+    pub(super) fn asked(
+        &mut self,
+        client: pares_link::ClientId,
+        rights: Rights,
+        ask: Ask,
+    ) -> Result<(), ProcessError> {
+        let needed = Rights::needed_for(&ask);
         let (to, answer) = match ask {
+            _ if needed > rights => (ask.number(), denied(needed)),
             Ask::Execute(id, request) => match self.refusal(id, request.len())? {
                 Some(refused) => (id.sequence, refused),
                 None => {

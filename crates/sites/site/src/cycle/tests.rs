@@ -146,13 +146,6 @@ fn each_start_counts_and_a_torn_count_is_refused() {
 }
 
 #[test]
-fn a_note_that_names_no_era_is_refused() {
-    let machine = Machine::default();
-    machine.notes.borrow_mut().insert(RETURNING.into(), b"1 2".to_vec());
-    assert!(matches!(machine.begin(&[1, 1]), Err(ProcessError::Returning(_))));
-}
-
-#[test]
 fn an_application_that_sends_no_question_is_closed() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
@@ -164,7 +157,7 @@ fn an_application_that_sends_no_question_is_closed() {
 #[test]
 fn a_process_that_was_stopped_makes_up_for_two_ticks_only() {
     let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let mut site = machine.cycle(&[1]);
     machine.now.set(Duration::from_secs(60));
     site.turn(Duration::ZERO).unwrap();
     assert_eq!(site.ticks, 3);
@@ -179,7 +172,7 @@ fn frames_that_mean_nothing_here_change_nothing() {
     let last = Entry {
         version: Version(u64::MAX),
         era: Era::default(),
-        body: Body::Configure(site.site.configuration()),
+        body: Body::Configure(site.rules().unwrap().configuration()),
     };
     let messages = [
         Message::Stream { era: Era::default(), entries: vec![Shared::new(last)] },
@@ -195,6 +188,7 @@ fn frames_that_mean_nothing_here_change_nothing() {
         delivered: Version(u64::MAX),
         received: Version(u64::MAX),
         certifying: false,
+        is_whole: true,
     };
     let messages = messages.into_iter().chain([Message::Status(status)]);
     for message in messages.chain([Message::Rewind { era: last, keep: Version(0) }]) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pares_site::config::{Level, Place, Promise, SiteLimits};
 use pares_site::items::Items;
-use pares_site::{Application, Client, Process, ProcessError, SitesConfig};
+use pares_site::{Access, Application, Client, Process, SiteReport, SitesConfig};
 use pares_wice::SiteId;
 
 /// Long enough for anything, on a machine that is busy.
@@ -26,6 +26,9 @@ pub fn free_address() -> SocketAddr {
     addresses.find(|address| TcpListener::bind(address).is_ok()).unwrap()
 }
 
+/// The system's name.
+pub const SYSTEM: &str = "test";
+
 /// Sites that can be stopped and started.
 pub struct Sites<A = Items> {
     pub dir: PathBuf,
@@ -37,22 +40,42 @@ pub struct Sites<A = Items> {
 impl Sites {
     /// `clusters` of `sites` each, all started, in `dir`.
     pub fn start(dir: &Path, clusters: u8, sites: u8) -> Self {
-        Self::start_with(dir, clusters, sites, Items)
+        Self::start_so(dir, clusters, sites, Items, Fittings::default())
     }
 
     /// The same, with limits of their own.
     pub fn start_within(dir: &Path, clusters: u8, sites: u8, limits: SiteLimits) -> Self {
-        Self::start_so(dir, clusters, sites, Items, limits)
+        Self::start_so(dir, clusters, sites, Items, Fittings { limits, tls: None })
     }
+
+    /// The same with certificates for everybody, in `dir`'s `tls`: also `client-app`, `reader-app` and `operator-app`.
+    pub fn start_with_tls(dir: &Path, clusters: u8, sites: u8) -> Self {
+        let all = (0..clusters).flat_map(|cluster| (0..sites).map(move |site| [cluster, site]));
+        let numbers: Vec<u16> = all.map(u16::from_be_bytes).collect();
+        let tls = dir.join("tls");
+        pares_link::issue(&tls, SYSTEM, &numbers).unwrap();
+        for name in ["client-app", "reader-app", "operator-app"] {
+            pares_link::issue_named(&tls, SYSTEM, name).unwrap();
+        }
+        let fittings = Fittings { tls: Some("tls".into()), ..Fittings::default() };
+        Self::start_so(dir, clusters, sites, Items, fittings)
+    }
+}
+
+/// What differs from one system to the next.
+#[derive(Default)]
+struct Fittings {
+    limits: SiteLimits,
+    tls: Option<PathBuf>,
 }
 
 impl<A: Application + Clone + Send + 'static> Sites<A> {
     /// The same with another application.
     pub fn start_with(dir: &Path, clusters: u8, sites: u8, application: A) -> Self {
-        Self::start_so(dir, clusters, sites, application, SiteLimits::default())
+        Self::start_so(dir, clusters, sites, application, Fittings::default())
     }
 
-    fn start_so(dir: &Path, clusters: u8, sites: u8, application: A, limits: SiteLimits) -> Self {
+    fn start_so(dir: &Path, clusters: u8, sites: u8, application: A, fittings: Fittings) -> Self {
         let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
         let places = ids.map(|(cluster, number)| Place {
             cluster,
@@ -62,15 +85,18 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
             far: None,
         });
         let config = SitesConfig {
-            system: "test".into(),
+            system: SYSTEM.into(),
+            identity: SitesConfig::draw_identity(),
             durability: Promise::Os,
             isolation: Level::Snapshot,
             certifier: 0,
-            tls: None,
-            limits,
+            tls: fittings.tls,
+            plain: false,
+            limits: fittings.limits,
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
+        config.make_directories(dir).unwrap();
         let mut all = Self { dir: dir.to_owned(), config, application, running: Vec::new() };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
@@ -81,20 +107,11 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
     pub fn run(&mut self, site: SiteId) {
         let stop = Arc::new(AtomicBool::new(false));
         let config = SitesConfig::load(&self.dir).unwrap();
-        let application = self.application.clone();
-        let mut process = Process::open(&config, site, &self.dir, application.clone()).unwrap();
-        let (stopped, dir) = (Arc::clone(&stop), self.dir.clone());
+        let mut process = Process::open(&config, site, &self.dir, self.application.clone()).unwrap();
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                match process.turn(Duration::from_millis(20)) {
-                    Ok(()) => {}
-                    // As a supervisor of sites does.
-                    Err(ProcessError::Replaced) => {
-                        drop(process);
-                        process = Process::open(&config, site, &dir, application.clone()).unwrap();
-                    }
-                    Err(error) => panic!("{site}: {error}"),
-                }
+                process.turn(Duration::from_millis(20)).unwrap_or_else(|error| panic!("{site}: {error}"));
             }
         });
         self.running.push((site, stop, thread));
@@ -117,6 +134,20 @@ impl<A> Sites<A> {
     /// A client of these sites, the first one first.
     pub fn client(&self, number: u64, sites: &[SiteId]) -> Client {
         Client::new(number, 0, sites.iter().map(|site| self.address(*site)).collect())
+    }
+}
+
+impl<A> Sites<A> {
+    /// A client that shows that certificate.
+    pub fn client_of(&self, certificate: &str, number: u64, sites: &[SiteId]) -> Client {
+        let access = Access::named(self.config.clone(), &self.dir, &[certificate]).unwrap();
+        access.client(number, 0, sites).unwrap()
+    }
+
+    /// How a site is, as an operator is told.
+    pub fn report(&self, site: SiteId) -> SiteReport {
+        let said = self.client_of("operator-app", u64::MAX, &[site]).report(PATIENCE).unwrap();
+        serde_json::from_slice(&said).unwrap()
     }
 }
 

@@ -35,7 +35,8 @@ impl Site {
         let configuration = self.configuration();
         let may = self.role.leads
             && configuration.certifier == self.cluster()
-            && self.promised == configuration.era;
+            && self.promised == configuration.era
+            && !self.is_recalling();
         if !may || self.certifying.is_some() || self.received != self.delivered {
             return;
         }

@@ -23,8 +23,10 @@
 //! | `delivery` | what the log commits |
 //! | `streams` | what other clusters are sent, and what is stable |
 //! | `eras` | clusters lost, returning, admitted; the certifier moved |
+//! | `adopting` | a cluster that lacks what nobody keeps any more |
 //! | `settings` | what bounds all of it, and how much of that it takes |
 
+mod adopting;
 mod certifier;
 mod delivery;
 mod eras;
@@ -84,7 +86,7 @@ pub enum Notice {
     Discarded(Version),
     /// A cluster has answered clients for versions of its own that the others do not have: two histories, which nothing can merge.
     Split(ClusterId),
-    /// A cluster lacks versions that are not kept any more: it must copy a store.
+    /// A cluster lacks versions that are not kept any more: its sites take copies of a store.
     NeedsCopy(ClusterId),
 }
 
@@ -117,7 +119,10 @@ pub struct Site {
 
     // What follows from the log.
     position: u64,
-    recall_until: u64,
+    recall_until: Stored,
+    recalls: bool,
+    /// The store is void: what it must hold.
+    lacking: Option<Stored>,
     eras: VecDeque<(Version, Configuration)>,
     promised: Era,
     delivered: Version,
@@ -146,6 +151,10 @@ pub struct Site {
     on_probation: ClusterSet,
     peers: BTreeMap<ClusterId, Status>,
     stable: Version,
+    /// What every living cluster has delivered; below *stable* where one was admitted that still catches up.
+    needed: Version,
+    /// Whether most sites of this cluster have their items.
+    is_whole: bool,
 
     // As an initiator.
     pending: BTreeMap<TransactionId, Pending>,
@@ -262,7 +271,10 @@ impl Site {
     /// A message from another site.
     pub fn receive(&mut self, from: SiteId, message: Message, out: &mut impl Effects) {
         let era = match &message {
-            Message::Stream { era, .. } | Message::Rewind { era, .. } | Message::Promised { era, .. } => *era,
+            Message::Stream { era, .. }
+            | Message::Rewind { era, .. }
+            | Message::Promised { era, .. }
+            | Message::Adopt { era, .. } => *era,
             Message::Promise { configuration, .. } => configuration.era,
             Message::Certify { .. } | Message::Abort { .. } | Message::Status(_) => Era::default(),
         };
@@ -275,6 +287,7 @@ impl Site {
             Message::Status(status) => self.heard(status, out),
             Message::Stream { era, entries } => self.streamed(era, &entries, out),
             Message::Rewind { era, keep } => self.rewound(from, era, keep, out),
+            Message::Adopt { era, past } => self.offered_past(era, past, out),
             Message::Promise { configuration, delivered } => {
                 self.asked_to_promise(from, configuration, delivered, out)
             }

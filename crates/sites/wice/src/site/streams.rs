@@ -44,6 +44,7 @@ impl Site {
             delivered: self.delivered,
             received: self.received,
             certifying: self.certifies(),
+            is_whole: self.is_whole && !self.is_recalling(),
         };
         if self.told.as_ref() == Some(&now) {
             return;
@@ -82,7 +83,7 @@ impl Site {
 
     /// The versions up to which another cluster's history and this one's are the same; [`ENDLESS`] where they do not part. None if that
     /// cannot be known.
-    fn common(&self, cluster: ClusterId) -> Option<Version> {
+    pub(super) fn common(&self, cluster: ClusterId) -> Option<Version> {
         let Some(status) = self.peers.get(&cluster) else { return Some(ENDLESS) };
         let own: Vec<(Era, Version)> = self.own_eras();
         parting(&own, &status.eras)
@@ -94,7 +95,7 @@ impl Site {
     }
 
     /// What it means that two histories have no era in common: one is far behind the other, or they parted long ago.
-    fn unrelated(&self, cluster: ClusterId) -> Notice {
+    pub(super) fn unrelated(&self, cluster: ClusterId) -> Notice {
         let (first, last) = (self.eras.front().map(|(_, first)| first.era), self.era());
         let theirs =
             self.peers.get(&cluster).map(|status| (status.eras.first().map(|(era, _)| *era), status.era()));
@@ -116,10 +117,15 @@ impl Site {
         self.common(cluster).map_or(Version(0), |common| common.min(status.delivered))
     }
 
-    pub(super) fn raise_stable(&mut self, out: &mut impl Effects) {
+    /// The version up to which every living cluster has delivered.
+    pub(super) fn everywhere(&self) -> Version {
         let live = self.configuration().live;
-        let everywhere = live.iter().map(|cluster| self.agreed(cluster)).min();
-        let stable = everywhere.unwrap_or_default().min(self.delivered);
+        live.iter().map(|cluster| self.agreed(cluster)).min().unwrap_or_default()
+    }
+
+    pub(super) fn raise_stable(&mut self, out: &mut impl Effects) {
+        self.needed = self.everywhere();
+        let stable = self.needed.min(self.delivered);
         if stable > self.stable {
             self.stable = stable;
             self.overlay.settle(stable);
@@ -146,23 +152,27 @@ impl Site {
 
     fn stream_to(&mut self, cluster: ClusterId, only_its_era: bool, out: &mut impl Effects) {
         let era = self.era();
-        let Some(common) = self.common(cluster) else { return };
         let Some(status) = self.peers.get(&cluster) else { return };
+        let Some(common) = self.common(cluster) else {
+            if self.is_far_behind(cluster) {
+                self.offer_once(cluster, out);
+            }
+            return;
+        };
         let has_era = status.eras.last().is_some_and(|(last, _)| *last == era);
         if status.promised > era || (only_its_era && has_era) {
             return;
         }
         if status.delivered > common {
-            let (term, received) = (status.term, common);
-            let is_told = self
-                .streams
-                .get(&cluster)
-                .is_some_and(|cursor| cursor.term == term && cursor.next == ENDLESS);
-            if !is_told {
-                out.send(status.site, Message::Rewind { era, keep: common });
-                let told = Cursor { term, next: ENDLESS, ahead_bytes: 0, received, stalled_ticks: 0 };
-                self.streams.insert(cluster, told);
+            let (site, term) = (status.site, status.term);
+            if self.says_once(cluster, term, common) {
+                out.send(site, Message::Rewind { era, keep: common });
             }
+            return;
+        }
+        let oldest = self.recent.front().map_or(self.delivered.next(), |entry| entry.version);
+        if status.received.next() < oldest && status.received < self.delivered {
+            self.offer_once(cluster, out);
             return;
         }
         let (to, term, received) = (status.site, status.term, status.received);
@@ -179,13 +189,34 @@ impl Site {
         self.streams.insert(cluster, cursor);
     }
 
+    /// Whether something is to be said to a cluster's delegate now that is not part of the stream: again when that had no effect for long.
+    fn says_once(&mut self, cluster: ClusterId, term: Term, received: Version) -> bool {
+        let known = self.streams.get(&cluster);
+        let is_told = known.is_some_and(|cursor| cursor.term == term && cursor.next == ENDLESS);
+        if !is_told {
+            let told = Cursor { term, next: ENDLESS, ahead_bytes: 0, received, stalled_ticks: 0 };
+            self.streams.insert(cluster, told);
+        }
+        !is_told
+    }
+
+    fn offer_once(&mut self, cluster: ClusterId, out: &mut impl Effects) {
+        let Some((site, term, received)) =
+            self.peers.get(&cluster).map(|status| (status.site, status.term, status.received))
+        else {
+            return;
+        };
+        if self.says_once(cluster, term, received) {
+            self.offer_past(site, out);
+        }
+    }
+
     fn send_entries(&self, to: SiteId, cursor: &mut Cursor, out: &mut impl Effects) {
         let until =
             self.delivered.min(Version(cursor.received.0.saturating_add(self.settings.stream_window)));
         let Some(oldest) = self.recent.front().map(|entry| entry.version) else { return };
-        if cursor.next < oldest && cursor.next <= until {
-            out.notice(Notice::NeedsCopy(to.cluster));
-            return;
+        if cursor.next < oldest {
+            return; // it was sent, and its cluster has not said so yet
         }
         while cursor.next <= until && cursor.ahead_bytes < self.settings.stream_window_bytes {
             let wanted = self.recent_from(cursor.next).take_while(|entry| entry.version <= until);

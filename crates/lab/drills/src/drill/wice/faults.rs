@@ -5,6 +5,7 @@ use std::time::Duration;
 use pares_load::{LabError, LabResult};
 use pares_operator::decide;
 use pares_operator::sites;
+use pares_site::config::directory_of;
 use pares_wice::SiteId;
 
 use super::Drill;
@@ -90,7 +91,7 @@ impl Drill {
         self.stage.processes.kill_all(victims);
         std::thread::sleep(self.part);
         let end = self.now();
-        let back = self.bring_back(victims, false)?;
+        let back = self.bring_back(victims)?;
         Ok(Times { quiet, blow, end, resumed: None, back: Some(back) })
     }
 
@@ -113,18 +114,18 @@ impl Drill {
         self.stage.processes.kill_all(victims);
         std::thread::sleep(INDECISION);
         let decided = self.now();
-        decide::lost(&self.stage.config, cluster, None, PATIENCE)?;
+        decide::lost(&self.stage.operator, cluster, None, PATIENCE)?;
         std::thread::sleep(self.part);
         let end = self.now();
         if wipe {
             self.wipe(victims)?;
         }
         let began = self.now();
-        self.bring_back(victims, wipe)?;
-        decide::admit(&self.stage.config, cluster, PATIENCE)?;
+        self.bring_back(victims)?;
+        decide::admit(&self.stage.operator, cluster, PATIENCE)?;
         let back = self.now() - began;
         if certified {
-            decide::migrate(&self.stage.config, cluster, PATIENCE)?;
+            decide::migrate(&self.stage.operator, cluster, PATIENCE)?;
         }
         std::thread::sleep(self.part);
         Ok(Times { quiet, blow, end, resumed: Some(decided), back: Some(back) })
@@ -132,17 +133,17 @@ impl Drill {
 
     fn wipe(&self, victims: &[SiteId]) -> LabResult {
         victims.iter().try_for_each(|site| {
-            let own = self.stage.dir().join(format!("site-{}-{}", site.cluster.0, site.number));
+            let own = directory_of(self.stage.dir(), *site);
             std::fs::remove_dir_all(&own).map_err(LabError::io(format!("removing {}", own.display())))
         })
     }
 
     /// Starts sites again, and waits until they show what the others show by then. How long that took.
-    fn bring_back(&mut self, victims: &[SiteId], rejoin: bool) -> Result<Duration, LabError> {
+    fn bring_back(&mut self, victims: &[SiteId]) -> Result<Duration, LabError> {
         let began = self.now();
-        let reports = sites::reports(&self.stage.config);
+        let reports = sites::reports(&self.stage.operator);
         let shown = reports.iter().map(|(_, report)| report.stable).max().unwrap_or(0);
-        self.stage.start_sites(victims, rejoin)?;
+        self.stage.start_sites(victims)?;
         self.stage.until("sites that come back", |stage| Self::shows(stage, victims, shown))?;
         Ok(self.now() - began)
     }

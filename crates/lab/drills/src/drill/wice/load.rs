@@ -8,13 +8,13 @@
 //! When the site does not answer, all that is open is sent again, under the same numbers, to the next one.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_flow::Random;
+use pares_link::Door;
 use pares_load::LabError;
 use pares_site::protocol::{Ask, Code, OPEN_MAX, Reply};
 use pares_wice::TransactionId;
@@ -60,7 +60,7 @@ pub(super) enum Pace {
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Where they ask; behind the first, where they turn to when it does not answer.
-    pub(super) sites: Vec<SocketAddr>,
+    pub(super) sites: Vec<Door>,
     /// How many clients, with numbers from `first` on.
     pub(super) clients: u64,
     /// The first client's number: a client of the whole drill.
@@ -219,7 +219,7 @@ impl Clients {
 
     /// All that is open is asked again: the site that answered last may be gone.
     fn connect(&mut self) -> std::io::Result<()> {
-        let mut wire = Wire::connect(self.plan.sites[self.at])?;
+        let mut wire = Wire::connect(&self.plan.sites[self.at])?;
         for (&id, open) in &self.open {
             wire.send(&Ask::Execute(id, open.request.clone()).to_bytes());
         }

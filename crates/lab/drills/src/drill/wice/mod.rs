@@ -151,8 +151,8 @@ impl Drill {
     fn load(&mut self, site: SiteId, clients: u64, mix: Mix, pace: Pace) -> Result<Load, LabError> {
         let mut order = self.stage.all();
         order.sort_by_key(|other| (*other != site, other.cluster != site.cluster));
-        let places: Result<Vec<_>, _> = order.iter().map(|site| self.stage.config.place(*site)).collect();
-        let sites = places?.iter().map(|place| place.clients).collect();
+        let doors: Result<Vec<_>, _> = order.iter().map(|site| self.stage.client.door(*site)).collect();
+        let sites = doors?;
         let plan = Plan { sites, clients, first: self.clients, mix, pace };
         self.clients += clients;
         Load::start(plan, self.epoch)
@@ -171,7 +171,7 @@ impl Drill {
     /// Whether these sites have read their logs, and show at least that version.
     fn shows(stage: &Stage, sites: &[SiteId], version: u64) -> bool {
         sites.iter().all(|site| {
-            sites::report(&stage.config, *site)
+            sites::report(&stage.operator, *site)
                 .is_some_and(|report| !report.recalling && report.stable >= version)
         })
     }
