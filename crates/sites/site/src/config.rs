@@ -376,7 +376,7 @@ mod tests {
 
     fn config(head: &str, address: &str) -> Result<(), String> {
         let text = format!(
-            "system = \"x\"\n{head}\n[[site]]\ncluster = 0\nnumber = 0\npeers = \"127.0.0.1:1\"\nclients = \"{address}\"\n"
+            "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\n{head}\n[[site]]\ncluster = 0\nnumber = 0\npeers = \"127.0.0.1:1\"\nclients = \"{address}\"\n"
         );
         toml::from_str::<SitesConfig>(&text).unwrap().check()
     }

@@ -114,6 +114,15 @@ impl<W: World, A: Application + Clone> Node<W, A> {
         }
     }
 
+    /// Its duty cycle, which takes part.
+    #[cfg(test)]
+    pub(crate) fn cycle(&mut self) -> &mut Cycle<W, A> {
+        match &mut self.doing {
+            Doing::Serves(cycle) => cycle,
+            _ => panic!("it takes no part"),
+        }
+    }
+
     /// How it is.
     #[must_use]
     pub fn report(&self) -> SiteReport {

@@ -6,7 +6,7 @@ mod common;
 use std::net::SocketAddr;
 
 use common::{PATIENCE, Sites, done};
-use pares_link::ClientStream;
+use pares_link::{ClientStream, Door};
 use pares_site::SiteReport;
 use pares_site::config::SiteLimits;
 use pares_site::protocol::{Ask, Code, OPEN_MAX, Reply};
@@ -27,7 +27,7 @@ struct Plain {
 
 impl Plain {
     fn connect(site: SocketAddr, client: u64) -> Self {
-        let stream = ClientStream::connect(site, 1 << 20).unwrap();
+        let stream = ClientStream::connect(&Door::from(site), 1 << 20).unwrap();
         stream.set_timeout(Some(PATIENCE)).unwrap();
         Self { stream, client }
     }

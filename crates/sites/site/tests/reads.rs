@@ -92,7 +92,7 @@ fn a_read_that_takes_long_deposes_nobody_and_delays_nobody() {
     let mut client = certifier(&sites);
     done(client.execute(b"put a 1", PATIENCE));
     // Not a client, which would ask again.
-    let mut reader = ClientStream::connect(client.site(), 1 << 20).unwrap();
+    let mut reader = ClientStream::connect(&client.site().into(), 1 << 20).unwrap();
     reader.send(&Ask::Read(7, b"hold".to_vec()).to_bytes()).unwrap();
     held.0.wait_until_held();
     for round in 2..60 {

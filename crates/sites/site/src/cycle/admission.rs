@@ -145,9 +145,10 @@ mod tests {
             serial: 1,
             eras: vec![(Era::default(), Version(0))],
             promised: Era::default(),
-            delivered: site.rules().delivered(),
-            received: site.rules().delivered(),
+            delivered: Version(site.report().delivered),
+            received: Version(site.report().delivered),
             certifying: false,
+            is_whole: true,
         };
         machine.site_sent(&Between::Rules(&Message::Status(status).to_bytes()));
         machine.pass(site, 8);
@@ -207,7 +208,7 @@ mod tests {
             let mut site = machine.begin(&[1, 1]).unwrap();
             machine.ask(&mut site, &execute(1));
             let id = TransactionId { client: 1, sequence: 1 };
-            let request = site.requests.open.get_mut(&id).unwrap();
+            let request = site.cycle().requests.open.get_mut(&id).unwrap();
             (request.state, request.forwards) = (State::Forwarded { ticks: 0 }, forwards);
             machine.site_sent(&Between::Forwarded(id, Code::Behind, b""));
             machine.pass(&mut site, 1);
