@@ -306,7 +306,6 @@ impl SitesConfig {
     }
 
     /// The settings of a site's rules.
-    #[must_use]
     fn settings(&self, site: SiteId) -> Settings {
         let isolation = match self.isolation {
             Level::Snapshot => Isolation::Snapshot,

@@ -67,7 +67,7 @@ pub use applier::StoreWriter;
 pub use client::{CallError, Client};
 pub use config::{ConfigError, SitesConfig};
 pub use error::ProcessError;
-pub use node::Node;
+pub use node::SiteNode;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
 pub use report::{HeldMemory, SiteReport, Worked};

@@ -24,13 +24,13 @@ enum Doing<W: World, A> {
 }
 
 /// A site: begun again by itself whenever its part changes.
-pub struct Node<W: World, A> {
+pub struct SiteNode<W: World, A> {
     doing: Doing<W, A>,
     setup: Setup,
     application: A,
 }
 
-impl<W: World, A: Application + Clone> Node<W, A> {
+impl<W: World, A: Application + Clone> SiteNode<W, A> {
     /// Begins with what `world` has of an earlier life.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl<W: World, A: Application + Clone> Node<W, A> {
         Ok(())
     }
 
-    /// Executes a request of this process's driver; [`Node::answered`] has the answer. The id's client must be nobody else's. Lost while the site
+    /// Executes a request of this process's driver; [`SiteNode::answered`] has the answer. The id's client must be nobody else's. Lost while the site
     /// takes no part: it is asked again, as a client would.
     pub fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
         if let Doing::Serves(cycle) = &mut self.doing {
@@ -75,7 +75,7 @@ impl<W: World, A: Application + Clone> Node<W, A> {
         }
     }
 
-    /// Answers to [`Node::submit`] since it was asked last.
+    /// Answers to [`SiteNode::submit`] since it was asked last.
     pub fn answered(&mut self) -> impl Iterator<Item = Answered> {
         match &mut self.doing {
             Doing::Serves(cycle) => Some(cycle.answered()),

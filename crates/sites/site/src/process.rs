@@ -17,7 +17,7 @@ use crate::application::Application;
 use crate::applier::StoreWriter;
 use crate::config::{SitesConfig, directory_of};
 use crate::error::ProcessError;
-use crate::node::Node;
+use crate::node::SiteNode;
 use crate::reads::StoreReader;
 use crate::world::{Clock, Notes, World};
 
@@ -27,7 +27,7 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 const RESERVE: u64 = 128;
 
 /// A site on this machine.
-pub type Process<A> = Node<Host, A>;
+pub type Process<A> = SiteNode<Host, A>;
 
 /// The real world of a site: a directory, sockets, threads.
 pub struct Host {

@@ -18,7 +18,7 @@ use crate::applier::StoreWriter;
 use crate::cycle::Cycle;
 use crate::error::ProcessError;
 use crate::items::Items;
-use crate::node::Node;
+use crate::node::SiteNode;
 use crate::place::Place;
 use crate::protocol::{Ask, Between, Reply};
 use crate::reads::StoreReader;
@@ -57,14 +57,14 @@ pub(crate) struct Wire {
     pub(crate) closed: Rc<Cell<bool>>,
 }
 
-pub(crate) type TestSite = Node<Machine, Items>;
+pub(crate) type TestSite = SiteNode<Machine, Items>;
 
 const IDENTITY: &str = "test";
 
 impl Machine {
     /// Begins site 0.0 of clusters with so many sites each.
     pub(crate) fn begin(&self, clusters: &[u8]) -> Result<TestSite, ProcessError> {
-        Node::begin(self.clone(), self.setup(clusters)?, Items)
+        SiteNode::begin(self.clone(), self.setup(clusters)?, Items)
     }
 
     /// The same site's duty cycle, which takes part.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pares_cluster::ReplicaConfig;
 use pares_link::ClientId;
-use pares_site::Node as Shipped;
+use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Code};
 use pares_site::setup::{Bounds, Setup};
 use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
@@ -47,7 +47,7 @@ pub(super) enum Event {
 pub(super) struct Node {
     pub(super) machine: Machine,
     /// None while it is down.
-    pub(super) cycle: Option<Shipped<Machine, Bank>>,
+    pub(super) cycle: Option<SiteNode<Machine, Bank>>,
     /// Counts its starts and ends: what was meant for an earlier life does not reach a later one.
     pub(super) life: u64,
     /// How often it has lost its disk, with its cluster.
@@ -297,7 +297,7 @@ impl Sites {
         node.life += 1;
         node.due = false;
         let (life, ledger) = (node.life, self.ledger.clone());
-        match Shipped::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
+        match SiteNode::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
             Ok(cycle) => node.cycle = Some(cycle),
             Err(error) => return self.ended(site, error),
         }

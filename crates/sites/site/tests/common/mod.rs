@@ -34,7 +34,15 @@ pub struct Sites<A = Items> {
     pub dir: PathBuf,
     pub config: SitesConfig,
     application: A,
-    running: Vec<(SiteId, Arc<AtomicBool>, JoinHandle<()>)>,
+    running: Vec<Running>,
+}
+
+/// A site in its thread.
+struct Running {
+    site: SiteId,
+    stop: Arc<AtomicBool>,
+    takes_part: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 impl Sites {
@@ -101,6 +109,10 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
         }
+        // Until the database is founded.
+        while !all.running.iter().all(|running| running.takes_part.load(Ordering::Relaxed)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         all
     }
 
@@ -108,23 +120,25 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
         let stop = Arc::new(AtomicBool::new(false));
         let config = SitesConfig::load(&self.dir).unwrap();
         let mut process = Process::open(&config, site, &self.dir, self.application.clone()).unwrap();
-        let stopped = Arc::clone(&stop);
+        let takes_part = Arc::new(AtomicBool::new(false));
+        let (stopped, part) = (Arc::clone(&stop), Arc::clone(&takes_part));
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 process.turn(Duration::from_millis(20)).unwrap_or_else(|error| panic!("{site}: {error}"));
+                part.store(process.apart().is_none(), Ordering::Relaxed);
             }
         });
-        self.running.push((site, stop, thread));
+        self.running.push(Running { site, stop, takes_part, thread });
     }
 }
 
 impl<A> Sites<A> {
     /// Stops a site, as suddenly as a thread can be.
     pub fn stop(&mut self, site: SiteId) {
-        let at = self.running.iter().position(|(running, ..)| *running == site).unwrap();
-        let (_, stop, thread) = self.running.remove(at);
-        stop.store(true, Ordering::Relaxed);
-        thread.join().unwrap();
+        let at = self.running.iter().position(|running| running.site == site).unwrap();
+        let running = self.running.remove(at);
+        running.stop.store(true, Ordering::Relaxed);
+        running.thread.join().unwrap();
     }
 
     pub fn address(&self, site: SiteId) -> SocketAddr {
@@ -153,11 +167,11 @@ impl<A> Sites<A> {
 
 impl<A> Drop for Sites<A> {
     fn drop(&mut self) {
-        for (_, stop, _) in &self.running {
-            stop.store(true, Ordering::Relaxed);
+        for running in &self.running {
+            running.stop.store(true, Ordering::Relaxed);
         }
-        for (.., thread) in self.running.drain(..) {
-            let _ = thread.join();
+        for running in self.running.drain(..) {
+            let _ = running.thread.join();
         }
     }
 }
