@@ -45,6 +45,23 @@ pub(super) enum Mix {
         /// How many.
         accounts: u64,
     },
+    /// Items of some size, each once.
+    State {
+        /// How many.
+        items: u64,
+        /// Of each.
+        bytes: u64,
+    },
+}
+
+impl Mix {
+    /// Requests after which there are no more.
+    fn end(self) -> Option<u64> {
+        match self {
+            Self::Fund { accounts: end, .. } | Self::State { items: end, .. } => Some(end),
+            _ => None,
+        }
+    }
 }
 
 /// When they ask.
@@ -233,7 +250,7 @@ impl Clients {
     fn ask(&mut self) -> std::io::Result<()> {
         let now = Instant::now();
         loop {
-            if matches!(self.plan.mix, Mix::Fund { accounts, .. } if self.asked == accounts) {
+            if self.plan.mix.end() == Some(self.asked) {
                 return Ok(());
             }
             let due = match self.plan.pace {
@@ -278,6 +295,9 @@ impl Clients {
                 format!("transfer account/among/{from} account/among/{to} {}", random.below(100))
             }
             Mix::Fund { funds, .. } => format!("add account/{} {funds}", funded(self.asked)),
+            Mix::State { bytes, .. } => {
+                format!("put state/{} {}", self.asked, "x".repeat(usize::try_from(bytes).expect("a few")))
+            }
         };
         self.asked += 1;
         format!("noted note/{client}/{sequence} {what}").into_bytes()

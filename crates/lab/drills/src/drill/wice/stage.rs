@@ -57,6 +57,12 @@ impl Stage {
         Ok(stage)
     }
 
+    /// What failed can be looked at: the directory stays.
+    pub(super) fn keep(&mut self) {
+        self.keep = true;
+        pares_text::tell!("what the sites have and said is kept in {}", self.dir.display());
+    }
+
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -123,19 +129,38 @@ impl Stage {
 
     /// Waits until something is so.
     pub(super) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) -> LabResult {
-        self.wait(what, |stage| is_so(stage).then_some(()))
+        self.until_within(what, PATIENCE, is_so)
+    }
+
+    /// The same, for what takes longer.
+    pub(super) fn until_within(
+        &self,
+        what: &str,
+        patience: Duration,
+        is_so: impl Fn(&Self) -> bool,
+    ) -> LabResult {
+        self.wait_within(what, patience, |stage| is_so(stage).then_some(()))
     }
 
     fn wait<T>(&self, what: &str, look: impl Fn(&Self) -> Option<T>) -> Result<T, LabError> {
+        self.wait_within(what, PATIENCE, look)
+    }
+
+    fn wait_within<T>(
+        &self,
+        what: &str,
+        patience: Duration,
+        look: impl Fn(&Self) -> Option<T>,
+    ) -> Result<T, LabError> {
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < patience {
             if let Some(seen) = look(self) {
                 return Ok(seen);
             }
             std::thread::sleep(PAUSE);
         }
         Err(LabError::Failed(format!(
-            "{what}: not within {PATIENCE:?}; {} has what the sites said",
+            "{what}: not within {patience:?}; {} has what the sites said",
             self.dir.display()
         )))
     }
