@@ -126,14 +126,26 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
 }
 
 #[test]
-fn a_site_with_a_log_does_not_begin_from_nothing() {
+fn a_site_whose_disk_is_lost_begins_nothing_and_says_what_it_waits_for() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
     let running = Running::start("0.0", dir);
     site("execute put a 1", dir).unwrap();
     drop(running);
-    assert!(site("run --site 0.0 --rejoin", dir).unwrap_err().contains("needs no --rejoin"));
+    std::fs::rename(dir.join("site-0-0"), dir.join("elsewhere")).unwrap();
+    let running = Running::start("0.0", dir);
+    until("it says so", || {
+        let said = String::from_utf8(output("status", dir).stderr).unwrap();
+        said.contains("has no past: its disk is empty")
+    });
+    assert_eq!(output("status", dir).status.code(), Some(4));
+    assert!(site("read get a", dir).unwrap_err().contains("takes no part"));
+    drop(running);
+    std::fs::remove_dir_all(dir.join("site-0-0")).unwrap();
+    std::fs::rename(dir.join("elsewhere"), dir.join("site-0-0")).unwrap();
+    let _running = Running::start("0.0", dir);
+    until("it is as it was", || site("read get a", dir).is_ok_and(|value| value == "1"));
 }
 
 /// `pares site up` over everything in `dir`, in a terminal that may close, whatever this test was started to ignore: a signal that is
@@ -209,7 +221,7 @@ fn a_site_whose_store_is_damaged_ends_with_its_own_status_and_says_what_to_do() 
     let ended = output("run --site 0.0", &dir);
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(6), "{said}");
-    assert!(said.contains("site-0-0") && said.contains("another site of the same cluster"), "{said}");
+    assert!(said.contains("site-0-0") && said.contains("move the whole directory"), "{said}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum JournalError {
     /// acknowledgements are counted on.
     #[error(
         "the cluster's log is damaged: {what}. Do not cut it: a member that forgets what it promised can break its cluster's log. Move the \
-         whole directory of this site away, and it is filled anew from the others (docs/operations.md, Sites)"
+         whole directory of this site elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)"
     )]
     Damaged {
         /// What is wrong, and where.

@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::config::ConfigError;
 
 /// What helps when what a disk kept is not to be trusted.
-const REFILL: &str = "move the whole directory of this site away, and it is filled anew by its cluster (docs/operations.md, Sites)";
+const REFILL: &str = "move the whole directory of this site elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)";
 
 /// Why a site has ended.
 #[derive(Debug, Error)]
