@@ -3,12 +3,12 @@
 //! They read the stable version: without asking other sites, without waiting, and without anybody waiting for them. So a site that is cut off
 //! or has been declared lost has a total too, of its past; and it must be the same as everybody's.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use pares_link::Door;
 use pares_site::{CallError, Client};
 use pares_wice::SiteId;
 use serde_json::Value;
@@ -21,14 +21,14 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Begins to look at a site, until `end`. `capital` is what the bank was founded with.
 pub fn start(
     site: SiteId,
-    address: SocketAddr,
+    door: Door,
     capital: i64,
     board: &Shared,
     end: &Arc<AtomicBool>,
 ) -> JoinHandle<()> {
     let (board, end) = (board.clone(), Arc::clone(end));
     std::thread::spawn(move || {
-        let mut client = Client::new(1_000, 0, vec![address]);
+        let mut client = Client::new(1_000, 0, vec![door]);
         while !end.load(Ordering::Relaxed) {
             let sight = client.report(PATIENCE).ok().and_then(|report| sight(&report));
             let looked = client.read(b"total", PATIENCE);

@@ -8,7 +8,7 @@ use pares_site::Client;
 use crate::CAPITAL;
 use crate::bank::VAULT;
 use crate::books::{self, Findings};
-use crate::clusters::CLUSTERS;
+use crate::clusters::{CLUSTERS, Who};
 use crate::desk::{Desk, Leave, name};
 use crate::order::Order;
 use crate::screen::grouped;
@@ -67,7 +67,7 @@ pub fn audit(desk: &mut Desk, accounts: &[String], slips: &[Slip]) -> Result<boo
     let accounts: Vec<String> = accounts.iter().cloned().chain([VAULT.to_owned()]).collect();
     let (mut all, mut alike) = (Vec::new(), true);
     for site in desk.clusters.sites() {
-        let mut client = Client::new(3_000, 0, vec![desk.clusters.address(site)]);
+        let mut client = Client::new(3_000, 0, vec![desk.clusters.door(Who::Auditor, site)]);
         let books = books::read(&mut client, &accounts)?;
         let findings = books::check(&books, slips);
         if !findings.is_clean() {

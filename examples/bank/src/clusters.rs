@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use pares_site::SitesConfig;
-use pares_site::config::{Level, Place, Promise};
+use pares_link::Door;
+use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::{Access, SitesConfig};
 use pares_wan::{Conditions, Forward, Handle, Proxy, ProxySettings};
 use pares_wice::SiteId;
 use tempfile::TempDir;
@@ -21,10 +22,33 @@ use tempfile::TempDir;
 /// How many clusters.
 pub const CLUSTERS: u8 = 2;
 
+/// Who uses the sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// Has transfers executed.
+    Teller,
+    /// Only looks.
+    Auditor,
+    /// Decides.
+    Desk,
+}
+
+impl Who {
+    /// What the sites know him by; it says what he may.
+    fn certificate(self) -> &'static str {
+        match self {
+            Self::Teller => "client-teller",
+            Self::Auditor => "reader-auditor",
+            Self::Desk => "operator-desk",
+        }
+    }
+}
+
 /// All processes. Dropping it kills them and removes their files.
 pub struct Clusters {
     dir: TempDir,
     config: SitesConfig,
+    access: BTreeMap<Who, Access>,
     program: PathBuf,
     running: BTreeMap<SiteId, Child>,
     link: Handle,
@@ -43,17 +67,26 @@ impl Clusters {
         pares_link::issue(&dir.path().join("certificates"), "bank", &numbers)?;
         let config = SitesConfig {
             system: "bank".into(),
+            identity: SitesConfig::draw_identity(),
             durability: Promise::Os, // processes are killed here, power is not cut
             isolation: Level::Snapshot,
             certifier: 0,
             tls: Some("certificates".into()),
             store,
+            limits: SiteLimits::default(),
+            plain: false,
             sites: places,
         };
         std::fs::write(dir.path().join("sites.toml"), config.to_text())?;
+        config.make_directories(dir.path())?;
+        let mut access = BTreeMap::new();
+        for who in [Who::Teller, Who::Auditor, Who::Desk] {
+            pares_link::issue_named(&dir.path().join("certificates"), "bank", who.certificate())?;
+            access.insert(who, Access::named(config.clone(), dir.path(), &[who.certificate()])?);
+        }
         let (program, link) = (std::env::current_exe()?, proxy.handle());
         let mut all =
-            Self { dir, config, program, running: BTreeMap::new(), link, cut: false, _proxy: proxy };
+            Self { dir, config, access, program, running: BTreeMap::new(), link, cut: false, _proxy: proxy };
         for site in all.sites() {
             all.run(site)?;
         }
@@ -70,9 +103,9 @@ impl Clusters {
         self.sites().into_iter().filter(|site| site.cluster.0 == cluster).collect()
     }
 
-    /// Where clients reach a site.
-    pub fn address(&self, site: SiteId) -> SocketAddr {
-        self.config.place(site).expect("one of ours").clients
+    /// Where a site lets him in.
+    pub fn door(&self, who: Who, site: SiteId) -> Door {
+        self.access[&who].door(site).expect("one of ours")
     }
 
     /// Whether the site's process is there.

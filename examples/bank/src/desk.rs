@@ -9,7 +9,7 @@ use pares_site::{CallError, Client};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::board::{Board, Shared};
-use crate::clusters::{CLUSTERS, Clusters};
+use crate::clusters::{CLUSTERS, Clusters, Who};
 use crate::order::{ORDERS, Order, parse};
 use crate::screen::{Screen, lines};
 
@@ -230,7 +230,7 @@ impl Desk {
                 board.delegate(cluster).filter(|_| !is_subject && board.lives(cluster))
             };
             let Some(delegate) = delegate else { continue };
-            let mut client = Client::new(2_000, 0, vec![self.clusters.address(delegate)]);
+            let mut client = Client::new(2_000, 0, vec![self.clusters.door(Who::Desk, delegate)]);
             match client.operate(command, Duration::from_secs(1)) {
                 Ok(_) => return Ok(()),
                 // The one that certifies knows best why not.

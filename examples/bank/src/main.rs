@@ -44,7 +44,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::bank::VAULT;
 use crate::board::Shared;
-use crate::clusters::{CLUSTERS, Clusters};
+use crate::clusters::{CLUSTERS, Clusters, Who};
 use crate::desk::{Desk, Leave, PATIENCE};
 use crate::order::ORDERS;
 use crate::screen::{Screen, grouped};
@@ -181,9 +181,9 @@ fn business(desk: &mut Desk, args: &Args) -> Result<bool, Leave> {
 
 /// One for each site.
 fn auditors(desk: &Desk, end: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
-    let address = |site| desk.clusters.address(site);
+    let door = |site| desk.clusters.door(Who::Auditor, site);
     let sites = desk.clusters.sites().into_iter();
-    sites.map(|site| auditor::start(site, address(site), CAPITAL, &desk.board, end)).collect()
+    sites.map(|site| auditor::start(site, door(site), CAPITAL, &desk.board, end)).collect()
 }
 
 /// The customers of cluster 0, then those of cluster 1.
@@ -193,7 +193,8 @@ fn accounts(customers: u8) -> Vec<String> {
 
 /// Founds the bank, opens the accounts and fills them.
 fn found(desk: &mut Desk, accounts: &[String]) -> Result<Vec<Slip>, Leave> {
-    let sites = desk.clusters.sites().into_iter().map(|site| desk.clusters.address(site)).collect();
+    let sites: Vec<_> =
+        desk.clusters.sites().into_iter().map(|site| desk.clusters.door(Who::Teller, site)).collect();
     let mut client = Client::new(1, 0, sites);
     let slip = |name: String, from: &str, to: &str, sum| Slip {
         name,
@@ -234,7 +235,8 @@ fn tellers(desk: &Desk, args: &Args, accounts: &[String]) -> Vec<Teller> {
             // Each begins at another of its sites.
             own.rotate_left(usize::from(number % args.sites));
             let others = desk.clusters.sites().into_iter().filter(|site| site.cluster.0 != home);
-            let sites = own.iter().copied().chain(others).map(|site| desk.clusters.address(site)).collect();
+            let sites =
+                own.iter().copied().chain(others).map(|site| desk.clusters.door(Who::Teller, site)).collect();
             let mut accounts = accounts.to_vec();
             accounts.rotate_left(customers * usize::from(home));
             let number = 10 + u64::from(home) * 100 + u64::from(number);

@@ -4,12 +4,12 @@
 //! repeats what it has no answer for: the sites see to it that this is done once. It does not take that for granted: its slips are held
 //! against the books in the end.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use pares_link::Door;
 use pares_site::protocol::Code;
 use pares_site::{CallError, Client};
 
@@ -58,7 +58,7 @@ pub struct Teller {
     /// The cluster it belongs to.
     pub home: u8,
     /// Its own cluster's sites, then the others'.
-    pub sites: Vec<SocketAddr>,
+    pub sites: Vec<Door>,
     /// How many of them are its own cluster's.
     pub own: usize,
     /// All accounts, its own cluster's customers first.
@@ -80,7 +80,8 @@ impl Teller {
             while !close.load(Ordering::Relaxed) {
                 if looked.elapsed() > HOMESICK {
                     looked = Instant::now();
-                    if !self.sites[..self.own].contains(&client.site()) && board.lock().serves(self.home) {
+                    let at_home = self.sites[..self.own].iter().any(|door| door.address() == client.site());
+                    if !at_home && board.lock().serves(self.home) {
                         client = Client::new(self.number, slips.len() as u64, self.sites.clone());
                     }
                 }
@@ -149,7 +150,7 @@ impl Teller {
 fn is_open(answer: &Result<Vec<u8>, CallError>, repeated: bool) -> bool {
     match answer {
         Ok(_) | Err(CallError::No { code: Code::Refused, .. }) => false,
-        Err(CallError::No { .. }) => repeated,
+        Err(CallError::No { .. } | CallError::Shut(_)) => repeated,
         Err(CallError::Silence(_)) => true,
     }
 }

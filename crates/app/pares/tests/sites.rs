@@ -126,14 +126,26 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
 }
 
 #[test]
-fn a_site_with_a_log_does_not_begin_from_nothing() {
+fn a_site_whose_disk_is_lost_begins_nothing_and_says_what_it_waits_for() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
     let running = Running::start("0.0", dir);
     site("execute put a 1", dir).unwrap();
     drop(running);
-    assert!(site("run --site 0.0 --rejoin", dir).unwrap_err().contains("needs no --rejoin"));
+    std::fs::rename(dir.join("site-0-0"), dir.join("elsewhere")).unwrap();
+    let running = Running::start("0.0", dir);
+    until("it says so", || {
+        let said = String::from_utf8(output("status", dir).stderr).unwrap();
+        said.contains("has no past: its disk is empty")
+    });
+    assert_eq!(output("status", dir).status.code(), Some(4));
+    assert!(site("read get a", dir).unwrap_err().contains("takes no part"));
+    drop(running);
+    std::fs::remove_dir_all(dir.join("site-0-0")).unwrap();
+    std::fs::rename(dir.join("elsewhere"), dir.join("site-0-0")).unwrap();
+    let _running = Running::start("0.0", dir);
+    until("it is as it was", || site("read get a", dir).is_ok_and(|value| value == "1"));
 }
 
 /// `pares site up` over everything in `dir`, in a terminal that may close, whatever this test was started to ignore: a signal that is
@@ -209,5 +221,38 @@ fn a_site_whose_store_is_damaged_ends_with_its_own_status_and_says_what_to_do() 
     let ended = output("run --site 0.0", &dir);
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(6), "{said}");
-    assert!(said.contains("site-0-0") && said.contains("another site of the same cluster"), "{said}");
+    assert!(said.contains("site-0-0") && said.contains("move the whole directory"), "{said}");
+}
+
+#[test]
+fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    site("init --clusters 2 --sites 1 --durability os", &dir).unwrap();
+    let _running = ["0.0", "1.0"].map(|site| Running::start(site, &dir));
+    assert_eq!(site("execute put a 1", &dir).unwrap(), "a is 1");
+    let shown = |name: &str| format!("--identity {}", dir.join("tls").join(format!("{name}.pem")).display());
+    site("issue --reader auditor", &dir).unwrap();
+    assert!(site("issue --reader auditor", &dir).unwrap_err().contains("until that is revoked"));
+    assert!(site("issue --reader ../x", &dir).unwrap_err().contains("small letters"));
+    assert!(site("issue", &dir).is_err());
+    let reader = shown("reader-auditor");
+    assert_eq!(site(&format!("read {reader} get a"), &dir).unwrap(), "1");
+    let denied = output(&format!("execute {reader} put a 2"), &dir);
+    assert_eq!(denied.status.code(), Some(1), "{denied:?}");
+    let said = String::from_utf8(denied.stderr).unwrap();
+    assert!(said.contains("denied: that takes the certificate of a client"), "{said}");
+    let said = site(&format!("migrate {} 1", shown("client-app")), &dir).unwrap_err();
+    assert!(said.contains("the certificate of an operator"), "{said}");
+    site("revoke --reader auditor", &dir).unwrap();
+    assert!(site(&format!("read {reader} get a"), &dir).unwrap_err().contains("reader-auditor.pem"));
+    site("issue --reader auditor", &dir).unwrap();
+    until("the new one is believed", || site(&format!("read {reader} get a"), &dir).is_ok());
+    // Without the authority's key nobody is added.
+    std::fs::remove_file(dir.join("tls/ca.key.pem")).unwrap();
+    assert!(site("issue --client another", &dir).unwrap_err().contains("ca.key.pem is missing"));
+    let config = std::fs::read_to_string(dir.join("sites.toml")).unwrap();
+    let open = config.replace("tls = \"tls\"\n", "").replace("127.0.0.1", "192.0.2.7");
+    std::fs::write(dir.join("sites.toml"), open).unwrap();
+    assert!(site("run --site 0.0", &dir).unwrap_err().contains("`plain = true` if that network is trusted"));
 }

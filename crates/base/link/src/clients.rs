@@ -4,11 +4,14 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use pares_tls::{ClientConnection, Trust};
+use pares_tls::{ClientConnection, TlsError, Trust};
 use rustls::StreamOwned;
 
 use crate::frame;
 use crate::tls::site_name;
+
+/// What TLS answers to what is none begins with; to a frame it would be a length.
+const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 
 /// An application's connection. Never used again, not even for the same application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +31,43 @@ impl ClientId {
     }
 }
 
+/// Where a site lets applications in, and what they show there.
+#[derive(Clone, Debug)]
+pub struct Door {
+    address: SocketAddr,
+    /// The certificate that is shown, and the name that the site's must bear; nothing without TLS.
+    proof: Option<(Trust, String)>,
+}
+
+impl From<SocketAddr> for Door {
+    /// Without TLS.
+    fn from(address: SocketAddr) -> Self {
+        Self { address, proof: None }
+    }
+}
+
+impl Door {
+    /// With TLS: site `number` of `system`, which is shown the certificate of `trust`.
+    #[must_use]
+    pub fn with_tls(address: SocketAddr, trust: Trust, number: u16, system: &str) -> Self {
+        Self { address, proof: Some((trust, site_name(number, system))) }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The TLS of a connection, if it has any.
+    ///
+    /// # Errors
+    /// If the site's name cannot be one.
+    pub fn tls(&self) -> Result<Option<ClientConnection>, TlsError> {
+        self.proof.as_ref().map(|(trust, name)| trust.dial(name)).transpose()
+    }
+}
+
 enum Stream {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
@@ -42,35 +82,22 @@ pub struct ClientStream {
 }
 
 impl ClientStream {
-    /// Connects without TLS.
+    /// Connects.
     ///
     /// # Errors
-    /// If there is nobody at that address.
-    pub fn connect(address: SocketAddr, frame_max: usize) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
+    /// If there is nobody at that address. That it is somebody else, or lets nobody in with that certificate, shows with the first frames.
+    pub fn connect(door: &Door, frame_max: usize) -> io::Result<Self> {
+        let tls = door.tls().map_err(io::Error::other)?;
+        let stream = TcpStream::connect(door.address)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream: Stream::Plain(stream), input: Vec::new(), taken: 0, frame_max })
-    }
-
-    /// Connects with TLS to site `number` of `system`.
-    ///
-    /// # Errors
-    /// If there is nobody at that address. That it is somebody else shows with the first frame.
-    pub fn connect_tls(
-        address: SocketAddr,
-        frame_max: usize,
-        trust: &Trust,
-        number: u16,
-        system: &str,
-    ) -> io::Result<Self> {
-        let tls = trust.dial(&site_name(number, system)).map_err(io::Error::other)?;
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        let stream = Stream::Tls(Box::new(StreamOwned::new(tls, stream)));
+        let stream = match tls {
+            None => Stream::Plain(stream),
+            Some(tls) => Stream::Tls(Box::new(StreamOwned::new(tls, stream))),
+        };
         Ok(Self { stream, input: Vec::new(), taken: 0, frame_max })
     }
 
-    /// How long a receive waits; for ever if `None`.
+    /// How long a receive waits, and a send for the TLS handshake; for ever if `None`.
     ///
     /// # Errors
     /// If the time is zero.
@@ -84,13 +111,16 @@ impl ClientStream {
     /// Sends a frame.
     ///
     /// # Errors
-    /// If the connection fails; TLS refuses with the first frame sent or received.
+    /// If the connection fails. `InvalidData` if TLS refuses: with the first frame sent or received.
     pub fn send(&mut self, payload: &[u8]) -> io::Result<()> {
         let mut bytes = Vec::new();
         frame::append(&mut bytes, payload);
         match &mut self.stream {
             Stream::Plain(stream) => stream.write_all(&bytes),
-            Stream::Tls(stream) => stream.write_all(&bytes).and_then(|()| stream.flush()),
+            Stream::Tls(stream) => {
+                let sent = stream.write_all(&bytes).and_then(|()| stream.flush());
+                sent.map_err(|error| why_closed(stream, error))
+            }
         }
     }
 
@@ -98,7 +128,7 @@ impl ClientStream {
     ///
     /// # Errors
     /// `UnexpectedEof` if the site closed the connection, `WouldBlock` or `TimedOut` if nothing came in time, after
-    /// which it may be asked again.
+    /// which it may be asked again. `InvalidData` if TLS refuses.
     pub fn receive(&mut self) -> io::Result<Vec<u8>> {
         loop {
             let too_long = |frame::TooLong { bytes }| io::Error::other(format!("a frame of {bytes} bytes"));
@@ -117,9 +147,29 @@ impl ClientStream {
                 Stream::Tls(stream) => stream.read(&mut bytes)?,
             };
             if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+                return Err(if self.input.starts_with(&TLS_ALERT) {
+                    io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "the site's port speaks TLS, and this is plain",
+                    )
+                } else {
+                    io::ErrorKind::UnexpectedEof.into()
+                });
             }
             self.input.extend_from_slice(&bytes[..read]);
         }
     }
+}
+
+/// A site that refuses a certificate says so and closes: what it said is there to be read, though nothing can be written any more.
+fn why_closed(stream: &mut StreamOwned<ClientConnection, TcpStream>, error: io::Error) -> io::Error {
+    if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+        return error;
+    }
+    while stream.conn.read_tls(&mut stream.sock).is_ok_and(|read| read > 0) {
+        if let Err(why) = stream.conn.process_new_packets() {
+            return io::Error::new(io::ErrorKind::InvalidData, why);
+        }
+    }
+    error
 }

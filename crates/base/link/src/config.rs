@@ -23,7 +23,7 @@ pub struct Peer {
 pub struct ClientsConfig {
     /// Where to listen; port 0 for any.
     pub listen: SocketAddr,
-    /// Whether they have to use TLS.
+    /// Whether they have to use TLS, and to show a certificate of the system's authority.
     pub tls: bool,
     /// Connections at a time; more are closed at once.
     pub count_max: usize,
@@ -31,13 +31,22 @@ pub struct ClientsConfig {
     pub frame_max: usize,
     /// Bytes that may wait for one that does not read, before it is closed.
     pub backlog_max: usize,
+    /// Bytes that all of them together may have half sent or not read. Beyond, one that has more than 64 KiB of it is closed when it sends or is sent more.
+    pub held_max: usize,
 }
 
 impl ClientsConfig {
-    /// The usual bounds: 1,024 connections, frames of 1 MiB, 8 MiB unread.
+    /// The usual bounds: 1,024 connections, frames of 1 MiB, 8 MiB unread, 128 MiB in all.
     #[must_use]
     pub fn listening(listen: SocketAddr) -> Self {
-        Self { listen, tls: false, count_max: 1_024, frame_max: 1 << 20, backlog_max: 8 << 20 }
+        Self {
+            listen,
+            tls: false,
+            count_max: 1_024,
+            frame_max: 1 << 20,
+            backlog_max: 8 << 20,
+            held_max: 128 << 20,
+        }
     }
 }
 

@@ -43,6 +43,12 @@ pub enum Ended {
     /// The certificate belongs to somebody else.
     #[error("its certificate does not name {0}: refused. Issue it one in that name")]
     WrongName(String),
+    /// Certificates were revoked, perhaps this one.
+    #[error("certificates were revoked: closed, so that everybody proves anew who it is")]
+    Revised,
+    /// The list of revoked certificates cannot be read.
+    #[error("{0}; until it can be, what was read before holds")]
+    Unreadable(pares_tls::TlsError),
     /// It does not read what it is sent.
     #[error("{0} bytes wait to be read by the other end: closed, so that both begin anew")]
     Slow(usize),
@@ -68,6 +74,7 @@ impl Ended {
                 | Self::PlainRefused(_)
                 | Self::TlsRefused
                 | Self::WrongName(_)
+                | Self::Unreadable(_)
                 | Self::TooLong { .. }
         )
     }

@@ -14,6 +14,8 @@
 //! arrive is repeated by the protocol above, which knows what is still wanted (paper 3 assumes channels that never
 //! lose, which no network gives).
 
+mod accepting;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -22,24 +24,21 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpListener;
 use mio::{Events, Poll, Token};
-use rustls::ServerConnection;
 
 use crate::clients::ClientId;
 use crate::config::LinksConfig;
 use crate::ended::Ended;
-use crate::listen::{accept, listen};
+use crate::listen::listen;
 use crate::remote::Remote;
+use crate::revoked::Watch;
 use crate::sink::{Counts, LinkSink, LinksError, SendError, Waker};
 use crate::table::{Entry, Role, Table, is_connected};
 use crate::tls::site_name;
 use crate::turn::Turn;
-use crate::wire::Wire;
 
 const SITES: Token = Token(usize::MAX);
 const CLIENTS: Token = Token(usize::MAX - 1);
 const WAKER: Token = Token(usize::MAX - 2);
-/// Connections that have not said who they are; one more, and the oldest of them has to go.
-const STRANGERS_MAX: usize = 64;
 
 /// All connections of one site.
 pub struct Links {
@@ -54,6 +53,8 @@ pub struct Links {
     clients: usize,
     /// When to accept again though nobody said that anybody is there.
     accept_at: Option<Instant>,
+    /// Looks for a new list of revoked certificates; without TLS there is none.
+    revoked: Option<Watch>,
     counts: Counts,
 }
 
@@ -67,6 +68,7 @@ impl Links {
         if let Some(identity) = &config.identity {
             identity.check_own_name(&site_name(config.number, &config.system))?;
         }
+        let held_max = config.clients.as_ref().map_or(0, |clients| clients.held_max);
         let poll = Poll::new()?;
         let waker = Waker(Arc::new(mio::Waker::new(poll.registry(), WAKER)?));
         let listener = listen(&poll, config.listen, SITES)?;
@@ -75,6 +77,7 @@ impl Links {
         let now = Instant::now();
         let remotes =
             config.peers.iter().map(|peer| (peer.number, Remote::new(peer, &config, now))).collect();
+        let revoked = config.identity.as_ref().map(|identity| Watch::new(identity.revoked(), now));
         Ok(Self {
             poll,
             events: Events::with_capacity(256),
@@ -83,9 +86,10 @@ impl Links {
             client_listener,
             config,
             remotes,
-            table: Table::default(),
+            table: Table::new(held_max),
             clients: 0,
             accept_at: None,
+            revoked,
             counts: Counts::default(),
         })
     }
@@ -130,6 +134,7 @@ impl Links {
         self.read(sink);
         let now = Instant::now();
         self.table.end_late(now);
+        self.look_for_revoked(now, sink);
         self.dial_due(now, sink);
         self.table.flush();
         self.bury(sink);
@@ -206,7 +211,7 @@ impl Links {
         }
         entry.wire.push(payload);
         self.table.mark_dirty(slot);
-        Ok(())
+        if self.table.recount(slot) { Ok(()) } else { Err(SendError::Full) }
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -243,10 +248,29 @@ impl Links {
         Ok(())
     }
 
+    /// Believes nobody any more whose certificate has been revoked.
+    fn look_for_revoked(&mut self, now: Instant, sink: &mut impl LinkSink) {
+        let (Some(watch), Some(identity)) = (&mut self.revoked, &mut self.config.identity) else { return };
+        if !watch.has_changed(now) {
+            return;
+        }
+        match identity.again(&site_name(self.config.number, &self.config.system)) {
+            Ok(again) => {
+                *identity = again;
+                self.table.end_tls(|| Ended::Revised);
+            }
+            Err(why) => {
+                watch.again();
+                sink.failed(None, self.config.listen, &Ended::Unreadable(why));
+            }
+        }
+    }
+
     /// The time to wait, given what else has its time.
     fn bound(&self, timeout: Option<Duration>) -> Option<Duration> {
         let dial = self.remotes.values().filter_map(|remote| remote.dial_at);
-        let next = dial.chain(self.table.next_deadline()).chain(self.accept_at).min();
+        let look = self.revoked.as_ref().map(|watch| watch.at);
+        let next = dial.chain(self.table.next_deadline()).chain(self.accept_at).chain(look).min();
         let until = next.map(|next| next.saturating_duration_since(Instant::now()));
         match (timeout, until) {
             (Some(timeout), Some(until)) => Some(timeout.min(until)),
@@ -268,45 +292,6 @@ impl Links {
             self.table.mark_readable(slot);
         }
         self.table.mark_dirty(slot);
-    }
-
-    fn accept_sites(&mut self) {
-        while let Some((stream, address)) = accept(&self.listener, &mut self.accept_at) {
-            if self.table.count(Role::Stranger) >= STRANGERS_MAX {
-                let oldest = self.table.oldest_stranger().expect("each stranger has a deadline");
-                self.table.end(oldest, Ended::Crowded);
-            }
-            let tls = self.config.identity.as_ref().map(|identity| identity.sites.clone());
-            let deadline = Some(Instant::now() + self.config.hello_max);
-            let wire = Wire::undecided(stream, tls);
-            // If it cannot be polled it is dropped, which closes it; a site tries again.
-            let _ = self.table.insert(self.poll.registry(), wire, Role::Stranger, address, deadline);
-        }
-    }
-
-    fn accept_clients(&mut self) {
-        let Some(limits) = &self.config.clients else { return };
-        let Some(listener) = &self.client_listener else { return };
-        while let Some((stream, address)) = accept(listener, &mut self.accept_at) {
-            if self.clients >= limits.count_max {
-                self.counts.clients_crowded += 1;
-                continue; // dropping closes it
-            }
-            let tls = limits
-                .tls
-                .then(|| self.config.identity.as_ref().expect("checked when opened").clients.clone());
-            let deadline = tls.is_some().then(|| Instant::now() + self.config.hello_max);
-            let wire = match tls.map(ServerConnection::new) {
-                None => Wire::plain(stream),
-                Some(Ok(tls)) => Wire::tls_server(stream, tls),
-                Some(Err(_)) => continue, // the operating system gives no randomness; the client tries again
-            };
-            let inserted = self.table.insert(self.poll.registry(), wire, Role::Client, address, deadline);
-            if let Ok(slot) = inserted {
-                self.clients += 1;
-                self.table.mark_readable(slot); // its first turn makes it known
-            }
-        }
     }
 
     fn dial_due(&mut self, now: Instant, sink: &mut impl LinkSink) {

@@ -20,8 +20,8 @@ pub trait LinkSink {
     fn failed(&mut self, _peer: Option<u16>, _address: SocketAddr, _why: &Ended) {}
     /// An application is connected.
     fn client_connected(&mut self, _client: ClientId) {}
-    /// A frame of an application.
-    fn client_frame(&mut self, _client: ClientId, _payload: &[u8]) {}
+    /// A frame of an application, and what its certificate calls it (the name there, without the system's); nothing where they show none.
+    fn client_frame(&mut self, _client: ClientId, _caller: Option<&str>, _payload: &[u8]) {}
     /// An application is gone, and its id will not be used again.
     fn client_gone(&mut self, _client: ClientId, _why: &Ended) {}
 }

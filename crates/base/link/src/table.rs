@@ -16,6 +16,12 @@ use crate::wire::{Filled, SCRATCH_BYTES, Wire};
 
 /// Buffers' worth read from one connection before the next has its turn.
 const TURN: usize = 8;
+/// Buffers' worth read from all of them before what came is done: 8 MiB.
+const TURNS_BUFFERS_MAX: usize = 128;
+/// What an application may hold, bytes, however much all of them do.
+const SHARE_BYTES: usize = 64 << 10;
+/// Handshakes that are taken a step further in one turn: each costs a tenth of a millisecond or more, and who is known waits no longer than for these.
+const HANDSHAKES: usize = 4;
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +46,28 @@ pub(crate) struct Entry {
     pub(crate) connected: bool,
     /// Whether its caller has been told of it.
     pub(crate) known: bool,
+    /// What an application's certificate calls it.
+    pub(crate) caller: Option<String>,
     /// What is still to be done must be done by then.
     deadline: Option<Instant>,
     reading: bool,
     dirty: bool,
     ended: Option<Ended>,
+    /// What its buffers held when they were last looked at, bytes; of applications only.
+    held: usize,
+}
+
+impl Entry {
+    fn is_unknown(&self, role: Role) -> bool {
+        self.role == role && !self.known && self.ended.is_none()
+    }
 }
 
 #[derive(Default)]
 pub(crate) struct Table {
+    /// What the buffers of all applications hold, bytes, and the bound beyond which one with more than its share is ended.
+    held: usize,
+    held_max: usize,
     slots: Vec<Option<Entry>>,
     free: Vec<usize>,
     generations: u32,
@@ -60,6 +79,26 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    pub(crate) fn new(held_max: usize) -> Self {
+        Self { held_max, ..Self::default() }
+    }
+
+    /// Counts what an application's buffers hold; ends it if all of them hold too much, and it more than its share. Whether it is still there.
+    pub(crate) fn recount(&mut self, slot: usize) -> bool {
+        let Some(entry) = self.get(slot) else { return false };
+        if entry.role != Role::Client {
+            return true;
+        }
+        let held = entry.wire.held();
+        let before = std::mem::replace(&mut entry.held, held);
+        self.held = self.held - before + held;
+        let is_too_much = self.held > self.held_max && held > SHARE_BYTES;
+        if is_too_much {
+            self.end(slot, Ended::Slow(held));
+        }
+        !is_too_much
+    }
+
     pub(crate) fn insert(
         &mut self,
         registry: &Registry,
@@ -80,10 +119,12 @@ impl Table {
             generation: self.generations,
             connected,
             known: false,
+            caller: None,
             deadline,
             reading: false,
             dirty: false,
             ended: None,
+            held: 0,
         };
         if self.free.pop().is_some() {
             self.slots[slot] = Some(entry);
@@ -110,9 +151,18 @@ impl Table {
         self.get(slot).filter(|entry| entry.role == Role::Client && entry.generation == generation)
     }
 
-    /// How many there are in that role.
-    pub(crate) fn count(&self, role: Role) -> usize {
-        self.slots.iter().flatten().filter(|entry| entry.role == role && entry.ended.is_none()).count()
+    /// How many there are in that role who have not said who they are.
+    pub(crate) fn count_unknown(&self, role: Role) -> usize {
+        self.slots.iter().flatten().filter(|entry| entry.is_unknown(role)).count()
+    }
+
+    /// Ends every connection in TLS.
+    pub(crate) fn end_tls(&mut self, why: impl Fn() -> Ended) {
+        for slot in 0..self.slots.len() {
+            if self.get(slot).is_some_and(|entry| entry.wire.is_tls()) {
+                self.end(slot, why());
+            }
+        }
     }
 
     /// What must be done next by some time: by when.
@@ -169,28 +219,41 @@ impl Table {
         }
     }
 
-    /// The stranger that has been silent for longest.
-    pub(crate) fn oldest_stranger(&self) -> Option<usize> {
-        let is_stranger = |slot: usize| {
-            self.slots[slot].as_ref().is_some_and(|e| e.role == Role::Stranger && e.ended.is_none())
-        };
-        self.deadlines.iter().map(|(_, slot)| *slot).find(|slot| is_stranger(*slot))
+    /// Of those in that role who have not said who they are, the one that has had the longest time for it; and when that time ends.
+    pub(crate) fn oldest_unknown(&self, role: Role) -> Option<(Instant, usize)> {
+        let is_unknown = |slot: usize| self.slots[slot].as_ref().is_some_and(|entry| entry.is_unknown(role));
+        self.deadlines.iter().find(|(_, slot)| is_unknown(*slot)).copied()
     }
 
-    /// Gives each connection that has something its turn: `on_bytes` is called after each buffer, to take the frames.
+    /// Gives each connection that has something its turn: `on_bytes` is called after each buffer, to take the frames. When much has come the rest
+    /// is read the next time, before others.
     pub(crate) fn read(&mut self, mut on_bytes: impl FnMut(&mut Self, usize)) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(SCRATCH_BYTES, 0);
-        for slot in std::mem::take(&mut self.reading) {
+        let mut waiting = std::mem::take(&mut self.reading).into_iter();
+        let (mut buffers, mut handshakes) = (0, 0);
+        while buffers < TURNS_BUFFERS_MAX
+            && let Some(slot) = waiting.next()
+        {
             let Some(entry) = self.get(slot) else { continue };
+            if entry.wire.is_handshaking() {
+                handshakes += 1;
+                if handshakes > HANDSHAKES {
+                    self.reading.push(slot);
+                    continue;
+                }
+            }
             entry.reading = false;
             if !entry.connected {
                 continue; // its readiness to write comes first, and asks for this again
             }
-            if self.turn(slot, &mut scratch, &mut on_bytes) == Filled::More {
+            let (filled, taken) = self.turn(slot, &mut scratch, &mut on_bytes);
+            buffers += taken;
+            if filled == Filled::More {
                 self.mark_readable(slot);
             }
         }
+        self.reading.splice(0..0, waiting);
         self.scratch = scratch;
     }
 
@@ -199,26 +262,26 @@ impl Table {
         slot: usize,
         scratch: &mut [u8],
         on_bytes: &mut impl FnMut(&mut Self, usize),
-    ) -> Filled {
-        for _ in 0..TURN {
-            let Some(entry) = self.get(slot) else { return Filled::Drained };
+    ) -> (Filled, usize) {
+        for buffers in 0..TURN {
+            let Some(entry) = self.get(slot) else { return (Filled::Drained, buffers) };
             match entry.wire.fill(scratch) {
                 Ok(filled) => {
                     if entry.wire.wants_flush() {
                         self.mark_dirty(slot);
                     }
                     on_bytes(self, slot);
-                    if filled == Filled::Drained {
-                        return Filled::Drained;
+                    if filled == Filled::Drained || !self.recount(slot) {
+                        return (Filled::Drained, buffers + 1);
                     }
                 }
                 Err(why) => {
                     self.end(slot, why);
-                    return Filled::Drained;
+                    return (Filled::Drained, buffers);
                 }
             }
         }
-        Filled::More
+        (Filled::More, TURN)
     }
 
     /// Sends what is waiting.
@@ -229,8 +292,9 @@ impl Table {
             if !entry.connected {
                 continue;
             }
-            if let Err(why) = entry.wire.flush() {
-                self.end(slot, why);
+            match entry.wire.flush() {
+                Err(why) => self.end(slot, why),
+                Ok(()) => drop(self.recount(slot)),
             }
         }
     }
@@ -239,6 +303,7 @@ impl Table {
     pub(crate) fn bury(&mut self, registry: &Registry) -> Option<(usize, Entry, Ended)> {
         let slot = self.ended.pop()?;
         let mut entry = self.slots[slot].take().expect("it stays until it is buried");
+        self.held -= entry.held;
         if let Some(deadline) = entry.deadline {
             self.deadlines.remove(&(deadline, slot));
         }

@@ -1,13 +1,14 @@
 //! Who a site is, and how it proves it: certificates of the system's own authority.
 //!
-//! Between clusters lies a network that others own, so both ends show a certificate (mutual TLS), and it must name the very site
-//! that its owner says it is.
+//! Between sites, and between them and applications, lies a network that others may own, so both ends show a certificate (mutual TLS). A
+//! site's must name the very site that its owner says it is; what stands in an application's, the protocols above judge.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pares_tls::{
-    Authority, Callers, ClientConnection, IssueError, Lifetime, ServerConfig, TlsError, TlsFiles, Trust,
+    Authority, Callers, CertificateDer, ClientConnection, IssueError, Lifetime, ServerConfig, TlsError,
+    TlsFiles, Trust, names_in, revoked_file,
 };
 
 use crate::ended::Ended;
@@ -46,27 +47,79 @@ pub fn issue(dir: &Path, system: &str, sites: &[u16]) -> Result<(), IssueError> 
     Ok(())
 }
 
+/// Makes a certificate for somebody who is no site, by the authority that is in `dir`: `NAME.pem` and `NAME.key.pem`, believed as
+/// `NAME.SYSTEM`.
+///
+/// # Errors
+/// If there is no authority, or not its key; if there is such a certificate already; if it cannot be written.
+pub fn issue_named(dir: &Path, system: &str, name: &str) -> Result<TlsFiles, IssueError> {
+    let files = TlsFiles::named(dir, name);
+    let absent = |path: &Path| {
+        let source = std::io::Error::from(std::io::ErrorKind::NotFound);
+        IssueError::File { path: path.to_owned(), source }
+    };
+    if !files.ca.exists() {
+        return Err(absent(&files.ca));
+    }
+    if files.certificate.exists() {
+        let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+        return Err(IssueError::File { path: files.certificate, source });
+    }
+    Authority::in_dir(dir, system)?.issue(&files, &[format!("{name}.{system}")], Lifetime::Endless)?;
+    Ok(files)
+}
+
+/// Revokes the certificate `NAME.pem` in `dir`: `revoked.pem` there lists it from now on. Every site that is given the list refuses it.
+///
+/// # Errors
+/// If there is no such certificate, no authority or not its key, or a file cannot be written.
+pub fn revoke(dir: &Path, system: &str, name: &str) -> Result<PathBuf, IssueError> {
+    let files = TlsFiles::named(dir, name);
+    if !files.certificate.exists() {
+        let source = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(IssueError::File { path: files.certificate, source });
+    }
+    Authority::in_dir(dir, system)?.revoke(dir, &files)?;
+    Ok(revoked_file(&files.ca))
+}
+
+/// What a certificate of the system calls its owner, without the system's name.
+pub(crate) fn caller(certificate: &CertificateDer<'_>, system: &str) -> Option<String> {
+    let bare = |name: String| Some(name.strip_suffix(system)?.strip_suffix('.')?.to_owned());
+    names_in(certificate).into_iter().find_map(bare)
+}
+
 /// A site's certificate and what it believes of others'.
 #[derive(Clone, Debug)]
 pub struct SiteIdentity {
     own: Arc<pares_tls::Identity>,
-    /// For sites that dial here: they must show a certificate.
-    pub(crate) sites: Arc<ServerConfig>,
+    /// For all who dial here: they must show a certificate.
+    pub(crate) callers: Arc<ServerConfig>,
     /// For sites dialled from here: they are shown one.
     dial: Trust,
-    /// For applications: only this end shows a certificate.
-    pub(crate) clients: Arc<ServerConfig>,
+    files: TlsFiles,
 }
 
 impl SiteIdentity {
-    /// Reads the files.
+    /// Reads the files, and `revoked.pem` beside the authority's certificate, if it is there.
     ///
     /// # Errors
     /// If one is missing or not what it should be, or they do not go together.
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
         let own = pares_tls::Identity::load(files)?;
-        let (sites, clients) = (own.server(Callers::Certified)?, own.server(Callers::Anybody)?);
-        Ok(Self { dial: own.trust()?, own: Arc::new(own), sites, clients })
+        let callers = own.server(Callers::Certified)?;
+        Ok(Self { dial: own.trust()?, own: Arc::new(own), callers, files: files.clone() })
+    }
+
+    /// The same, read again; the certificate may be a new one in the same name.
+    pub(crate) fn again(&self, name: &str) -> Result<Self, TlsError> {
+        let again = Self::load(&self.files)?;
+        again.check_own_name(name).map(|()| again)
+    }
+
+    /// Where the list of revoked certificates is, or would be.
+    pub(crate) fn revoked(&self) -> PathBuf {
+        revoked_file(&self.files.ca)
     }
 
     /// Whether the certificate bears `name`.

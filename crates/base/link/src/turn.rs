@@ -8,7 +8,8 @@ use crate::ended::Ended;
 use crate::hello::{HELLO_MAX, Hello, HelloError};
 use crate::remote::Remote;
 use crate::sink::{Counts, LinkSink};
-use crate::table::{Role, Table};
+use crate::table::{Entry, Role, Table};
+use crate::tls::caller;
 use pares_tls::names;
 
 /// One connection's turn.
@@ -32,10 +33,17 @@ impl Turn<'_> {
         }
     }
 
-    /// An application has no hello; it is known as soon as its TLS is done.
+    /// An application has no hello; it is known as soon as its TLS is done, by what its certificate calls it.
     fn greet_client(&mut self, sink: &mut impl LinkSink) {
         let Some(entry) = self.table.get(self.slot) else { return };
         if entry.role == Role::Client && !entry.known && !entry.wire.is_handshaking() {
+            if entry.wire.is_tls() {
+                let system = &self.config.system;
+                entry.caller = entry.wire.certificate().and_then(|shown| caller(shown, system));
+                if entry.caller.is_none() {
+                    return self.table.end(self.slot, Ended::WrongName(format!("anybody of {system}")));
+                }
+            }
             entry.known = true;
             sink.client_connected(ClientId::new(self.slot, entry.generation));
             self.table.settle(self.slot);
@@ -117,10 +125,11 @@ impl Turn<'_> {
             (Role::Client, Some(limits)) => limits.frame_max,
             _ => self.config.frame_max,
         };
+        let Entry { wire, caller, role, .. } = entry;
         loop {
-            match (entry.wire.next_frame(max), entry.role) {
+            match (wire.next_frame(max), *role) {
                 (Ok(Some(payload)), Role::Site(peer)) => sink.frame(peer, payload),
-                (Ok(Some(payload)), _) => sink.client_frame(client, payload),
+                (Ok(Some(payload)), _) => sink.client_frame(client, caller.as_deref(), payload),
                 (Ok(None), _) => return,
                 (Err(why), _) => return self.table.end(self.slot, why),
             }

@@ -183,6 +183,11 @@ impl Wire {
         self.output.len() - self.sent
     }
 
+    /// Bytes in its buffers: of frames that are not whole, and of what waits to be sent.
+    pub(crate) fn held(&self) -> usize {
+        self.input.len() - self.taken + self.backlog()
+    }
+
     /// Hands the socket what it takes, all that is pending in one write.
     pub(crate) fn flush(&mut self) -> Result<(), Ended> {
         let result = match &mut self.security {

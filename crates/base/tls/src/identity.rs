@@ -6,13 +6,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::{Resumption, verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::client::WantsClientCert;
+use rustls::client::{
+    Resumption, WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor, verify_server_name,
+};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
+use webpki::EndEntityCert;
 
 use crate::error::TlsError;
 
@@ -59,7 +63,27 @@ pub enum Callers {
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
+    believed: Believed,
+}
+
+/// Whose certificates are believed, and which of them are not any more.
+#[derive(Clone, Debug)]
+struct Believed {
     roots: Arc<RootCertStore>,
+    revoked: Vec<CertificateRevocationListDer<'static>>,
+}
+
+impl Believed {
+    /// The authority `ca`, and the list of what it has revoked, if that lies beside it.
+    fn load(ca: &Path) -> Result<Self, TlsError> {
+        Ok(Self { roots: Arc::new(authority(ca)?), revoked: revocations(&revoked_file(ca))? })
+    }
+}
+
+/// Where the list of what an authority has revoked lies: `revoked.pem`, beside its certificate.
+#[must_use]
+pub fn revoked_file(ca: &Path) -> PathBuf {
+    ca.with_file_name("revoked.pem")
 }
 
 impl Identity {
@@ -70,7 +94,7 @@ impl Identity {
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
         let chain = certificates(&files.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|why| TlsError::file(&files.key, why))?;
-        let identity = Self { chain, key, roots: Arc::new(authority(&files.ca)?) };
+        let identity = Self { chain, key, believed: Believed::load(&files.ca)? };
         identity.server(Callers::Anybody).map(|_| identity)
     }
 
@@ -85,7 +109,11 @@ impl Identity {
         let config = match callers {
             Callers::Anybody => config.with_no_client_auth(),
             Callers::Certified => {
-                let verifier = WebPkiClientVerifier::builder_with_provider(self.roots.clone(), provider());
+                let Believed { roots, revoked } = self.believed.clone();
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+                    .with_crls(revoked)
+                    .only_check_end_entity_revocation()
+                    .allow_unknown_revocation_status();
                 config.with_client_cert_verifier(verifier.build().map_err(mismatch)?)
             }
         };
@@ -100,7 +128,7 @@ impl Identity {
     /// # Errors
     /// As [`Identity::server`].
     pub fn trust(&self) -> Result<Trust, TlsError> {
-        let config = client(self.roots.clone());
+        let config = client(self.believed.clone())?;
         let config = config.with_client_auth_cert(self.chain.clone(), self.key.clone_key());
         config.map(Trust::new).map_err(mismatch)
     }
@@ -124,7 +152,7 @@ impl Identity {
 
     /// The same by another clock.
     pub(crate) fn check_issued_at(&self, now: UnixTime) -> Result<(), TlsError> {
-        check_issued(&self.chain, &self.roots, now)
+        check_issued(&self.chain, &self.believed.roots, now)
     }
 }
 
@@ -150,7 +178,7 @@ impl Trust {
     /// # Errors
     /// If there is none in the file.
     pub fn load(ca: &Path) -> Result<Self, TlsError> {
-        Ok(Self::new(client(Arc::new(authority(ca)?)).with_no_client_auth()))
+        Ok(Self::new(client(Believed::load(ca)?)?.with_no_client_auth()))
     }
 
     fn new(mut config: ClientConfig) -> Self {
@@ -179,11 +207,33 @@ pub fn names(certificate: &CertificateDer<'_>, name: &str) -> bool {
     verify_server_name(&parsed, &name).is_ok()
 }
 
+/// The names a certificate bears that are no addresses; none if it cannot be read.
+#[must_use]
+pub fn names_in(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let parsed = EndEntityCert::try_from(certificate);
+    parsed.map_or_else(|_| Vec::new(), |parsed| parsed.valid_dns_names().map(str::to_owned).collect())
+}
+
 fn mismatch(why: impl ToString) -> TlsError {
     TlsError::Mismatch(why.to_string())
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+/// What is written there; nothing if there is no such file.
+fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let lists = CertificateRevocationListDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|why| TlsError::file(path, why))?;
+    if lists.is_empty() {
+        Err(TlsError::file(path, "holds no list of revoked certificates"))
+    } else {
+        Ok(lists)
+    }
+}
+
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let chain = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|why| TlsError::file(path, why))?;
@@ -202,9 +252,13 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn client(roots: Arc<RootCertStore>) -> rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert> {
-    ClientConfig::builder_with_provider(provider())
+fn client(believed: Believed) -> Result<rustls::ConfigBuilder<ClientConfig, WantsClientCert>, TlsError> {
+    let verifier = WebPkiServerVerifier::builder_with_provider(believed.roots, provider())
+        .with_crls(believed.revoked)
+        .only_check_end_entity_revocation()
+        .allow_unknown_revocation_status();
+    let config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
-        .expect("ring has suites of TLS 1.3")
-        .with_root_certificates(roots)
+        .expect("ring has suites of TLS 1.3");
+    Ok(config.with_webpki_verifier(verifier.build().map_err(mismatch)?))
 }

@@ -10,14 +10,17 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
+    SerialNumber,
 };
 
 use rustls::pki_types::UnixTime;
 
-use crate::error::IssueError;
-use crate::identity::{self, TlsFiles};
+use webpki::EndEntityCert;
+
+use crate::error::{IssueError, TlsError};
+use crate::identity::{self, TlsFiles, revoked_file};
 
 /// From when until when a certificate is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +70,53 @@ impl Authority {
         Ok(Self(Issuer::new(params, key)))
     }
 
+    /// Revokes what `files` has, and writes the list of all that it has revoked ([`revoked_file`]) anew: who has the list does not believe them any more.
+    /// The certificate is moved to the directory `revoked`, its key is deleted, and another can be issued in its name.
+    ///
+    /// # Errors
+    /// If there is no such certificate, or a file cannot be read or written.
+    pub fn revoke(&self, dir: &Path, files: &TlsFiles) -> Result<(), IssueError> {
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            |source| IssueError::File { path, source }
+        };
+        let kept = dir.join("revoked");
+        let number: String =
+            serial(&files.certificate)?.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        fs::create_dir_all(&kept).map_err(at(&kept))?;
+        fs::rename(&files.certificate, kept.join(format!("{number}.pem"))).map_err(at(&files.certificate))?;
+        match fs::remove_file(&files.key) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&files.key)(error)),
+            _ => {}
+        }
+        self.write_revoked(dir, &kept)
+    }
+
+    fn write_revoked(&self, dir: &Path, kept: &Path) -> Result<(), IssueError> {
+        let at = |source| IssueError::File { path: kept.to_owned(), source };
+        let now = rcgen::date_time_ymd(1970, 1, 1)
+            + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut revoked_certs = Vec::new();
+        for file in fs::read_dir(kept).map_err(at)? {
+            let serial_number = serial(&file.map_err(at)?.path())?;
+            revoked_certs.push(RevokedCertParams {
+                serial_number,
+                revocation_time: now,
+                reason_code: None,
+                invalidity_date: None,
+            });
+        }
+        let params = CertificateRevocationListParams {
+            this_update: now,
+            next_update: rcgen::date_time_ymd(4096, 1, 1),
+            crl_number: SerialNumber::from(revoked_certs.len() as u64),
+            issuing_distribution_point: None,
+            revoked_certs,
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        write(&revoked_file(&dir.join("ca.pem")), &params.signed_by(&self.0)?.pem()?, 0o644)
+    }
+
     /// Whether what it issues is believed by those who have that certificate.
     fn is_of(&self, certificate: &Path) -> Result<bool, IssueError> {
         let roots = identity::authority(certificate)?;
@@ -107,6 +157,14 @@ fn params(names: &[String]) -> Result<CertificateParams, IssueError> {
     Ok(params)
 }
 
+/// The number by which the authority tells a certificate from all others it has issued.
+fn serial(path: &Path) -> Result<SerialNumber, IssueError> {
+    let chain = identity::certificates(path)?;
+    let certificate = chain.first().expect("read as not empty");
+    let parsed = EndEntityCert::try_from(certificate).map_err(|why| TlsError::file(path, why))?;
+    Ok(SerialNumber::from_slice(parsed.serial()))
+}
+
 fn common_name(name: &str) -> DistinguishedName {
     let mut distinguished = DistinguishedName::new();
     distinguished.push(DnType::CommonName, name);
@@ -136,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    use crate::{Identity, TlsError};
+    use crate::Identity;
 
     fn issued(dir: &Path, name: &str, lifetime: Lifetime) -> TlsFiles {
         let files = TlsFiles::named(dir, name);

@@ -15,8 +15,12 @@ fn all_hold(plan: Plan) {
         sum.aborted += summary.aborted;
         sum.faults += summary.faults;
         sum.eras += summary.eras;
+        sum.disks += summary.disks;
+        sum.adopted += summary.adopted;
     }
     assert!(sum.committed > 20 * seeds(), "{sum:?}");
+    let alone = plan.fault_every_us == 0 || plan.sites < 3;
+    assert!(alone || (sum.disks > seeds() / 10 && sum.adopted > 0), "{sum:?}");
 }
 
 #[test]
@@ -58,20 +62,22 @@ fn a_cluster_without_its_disks_is_heard_by_those_who_are_behind() {
     run(Plan::THREE, 1_795_357_081).unwrap_or_else(|failure| panic!("{failure:#?}"));
 }
 
-/// Each defect breaks one promise, and that is found.
+/// Each defect breaks one promise, or whichever of two comes first, and that is found.
 #[test]
 fn every_defect_is_found_by_the_promise_that_it_breaks() {
     let defects = [
-        (Defect::VouchesForLaterEra, Broken::Unsettled),
-        (Defect::AcknowledgesTooEarly, Broken::Lost),
-        (Defect::StreamsTooEarly, Broken::Lost),
-        (Defect::KeepsItsOwn, Broken::Unsettled),
-        (Defect::StoresTooEarly, Broken::Lost),
-        (Defect::ClaimsLaterSnapshot, Broken::Money),
-        (Defect::SyncsNothing, Broken::Ended),
+        (Defect::VouchesForLaterEra, vec![Broken::Unsettled]),
+        (Defect::AcknowledgesTooEarly, vec![Broken::Lost]),
+        (Defect::StreamsTooEarly, vec![Broken::Lost, Broken::Forked]),
+        (Defect::KeepsItsOwn, vec![Broken::Unsettled]),
+        (Defect::StoresTooEarly, vec![Broken::Lost]),
+        (Defect::ClaimsLaterSnapshot, vec![Broken::Money]),
+        // Two disks disagree, or one site finds that its own has forgotten.
+        (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
     ];
     for (defect, broken) in defects {
         let found = (0..150).find_map(|seed| run(Plan { defect: Some(defect), ..Plan::THREE }, seed).err());
-        assert_eq!(found.as_ref().map(|failure| failure.broken), Some(broken), "{defect:?}: {found:#?}");
+        let is_found = found.as_ref().is_some_and(|failure| broken.contains(&failure.broken));
+        assert!(is_found, "{defect:?}: {found:#?}");
     }
 }

@@ -59,9 +59,7 @@ impl Sink for Site {
         self.leads = role.leads;
     }
 
-    fn snapshot_wanted(&mut self, _at_least: u64) {}
-
-    fn restore(&mut self, _index: u64, _state: &[u8]) {}
+    fn lacks(&mut self, _at_least: u64) {}
 }
 
 /// One replica's thread: what has come, what is to be proposed, a cycle; and when there is nothing, sleep.

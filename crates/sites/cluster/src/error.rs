@@ -17,9 +17,8 @@ pub enum JournalError {
     /// What was written there is not there any more. A log may be cut where nobody counts on what follows; a member's votes and
     /// acknowledgements are counted on.
     #[error(
-        "the cluster's log is damaged: {what}. Do not cut and do not remove it: a member that forgets what it promised can break its \
-         cluster's log. Leave this site down, its cluster goes on while most of its sites live, and let it return with \
-         its whole cluster, as docs/operations.md says under Sites"
+        "the cluster's log is damaged: {what}. Do not cut it: a member that forgets what it promised can break its cluster's log. Move the \
+         whole directory of this site elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)"
     )]
     Damaged {
         /// What is wrong, and where.
@@ -56,15 +55,14 @@ pub enum ReplicaError {
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The log is another member's, or of a cluster of another size. Using it, a member could vote twice.
+    /// The log is another member's, of another life of its disk, or of another database. Using it, a member could vote twice.
     #[error(
-        "this is the log of member {member} of {members}; give this member its own directory, or correct its number"
+        "this is the log of member {number} of some cluster, and not this member's: of another site, another database, or put together from \
+         parts of two disks. Give each site its own directory, whole"
     )]
     Foreign {
-        /// Whose it is.
-        member: u8,
-        /// In a cluster of how many.
-        members: u8,
+        /// The number of the member whose it is.
+        number: u8,
     },
     /// A record is intact and means nothing, or does not follow those before it.
     #[error("the cluster's log holds a record that this version cannot have written: {what}")]
@@ -158,29 +156,6 @@ pub enum MessageError {
     },
 }
 
-/// Why a state was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SnapshotError {
-    /// Beyond [`SNAPSHOT_BYTES_MAX`](crate::SNAPSHOT_BYTES_MAX).
-    #[error(
-        "a state of {len} bytes is too large to send in one piece; send a description of where to fetch it"
-    )]
-    TooLarge {
-        /// Bytes offered.
-        len: usize,
-    },
-    /// The state is older than the log's beginning, so it cannot be continued, or newer than what was handed out.
-    #[error("the state is of place {index}; it has to be of {first} to {last}")]
-    OutOfRange {
-        /// Of what place it is.
-        index: u64,
-        /// The earliest that can be continued.
-        first: u64,
-        /// The last handed out.
-        last: u64,
-    },
-}
-
 /// Why a replica has stopped for good.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
@@ -191,7 +166,7 @@ pub enum LogError {
     /// an empty one. Going on could undo what is committed.
     #[error(
         "the delegate knows that this member had place {commit}, but its log ends at {last}: it has lost what it promised. \
-         Put the log back, or restore both log and state from a copy"
+         Put the log back; or move this site's directory away, and it is filled anew under another name"
     )]
     Forgotten {
         /// What it must have had.

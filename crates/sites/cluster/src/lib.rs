@@ -31,8 +31,7 @@
 //!     fn send(&mut self, _to: u8, _message: Vec<u8>) {}
 //!     fn committed(&mut self, _index: u64, _term: u64, payload: &[u8]) { self.0.push(payload.to_vec()) }
 //!     fn role(&mut self, _role: Role) {}
-//!     fn snapshot_wanted(&mut self, _at_least: u64) {}
-//!     fn restore(&mut self, _index: u64, _state: &[u8]) {}
+//!     fn lacks(&mut self, _at_least: u64) {}
 //! }
 //! # let dir = tempfile::tempdir().unwrap();
 //! let files = Files::open(dir.path(), Durability::Os, 1 << 20).unwrap();
@@ -48,6 +47,7 @@ mod config;
 mod error;
 pub mod journal;
 mod log;
+mod members;
 pub mod memory;
 mod record;
 mod recover;
@@ -56,9 +56,10 @@ pub mod shared;
 mod store;
 mod wire;
 
-pub use config::ReplicaConfig;
-pub use error::{JournalError, LogError, MessageError, ProposeError, ReplicaError, SnapshotError};
+pub use config::{Beginning, ReplicaConfig};
+pub use error::{JournalError, LogError, MessageError, ProposeError, ReplicaError};
 pub use journal::{Files, Journal};
-pub use log::{ClusterLog, Role, SNAPSHOT_BYTES_MAX, Sink};
+pub use log::{ClusterLog, Role, Sink};
+pub use members::{Incarnation, MemberId, Members};
 pub use pares_log::Durability;
 pub use replica::Replica;

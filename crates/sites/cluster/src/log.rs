@@ -1,10 +1,8 @@
 //! What a site needs from its cluster's log.
 
-use crate::error::{LogError, MessageError, ProposeError, SnapshotError};
-
-/// Longest state that [`ClusterLog::provide_snapshot`] takes, in bytes: it travels in one message and lies in memory at
-/// both ends. A larger state is described instead (where to fetch which version), and fetched by other means.
-pub const SNAPSHOT_BYTES_MAX: usize = 256 << 20;
+use crate::config::Beginning;
+use crate::error::{LogError, MessageError, ProposeError};
+use crate::members::{MemberId, Members};
 
 /// A member's part in its cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,14 +28,9 @@ pub trait Sink {
     /// This member's role has changed.
     fn role(&mut self, role: Role);
 
-    /// A member is so far behind that its entries are compacted: call [`ClusterLog::provide_snapshot`] with the state at
-    /// `at_least` or later. Repeated until it was. Only the delegate hears it.
-    fn snapshot_wanted(&mut self, at_least: u64);
-
-    /// Replace all state by `state`, which is the delegate's at place `index`; committed entries go on behind it. The log
-    /// holds it durably, and hands it out again at the next opening if [`ReplicaConfig::applied`](crate::ReplicaConfig::applied) is below
-    /// `index` then.
-    fn restore(&mut self, index: u64, state: &[u8]);
+    /// This member lacks what all others have let go of, up to place `at_least` or later: nothing is handed out until its owner has taken
+    /// a copy of the state there and opened the log [anew](crate::ReplicaConfig::anew) behind it. Repeated while it is so.
+    fn lacks(&mut self, at_least: u64);
 }
 
 /// One member's end of its cluster's log. Calls change memory only; [`cycle`](ClusterLog::cycle) has the effects.
@@ -74,15 +67,20 @@ pub trait ClusterLog {
     fn role(&self) -> Role;
 
     /// Lets go of all entries up to place `up_to` (what is not handed out yet excepted): the caller's own state at `up_to` is
-    /// durable. Members that lack them get the state instead ([`Sink::snapshot_wanted`]), so keep a few thousand.
+    /// durable. Members that lack them need a copy of the state instead ([`Sink::lacks`]), so keep a few thousand.
     fn compact(&mut self, up_to: u64);
 
-    /// The state of the cluster's site at place `index`, for members that lack what is compacted. Kept in memory until a later
-    /// one, or until compaction passes it.
-    ///
-    /// # Errors
-    /// [`SnapshotError`]: it was not taken.
-    fn provide_snapshot(&mut self, index: u64, state: &[u8]) -> Result<(), SnapshotError>;
+    /// The members as of what is handed out.
+    fn members(&self) -> &Members;
+
+    /// Where a log that goes on behind place `index` begins: for a site that takes a copy of the state there. None if that place is not in
+    /// this log any more, or not handed out.
+    fn beginning(&self, index: u64) -> Option<Beginning>;
+
+    /// Lets a site take part whose disk begins a life under the name `id`: any other life of its disk is removed, then it learns, and when it has
+    /// nearly everything it votes. One step a call, and only a delegate's, so it is to be repeated until [`members`](ClusterLog::members)
+    /// says that it votes. What was removed must never have its name again.
+    fn admit(&mut self, id: MemberId);
 
     /// Hands the delegate's office to the member that was heard of and has most of the log, before a planned stop.
     /// Returns whom it asked; none if this is not the delegate, or is alone. The role changes when the other has taken

@@ -13,18 +13,20 @@
 //! Randomness is ours, not raft-rs's (it asks the operating system, and no run could be repeated): raft-rs is
 //! configured with an election timeout that never comes, and ours tells it to stand for election.
 
+mod membership;
 mod writing;
 
 use raft::eraftpb::{Entry, HardState, Message, MessageType};
 use raft::{RawNode, StateRole, Storage as _};
 
-use crate::config::ReplicaConfig;
-use crate::error::{LogError, MessageError, ProposeError, ReplicaError, SnapshotError};
+use crate::config::{Beginning, ReplicaConfig};
+use crate::error::{LogError, MessageError, ProposeError, ReplicaError};
 use crate::journal::Journal;
-use crate::log::{ClusterLog, Role, SNAPSHOT_BYTES_MAX, Sink};
+use crate::log::{ClusterLog, Role, Sink};
+use crate::members::{MemberId, Members};
 use crate::record::{HEAD_BYTES, Owner};
 use crate::recover::{Recovered, recover};
-use crate::store::{Store, member, raft_id};
+use crate::store::{Store, change_in};
 use crate::wire;
 
 /// The election timeout that raft-rs draws, always.
@@ -36,6 +38,8 @@ pub struct Replica<J> {
     journal: J,
     owner: Owner,
     config: ReplicaConfig,
+    /// As of what is handed out.
+    members: Members,
     random: u64,
     /// Ticks without a word from a delegate after which this member stands for election, and the term it was drawn in.
     patience_ticks: (u64, u64),
@@ -46,12 +50,12 @@ pub struct Replica<J> {
     proposals: Vec<Entry>,
     /// Bytes proposed while leading and not handed out yet.
     backlog_bytes: usize,
-    /// A state found at opening, to be handed out.
-    restored: Option<Vec<u8>>,
+    /// The delegate has said that this member lacks what is compacted up to here.
+    lacks: Option<u64>,
     /// Compact up to here in the next cycle.
     compact_to: u64,
-    /// Ticks that a member has been waited for since the state was sent to it; by member.
-    sent_ago_ticks: Vec<u32>,
+    /// Ticks since members that lack what is compacted were looked after.
+    looked_ago_ticks: u32,
     failure: Option<LogError>,
 }
 
@@ -59,33 +63,38 @@ impl<J: Journal> Replica<J> {
     /// Opens the log in `journal`, or begins one.
     ///
     /// # Errors
-    /// [`ReplicaError`]; nothing was written.
+    /// [`ReplicaError`]; nothing was changed, but where the log begins may have been written.
     pub fn open(mut journal: J, config: &ReplicaConfig) -> Result<Replica<J>, ReplicaError> {
         config.check()?;
-        let Recovered { store, restored } = recover(&mut journal, config)?;
-        let owner = Owner { member: config.member, members: config.members };
-        let place = if restored.is_some() { store.base_index } else { config.applied };
-        let handed = (place, store.term(place).expect("recovery checked the place"));
+        let owner = Owner::of(&config.database, config.id);
+        let Recovered { store, begins } = recover(&mut journal, owner, config)?;
+        if begins {
+            writing::write_beginning(&mut journal, owner, &store)?;
+        }
+        let handed = (config.applied, store.term(config.applied).expect("recovery checked the place"));
+        let members = store.members_at(config.applied);
+        let is_alone = members.voters.len() == 1 && members.voters.contains(&config.id);
         let logger = slog::Logger::root(slog::Discard, slog::o!());
-        let node = RawNode::new(&raft_config(config, place), store, &logger);
+        let node = RawNode::new(&raft_config(config), store, &logger);
         let mut replica = Replica {
             node: node.map_err(|_| ReplicaError::Config { what: "raft-rs refuses it" })?,
             journal,
             owner,
             config: config.clone(),
+            members,
             random: config.seed,
             patience_ticks: (0, 0),
             role: Role::default(),
             handed,
             proposals: Vec::new(),
             backlog_bytes: 0,
-            restored,
+            lacks: None,
             compact_to: 0,
-            sent_ago_ticks: vec![0; config.members.into()],
+            looked_ago_ticks: 0,
             failure: None,
         };
         replica.draw_patience();
-        if config.members == 1 {
+        if is_alone {
             replica.node.campaign().expect("a member may always stand for election");
         }
         Ok(replica)
@@ -94,7 +103,7 @@ impl<J: Journal> Replica<J> {
     /// Places of the entries held: those after the first number, up to the second.
     #[must_use]
     pub fn held(&self) -> (u64, u64) {
-        (self.node.store().base_index, self.node.raft.raft_log.last_index())
+        (self.node.store().base.index, self.node.raft.raft_log.last_index())
     }
 
     /// Place and term of the last entry handed out, or skipped because it is the log's own.
@@ -104,14 +113,14 @@ impl<J: Journal> Replica<J> {
     }
 }
 
-fn raft_config(config: &ReplicaConfig, applied: u64) -> raft::Config {
+fn raft_config(config: &ReplicaConfig) -> raft::Config {
     raft::Config {
-        id: raft_id(config.member),
+        id: config.id.raft_id(),
         election_tick: config.election_ticks.start as usize,
         min_election_tick: NEVER,
         max_election_tick: NEVER + 1,
         heartbeat_tick: config.heartbeat_ticks as usize,
-        applied,
+        applied: config.applied,
         max_size_per_msg: config.message_bytes_max.into(),
         max_inflight_msgs: config.inflight_max.into(),
         check_quorum: true,
@@ -133,15 +142,18 @@ impl<J: Journal> ClusterLog for Replica<J> {
     fn tick(&mut self) {
         self.node.tick();
         self.stand_for_election();
-        self.resend_states();
+        self.look_after_those_who_lack();
     }
 
     fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
-        let message = wire::decode(from, self.owner.member, &self.node.store().voters, message)?;
+        let message = wire::decode(from, self.config.id, message)?;
         let last = self.node.raft.raft_log.last_index();
         let heartbeat = message.msg_type == MessageType::MsgHeartbeat && message.term >= self.node.raft.term;
         if heartbeat && message.commit > last {
             self.failure.get_or_insert(LogError::Forgotten { commit: message.commit, last });
+        }
+        if message.msg_type == MessageType::MsgSnapshot && self.is_lacking(&message) {
+            return Ok(());
         }
         if self.failure.is_none() {
             // What raft-rs refuses is stale or of no use to it; the sender repeats what matters.
@@ -152,7 +164,7 @@ impl<J: Journal> ClusterLog for Replica<J> {
 
     fn propose(&mut self, payload: &[u8]) -> Result<(), ProposeError> {
         if !self.may_propose() {
-            let delegate = member(self.node.raft.leader_id);
+            let delegate = number(self.node.raft.leader_id);
             return Err(ProposeError::NotDelegate { delegate });
         }
         let max = self.journal.record_bytes_max() - HEAD_BYTES;
@@ -179,8 +191,8 @@ impl<J: Journal> ClusterLog for Replica<J> {
     }
 
     fn pending(&self) -> bool {
-        let raft = self.node.has_ready() || !self.proposals.is_empty() || self.restored.is_some();
-        raft || self.compact_to > self.node.store().base_index
+        let raft = self.node.has_ready() || !self.proposals.is_empty() || self.lacks.is_some();
+        raft || self.compact_to > self.node.store().base.index
             || self.current_role() != self.role
             || self.failure.is_some()
     }
@@ -193,18 +205,19 @@ impl<J: Journal> ClusterLog for Replica<J> {
         self.compact_to = self.compact_to.max(up_to.min(self.handed.0));
     }
 
-    fn provide_snapshot(&mut self, index: u64, state: &[u8]) -> Result<(), SnapshotError> {
-        let (first, last) = (self.node.store().base_index.max(1), self.handed.0);
-        if !(first..=last).contains(&index) {
-            return Err(SnapshotError::OutOfRange { index, first, last });
-        }
-        if state.len() > SNAPSHOT_BYTES_MAX {
-            return Err(SnapshotError::TooLarge { len: state.len() });
-        }
-        let store = self.node.mut_store();
-        let term = store.term(index).expect("between the base and what is handed out");
-        store.snapshot = Some(wire::snapshot(index, term, &store.voters, state));
-        Ok(())
+    fn members(&self) -> &Members {
+        &self.members
+    }
+
+    fn beginning(&self, index: u64) -> Option<Beginning> {
+        let store = self.node.store();
+        let is_here = (store.base.index..=self.handed.0).contains(&index);
+        let term = store.term(index).ok().filter(|_| is_here)?;
+        Some(Beginning { index, term, members: store.members_at(index) })
+    }
+
+    fn admit(&mut self, id: MemberId) {
+        self.go_towards(id);
     }
 
     fn resign(&mut self) -> Option<u8> {
@@ -212,14 +225,15 @@ impl<J: Journal> ClusterLog for Replica<J> {
             return None;
         }
         self.flush_proposals();
-        let own = raft_id(self.owner.member);
-        let others = self.node.raft.prs().iter().filter(|(id, _)| **id != own);
+        let (raft, own) = (&self.node.raft, self.config.id.raft_id());
+        let others =
+            raft.prs().iter().filter(|(id, _)| **id != own && raft.prs().conf().voters().contains(**id));
         // Who was heard of lately, then who has most, then the first: raft-rs keeps them in no order. All count as not
         // heard of for a moment, whenever it has just looked whether a majority is there.
         let (&best, _) = others
             .max_by_key(|(id, progress)| (progress.recent_active, progress.matched, u64::MAX - **id))?;
         self.node.transfer_leader(best);
-        member(best)
+        number(best)
     }
 }
 
@@ -232,7 +246,7 @@ impl<J: Journal> Replica<J> {
     fn current_role(&self) -> Role {
         let raft = &self.node.raft;
         let leads = raft.state == StateRole::Leader && self.handed.1 == raft.term;
-        Role { term: raft.term, delegate: member(raft.leader_id), leads }
+        Role { term: raft.term, delegate: number(raft.leader_id), leads }
     }
 
     fn hand_role(&mut self, role: Role, out: &mut (impl Sink + ?Sized)) {
@@ -246,10 +260,8 @@ impl<J: Journal> Replica<J> {
     }
 
     fn try_cycle(&mut self, out: &mut (impl Sink + ?Sized)) -> Result<(), LogError> {
-        if let Some(state) = self.restored.take() {
-            out.restore(self.handed.0, &state);
-        }
         self.flush_proposals();
+        self.promote();
         // Stepping down comes before what others committed; stepping up comes after what it must know.
         let role = self.current_role();
         self.hand_role(Role { leads: role.leads && self.role.leads, ..role }, out);
@@ -263,8 +275,8 @@ impl<J: Journal> Replica<J> {
             let first = self.node.store().first_place(base);
             self.journal.release_before(first);
         }
-        if self.node.store().take_wanted() {
-            out.snapshot_wanted(self.node.store().base_index.max(1));
+        if let Some(at_least) = self.lacks.take().filter(|at_least| *at_least > self.handed.0) {
+            out.lacks(at_least);
         }
         self.hand_role(self.current_role(), out);
         Ok(())
@@ -299,22 +311,15 @@ impl<J: Journal> Replica<J> {
         self.send(ready.take_messages(), out);
         self.hand_out(ready.take_committed_entries(), out);
         if let Some(hard) = ready.hs() {
-            let commit = self.commit_to_keep(&ready, hard.commit);
+            let commit = Self::commit_to_keep(&ready, hard.commit);
             self.write_hard(HardState { commit, ..hard.clone() })?;
         }
-        if !ready.snapshot().is_empty() {
-            self.write_state(ready.snapshot())?;
-        }
+        assert!(ready.snapshot().is_empty(), "states do not travel in messages");
         self.write_entries(ready.take_entries())?;
         if must_sync || ready.must_sync() {
             self.journal.sync()?;
         } else {
             self.journal.publish();
-        }
-        if !ready.snapshot().is_empty() {
-            let metadata = ready.snapshot().get_metadata();
-            self.handed = (metadata.index, metadata.term);
-            out.restore(metadata.index, &ready.snapshot().data);
         }
         self.send(ready.take_persisted_messages(), out);
         let mut light = self.node.advance(ready);
@@ -327,9 +332,6 @@ impl<J: Journal> Replica<J> {
     fn send(&mut self, messages: Vec<Message>, out: &mut (impl Sink + ?Sized)) {
         for message in messages {
             let (to, bytes) = wire::encode(&message);
-            if message.msg_type == MessageType::MsgSnapshot {
-                self.sent_ago_ticks[usize::from(to)] = 0;
-            }
             out.send(to, bytes);
         }
     }
@@ -338,7 +340,12 @@ impl<J: Journal> Replica<J> {
         for entry in entries {
             assert_eq!(entry.index, self.handed.0 + 1, "a gap in what is committed");
             self.handed = (entry.index, entry.term);
-            if !entry.data.is_empty() {
+            if let Some(change) = change_in(&entry) {
+                self.members.apply(change);
+                self.node
+                    .apply_conf_change(&change.to_raft())
+                    .expect("a change of one member, which was proposed");
+            } else if !entry.data.is_empty() {
                 if self.role.leads {
                     self.backlog_bytes = self.backlog_bytes.saturating_sub(entry.data.len());
                 }
@@ -353,7 +360,8 @@ impl<J: Journal> Replica<J> {
             self.draw_patience();
         }
         let raft = &mut self.node.raft;
-        if raft.state != StateRole::Leader && raft.election_elapsed as u64 >= self.patience_ticks.0 {
+        let stands = raft.promotable() && raft.state != StateRole::Leader;
+        if stands && raft.election_elapsed as u64 >= self.patience_ticks.0 {
             raft.election_elapsed = 0;
             self.node.campaign().expect("a member may always stand for election");
             self.draw_patience();
@@ -365,19 +373,9 @@ impl<J: Journal> Replica<J> {
         let extra = next_random(&mut self.random) % u64::from(range.end - range.start);
         self.patience_ticks = (u64::from(range.start) + extra, self.node.raft.term);
     }
+}
 
-    /// Raft waits for the answer to a state for ever; the state, or the answer, may be lost.
-    fn resend_states(&mut self) {
-        for other in 0..self.owner.members {
-            let progress = self.node.raft.prs().get(raft_id(other));
-            if progress.is_none_or(|progress| progress.state != raft::ProgressState::Snapshot) {
-                continue;
-            }
-            self.sent_ago_ticks[usize::from(other)] += 1;
-            if self.sent_ago_ticks[usize::from(other)] > self.config.state_ticks {
-                self.sent_ago_ticks[usize::from(other)] = 0;
-                self.node.report_snapshot(raft_id(other), raft::SnapshotStatus::Failure);
-            }
-        }
-    }
+/// The number of the member that Raft calls so; none for its "nobody".
+fn number(raft_id: u64) -> Option<u8> {
+    MemberId::of_raft(raft_id).map(|id| id.number)
 }

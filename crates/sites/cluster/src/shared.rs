@@ -7,8 +7,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::error::{LogError, MessageError, ProposeError, SnapshotError};
-use crate::log::{ClusterLog, Role, SNAPSHOT_BYTES_MAX, Sink};
+use crate::config::Beginning;
+use crate::error::{LogError, MessageError, ProposeError};
+use crate::log::{ClusterLog, Role, Sink};
+use crate::members::{MemberId, Members};
 
 /// Longest payload, as a replica over [`Disk`](crate::memory::Disk) takes it.
 const PAYLOAD_BYTES_MAX: usize = (1 << 20) - 32;
@@ -33,8 +35,6 @@ struct Content {
     held: bool,
     /// The delegates have compacted up to here.
     base: u64,
-    wanted: bool,
-    snapshot: Option<(u64, Vec<u8>)>,
 }
 
 #[derive(Debug)]
@@ -56,8 +56,6 @@ impl Group {
             committed: 0,
             held: false,
             base: 0,
-            wanted: false,
-            snapshot: None,
         })))
     }
 
@@ -73,7 +71,8 @@ impl Group {
         if content.open.len() == 1 {
             content.elect(member, usize::MAX);
         }
-        Shared { group: self.clone(), member, handed: applied, role: Role::default() }
+        let members = Members::first(u8::try_from(content.open.len()).expect("at most nine"));
+        Shared { group: self.clone(), member, members, handed: applied, told: 0, role: Role::default() }
     }
 
     /// Makes `member` the delegate of the next term. Of what its predecessor proposed in vain it inherits the first `inherited`
@@ -113,7 +112,11 @@ impl Content {
 pub struct Shared {
     group: Group,
     member: u8,
+    /// For ever the same.
+    members: Members,
     handed: u64,
+    /// It was said to lack what lies up to here.
+    told: u64,
     role: Role,
 }
 
@@ -188,21 +191,13 @@ impl ClusterLog for Shared {
             if !content.held {
                 content.committed = content.entries.len() as u64;
             }
-            if content.wanted {
-                out.snapshot_wanted(content.base);
-            }
         }
-        let behind = self.handed < content.base;
-        let state = content.snapshot.clone().filter(|(index, _)| *index >= content.base);
-        content.wanted |= behind && state.is_none();
+        let base = content.base;
         drop(content);
-        match state {
-            Some((index, state)) if behind => {
-                self.handed = index;
-                out.restore(index, &state);
-            }
-            _ if behind => return Ok(()),
-            _ => {}
+        if self.handed < base {
+            self.told = base;
+            out.lacks(base);
+            return Ok(());
         }
         self.hand_out(out);
         self.hand_role(self.current_role(), out);
@@ -212,8 +207,8 @@ impl ClusterLog for Shared {
     fn pending(&self) -> bool {
         let content = self.group.0.borrow();
         let to_commit = !content.held && content.committed < content.entries.len() as u64;
-        let to_do = self.is_delegate() && (to_commit || content.wanted);
-        let waits = self.handed < content.base && content.wanted;
+        let to_do = self.is_delegate() && to_commit;
+        let waits = self.handed < content.base && self.told == content.base;
         to_do || (self.handed < content.committed && !waits) || self.current_role() != self.role
     }
 
@@ -228,19 +223,19 @@ impl ClusterLog for Shared {
         }
     }
 
-    fn provide_snapshot(&mut self, index: u64, state: &[u8]) -> Result<(), SnapshotError> {
-        let mut content = self.group.0.borrow_mut();
-        let (first, last) = (content.base.max(1), self.handed);
-        if !(first..=last).contains(&index) {
-            return Err(SnapshotError::OutOfRange { index, first, last });
-        }
-        if state.len() > SNAPSHOT_BYTES_MAX {
-            return Err(SnapshotError::TooLarge { len: state.len() });
-        }
-        content.snapshot = Some((index, state.to_vec()));
-        content.wanted = false;
-        Ok(())
+    fn members(&self) -> &Members {
+        &self.members
     }
+
+    fn beginning(&self, index: u64) -> Option<Beginning> {
+        let content = self.group.0.borrow();
+        let is_here = (content.base..=self.handed).contains(&index);
+        let entry = content.entries.get((index as usize).wrapping_sub(1));
+        let term = entry.map_or(0, |entry| entry.term);
+        is_here.then(|| Beginning { index, term, members: self.members.clone() })
+    }
+
+    fn admit(&mut self, _id: MemberId) {}
 
     fn resign(&mut self) -> Option<u8> {
         let mut content = self.group.0.borrow_mut();
@@ -268,8 +263,7 @@ mod tests {
             self.0.push(payload.to_vec());
         }
         fn role(&mut self, _role: Role) {}
-        fn snapshot_wanted(&mut self, _at_least: u64) {}
-        fn restore(&mut self, _index: u64, _state: &[u8]) {}
+        fn lacks(&mut self, _at_least: u64) {}
     }
 
     #[test]

@@ -2,38 +2,42 @@
 //!
 //! raft-rs comes with protobuf for its messages, of a version whose reader recurses as deep as the sender likes
 //! (RUSTSEC-2024-0437). A member's messages are few and flat, so they are laid out here, and what members never send to each
-//! other (proposals, changes of membership, reads) has no form at all.
+//! other (proposals, reads) has no form at all.
 //!
 //! ```text
-//!   0        1      2      3    4        5          6         8          12
-//!   +--------+------+------+----+--------+----------+---------+----------+------------------ - - -
-//!   | format | kind | from | to | reject | 0        | context | entries  | seven numbers (u64)
-//!   +--------+------+------+----+--------+----------+---------+----------+------------------ - - -
-//!   then context bytes; then per entry: term u64, length u32, payload; then, of a snapshot: index u64, term u64, and its bytes to
-//!   the end. Entries are numbered on from `index`. Little endian.
+//!   0        1      2        3   4         6   8          12         16
+//!   +--------+------+--------+---+---------+---+----------+----------+------------------ - - -
+//!   | format | kind | reject | 0 | context | 0 | entries  | 0        | nine numbers (u64): from, to, ...
+//!   +--------+------+--------+---+---------+---+----------+----------+------------------ - - -
+//!   then context bytes; then per entry: term u64, length u32, kind u32 (0 payload, 1 change of the members), payload; then, where the
+//!   delegate says that what the receiver lacks is gone: the place u64 and term u64 where its log begins. Entries are numbered on from `index`.
+//!   Little endian.
 //! ```
 
-use raft::eraftpb::{ConfState, Entry, EntryType, Message, MessageType, Snapshot};
+use raft::eraftpb::{Entry, Message, MessageType, Snapshot};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::MessageError;
-use crate::recover::entry;
-use crate::store::{member, raft_id};
+use crate::members::{Change, MemberId};
+use crate::recover::{change_entry, entry};
+use crate::store::change_in;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Head {
     format: u8,
     kind: u8,
-    from: u8,
-    to: u8,
     reject: u8,
-    reserved: u8,
+    reserved: [u8; 1],
     context_bytes: U16,
+    reserved_too: U16,
     entries: U32,
+    reserved_last: U32,
+    from: U64,
+    to: U64,
     term: U64,
     log_term: U64,
     index: U64,
@@ -43,13 +47,14 @@ struct Head {
     reject_hint: U64,
 }
 
-const _: () = assert!(size_of::<Head>() == 68);
+const _: () = assert!(size_of::<Head>() == 88);
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct EntryHead {
     term: U64,
     payload_bytes: U32,
+    kind: U32,
 }
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -79,17 +84,18 @@ const KINDS: [(u8, MessageType); 10] = [
 /// If it is of a kind that members do not send: the replica neither forwards proposals nor asks for reads.
 pub(crate) fn encode(message: &Message) -> (u8, Vec<u8>) {
     let kind = KINDS.iter().find(|(_, kind)| *kind == message.msg_type).expect("members send only these").0;
-    let (from, to) = (member(message.from), member(message.to));
-    let (from, to) = (from.expect("we are a member"), to.expect("to a member"));
+    let to = MemberId::of_raft(message.to).expect("to a member").number;
     let head = Head {
         format: FORMAT,
         kind,
-        from,
-        to,
         reject: message.reject.into(),
-        reserved: 0,
+        reserved: [0],
         context_bytes: U16::new(message.context.len().try_into().expect("Raft's own, some bytes")),
+        reserved_too: U16::new(0),
         entries: U32::new(message.entries.len() as u32),
+        reserved_last: U32::new(0),
+        from: message.from.into(),
+        to: message.to.into(),
         term: message.term.into(),
         log_term: message.log_term.into(),
         index: message.index.into(),
@@ -99,43 +105,46 @@ pub(crate) fn encode(message: &Message) -> (u8, Vec<u8>) {
         reject_hint: message.reject_hint.into(),
     };
     let payloads: usize = message.entries.iter().map(|entry| entry.data.len() + size_of::<EntryHead>()).sum();
-    let state = message.get_snapshot();
-    let len = size_of::<Head>() + message.context.len() + payloads + state.data.len() + 16;
+    let len = size_of::<Head>() + message.context.len() + payloads + size_of::<SnapshotHead>();
     let mut bytes = Vec::with_capacity(len);
     bytes.extend_from_slice(head.as_bytes());
     bytes.extend_from_slice(&message.context);
     message.entries.iter().for_each(|entry| encode_entry(entry, &mut bytes));
     if message.msg_type == MessageType::MsgSnapshot {
-        let (index, term) = (state.get_metadata().index, state.get_metadata().term);
-        bytes.extend_from_slice(SnapshotHead { index: index.into(), term: term.into() }.as_bytes());
-        bytes.extend_from_slice(&state.data);
+        let place = message.get_snapshot().get_metadata();
+        let head = SnapshotHead { index: place.index.into(), term: place.term.into() };
+        bytes.extend_from_slice(head.as_bytes());
     }
     (to, bytes)
 }
 
 fn encode_entry(entry: &Entry, bytes: &mut Vec<u8>) {
-    assert_eq!(entry.entry_type, EntryType::EntryNormal, "membership never changes");
-    let payload_bytes =
-        U32::new(entry.data.len().try_into().expect("a record of the journal, 1 MiB at most"));
-    bytes.extend_from_slice(EntryHead { term: entry.term.into(), payload_bytes }.as_bytes());
-    bytes.extend_from_slice(&entry.data);
+    let change = change_in(entry).map(Change::to_bytes);
+    let payload = change.as_ref().map_or(&entry.data[..], |change| change);
+    let payload_bytes = U32::new(payload.len().try_into().expect("a record of the journal, 1 MiB at most"));
+    let kind = U32::new(change.is_some().into());
+    bytes.extend_from_slice(EntryHead { term: entry.term.into(), payload_bytes, kind }.as_bytes());
+    bytes.extend_from_slice(payload);
 }
 
-/// The message in `bytes`, which came from `from` for `to` in a cluster of these voters.
-pub(crate) fn decode(from: u8, to: u8, voters: &ConfState, bytes: &[u8]) -> Result<Message, MessageError> {
+/// The message in `bytes`, which came from the member of number `from` and must be for `to`: for that life of its disk and no other.
+pub(crate) fn decode(from: u8, to: MemberId, bytes: &[u8]) -> Result<Message, MessageError> {
     let malformed = |what| MessageError::Malformed { what };
     let (head, rest) = Head::ref_from_prefix(bytes).map_err(|_| malformed("it is shorter than a head"))?;
     if head.format != FORMAT {
         return Err(malformed("its format is another version's"));
     }
-    if (head.from, head.to) != (from, to) || !voters.voters.contains(&raft_id(from)) || from == to {
-        return Err(MessageError::Misdirected { from: head.from, to: head.to });
+    let sender =
+        MemberId::of_raft(head.from.get()).filter(|id| id.number == from && *id != to && id.number <= 8);
+    if sender.is_none() || head.to.get() != to.raft_id() {
+        let number = |id: U64| (id.get() as u8).wrapping_sub(1);
+        return Err(MessageError::Misdirected { from: number(head.from), to: number(head.to) });
     }
     let kind = KINDS.iter().find(|(byte, _)| *byte == head.kind).ok_or(malformed("its kind is unknown"))?.1;
     let mut message = Message {
         msg_type: kind,
-        from: raft_id(from),
-        to: raft_id(to),
+        from: head.from.get(),
+        to: head.to.get(),
         reject: head.reject != 0,
         term: head.term.get(),
         log_term: head.log_term.get(),
@@ -160,9 +169,12 @@ pub(crate) fn decode(from: u8, to: u8, voters: &ConfState, bytes: &[u8]) -> Resu
     }
     message.entries = entries.into();
     if kind == MessageType::MsgSnapshot {
-        let snapshot = decode_snapshot(voters, rest).ok_or(malformed("a snapshot without a place"))?;
-        message.set_snapshot(snapshot);
-    } else if !rest.is_empty() {
+        let (place, behind) =
+            SnapshotHead::ref_from_prefix(rest).map_err(|_| malformed("a log without a beginning"))?;
+        message.set_snapshot(beginning_at(place.index.get(), place.term.get()));
+        rest = behind;
+    }
+    if !rest.is_empty() {
         return Err(malformed("it is longer than it says"));
     }
     Ok(message)
@@ -172,36 +184,35 @@ fn decode_entry(index: u64, rest: &mut &[u8]) -> Option<Entry> {
     let (head, behind) = EntryHead::ref_from_prefix(rest).ok()?;
     let (payload, behind) = behind.split_at_checked(head.payload_bytes.get() as usize)?;
     *rest = behind;
-    Some(entry(head.term.get(), index, payload))
+    match head.kind.get() {
+        0 => Some(entry(head.term.get(), index, payload)),
+        1 => Some(change_entry(head.term.get(), index, Change::from_bytes(payload)?)),
+        _ => None,
+    }
 }
 
-fn decode_snapshot(voters: &ConfState, rest: &[u8]) -> Option<Snapshot> {
-    let (head, state) = SnapshotHead::ref_from_prefix(rest).ok()?;
-    (head.index.get() > 0).then(|| snapshot(head.index.get(), head.term.get(), voters, state))
-}
-
-/// The state at place `index`, which is of `term`, as Raft has it.
-pub(crate) fn snapshot(index: u64, term: u64, voters: &ConfState, state: &[u8]) -> Snapshot {
-    let mut snapshot = Snapshot { data: state.to_vec().into(), ..Snapshot::default() };
+/// The place where a delegate's log begins, in Raft's form: a snapshot without a state.
+fn beginning_at(index: u64, term: u64) -> Snapshot {
+    let mut snapshot = Snapshot::default();
     let metadata = snapshot.mut_metadata();
     (metadata.index, metadata.term) = (index, term);
-    metadata.set_conf_state(voters.clone());
     snapshot
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::members::Incarnation;
 
-    fn voters() -> ConfState {
-        ConfState { voters: vec![1, 2, 3], ..ConfState::default() }
+    fn id(number: u8, incarnation: u64) -> MemberId {
+        MemberId { number, incarnation: Incarnation(incarnation) }
     }
 
     fn message(kind: MessageType) -> Message {
         let mut message = Message {
             msg_type: kind,
-            from: raft_id(1),
-            to: raft_id(2),
+            from: id(1, 3).raft_id(),
+            to: id(2, 0).raft_id(),
             reject: true,
             term: 10,
             log_term: 9,
@@ -214,10 +225,12 @@ mod tests {
             ..Message::default()
         };
         if kind == MessageType::MsgAppend {
-            message.set_entries(vec![entry(9, 101, b"first"), entry(10, 102, b"")].into());
+            message.set_entries(
+                vec![entry(9, 101, b"first"), change_entry(10, 102, Change::Vote(id(1, 3)))].into(),
+            );
         }
         if kind == MessageType::MsgSnapshot {
-            message.set_snapshot(snapshot(90, 8, &voters(), b"the state"));
+            message.set_snapshot(beginning_at(90, 8));
         }
         message
     }
@@ -228,22 +241,35 @@ mod tests {
             let sent = message(kind);
             let (to, bytes) = encode(&sent);
             assert_eq!(to, 2);
-            assert_eq!(decode(1, 2, &voters(), &bytes), Ok(sent));
+            assert_eq!(decode(1, id(2, 0), &bytes), Ok(sent));
         }
     }
 
     #[test]
     fn the_bytes_of_a_message_are_frozen() {
         let (_, bytes) = encode(&message(MessageType::MsgAppend));
-        let numbers: Vec<u8> = [10u64, 9, 100, 99, 8, 7, 6].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let numbers: [u64; 9] = [3 << 8 | 2, 3, 10, 9, 100, 99, 8, 7, 6];
+        let numbers: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         let expected = [
-            &[1, 1, 1, 2, 1, 0, 8, 0, 2, 0, 0, 0][..],
+            &[2, 1, 1, 0, 8, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0][..],
             &numbers,
             b"transfer",
-            &[9, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0],
+            &[9, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0],
             b"first",
-            &[10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[10, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0],
+            &[1, 2, 3, 0, 0, 0, 0, 0, 0],
         ];
         assert_eq!(bytes, expected.concat());
+    }
+
+    #[test]
+    fn what_was_meant_for_another_life_of_the_disk_is_refused() {
+        let (_, bytes) = encode(&message(MessageType::MsgAppend));
+        for (from, to) in [(1, id(2, 1)), (1, id(1, 0)), (0, id(2, 0))] {
+            assert!(
+                matches!(decode(from, to, &bytes), Err(MessageError::Misdirected { .. })),
+                "{from} {to:?}"
+            );
+        }
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::site::Site;
 use common::world::World;
 use pares_cluster::shared::{Group, Shared};
-use pares_cluster::{ClusterLog, ProposeError, SnapshotError};
+use pares_cluster::{ClusterLog, Members, ProposeError};
 
 /// A cluster of sites that a test drives.
 trait Rig {
@@ -99,8 +99,11 @@ impl Ends {
         let (log, site) = (&mut self.ends[usize::from(member)], &mut self.sites[usize::from(member)]);
         let log = log.as_mut().expect("open");
         log.cycle(site).expect("never fails");
-        if site.wanted.take().is_some() {
-            log.provide_snapshot(site.applied, &site.state()).expect("the state is recent");
+        if site.lacks.take().is_some() {
+            let furthest = self.sites.iter().max_by_key(|site| site.applied).expect("some").clone();
+            self.sites[usize::from(member)].copy(&furthest);
+            self.ends[usize::from(member)] = None;
+            self.ends[usize::from(member)] = Some(self.group.open(member, furthest.applied));
         }
     }
 }
@@ -294,7 +297,7 @@ fn resigning_hands_over_without_loss<R: Rig>() {
     }
 }
 
-fn who_misses_compacted_entries_gets_the_state<R: Rig>() {
+fn who_misses_compacted_entries_needs_a_copy<R: Rig>() {
     let mut rig = running::<R>(3);
     let (leader, behind) = (rig.leader(), (rig.leader() + 1) % 3);
     rig.propose("a");
@@ -310,14 +313,14 @@ fn who_misses_compacted_entries_gets_the_state<R: Rig>() {
     rig.propose("d");
     rig.heal();
     rig.run();
-    assert_eq!((rig.site(behind).restores, rig.site(leader).restores), (1, 0));
+    assert_eq!((rig.site(behind).copies, rig.site(leader).copies), (1, 0));
     rig.propose("e");
     for member in 0..3 {
         assert_eq!(rig.texts(member), ["a", "b", "c", "d", "e"], "member {member}");
     }
 }
 
-fn a_state_of_the_wrong_place_is_refused<R: Rig>() {
+fn a_copy_begins_where_the_log_still_is<R: Rig>() {
     let mut rig = running::<R>(1);
     rig.propose("a");
     rig.propose("b");
@@ -326,10 +329,10 @@ fn a_state_of_the_wrong_place_is_refused<R: Rig>() {
     rig.log(0).compact(last - 1);
     rig.run();
     for index in [last - 2, last + 1] {
-        let refused = Err(SnapshotError::OutOfRange { index, first: last - 1, last });
-        assert_eq!(rig.log(0).provide_snapshot(index, b"state"), refused);
+        assert_eq!(rig.log(0).beginning(index), None);
     }
-    assert_eq!(rig.log(0).provide_snapshot(last, b"state"), Ok(()));
+    let beginning = rig.log(0).beginning(last).unwrap();
+    assert_eq!((beginning.index, beginning.members), (last, Members::first(1)));
 }
 
 fn one_alone_needs_nobody<R: Rig>() {
@@ -359,7 +362,7 @@ both! {
     what_a_lost_delegate_proposed_is_nowhere_or_everywhere
     a_restart_goes_on_behind_the_saved_state
     resigning_hands_over_without_loss
-    who_misses_compacted_entries_gets_the_state
-    a_state_of_the_wrong_place_is_refused
+    who_misses_compacted_entries_needs_a_copy
+    a_copy_begins_where_the_log_still_is
     one_alone_needs_nobody
 }

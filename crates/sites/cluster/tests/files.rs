@@ -157,7 +157,7 @@ fn a_bit_that_changed_is_damage_that_nobody_is_told_to_cut() {
             }
             Err(error) => {
                 let told = error.to_string();
-                assert!(error.is_damage() && told.contains("whole cluster"), "{told}");
+                assert!(error.is_damage() && told.contains("whole directory"), "{told}");
                 assert!(!told.contains("journal cut"), "{told}");
                 found += 1;
             }

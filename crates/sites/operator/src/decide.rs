@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use pares_site::{SiteReport, SitesConfig};
+use pares_site::protocol::Code;
+use pares_site::{Access, CallError, SiteReport};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::usage;
@@ -68,7 +69,7 @@ impl Lost {
     ///
     /// # Errors
     /// Why not.
-    pub fn run(&self, config: &SitesConfig) -> OperatorResult {
+    pub fn run(&self, access: &Access) -> OperatorResult {
         if !self.yes {
             return Err(usage(format!(
                 "the other clusters would go on without cluster {0}, at once. What cluster {0} alone has is discarded when it returns; none of it \
@@ -77,7 +78,7 @@ impl Lost {
                 self.cluster
             )));
         }
-        lost(config, self.cluster, self.at, self.patience.duration())?;
+        lost(access, self.cluster, self.at, self.patience.duration())?;
         pares_text::say!("cluster {} is declared lost; the others go on without it", self.cluster);
         Ok(())
     }
@@ -88,8 +89,8 @@ impl Admit {
     ///
     /// # Errors
     /// Why not.
-    pub fn run(&self, config: &SitesConfig) -> OperatorResult {
-        admit(config, self.cluster, self.patience.duration())?;
+    pub fn run(&self, access: &Access) -> OperatorResult {
+        admit(access, self.cluster, self.patience.duration())?;
         pares_text::say!("cluster {} is among the living: every answer waits for it again", self.cluster);
         Ok(())
     }
@@ -100,8 +101,8 @@ impl Migrate {
     ///
     /// # Errors
     /// Why not.
-    pub fn run(&self, config: &SitesConfig) -> OperatorResult {
-        migrate(config, self.cluster, self.patience.duration())?;
+    pub fn run(&self, access: &Access) -> OperatorResult {
+        migrate(access, self.cluster, self.patience.duration())?;
         pares_text::say!("cluster {} certifies", self.cluster);
         Ok(())
     }
@@ -111,36 +112,36 @@ impl Migrate {
 ///
 /// # Errors
 /// If nobody does it in time.
-pub fn lost(config: &SitesConfig, cluster: u8, at: Option<u8>, patience: Duration) -> OperatorResult {
-    let command = Command::DeclareLost(ClusterSet::default().with(known(config, cluster)?));
+pub fn lost(access: &Access, cluster: u8, at: Option<u8>, patience: Duration) -> OperatorResult {
+    let command = Command::DeclareLost(ClusterSet::default().with(known(access, cluster)?));
     let whom = |reports: &[(SiteId, SiteReport)]| {
         let lives = |site: &SiteId| site.cluster.0 != cluster && at.is_none_or(|at| site.cluster.0 == at);
         let certifies = find(reports, |site, report| lives(site) && report.certifies);
         certifies.or_else(|| find(reports, |site, report| lives(site) && report.delegate))
     };
-    until(config, command, patience, whom, |report| !report.live.contains(&cluster))
+    until(access, command, patience, whom, |report| !report.live.contains(&cluster))
 }
 
 /// Has a cluster admitted, and waits until the era with it has begun.
 ///
 /// # Errors
 /// If it has not caught up in time, or nobody does it.
-pub fn admit(config: &SitesConfig, cluster: u8, patience: Duration) -> OperatorResult {
-    let command = Command::Admit(known(config, cluster)?);
-    until(config, command, patience, certifying, |report| report.live.contains(&cluster))
+pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
+    let command = Command::Admit(known(access, cluster)?);
+    until(access, command, patience, certifying, |report| report.live.contains(&cluster))
 }
 
 /// Has a cluster certify, and waits until it does.
 ///
 /// # Errors
 /// If nobody does it in time.
-pub fn migrate(config: &SitesConfig, cluster: u8, patience: Duration) -> OperatorResult {
-    let command = Command::Migrate(known(config, cluster)?);
-    until(config, command, patience, certifying, |report| report.certifier == cluster && report.certifies)
+pub fn migrate(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
+    let command = Command::Migrate(known(access, cluster)?);
+    until(access, command, patience, certifying, |report| report.certifier == cluster && report.certifies)
 }
 
-fn known(config: &SitesConfig, cluster: u8) -> Result<ClusterId, OperatorError> {
-    match config.sites.iter().any(|place| place.cluster == cluster) {
+fn known(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
+    match access.config.sites.iter().any(|place| place.cluster == cluster) {
         true => Ok(ClusterId(cluster)),
         false => Err(usage(format!("there is no cluster {cluster} in sites.toml"))),
     }
@@ -158,7 +159,7 @@ fn find(reports: &[(SiteId, SiteReport)], is: impl Fn(&SiteId, &SiteReport) -> b
 
 /// Tells all that have to be told, until the latest era is as wanted.
 fn until(
-    config: &SitesConfig,
+    access: &Access,
     command: Command,
     patience: Duration,
     whom: impl Fn(&[(SiteId, SiteReport)]) -> Option<SiteId>,
@@ -168,7 +169,7 @@ fn until(
     let mut why = "no site says that it certifies, or is a delegate: is one of them running?".to_owned();
     let mut told: Option<Instant> = None;
     while began.elapsed() < patience {
-        let reports = sites::reports(config);
+        let reports = sites::reports(access);
         let latest =
             reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
         if latest.is_some_and(&is_so) {
@@ -178,8 +179,11 @@ fn until(
         if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE)
             && let Some(site) = whom(&reports)
         {
-            match sites::operator(config, site)?.operate(command, ANSWER_PATIENCE) {
+            match sites::operator(access, site)?.operate(command, ANSWER_PATIENCE) {
                 Ok(_) => told = Some(Instant::now()),
+                Err(error @ CallError::No { code: Code::Denied, .. }) => {
+                    return Err(usage(format!("{site}: {error}")));
+                }
                 Err(error) => why = format!("{site}: {error}"),
             }
         }

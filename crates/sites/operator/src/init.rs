@@ -1,19 +1,26 @@
 //! `pares site init`: a system of sites on this machine.
 //!
-//! For sites on several machines: make it here, put the addresses into `sites.toml`, and give each machine that file, `ca.pem` and its own site's two files.
+//! For sites on several machines: make it here, put the addresses into `sites.toml`, and give each machine that file, `ca.pem`, its own site's two files
+//! and its directory, which says that the database is to begin; who uses it gets `sites.toml`, `ca.pem` and the two files in its name.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
+use pares_link::TlsFiles;
 use pares_site::SitesConfig;
-use pares_site::config::{Level, Place, Promise};
+use pares_site::config::{Level, Place, Promise, SiteLimits};
 
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
 
 /// Ports from here on are tried. They lie below those that the kernel gives to connecting sockets, and so do not get lost while a site is down.
 const PORTS: std::ops::Range<u16> = 11_000..32_000;
+
+/// The first operator's certificate.
+pub const OPERATOR: &str = "operator-admin";
+/// The first client's.
+pub const CLIENT: &str = "client-app";
 
 /// Arguments of `pares site init`.
 #[derive(clap::Args, Clone, Debug)]
@@ -30,7 +37,7 @@ pub struct Args {
     /// What an answer promises: `os` survives the death of processes, `disk` the loss of power
     #[arg(long, default_value = "disk", value_parser = promise)]
     pub durability: Promise,
-    /// Let clusters talk in the clear
+    /// No certificates: sites and clients talk in the clear, and who reaches a port is believed to be whatever it says
     #[arg(long)]
     pub no_tls: bool,
     /// Keep each site's items in a PostgreSQL database of its own, which it makes if it is missing: a URL in which {cluster} and
@@ -87,11 +94,14 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
     }
     Ok(SitesConfig {
         system: args.system.clone(),
+        identity: SitesConfig::draw_identity(),
         durability: args.durability,
         isolation: Level::Snapshot,
         certifier: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),
         store: args.store.clone(),
+        limits: SiteLimits::default(),
+        plain: args.no_tls,
         sites: places,
     })
 }
@@ -109,8 +119,17 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
     if let Some(tls) = &config.tls {
         let numbers: Vec<u16> =
             config.sites.iter().map(|place| u16::from_be_bytes([place.cluster, place.number])).collect();
-        pares_link::issue(&dir.join(tls), &config.system, &numbers).map_err(usage)?;
+        let tls = dir.join(tls);
+        pares_link::issue(&tls, &config.system, &numbers).map_err(usage)?;
+        for name in [OPERATOR, CLIENT] {
+            if !TlsFiles::named(&tls, name).exist() {
+                pares_link::issue_named(&tls, &config.system, name).map_err(usage)?;
+            }
+        }
     }
+    config
+        .make_directories(dir)
+        .map_err(OperatorError::io(format!("making the sites' directories in {}", dir.display())))?;
     std::fs::write(&file, config.to_text())
         .map_err(OperatorError::io(format!("writing {}", file.display())))?;
     // Read again, so that what is wrong is said now and not by each site.

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`init`] | `sites.toml` and certificates, for sites on this machine |
+//! | `issue` | certificates of those who use it, and their end |
 //! | `run` | one site in this process, or all as children |
 //! | `status` | how they are |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
@@ -15,6 +16,7 @@
 pub mod decide;
 mod error;
 pub mod init;
+mod issue;
 mod run;
 pub mod sites;
 mod status;
@@ -25,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pares_site::{CallError, Client, SitesConfig};
+use pares_site::{Access, CallError, Client, SitesConfig};
 use pares_wice::SiteId;
 
 use error::usage;
@@ -50,12 +52,20 @@ pub struct Args {
     /// The system's directory: `sites.toml`, certificates, and a directory for each site
     #[arg(long, global = true, default_value = "pares-sites")]
     dir: PathBuf,
+    /// The certificate to show to sites: NAME.pem, with NAME.key.pem and ca.pem beside it. Without: `client-app` for requests,
+    /// `operator-admin` for decisions and status, from the system's directory of certificates
+    #[arg(long, global = true, value_name = "FILE")]
+    identity: Option<PathBuf>,
 }
 
 #[derive(clap::Subcommand)]
 enum What {
     /// Make a system: `sites.toml` with free ports of this machine, and certificates
     Init(init::Args),
+    /// Issue the certificate of a client, a reader, another operator, or a site
+    Issue(issue::Owner),
+    /// Revoke one: every site that is given the new list refuses it
+    Revoke(issue::Owner),
     /// Run one site in this process until Ctrl-C
     #[command(
         after_help = "Exit status: 0 it was told to stop; 6 what it keeps is damaged: repair it before the next start, standard error \
@@ -106,37 +116,43 @@ struct Asking {
 /// Why not, and what to do.
 pub fn run(args: &Args) -> OperatorResult {
     let config = || SitesConfig::load(&args.dir);
+    let by = |names: &[&str]| match &args.identity {
+        Some(file) => Access::by_file(config()?, file),
+        None => Access::named(config()?, &args.dir, names),
+    };
+    let operator = || by(&[init::OPERATOR]);
+    let client = || by(&[init::CLIENT, init::OPERATOR]);
     match &args.what {
         What::Init(init) => init::run(init, &args.dir),
+        What::Issue(owner) => owner.issue(&config()?, &args.dir),
+        What::Revoke(owner) => owner.revoke(&config()?, &args.dir),
         What::Run(run) => run::one(run, &args.dir),
         What::Up => run::up(&config()?, &args.dir),
-        What::Status { json } => status::run(&config()?, *json),
-        What::Execute(asking) => asking.call(&config()?, Client::execute, MAY_BE_DONE),
-        What::Read(asking) => asking.call(&config()?, Client::read, NOTHING_DONE),
-        What::Lost(lost) => lost.run(&config()?),
-        What::Admit(admit) => admit.run(&config()?),
-        What::Migrate(migrate) => migrate.run(&config()?),
+        What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),
+        What::Execute(asking) => asking.call(&client()?, Client::execute, MAY_BE_DONE),
+        What::Read(asking) => asking.call(&client()?, Client::read, NOTHING_DONE),
+        What::Lost(lost) => lost.run(&operator()?),
+        What::Admit(admit) => admit.run(&operator()?),
+        What::Migrate(migrate) => migrate.run(&operator()?),
     }
 }
 
 impl Asking {
     fn call(
         &self,
-        config: &SitesConfig,
+        access: &Access,
         call: impl FnOnce(&mut Client, &[u8], Duration) -> Result<Vec<u8>, CallError>,
         if_silent: &str,
     ) -> OperatorResult {
-        let mut order = sites::all(config);
+        let mut order = sites::all(&access.config);
         if let Some(first) = self.site {
-            config.place(first)?;
+            access.config.place(first)?;
             order.sort_by_key(|site| *site != first);
         }
-        let places: Result<Vec<_>, _> = order.iter().map(|site| config.place(*site)).collect();
-        let addresses = places?.iter().map(|place| place.clients).collect();
         // A number that no other client has used: the clock has not stood there before, or not in this process.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = (now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48);
-        let mut client = Client::new(number, 0, addresses);
+        let mut client = access.client(number, 0, &order)?;
         let answered = tell_if_quiet();
         let reply = call(&mut client, self.request.join(" ").as_bytes(), PATIENCE);
         drop(answered);
@@ -144,7 +160,7 @@ impl Asking {
             CallError::Silence(_) => OperatorError::NoAnswer(format!(
                 "{error}. {if_silent}`pares site status` shows who is missing"
             )),
-            CallError::No { .. } => usage(error),
+            CallError::No { .. } | CallError::Shut(_) => usage(error),
         })?;
         pares_text::print(&String::from_utf8_lossy(&reply));
         Ok(())

@@ -1,14 +1,14 @@
 //! `pares site run` and `pares site up`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use pares_os::process::{Lock, stop_on_signals};
+use pares_site::config::directory_of;
 use pares_site::items::Items;
-use pares_site::world::World;
-use pares_site::{Host, Process, ProcessError, RETURNING, SitesConfig};
+use pares_site::{Process, ProcessError, SitesConfig};
 use pares_wice::{Notice, SiteId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -29,9 +29,6 @@ pub struct Args {
     /// Which site: cluster and number there, as in 0.1
     #[arg(long, value_parser = sites::parse)]
     site: SiteId,
-    /// The first start after all sites of its cluster lost their disks: it takes part only when it is admitted
-    #[arg(long)]
-    rejoin: bool,
     /// End when the process of this number, which started this one, ends
     #[arg(long, hide = true)]
     with_parent: Option<u32>,
@@ -47,15 +44,14 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     }
     let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
     let config = SitesConfig::load(dir)?;
-    if args.rejoin {
-        mark_returning(&config, args.site, dir)?;
-    }
     let place = config.place(args.site)?.clone();
     let ended = |error| ended(args.site, dir, &error);
     let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
     pares_text::tell!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
+    let mut apart = None;
     while !stop.load(Ordering::Relaxed) {
         process.turn(WAIT_MAX).map_err(ended)?;
+        tell_apart(args.site, &process, &mut apart);
         for refused in process.refusals() {
             pares_text::tell!("{}: {refused}", args.site);
         }
@@ -67,15 +63,23 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     Ok(())
 }
 
-fn ended(site: SiteId, dir: &Path, error: &ProcessError) -> OperatorError {
-    match error.is_damage() {
-        true => OperatorError::Damaged(format!("{site}, in {}: {error}", directory(site, dir).display())),
-        false => OperatorError::Failed(format!("{site}: {error}")),
+/// Says why a site takes no part, when that changes.
+fn tell_apart(site: SiteId, process: &Process<Items>, told: &mut Option<String>) {
+    let now = process.apart();
+    if now != *told {
+        match &now {
+            Some(why) => pares_text::tell!("{site}: {why}"),
+            None => pares_text::tell!("{site}: takes part"),
+        }
+        *told = now;
     }
 }
 
-fn directory(site: SiteId, dir: &Path) -> PathBuf {
-    dir.join(format!("site-{}-{}", site.cluster.0, site.number))
+fn ended(site: SiteId, dir: &Path, error: &ProcessError) -> OperatorError {
+    match error.is_damage() {
+        true => OperatorError::Damaged(format!("{site}, in {}: {error}", directory_of(dir, site).display())),
+        false => OperatorError::Failed(format!("{site}: {error}")),
+    }
 }
 
 /// Makes the kernel kill this process when its parent ends; a polite signal would not reach one that is stopped.
@@ -84,45 +88,6 @@ fn end_with(parent: u32) -> OperatorResult {
         .map_err(|error| OperatorError::io("binding the site to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
     if is_there { Ok(()) } else { Err(usage("the process that started this one is gone")) }
-}
-
-/// The mark by which a site knows that its log does not begin where the system did: the era of those who went on, as they report it.
-fn mark_returning(config: &SitesConfig, site: SiteId, dir: &Path) -> OperatorResult {
-    let own = directory(site, dir);
-    let mark = own.join(RETURNING);
-    if mark.exists() {
-        return Ok(());
-    }
-    let has_log = std::fs::read_dir(own.join("log")).is_ok_and(|mut files| files.next().is_some());
-    if has_log {
-        return Err(usage(format!(
-            "{site} has a log in {}: it needs no --rejoin. If the whole cluster is to begin from nothing, move the directories of all its sites away first",
-            own.display()
-        )));
-    }
-    let went_on = sites::reports(config).into_iter().filter(|(other, _)| other.cluster != site.cluster);
-    let Some((_, newest)) = went_on.max_by_key(|(_, report)| report.era) else {
-        return Err(usage(format!(
-            "no site of another cluster answers: {} can return only to others",
-            site.cluster
-        )));
-    };
-    if newest.live.contains(&site.cluster.0) {
-        return Err(usage(format!(
-            "{cluster} counts among the living: declare it lost first (`pares site lost {}`), or its disks must hold what it answered",
-            site.cluster.0,
-            cluster = site.cluster
-        )));
-    }
-    // A file went with the disks; what a database still holds is of the log that is gone.
-    if config.database(site)?.is_some() {
-        let cleared = Host::new(config, site, dir).and_then(|mut host| host.clear_store());
-        cleared.map_err(|error| usage(format!("{site}: {error}")))?;
-    }
-    let (takeovers, number, by) = newest.era;
-    let text = format!("{takeovers} {number} {by}\n");
-    let marked = std::fs::create_dir_all(&own).and_then(|()| std::fs::write(&mark, text));
-    marked.map_err(OperatorError::io(format!("writing {}", mark.display())))
 }
 
 fn told(notice: &Notice) -> String {
@@ -144,9 +109,9 @@ fn told(notice: &Notice) -> String {
         Notice::Split(cluster) => format!(
             "{cluster} has answered clients for versions that the others do not have: two histories. Stop one side, and compare"
         ),
-        Notice::NeedsCopy(cluster) => format!(
-            "{cluster} lacks versions that are not kept any more: it must begin from a copy of a store"
-        ),
+        Notice::NeedsCopy(cluster) => {
+            format!("{cluster} lacks versions that are not kept any more: its sites take copies of a store")
+        }
     }
 }
 
@@ -161,7 +126,7 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     let mut due: Vec<(SiteId, Instant)> = Vec::new();
     let mut started = Instant::now();
     for site in sites::all(config) {
-        processes.start(site, false)?;
+        processes.start(site)?;
     }
     pares_text::tell!(
         "Ctrl-C stops everything. `pares site status --dir {}` shows how they are.",
@@ -175,7 +140,7 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
         }
         for (site, _) in due.extract_if(.., |(_, at)| *at <= Instant::now()) {
             started = Instant::now();
-            processes.start(site, false)?;
+            processes.start(site)?;
         }
         std::thread::sleep(WAIT_MAX);
     }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use pares_site::config::Place;
-use pares_site::{Client, SiteReport, SitesConfig};
+use pares_site::{Access, Client, SiteReport, SitesConfig};
 use pares_wice::SiteId;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -57,13 +57,10 @@ impl Processes {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn start(&mut self, site: SiteId, rejoin: bool) -> Result<(), OperatorError> {
+    pub fn start(&mut self, site: SiteId) -> Result<(), OperatorError> {
         let mut command = Command::new(&self.program);
         let own = std::process::id().to_string();
         command.args(["site", "run", "--with-parent", &own, "--site", &name(site), "--dir"]).arg(&self.dir);
-        if rejoin {
-            command.arg("--rejoin");
-        }
         if self.speech == Speech::File {
             command.stdout(self.log(site)?).stderr(self.log(site)?);
         }
@@ -164,38 +161,53 @@ pub fn all(config: &SitesConfig) -> Vec<SiteId> {
 ///
 /// # Errors
 /// If there is no such site.
-pub fn operator(config: &SitesConfig, site: SiteId) -> Result<Client, OperatorError> {
-    Ok(Client::new(OPERATOR, 0, vec![config.place(site)?.clients]))
+pub fn operator(access: &Access, site: SiteId) -> Result<Client, OperatorError> {
+    Ok(access.client(OPERATOR, 0, &[site])?)
 }
 
 /// How a site is; nothing if it does not say.
-pub fn report(config: &SitesConfig, site: SiteId) -> Option<SiteReport> {
+pub fn report(access: &Access, site: SiteId) -> Option<SiteReport> {
+    asked(access, site).ok()
+}
+
+/// How a site is, or why it does not say.
+pub(crate) fn asked(access: &Access, site: SiteId) -> Result<SiteReport, String> {
     // A client would try again until its patience ends; who does not even listen is down.
-    TcpStream::connect_timeout(&config.place(site).ok()?.clients, REPORT_PATIENCE).ok()?;
-    let said = operator(config, site).ok()?.report(REPORT_PATIENCE).ok()?;
-    serde_json::from_slice(&said).ok()
+    let address = access.config.place(site).map_err(|error| error.to_string())?.clients;
+    TcpStream::connect_timeout(&address, REPORT_PATIENCE).map_err(|error| error.to_string())?;
+    let mut client = operator(access, site).map_err(|error| error.to_string())?;
+    let said = client.report(REPORT_PATIENCE).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&said).map_err(|error| error.to_string())
 }
 
 /// How those sites are that say so; asked all at once, since one that hangs takes its time.
-pub fn reports(config: &SitesConfig) -> Vec<(SiteId, SiteReport)> {
+pub fn reports(access: &Access) -> Vec<(SiteId, SiteReport)> {
+    all_asked(access).into_iter().filter_map(|(site, said)| Some((site, said.ok()?))).collect()
+}
+
+/// How all sites are, or why they do not say; asked all at once.
+pub(crate) fn all_asked(access: &Access) -> Vec<(SiteId, Result<SiteReport, String>)> {
     std::thread::scope(|scope| {
-        let asked: Vec<_> =
-            all(config).into_iter().map(|site| (site, scope.spawn(move || report(config, site)))).collect();
+        let ask = |site| (site, scope.spawn(move || asked(access, site)));
+        let threads: Vec<_> = all(&access.config).into_iter().map(ask).collect();
         // A thread that panics has printed why; its site says nothing.
-        asked.into_iter().filter_map(|(site, thread)| Some((site, thread.join().ok()??))).collect()
+        let said = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|_| Err("asking it failed".into()))
+        };
+        threads.into_iter().map(|(site, thread)| (site, said(thread))).collect()
     })
 }
 
 /// The site that certifies, if one says so.
-pub fn certifier(config: &SitesConfig) -> Option<SiteId> {
-    let certifying = reports(config).into_iter().filter(|(_, report)| report.certifies);
+pub fn certifier(access: &Access) -> Option<SiteId> {
+    let certifying = reports(access).into_iter().filter(|(_, report)| report.certifies);
     // One that was cut off may not know yet that it does not any more.
     certifying.max_by_key(|(_, report)| report.era).map(|(site, _)| site)
 }
 
 /// A cluster's delegate, if one says so.
-pub fn delegate(config: &SitesConfig, cluster: u8) -> Option<SiteId> {
-    let here = reports(config).into_iter().filter(|(site, _)| site.cluster.0 == cluster);
+pub fn delegate(access: &Access, cluster: u8) -> Option<SiteId> {
+    let here = reports(access).into_iter().filter(|(site, _)| site.cluster.0 == cluster);
     here.into_iter().find(|(_, report)| report.delegate).map(|(site, _)| site)
 }
 

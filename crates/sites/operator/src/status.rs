@@ -1,6 +1,6 @@
 //! `pares site status`: how each site is.
 
-use pares_site::{SiteReport, SitesConfig};
+use pares_site::{Access, SiteReport};
 use pares_text::{self as text, Table};
 use pares_wice::SiteId;
 
@@ -11,12 +11,14 @@ use crate::sites;
 ///
 /// # Errors
 /// If no site answers, or not all is well.
-pub fn run(config: &SitesConfig, json: bool) -> OperatorResult {
-    let reports = sites::reports(config);
+pub fn run(access: &Access, json: bool) -> OperatorResult {
+    let asked = sites::all_asked(access);
+    let reports: Vec<(SiteId, SiteReport)> =
+        asked.iter().filter_map(|(site, said)| Some((*site, said.clone().ok()?))).collect();
     if json {
         let all: Vec<&SiteReport> = reports.iter().map(|(_, report)| report).collect();
         text::print(&serde_json::to_string(&all).expect("reports are plain"));
-        return judge(config, &reports);
+        return judge(&asked, &reports);
     }
     let mut table = Table::new([
         "site",
@@ -31,33 +33,42 @@ pub fn run(config: &SitesConfig, json: bool) -> OperatorResult {
         ">executed",
         ">lost",
     ]);
-    for site in sites::all(config) {
+    for site in sites::all(&access.config) {
         let report = reports.iter().find(|(other, _)| *other == site).map(|(_, report)| report);
         table.row(report.map_or_else(|| silent(&sites::name(site)), row));
     }
     text::print(&table.render());
-    judge(config, &reports)
+    for (site, report) in &reports {
+        for stranger in report.refused_strangers() {
+            text::print(&format!("{}: {stranger}", sites::name(*site)));
+        }
+    }
+    judge(&asked, &reports)
 }
 
 /// Whether every site answers and takes part.
-fn judge(config: &SitesConfig, reports: &[(SiteId, SiteReport)]) -> OperatorResult {
+fn judge(asked: &[(SiteId, Result<SiteReport, String>)], reports: &[(SiteId, SiteReport)]) -> OperatorResult {
     if reports.is_empty() {
-        return Err(OperatorError::NotRunning("no site answers: start them with `pares site up`".into()));
+        let why = asked.iter().find_map(|(_, said)| said.as_ref().err()).map_or("", String::as_str);
+        return Err(OperatorError::NotRunning(format!(
+            "no site answers ({why}): start them with `pares site up`"
+        )));
     }
     let mut wrong = Vec::new();
-    for site in sites::all(config) {
-        let name = sites::name(site);
-        match reports.iter().find(|(other, _)| *other == site) {
-            None => wrong.push(format!("{name} does not answer")),
-            Some((_, report)) if report.recalling => wrong.push(format!("{name} reads its log")),
-            Some((_, report)) if !report.live.contains(&site.cluster.0) => {
+    for (site, said) in asked {
+        let name = sites::name(*site);
+        match said {
+            Err(why) => wrong.push(format!("{name} does not answer ({why})")),
+            Ok(SiteReport { apart: Some(why), .. }) => wrong.push(format!("{name} {why}")),
+            Ok(report) if report.recalling => wrong.push(format!("{name} reads its log")),
+            Ok(report) if !report.live.contains(&site.cluster.0) => {
                 wrong.push(format!("{name} is of a cluster that is not among the living"));
             }
-            Some(_) => {}
+            Ok(_) => {}
         }
     }
     for (site, report) in reports {
-        wrong.extend(report.refused.iter().map(|refused| format!("{}: {refused}", sites::name(*site))));
+        wrong.extend(report.refused_sites().map(|refused| format!("{}: {refused}", sites::name(*site))));
     }
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
@@ -73,6 +84,7 @@ fn silent(name: &str) -> Vec<String> {
 
 fn row(report: &SiteReport) -> Vec<String> {
     let role = match report {
+        SiteReport { apart: Some(_), .. } => "takes no part",
         SiteReport { recalling: true, .. } => "reads its log",
         SiteReport { certifies: true, .. } => "certifies",
         SiteReport { delegate: true, .. } => "delegate",

@@ -3,6 +3,8 @@
 use pares_store::{Reads, StoreError, Work, WorkError};
 use thiserror::Error;
 
+use crate::protocol::Code;
+use crate::requests::Answer;
 use crate::view::View;
 
 /// Why a request has no effect.
@@ -23,16 +25,32 @@ pub enum ApplicationError {
 ///
 /// It may be executed several times, at several sites, on several states; one of these executions commits, or none. It must have no
 /// effects but through its work, and need not give the same each time.
-pub trait Application {
+///
+/// Executions share the site's one thread with everything else it does: while one goes on, no other request is executed, no message is read and the
+/// log's clock stands still. One that takes longer than a tenth of a second may cost the site its office. So it should look at few items, by name;
+/// what walks many of them is for [`read`](Application::read), which has threads of its own, several at once.
+pub trait Application: Send + Sync + 'static {
     /// Executes a request that may change items.
     ///
     /// # Errors
     /// Why it changes nothing.
     fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError>;
 
-    /// Answers a request that changes nothing, from the stable version.
+    /// Answers a request that changes nothing, from a stable version: on a snapshot of the store, beside everything else.
     ///
     /// # Errors
     /// Why there is no answer.
     fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError>;
+}
+
+/// What a client is told.
+///
+/// # Errors
+/// If the store failed.
+pub(crate) fn answer_of(result: Result<Vec<u8>, ApplicationError>) -> Result<Answer, StoreError> {
+    match result {
+        Ok(body) => Ok(Answer { code: Code::Done, body }),
+        Err(ApplicationError::Store(error) | ApplicationError::Work(WorkError::Store(error))) => Err(error),
+        Err(failure) => Ok(Answer { code: Code::Refused, body: failure.to_string().into_bytes() }),
+    }
 }

@@ -12,6 +12,9 @@ use pares_store::{Applied, Reads, Store, StoreError, StoreSnapshot};
 use pares_wice::codec::Coded;
 use pares_wice::{Change, Key, Stored, Value, Version, Write};
 
+/// Between two tries to get a snapshot.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
 /// Versions to be written.
 struct Batch {
     versions: Vec<(Version, Vec<Write>)>,
@@ -69,13 +72,19 @@ impl<T> Applier<T> {
         !self.busy
     }
 
-    /// Writes these versions, which follow the last ones.
-    pub(crate) fn give(&mut self, versions: Vec<(Version, Vec<Write>)>, stored: Stored, now: Duration) {
+    /// Writes these versions, which follow the last ones; and brings all to the disk, if that is `due` or was not done for long.
+    pub(crate) fn give(
+        &mut self,
+        versions: Vec<(Version, Vec<Write>)>,
+        stored: Stored,
+        now: Duration,
+        due: bool,
+    ) {
         let Some((last, _)) = versions.last() else { return };
         assert!(!self.busy, "one batch at a time");
         assert_eq!(versions[0].0, self.given.next(), "versions are written without a gap");
         (self.given, self.busy) = (*last, true);
-        let flush = now.saturating_sub(self.flushed) > self.flush_every;
+        let flush = due || now.saturating_sub(self.flushed) > self.flush_every;
         if flush {
             self.flushed = now;
         }
@@ -135,7 +144,7 @@ impl StoreWriter {
 }
 
 fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
-    let before = store.snapshot()?;
+    let before = snapshot(store)?;
     let mut values: HashMap<&Key, Option<Value>> = HashMap::new();
     let mut applied = Vec::with_capacity(batch.versions.len());
     for (version, changes) in &batch.versions {
@@ -157,7 +166,17 @@ fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
     }
     store.apply(&applied, Some(&batch.stored.to_bytes()))?;
     let flushed = if batch.flush { Some(store.flush()?) } else { None };
-    Ok(Done { snapshot: store.snapshot()?, flushed })
+    Ok(Done { snapshot: snapshot(store)?, flushed })
+}
+
+/// Waits for those who read, if they have all the snapshots that the engine can give.
+fn snapshot(store: &dyn Store) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+    loop {
+        match store.snapshot() {
+            Err(StoreError::Busy(_)) => std::thread::sleep(BUSY_PAUSE),
+            snapshot => return snapshot,
+        }
+    }
 }
 
 /// A peer may add to what is no counter, or beyond all numbers: then the store is as damaged as the peer.

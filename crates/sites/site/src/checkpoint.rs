@@ -3,28 +3,24 @@
 //! A log that is kept whole grows for ever, in memory too. But all that its beginning says of items is in the store, once that is on the disk; what
 //! is left of it is small: the version, the promise and the eras it came to, a [`Base`]. So now and then a site notes the base at some entry, waits until the
 //! store durably holds that version, writes the base to a file, and lets the entries before go, those since the last base but one excepted: for
-//! members that are a little behind. Who is further behind gets a state:
+//! members that are a little behind. Who is further behind gets a copy (see [`crate::place`]).
 //!
 //! ```text
 //!   base      | form u32 | crc u32 | index u64 | base |    the file `base`, replaced whole; crc32c of what follows it
-//!   state     | base | stored | chunks of the store |      the store may be ahead of the base: the log is recalled up to there
 //! ```
 
 use std::io;
 
-use pares_store::{Chunk, Export, Import, StoreError, StoreSnapshot};
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Base, Key, Stored, Value, Version};
+use pares_wice::{Base, Stored, Version};
 
 use crate::error::ProcessError;
-use crate::world::{Notes, World};
+use crate::world::Notes;
 
 /// The note that holds the last base.
 const BASE: &str = "base";
 /// The form of that note. It changes when an older release could no longer read it; those before 2 had no number.
-const FORM: u32 = 2;
-/// Bytes of one piece of a state.
-const PIECE_BYTES: usize = 1 << 20;
+const FORM: u32 = 3;
 
 /// A base, and the place in the log behind which it stands.
 pub(crate) type Placed = (u64, Base);
@@ -61,6 +57,11 @@ impl Bases {
         }
     }
 
+    /// Whether a base waits for the store to hold `version` durably. Until then the log is kept, in memory too, so it must not wait for a time.
+    pub(crate) fn wait_for(&self, version: Version) -> bool {
+        self.noted.as_ref().is_some_and(|(_, base)| base.delivered <= version)
+    }
+
     /// The store durably holds everything up to `flushed`. Up to which place the log may be let go of, if that is new.
     pub(crate) fn flushed(&mut self, flushed: Version, notes: &impl Notes) -> io::Result<Option<u64>> {
         let Some(noted) = self.noted.take_if(|(_, base)| base.delivered <= flushed) else { return Ok(None) };
@@ -68,15 +69,14 @@ impl Bases {
     }
 
     fn write(&mut self, placed: Placed, notes: &impl Notes) -> io::Result<Option<u64>> {
-        notes.write_note(BASE, &sealed(&placed))?;
+        Self::replace(notes, placed.clone())?;
         let before = self.written.replace(placed);
         Ok(before.map(|(index, _)| index))
     }
 
-    /// A state was taken whose base this is.
-    pub(crate) fn taken(&mut self, placed: Placed, notes: &impl Notes) -> io::Result<()> {
-        self.noted = None;
-        self.write(placed, notes).map(|_| ())
+    /// The log of the site whose notes these are begins there.
+    pub(crate) fn replace(notes: &impl Notes, placed: Placed) -> io::Result<()> {
+        notes.write_note(BASE, &sealed(&placed))
     }
 }
 
@@ -87,49 +87,16 @@ fn sealed(placed: &Placed) -> Vec<u8> {
 
 /// A promise or an era that has changed would break what the site has told others.
 fn opened(note: &[u8]) -> Result<Placed, ProcessError> {
-    let (form, rest) = note.split_first_chunk::<4>().ok_or(ProcessError::Base)?;
+    let (form, rest) = note.split_first_chunk::<4>().ok_or(ProcessError::Note(BASE))?;
     let found = u32::from_le_bytes(*form);
     if found != FORM {
-        return Err(ProcessError::Form { found, known: FORM });
+        return Err(ProcessError::Form { note: BASE, found, known: FORM });
     }
-    let (crc, bytes) = rest.split_first_chunk::<4>().ok_or(ProcessError::Base)?;
+    let (crc, bytes) = rest.split_first_chunk::<4>().ok_or(ProcessError::Note(BASE))?;
     if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
-        return Err(ProcessError::Base);
+        return Err(ProcessError::Note(BASE));
     }
     Ok(Placed::from_bytes(bytes)?)
-}
-
-/// A store's content, and the base its log is to be read from.
-pub(crate) fn state_of(
-    base: &Base,
-    stored: Stored,
-    snapshot: Box<dyn StoreSnapshot>,
-) -> Result<Vec<u8>, StoreError> {
-    let mut state = Vec::new();
-    base.encode(&mut state);
-    stored.encode(&mut state);
-    for chunk in Export::new(snapshot, PIECE_BYTES) {
-        chunk?.items.encode(&mut state);
-    }
-    Ok(state)
-}
-
-/// Makes the store anew from a state; the base its log is to be read from, and what the store holds.
-pub(crate) fn take_state(mut state: &[u8], world: &mut impl World) -> Result<(Base, Stored), ProcessError> {
-    let (base, stored) = <(Base, Stored)>::decode(&mut state)?;
-    world.clear_store()?;
-    let store = world.open_store()?;
-    let mut import = Import::new(&*store)?;
-    let mut number = 0;
-    loop {
-        let items = if state.is_empty() { Vec::new() } else { Vec::<(Key, Value)>::decode(&mut state)? };
-        let meta = state.is_empty().then(|| stored.to_bytes());
-        let chunk = Chunk { number, version: stored.version, items, meta };
-        if import.take(&chunk)? {
-            return Ok((base, stored));
-        }
-        number += 1;
-    }
 }
 
 /// What a snapshot says of itself.
@@ -139,7 +106,6 @@ pub(crate) fn stored_of(meta: &[u8]) -> Result<Stored, DecodeError> {
 
 #[cfg(test)]
 mod tests {
-    use pares_store::{Applied, Memory, Reads, Store};
     use pares_wice::{ClusterId, ClusterSet, Configuration};
 
     use super::*;
@@ -155,8 +121,10 @@ mod tests {
         let notes = Machine::default();
         let mut bases = Bases::open(&notes, 100).unwrap();
         bases.handed_out(7, 100, || base(10));
+        assert!(bases.wait_for(Version(10)) && !bases.wait_for(Version(9)));
         assert_eq!(bases.flushed(Version(9), &notes).unwrap(), None);
         assert_eq!(bases.flushed(Version(10), &notes).unwrap(), None, "the first one lets nothing go");
+        assert!(!bases.wait_for(Version(99)));
         bases.handed_out(20, 100, || base(30));
         assert_eq!(bases.flushed(Version(31), &notes).unwrap(), Some(7));
         assert_eq!(Bases::open(&notes, 100).unwrap().written(), Some(&(20, base(30))));
@@ -165,8 +133,7 @@ mod tests {
     #[test]
     fn a_base_with_a_changed_bit_is_none() {
         let notes = Machine::default();
-        let mut bases = Bases::open(&notes, 0).unwrap();
-        bases.taken((20, base(30)), &notes).unwrap();
+        Bases::replace(&notes, (20, base(30))).unwrap();
         let note = notes.read_note(BASE).unwrap().unwrap();
         for bit in 0..note.len() * 8 {
             let mut changed = note.clone();
@@ -174,7 +141,7 @@ mod tests {
             notes.write_note(BASE, &changed).unwrap();
             match Bases::open(&notes, 0).err() {
                 Some(ProcessError::Form { .. }) if bit < 32 => {}
-                Some(ProcessError::Base) => {}
+                Some(ProcessError::Note(BASE)) => {}
                 other => panic!("bit {bit}: {other:?}"),
             }
         }
@@ -191,24 +158,5 @@ mod tests {
             assert!(refused.to_string().contains("start the release that wrote it"), "{refused}");
             assert!(refused.is_damage());
         }
-    }
-
-    #[test]
-    fn a_state_makes_the_same_store() {
-        let (there, mut here) = (Memory::default(), Machine::default());
-        let big = Value::new(vec![7; PIECE_BYTES]);
-        let writes = vec![
-            (Key::from("a"), Some(Value::from("1"))),
-            (Key::from("b"), Some(big.clone())),
-            (Key::from("c"), Some(big.clone())),
-        ];
-        let stored = Stored { version: Version(1), position: 5 };
-        there.apply(&[Applied { version: Version(1), writes }], Some(&stored.to_bytes())).unwrap();
-        let state = state_of(&base(1), stored, there.snapshot().unwrap()).unwrap();
-        assert_eq!(take_state(&state, &mut here).unwrap(), (base(1), stored));
-        let snapshot = here.open_store().unwrap().snapshot().unwrap();
-        assert_eq!(stored_of(snapshot.meta()).unwrap(), stored);
-        assert_eq!(snapshot.get(&Key::from("a")).unwrap(), Some(Value::from("1")));
-        assert_eq!(snapshot.get(&Key::from("c")).unwrap(), Some(big));
     }
 }

@@ -7,16 +7,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use pares_link::ClientStream as Connection;
+use pares_link::{ClientStream as Connection, Door};
 use pares_wice::{Command, TransactionId};
 use thiserror::Error;
 
-use crate::protocol::{Ask, Code, Reply};
+use crate::protocol::{Ask, Code, FRAME_MAX, Reply};
 
-/// Longest frame between client and site, bytes.
-pub(crate) const FRAME_MAX: usize = 1 << 20;
 /// A site that has not answered for so long is asked again, or another is.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same for reads: as long as a site lets one take, since a read that is asked again is done again.
+const READ_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a call has no reply.
 #[derive(Debug, Error)]
@@ -29,7 +29,12 @@ pub enum CallError {
         /// Why.
         why: String,
     },
-    /// No site has answered in time. Whether it was done is not known: call again with the same number to find out.
+    /// No site lets this client in; it was asked nothing.
+    #[error(
+        "no site lets this client in: {0}. `pares site issue` makes certificates; every site needs the same ca.pem"
+    )]
+    Shut(String),
+    /// No site has answered in time, or none could say what became of it. Whether it was done is not known: call again with the same number to find out.
     #[error("no answer in {0:?}")]
     Silence(Duration),
 }
@@ -41,6 +46,10 @@ fn said(code: Code, why: &str) -> String {
         Code::Aborted => ("lost against concurrent transactions", ": try again"),
         Code::Behind => ("another cluster is behind", ": try again, or declare it lost if it is"),
         Code::Impossible => ("not possible here", ""),
+        Code::Unknown => ("not known yet", ": ask again under the same number"),
+        Code::Busy => ("too much to do here", ": try again, or another site"),
+        Code::Elsewhere => ("no site can do it now", ""),
+        Code::Denied => ("denied", ""),
     };
     if why.is_empty() { format!("{what}{then}") } else { format!("{what}: {why}") }
 }
@@ -50,7 +59,7 @@ pub struct Client {
     /// Its number, unique among all clients.
     number: u64,
     sequence: u64,
-    sites: Vec<SocketAddr>,
+    sites: Vec<Door>,
     /// Which of them it uses.
     at: usize,
     connection: Option<Connection>,
@@ -65,8 +74,9 @@ impl Client {
     /// # Panics
     /// If there are no sites.
     #[must_use]
-    pub fn new(number: u64, sequence: u64, sites: Vec<SocketAddr>) -> Self {
+    pub fn new(number: u64, sequence: u64, sites: Vec<impl Into<Door>>) -> Self {
         assert!(!sites.is_empty(), "a client needs a site");
+        let sites = sites.into_iter().map(Into::into).collect();
         Self { number, sequence, sites, at: 0, connection: None, repeats: 0 }
     }
 
@@ -79,7 +89,7 @@ impl Client {
     /// Which site it uses now.
     #[must_use]
     pub fn site(&self) -> SocketAddr {
-        self.sites[self.at]
+        self.sites[self.at].address()
     }
 
     /// Executes a request, once, and waits for its reply at most for `patience`.
@@ -131,37 +141,61 @@ impl Client {
     fn ask(&mut self, ask: &Ask, to: u64, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
         let bytes = ask.to_bytes();
         let began = Instant::now();
-        let mut was_asked = again;
+        let (mut was_asked, mut why) = (again, None);
+        let mut doors = Doors { was_open: again, ..Doors::default() };
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return Err(CallError::Silence(patience));
+                return Err(match why.filter(|_| !was_asked) {
+                    Some(why) => CallError::No { code: Code::Elsewhere, why },
+                    None => CallError::Silence(patience),
+                });
             }
-            match self.ask_once(&bytes, to, left.min(PATIENCE)) {
+            let patience_here = if matches!(ask, Ask::Read(..)) { READ_PATIENCE } else { PATIENCE };
+            match self.ask_once(&bytes, to, left.min(patience_here)) {
                 Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
+                // Another site may know; this one's connection is as good as ever.
+                Ok(Reply { code: Code::Unknown, .. }) => {
+                    was_asked = true;
+                    self.turn_to_next();
+                }
+                Ok(Reply { code: Code::Elsewhere, body, .. }) => {
+                    why = Some(String::from_utf8_lossy(&body).into_owned());
+                    self.turn_to_next();
+                }
                 // This site has not done it; whether one that was asked before has, it cannot know.
                 Ok(Reply { code, .. }) if was_asked && is_local(ask, code) => {}
                 Ok(Reply { code, body, .. }) => {
                     return Err(CallError::No { code, why: String::from_utf8_lossy(&body).into_owned() });
                 }
-                Err(_) => {
-                    self.connection = None;
-                    self.at = (self.at + 1) % self.sites.len();
+                Err(error) => {
+                    was_asked = true;
+                    doors.failed(self.connection.is_some(), error);
+                    self.turn_to_next();
+                    if let Some(why) = doors.shut(self.sites.len()) {
+                        return Err(CallError::Shut(why));
+                    }
                 }
             }
-            was_asked = true;
             self.repeats += 1;
             std::thread::sleep(Duration::from_millis(10).min(left));
         }
     }
 
+    fn turn_to_next(&mut self) {
+        self.connection = None;
+        self.at = (self.at + 1) % self.sites.len();
+    }
+
     fn ask_once(&mut self, bytes: &[u8], to: u64, patience: Duration) -> io::Result<Reply> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(Connection::connect(self.sites[self.at], FRAME_MAX)?),
+            none => none.insert(Connection::connect(&self.sites[self.at], FRAME_MAX)?),
         };
-        connection.send(bytes)?;
         let began = Instant::now();
+        // A handshake waits for the site too.
+        connection.set_timeout(Some(patience))?;
+        connection.send(bytes)?;
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
@@ -176,7 +210,33 @@ impl Client {
     }
 }
 
+/// What became of a call's connections.
+#[derive(Default)]
+struct Doors {
+    tried: usize,
+    /// A site may have been asked.
+    was_open: bool,
+    /// Why TLS failed last.
+    why: Option<String>,
+}
+
+impl Doors {
+    fn failed(&mut self, was_connected: bool, error: io::Error) {
+        self.tried += 1;
+        match error.kind() {
+            io::ErrorKind::InvalidData => self.why = Some(error.to_string()),
+            _ => self.was_open |= was_connected,
+        }
+    }
+
+    /// Why no site lets this client in, if none was asked anything, and TLS is why: waiting does not help then.
+    fn shut(&mut self, sites: usize) -> Option<String> {
+        if self.tried >= sites && !self.was_open { self.why.take() } else { None }
+    }
+}
+
 /// Whether an answer speaks of the asked site alone. Refusals do not: they are certified.
 fn is_local(ask: &Ask, code: Code) -> bool {
-    matches!(ask, Ask::Execute(..)) && matches!(code, Code::Aborted | Code::Behind | Code::Impossible)
+    matches!(ask, Ask::Execute(..))
+        && matches!(code, Code::Aborted | Code::Behind | Code::Impossible | Code::Busy)
 }

@@ -2,11 +2,19 @@
 //!
 //! ```toml
 //! system = "bank"            # names the system in certificates and hellos
+//! identity = "5f0c..."       # names the database in its directories, for ever: 32 hexadecimal digits, drawn by `pares site init`
 //! durability = "disk"        # or "os": survives the process, not the power
 //! isolation = "snapshot"     # or "serialisable"; the same for ever
 //! certifier = 0              # the cluster that certifies at first
-//! tls = "tls"                # certificates, beside this file; without it clusters talk in the clear
+//! tls = "tls"                # certificates, beside this file: everybody shows one, sites and clients
 //! store = "postgres://pares@db/bank_{cluster}_{number}"   # each site's database; without it a file beside this one
+//! # plain = true             # instead of it, beyond loopback: who reaches a port may be any site, client or operator
+//!
+//! [limits]                   # all of it may be left out; each site may have its own
+//! patience_ms = 1500         # after how long a client is told that it is not known yet
+//! open_requests = 65536      # requests of clients without an answer
+//! readers = 2                # threads that answer reads
+//! read_ms = 10000            # how long one read may take
 //!
 //! [[site]]
 //! cluster = 0
@@ -19,8 +27,10 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pares_cluster::Durability;
 use pares_link::{Agreed, ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
@@ -39,6 +49,8 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 pub struct SitesConfig {
     /// Its name: 1 to 63 letters, digits, dots and dashes.
     pub system: String,
+    /// Names the database, for ever: 32 hexadecimal digits.
+    pub identity: String,
     /// What an answer promises.
     #[serde(default)]
     pub durability: Promise,
@@ -55,9 +67,59 @@ pub struct SitesConfig {
     /// it a site's items are in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+    /// Without certificates, beyond this machine: everybody who reaches a port is believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain: bool,
+    /// How much a site takes.
+    #[serde(default, skip_serializing_if = "SiteLimits::is_default")]
+    pub limits: SiteLimits,
     /// All sites.
     #[serde(rename = "site")]
     pub sites: Vec<Place>,
+}
+
+/// How much a site takes. Sites may differ in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SiteLimits {
+    /// How long a client waits before it is told that what becomes of its request is not known yet, milliseconds, at least 1.
+    pub patience_ms: u64,
+    /// Requests of clients without an answer, at least 1.
+    pub open_requests: usize,
+    /// Threads that answer reads, 1 to 64.
+    pub readers: usize,
+    /// How long one read may take, milliseconds, at least 1.
+    pub read_ms: u64,
+}
+
+impl Default for SiteLimits {
+    fn default() -> Self {
+        Self { patience_ms: 1_500, open_requests: 1 << 16, readers: 2, read_ms: 10_000 }
+    }
+}
+
+impl SiteLimits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Self { patience_ms, open_requests, readers, read_ms } = *self;
+        match patience_ms > 0 && open_requests > 0 && read_ms > 0 && (1..=64).contains(&readers) {
+            true => Ok(()),
+            false => Err("limits: each is at least 1, and readers at most 64".into()),
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            answer_patience: Duration::from_millis(self.patience_ms),
+            open_requests_max: self.open_requests,
+            readers: self.readers,
+            read_time_max: Duration::from_millis(self.read_ms),
+            ..Bounds::default()
+        }
+    }
 }
 
 /// What survives.
@@ -146,6 +208,12 @@ pub enum ConfigError {
     Tls(#[from] pares_link::TlsError),
 }
 
+/// The directory of a site, where its system's is `dir`.
+#[must_use]
+pub fn directory_of(dir: &Path, site: SiteId) -> PathBuf {
+    dir.join(format!("site-{}-{}", site.cluster.0, site.number))
+}
+
 /// A site's number between sites: the cluster in the upper byte.
 #[must_use]
 pub(crate) fn number_of(site: SiteId) -> u16 {
@@ -178,7 +246,31 @@ impl SitesConfig {
         toml::to_string(self).expect("a configuration is a table")
     }
 
+    /// Draws the identity of another database.
+    #[must_use]
+    pub fn draw_identity() -> String {
+        let draw = |half: u8| RandomState::new().hash_one(half);
+        format!("{:016x}{:016x}", draw(0), draw(1))
+    }
+
+    /// Makes a new directory for every site in `dir`: the word that this database is to begin.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn make_directories(&self, dir: &Path) -> std::io::Result<()> {
+        for place in &self.sites {
+            let own = directory_of(dir, place.id());
+            std::fs::create_dir_all(&own)?;
+            pares_os::replace_file(&own.join(crate::place::NEW), format!("{}\n", self.identity).as_bytes())?;
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
+        if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
+        }
+        self.check_exposure()?;
         let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
         if self.sites.iter().any(|site| site.cluster > 63) {
             return Err("clusters are numbered from 0 to 63".into());
@@ -187,6 +279,7 @@ impl SitesConfig {
             return Err(format!("certifier = {}: no site is in that cluster", self.certifier));
         }
         self.check_stores()?;
+        self.limits.check()?;
         for cluster in clusters.iter() {
             let mut numbers: Vec<u8> = self.members(cluster).map(|site| site.number).collect();
             numbers.sort_unstable();
@@ -241,6 +334,30 @@ impl SitesConfig {
         Ok(self.database_of(self.place(site)?))
     }
 
+    /// What somebody else's machine can reach needs proof of who speaks, unless the operator does without it.
+    fn check_exposure(&self) -> Result<(), String> {
+        if self.plain && self.tls.is_some() {
+            return Err("`tls` and `plain = true` exclude each other: remove one".into());
+        }
+        if self.plain || self.tls.is_some() {
+            return Ok(());
+        }
+        let addresses = |place: &Place| {
+            let far = place.far.map(|far| ("far", far));
+            let site = format!("{}.{}", place.cluster, place.number);
+            let all = [("peers", place.peers), ("clients", place.clients)].into_iter().chain(far);
+            all.map(move |(name, address)| (site.clone(), name, address)).collect::<Vec<_>>()
+        };
+        let exposed = |(_, _, address): &(String, &str, SocketAddr)| !address.ip().is_loopback();
+        match self.sites.iter().flat_map(addresses).find(exposed) {
+            None => Ok(()),
+            Some((site, name, address)) => Err(format!(
+                "site {site}: {name} = \"{address}\" is no loopback address, and without `tls` everybody who reaches it can be any site, client \
+                 or operator. Set `tls` to a directory of certificates (`pares site init` makes one), or `plain = true` if that network is trusted"
+            )),
+        }
+    }
+
     fn members(&self, cluster: ClusterId) -> impl Iterator<Item = &Place> {
         self.sites.iter().filter(move |site| site.cluster == cluster.0)
     }
@@ -254,7 +371,6 @@ impl SitesConfig {
     }
 
     /// The settings of a site's rules.
-    #[must_use]
     fn settings(&self, site: SiteId) -> Settings {
         let isolation = match self.isolation {
             Level::Snapshot => Isolation::Snapshot,
@@ -267,7 +383,8 @@ impl SitesConfig {
     #[must_use]
     pub fn setup(&self, site: SiteId) -> Setup {
         let (settings, log) = (self.settings(site), self.log(site));
-        Setup { settings, log, certifier: ClusterId(self.certifier), bounds: Bounds::default() }
+        let (identity, certifier) = (self.identity.clone(), ClusterId(self.certifier));
+        Setup { identity, settings, log, certifier, bounds: self.limits.bounds() }
     }
 
     pub(crate) fn durability(&self) -> Durability {
@@ -289,6 +406,7 @@ impl SitesConfig {
             self.sites.iter().map(|site| format!("{}.{}", site.cluster, site.number)).collect();
         sites.sort_unstable();
         let agreed = [
+            ("identity", self.identity.clone()),
             ("certifier", self.certifier.to_string()),
             ("isolation", format!("{:?}", self.isolation).to_lowercase()),
             ("durability", format!("{:?}", self.durability).to_lowercase()),
@@ -304,14 +422,14 @@ impl SitesConfig {
         let peers = self.sites.iter().filter(|place| place.id() != site).map(|place| {
             let far = place.cluster != site.cluster.0;
             let address = place.far.filter(|_| far).unwrap_or(place.peers);
-            Peer { number: number_of(place.id()), address, tls: far && tls.is_some() }
+            Peer { number: number_of(place.id()), address, tls: tls.is_some() }
         });
         let mut links = LinksConfig::new(number_of(site), &self.system, here.peers, peers.collect());
         links.agreed = self.agreed();
         if let Some(tls) = tls {
             links.identity = Some(SiteIdentity::load(&site_files(&dir.join(tls), number_of(site)))?);
         }
-        links.clients = Some(ClientsConfig::listening(here.clients));
+        links.clients = Some(ClientsConfig { tls: tls.is_some(), ..ClientsConfig::listening(here.clients) });
         Ok(links)
     }
 }
@@ -320,7 +438,7 @@ impl SitesConfig {
 mod tests {
     use super::*;
 
-    fn config(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
+    fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let place = |number: u8| Place {
             store: own[usize::from(number)].map(str::to_owned),
@@ -328,10 +446,13 @@ mod tests {
         };
         SitesConfig {
             system: "test".into(),
+            identity: "0123456789abcdef0123456789abcdef".into(),
             durability: Promise::Os,
             isolation: Level::Snapshot,
             certifier: 0,
             tls: None,
+            plain: false,
+            limits: SiteLimits::default(),
             store: store.map(str::to_owned),
             sites: vec![place(0), place(1)],
         }
@@ -340,7 +461,7 @@ mod tests {
     #[test]
     fn each_site_has_a_database_of_its_own_or_a_file() {
         let all = "postgres://db/bank_{cluster}_{number}";
-        let config = config(Some(all), [None, Some("postgresql:///other")]);
+        let config = over(Some(all), [None, Some("postgresql:///other")]);
         assert_eq!(config.check(), Ok(()));
         let database = |number| config.database(SiteId::new(0, number)).unwrap().unwrap();
         assert_eq!(
@@ -357,10 +478,34 @@ mod tests {
             (Some("host=db dbname=bank"), [None, None], false, "a URL that begins with postgres://"),
             (None, [None, None], true, "only over a PostgreSQL store"),
         ] {
-            let mut config = config(store, own);
+            let mut config = over(store, own);
             config.sites[1].sql = sql.then(|| config.sites[1].clients);
             let refused = config.check().unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
+    }
+
+    fn config(head: &str, address: &str) -> Result<(), String> {
+        let text = format!(
+            "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\n{head}\n[[site]]\ncluster = 0\nnumber = 0\npeers = \"127.0.0.1:1\"\nclients = \"{address}\"\n"
+        );
+        toml::from_str::<SitesConfig>(&text).unwrap().check()
+    }
+
+    #[test]
+    fn beyond_loopback_everybody_shows_a_certificate_unless_the_operator_says_otherwise() {
+        for address in ["127.0.0.1:7", "127.9.0.1:7", "[::1]:7"] {
+            assert_eq!(config("", address), Ok(()), "{address}");
+        }
+        for address in ["10.0.0.1:7", "0.0.0.0:7", "[::]:7", "[2001:db8::1]:7"] {
+            let why = config("", address).unwrap_err();
+            assert!(
+                why.contains("clients") && why.contains("`tls`") && why.contains("`plain = true`"),
+                "{why}"
+            );
+            assert_eq!(config("tls = \"tls\"", address), Ok(()));
+            assert_eq!(config("plain = true", address), Ok(()));
+        }
+        assert!(config("plain = true\ntls = \"tls\"", "127.0.0.1:7").is_err());
     }
 }

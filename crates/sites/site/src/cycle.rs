@@ -1,68 +1,81 @@
 //! The duty cycle of a site.
 //!
 //! ```text
-//!   turn:  poll sockets -> hand in messages, requests -> tick -> execute -> settle -> feed the store -> write sockets
+//!   turn:  poll sockets -> hand in messages, requests -> tick -> replies of readers -> execute -> settle -> feed the store -> write sockets
 //!   settle: flush the rules -> propose -> cycle the log (one sync for all) -> hand in what it committed -> again, until nothing is new
 //! ```
 //! Everything that has come is done in one turn, and one turn syncs once: the more load, the larger the batches.
 
+mod admission;
 mod beginning;
-mod inbox;
+mod effects;
+mod reading;
 mod serving;
 #[cfg(test)]
 mod tests;
 mod transactions;
+mod words;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Display;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pares_cluster::{ClusterLog, ProposeError};
 use pares_store::{Store, StoreSnapshot, changes_schema};
 use pares_wice::codec::{Coded, DecodeError, FORMAT};
-use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version};
+use pares_wice::{
+    Base, LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write,
+};
 
 use crate::application::Application;
 use crate::applier::Applier;
-use crate::checkpoint::{Bases, state_of, stored_of};
+use crate::checkpoint::Bases;
 use crate::config::number_of;
 use crate::error::ProcessError;
+use crate::inbox::{Arrived, Inbox};
+use crate::place::filling::Filling;
+use crate::place::giving::Giving;
+use crate::place::standing::{Lack, Word};
+use crate::place::{Place, note_lack};
 use crate::protocol::{Ask, Between};
-use crate::report::{SiteReport, Worked};
-use crate::requests::{Answer, Answered, Asker, Requests, State};
+use crate::reads::Readers;
+use crate::report::{HeldMemory, SiteReport, Worked};
+use crate::requests::{Answer, Answered, Asker, Requests};
 use crate::setup::Bounds;
+use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
 
-pub use beginning::RETURNING;
-use inbox::{Arrived, Inbox, LogEvents, LogNews, Wanted};
+use effects::{LogEvents, LogNews, Wanted};
 use transactions::Transactions;
+use words::Holds;
 
 /// Time of the log's clock; elections take 10 to 20 of it.
-const TICK: Duration = Duration::from_millis(10);
+pub(crate) const TICK: Duration = Duration::from_millis(10);
 /// Of which the rules get every fourth.
 const TICKS_OF_RULES: u64 = 4;
 /// Rules' ticks after which a forwarded request is sent again.
 const FORWARD_PATIENCE_TICKS: u32 = 25;
 /// A payload of the log ends with the entry that fills it so far: with the largest transaction it is a record at most.
 const PAYLOAD_BYTES: usize = 128 << 10;
-/// Refusals that are remembered.
-const REFUSED_MAX: usize = 1_024;
 /// How often a settled turn goes through the log at most.
 const ROUNDS_MAX: usize = 8;
 
 /// A site's duty cycle.
-pub struct Cycle<W: World, A> {
-    world: W,
+pub(crate) struct Cycle<W: World, A> {
+    pub(crate) world: W,
     bounds: Bounds,
+    /// All sites, and where this one's log began.
+    sites: Vec<SiteId>,
+    first: Base,
+    place: Place,
     site: Site,
     log: W::Log,
     pub(crate) links: W::Links,
     store: Arc<dyn Store>,
     base: Box<dyn StoreSnapshot>,
     applier: Applier<W::Task>,
-    application: A,
+    readers: Readers<W::Task>,
+    application: Arc<A>,
     requests: Requests,
     /// Found done or refused, on versions that are not stable: the version, and what to say then.
     waiting: BTreeMap<(Version, TransactionId), (u64, Answer)>,
@@ -73,9 +86,13 @@ pub struct Cycle<W: World, A> {
     bases: Bases,
     answered: Vec<Answered>,
     notices: Vec<Notice>,
-    /// Who is refused, and why.
-    turned_away: BTreeMap<Result<SiteId, IpAddr>, String>,
-    turned_away_new: Vec<String>,
+    pub(crate) turned_away: TurnedAway,
+    /// Copies that others get, the log that is kept for them, and the copy that this site's store is to become.
+    giving: Giving,
+    holds: Holds,
+    /// Sites that have said that they have their items, and when.
+    whole: BTreeMap<SiteId, u64>,
+    filling: Option<Filling>,
     work: Worked,
     ticked: Duration,
     ticks: u64,
@@ -92,50 +109,59 @@ impl<W: World, A: Application> Cycle<W, A> {
     ///
     /// # Errors
     /// [`ProcessError`]: end the process, and start it anew.
-    pub fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
+    pub(crate) fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
         let until_tick = TICK.saturating_sub(self.world.now().saturating_sub(self.ticked));
-        let busy = (!self.requests.queue.is_empty() && self.may_execute()) || self.log.pending();
+        let busy = (!self.requests.queue.is_empty() && self.may_execute())
+            || self.log.pending()
+            || self.giving.is_due();
         self.links.poll(if busy { Duration::ZERO } else { patience.min(until_tick) }, &mut self.inbox)?;
         self.take_in()?;
-        self.tick();
+        self.tick()?;
+        self.is_filled()?;
         self.take_stored()?;
+        self.go_on_with_reads()?;
         self.take_transactions()?;
         self.execute()?;
         self.settle()?;
         self.leave_office()?;
         self.feed_store();
+        self.give()?;
         self.links.flush();
         Ok(())
     }
 
     /// Executes a request of this process's driver; [`Cycle::answered`] has the answer. The id's client must be nobody else's.
-    pub fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
+    pub(crate) fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
         self.requests.arrived(id, Asker::Here, request);
     }
 
     /// Answers to [`Cycle::submit`] since it was asked last.
-    pub fn answered(&mut self) -> impl Iterator<Item = Answered> {
+    pub(crate) fn answered(&mut self) -> impl Iterator<Item = Answered> {
         self.answered.drain(..)
     }
 
     /// What an operator would want to know, since it was asked last.
-    pub fn notices(&mut self) -> impl Iterator<Item = Notice> {
+    pub(crate) fn notices(&mut self) -> impl Iterator<Item = Notice> {
         self.notices.drain(..)
     }
 
-    /// Who was refused and why, each once, since it was asked last.
-    pub fn refusals(&mut self) -> impl Iterator<Item = String> {
-        self.turned_away_new.drain(..)
+    /// The rules' state, to be looked at.
+    pub(crate) fn rules(&self) -> &Site {
+        &self.site
     }
 
-    /// The rules' state, to be looked at.
-    pub fn rules(&self) -> &Site {
-        &self.site
+    /// Why it executes nothing, if it lacks its items.
+    pub(crate) fn apart(&self) -> Option<String> {
+        self.filling.as_ref().map(Filling::progress)
+    }
+
+    pub(crate) fn into_world(self) -> W {
+        self.world
     }
 
     /// How it is.
     #[must_use]
-    pub fn report(&self) -> SiteReport {
+    pub(crate) fn report(&self) -> SiteReport {
         let configuration = self.site.configuration();
         let era = configuration.era;
         let id = self.site.id();
@@ -152,11 +178,11 @@ impl<W: World, A: Application> Cycle<W, A> {
             stable: self.site.stable().0,
             stored: self.base.version().0,
             open: self.requests.open.len(),
-            refused: self
-                .turned_away
-                .iter()
-                .filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why)))
-                .collect(),
+            behind: self.site.is_behind(),
+            held: HeldMemory::of(&self.site.held(), self.requests.held_bytes()),
+            votes: self.votes(),
+            apart: self.apart(),
+            refused: self.turned_away.told(),
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
@@ -164,83 +190,65 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
     }
 
-    fn tick(&mut self) {
+    fn tick(&mut self) -> Result<(), ProcessError> {
         let now = self.world.now();
         while now.saturating_sub(self.ticked) >= TICK {
             // A process that was stopped does not make up for it.
             self.ticked = (self.ticked + TICK).max(now.saturating_sub(TICK * 2));
             self.log.tick();
             self.ticks += 1;
+            self.tick_words()?;
             if self.ticks.is_multiple_of(TICKS_OF_RULES) {
                 self.site.tick(&mut self.wanted);
-                for id in self.requests.overdue(FORWARD_PATIENCE_TICKS) {
-                    self.forward(id);
-                }
-            }
-        }
-    }
-
-    fn take_in(&mut self) -> Result<(), ProcessError> {
-        self.note_refusals();
-        for arrived in std::mem::take(&mut self.inbox.arrived) {
-            match arrived {
-                Arrived::Connected(site) => {
-                    self.turned_away.remove(&Ok(site));
-                    self.site.connected(site);
-                }
-                Arrived::Frame(from, bytes) => self.frame(from, &bytes),
-                Arrived::Asked(client, bytes) => match Ask::from_bytes(&bytes) {
-                    Ok(ask) => self.asked(client, ask)?,
-                    Err(_) => self.links.close_client(client),
-                },
+                self.tick_requests();
             }
         }
         Ok(())
     }
 
-    /// Each is told once for the same reason, as long as there are not too many of them.
-    fn note_refusals(&mut self) {
+    fn take_in(&mut self) -> Result<(), ProcessError> {
         for (who, why) in std::mem::take(&mut self.inbox.refused) {
-            if self.turned_away.get(&who) == Some(&why) {
-                continue;
-            }
-            if self.turned_away.len() >= REFUSED_MAX {
-                self.turned_away.retain(|who, _| who.is_ok());
-            }
-            self.turned_away_new.push(match &who {
-                Ok(site) => told(site, &why),
-                Err(address) => told(address, &why),
-            });
-            self.turned_away.insert(who, why);
+            self.turned_away.note(who, why);
         }
+        for arrived in std::mem::take(&mut self.inbox.arrived) {
+            match arrived {
+                Arrived::Connected(site) => {
+                    self.turned_away.got_in(site);
+                    self.site.connected(site);
+                    self.say(site, &Word::Standing(self.standing(true, true)));
+                }
+                Arrived::Frame(from, bytes) => self.frame(from, &bytes)?,
+                Arrived::Asked(client, rights, bytes) => match Ask::from_bytes(&bytes) {
+                    Ok(ask) => self.asked(client, rights, ask)?,
+                    Err(_) => self.links.close_client(client),
+                },
+                Arrived::Gone(client) => self.readers.forget(client),
+            }
+        }
+        Ok(())
     }
 
     /// A frame of another site. What cannot be read is as good as lost.
-    fn frame(&mut self, from: SiteId, bytes: &[u8]) {
+    fn frame(&mut self, from: SiteId, bytes: &[u8]) -> Result<(), ProcessError> {
         match Between::from_bytes(bytes) {
             Ok(Between::Rules(bytes)) => {
                 if let Ok(message) = Coded::from_bytes(bytes) {
                     self.site.receive(from, message, &mut self.wanted);
                 }
             }
-            Ok(Between::Log(bytes)) => {
+            Ok(Between::Log(bytes)) if from.cluster == self.site.id().cluster => {
                 let _ = self.log.receive(from.number, bytes);
             }
-            Ok(Between::Forward(id, request)) => {
-                self.requests.arrived(id, Asker::Site(from), request.to_vec())
-            }
-            Ok(Between::Forwarded(id, code, body)) => {
-                let forwarded = self
-                    .requests
-                    .open
-                    .get(&id)
-                    .is_some_and(|request| matches!(request.state, State::Forwarded { .. }));
-                if forwarded {
-                    self.answer(id, Answer { code, body: body.to_vec() });
+            Ok(Between::Log(_)) => {}
+            Ok(Between::Forward(id, request)) => self.forwarded_here(from, id, request),
+            Ok(Between::Forwarded(id, code, body)) => self.forwarded_back(id, code, body),
+            Err(_) => {
+                if let Ok(word) = Word::from_bytes(bytes) {
+                    self.word(from, word)?;
                 }
             }
-            Err(_) => {}
         }
+        Ok(())
     }
 
     /// Until nothing is new: what the rules want is done, and what the log commits is handed to the rules.
@@ -288,13 +296,13 @@ impl<W: World, A: Application> Cycle<W, A> {
                 }
             }
         }
-        if self.log_events.state.take().is_some() {
-            return Err(ProcessError::Replaced);
-        }
-        match self.log_events.state_wanted.take() {
-            Some(at_least) => self.provide_state(at_least),
-            None => Ok(()),
-        }
+        let lack = match (self.log_events.lacks.take(), self.site.lacking()) {
+            (Some(at_least), _) => Lack::Log(at_least),
+            (None, Some(stored)) => Lack::Items(stored),
+            (None, None) => return Ok(()),
+        };
+        note_lack(&self.world, &lack)?;
+        Err(ProcessError::Again)
     }
 
     /// What a payload holds; what was proposed here need not be read again.
@@ -303,19 +311,6 @@ impl<W: World, A: Application> Cycle<W, A> {
             Some((_, entries)) => Ok(entries),
             None => Vec::from_bytes(payload),
         }
-    }
-
-    /// Another member lacks what this one's log has let go of.
-    fn provide_state(&mut self, at_least: u64) -> Result<(), ProcessError> {
-        let Some((index, base)) = self.bases.written().filter(|(index, _)| *index >= at_least) else {
-            return Ok(());
-        };
-        let snapshot = self.store.snapshot()?;
-        let state = state_of(base, stored_of(snapshot.meta())?, snapshot)?;
-        if self.log.provide_snapshot(*index, &state).is_err() {
-            self.notices.push(Notice::NeedsCopy(self.site.id().cluster)); // too large: a member stays behind
-        }
-        Ok(())
     }
 
     fn carry_out(&mut self) {
@@ -348,7 +343,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             if let Some(flushed) = done.flushed
                 && let Some(before) = self.bases.flushed(flushed, &self.world)?
             {
-                self.log.compact(before);
+                self.log.compact(self.holds.limit(before, self.ticks));
             }
         }
         Ok(())
@@ -359,20 +354,25 @@ impl<W: World, A: Application> Cycle<W, A> {
             return;
         }
         let after = self.applier.given();
+        let mut room = self.bounds.applied_bytes_max;
+        let fits = |(_, writes): &(Version, &[Write])| {
+            let had_room = room > 0;
+            room = room.saturating_sub(writes.iter().map(Write::held_bytes).sum());
+            had_room
+        };
         let versions = self.site.overlay().after(after, self.site.stable()).take(self.bounds.applied_max);
-        let mut versions: Vec<_> = versions.map(|(version, writes)| (version, writes.to_vec())).collect();
+        let versions = versions.take_while(fits).map(|(version, writes)| (version, writes.to_vec()));
+        let mut versions: Vec<_> = versions.collect();
         if let Some(at) = versions.iter().position(|(_, writes)| changes_schema(writes)) {
             versions.truncate(at.max(1));
         }
         if let Some((version, _)) = versions.last() {
-            let stored = Stored { version: *version, position: self.site.position() };
-            self.applier.give(versions, stored, self.world.now());
+            let era = self.site.era_at(*version).expect("what is stable is of an era that is kept");
+            let stored = Stored { version: *version, position: self.site.position(), era };
+            let due = self.bases.wait_for(*version);
+            self.applier.give(versions, stored, self.world.now(), due);
         }
     }
-}
-
-fn told(who: &impl Display, why: &str) -> String {
-    format!("{who} is refused: {why}")
 }
 
 /// Entries for the log, a list of them in each payload.

@@ -8,6 +8,9 @@ use thiserror::Error;
 
 use crate::config::ConfigError;
 
+/// What helps when what a disk kept is not to be trusted.
+const REFILL: &str = "move the whole directory of this site elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)";
+
 /// Why a site has ended.
 #[derive(Debug, Error)]
 pub enum ProcessError {
@@ -32,38 +35,47 @@ pub enum ProcessError {
     /// What its log or store holds cannot be read.
     #[error("{0}: was it written by another build?")]
     Content(#[from] DecodeError),
-    /// The mark of a cluster that has lost its disks says nothing.
-    #[error(
-        "the file `returning` says {0:?}: it needs the era of those who went on, three numbers (`pares site status` shows them)"
-    )]
-    Returning(String),
     /// The count of a site's starts says nothing.
     #[error(
         "the file `life` says {0:?}: it needs how often this site was started, as a number; write one that it has surely not \
          reached yet, below 16384"
     )]
     Life(String),
-    /// What the log begins with has changed on the disk.
+    /// A note has changed on the disk.
+    #[error("the file `{0}` is damaged: {REFILL}")]
+    Note(&'static str),
+    /// A note is written in a form that this release does not know.
     #[error(
-        "the file `base` is damaged: leave this site down, its cluster goes on while most of its sites live, and let it return \
-         with its whole cluster, as docs/operations.md says under Sites"
-    )]
-    Base,
-    /// What the log begins with is written in a form that this release does not know.
-    #[error(
-        "the file `base` has form {found}, this release reads form {known}: start the release that wrote it; if this one did, the \
+        "the file `{note}` has form {found}, this release reads form {known}: start the release that wrote it; if this one did, the \
          file is damaged (docs/operations.md, Sites)"
     )]
     Form {
+        /// Which.
+        note: &'static str,
         /// The form found.
         found: u32,
         /// The form that is known.
         known: u32,
     },
+    /// The directory belongs to another database.
+    #[error(
+        "this directory is of the database {found}, and sites.toml is of {expected}: give this site its own directory, or the sites.toml that \
+         belongs to it"
+    )]
+    Stranger {
+        /// Whose it is.
+        found: String,
+        /// Whose it should be.
+        expected: String,
+    },
+    /// Its cluster has taken this site's disk for lost.
+    #[error(
+        "another disk has taken this site's place in its cluster, and what is in this directory counts for nothing any more: {REFILL}"
+    )]
+    Expelled,
     /// The log begins behind what the store holds.
     #[error(
-        "the store holds version {stored}, and the log begins at {base}: the store was lost, or is an old copy; put the store of \
-         another site of the same cluster in its place, as docs/operations.md says under Sites"
+        "the store holds version {stored}, and the log begins at {base}: the store was lost, or is an old copy: {REFILL}"
     )]
     Gap {
         /// The store's version.
@@ -71,15 +83,21 @@ pub enum ProcessError {
         /// The log's beginning.
         base: Version,
     },
+    /// Its log is gone, and its place is not.
+    #[error("the log of this site is gone: {REFILL}")]
+    NoLog,
     /// Its log takes no more.
     #[error("log: {0}; start this site again")]
     Refused(ProposeError),
     /// It cannot certify any more in its term, and there is nobody to take its office.
     #[error("this site has to begin another term: start it again")]
     Spent,
-    /// This site was so far behind that it got another's state.
-    #[error("this site was far behind and has been sent a state: start it again, and it goes on from there")]
-    Replaced,
+    /// A read has panicked.
+    #[error("a thread that answers reads has ended: the application panicked, and said above why")]
+    Reader,
+    /// Its part has changed: it begins again with what it has noted.
+    #[error("this site begins again, with what it has noted")]
+    Again,
     /// The operating system refuses something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -103,16 +121,19 @@ impl ProcessError {
             Self::Journal(error) | Self::Log(LogError::Journal(error)) => error.is_damage(),
             Self::Log(LogError::Forgotten { .. }) => true,
             Self::Content(_)
-            | Self::Returning(_)
             | Self::Life(_)
-            | Self::Base
+            | Self::Note(_)
             | Self::Form { .. }
+            | Self::Stranger { .. }
+            | Self::Expelled
+            | Self::NoLog
             | Self::Gap { .. } => true,
             Self::Config(_)
             | Self::Links(_)
             | Self::Refused(_)
             | Self::Spent
-            | Self::Replaced
+            | Self::Again
+            | Self::Reader
             | Self::Io(_) => false,
         }
     }

@@ -22,6 +22,7 @@ use pares_store::{Reads, StoreError, Work, WorkError};
 use pares_wice::{Key, KeyRange, Value};
 
 use crate::application::{Application, ApplicationError};
+use crate::protocol::REPLY_BYTES_MAX;
 use crate::view::View;
 
 /// See the [module](self).
@@ -117,8 +118,10 @@ fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<
     let all = KeyRange::prefix(named(prefix).as_bytes());
     let range = if after == "-" { all } else { KeyRange { from: named(&format!("{after}\0")), ..all } };
     let (mut lines, mut left) = (Vec::new(), count);
+    let mut fits = true;
     items.range(&range, &mut |key, value| {
-        if left <= 0 {
+        fits = lines.len() + key.as_bytes().len() + value.as_bytes().len().max(40) < REPLY_BYTES_MAX;
+        if left <= 0 || !fits {
             return ControlFlow::Break(());
         }
         left -= 1;
@@ -128,7 +131,7 @@ fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<
         lines.push(b'\n');
         ControlFlow::Continue(())
     })?;
-    Ok(lines)
+    if fits || left <= 0 { Ok(lines) } else { refuse("so many items do not fit into a reply: list fewer") }
 }
 
 /// FNV-1a over all items, their lengths and their order: two databases with the same content have the same.
@@ -237,5 +240,25 @@ impl Application for Items {
             ["digest"] => digest(items),
             words => unknown(words, READS),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_store::{Applied, Memory, Store};
+    use pares_wice::Version;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_fits_no_reply_is_refused() {
+        let store = Memory::default();
+        let long = Value::new(vec![b'x'; 400 << 10]);
+        let writes = ["a", "b", "c"].map(|name| (named(name), Some(long.clone()))).to_vec();
+        store.apply(&[Applied { version: Version(1), writes }], None).unwrap();
+        let items = store.snapshot().unwrap();
+        assert!(Items.read(b"list - - 2", &*items).unwrap().len() <= REPLY_BYTES_MAX);
+        Items.read(b"list - - 3", &*items).unwrap_err();
+        assert_eq!(Items.read(b"sum", &*items).unwrap(), b"0 0");
     }
 }

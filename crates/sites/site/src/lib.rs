@@ -5,9 +5,9 @@
 //!
 //! ```text
 //!  clients ==frames==> requests --execute on a snapshot--> Site (rules) --propose--> Replica (Raft, on disk)
-//!                         ^  \--read the stable version       |  ^                        |
+//!                         ^  \--read--> readers (threads)    |  ^                        |
 //!                         |                                   |  +------ committed -------+
-//!                      replies <-------- outcomes ------------+--> other sites (messages, TLS between clusters)
+//!                      replies <-------- outcomes ------------+--> other sites (messages, mutual TLS)
 //!                                                             \--> applier thread --> store
 //! ```
 //! An [`Application`] is a function: bytes of a request in, reads and writes through [`Work`](pares_store::Work), bytes of a reply out. So it can be
@@ -20,21 +20,28 @@
 //! | [`application`] | what a site executes |
 //! | [`items`] | the application of `pares site`: items by name, transfers, counters |
 //! | [`protocol`] | frames between clients and sites, and between sites |
+//! | [`rights`] | what somebody may ask, by what his certificate calls him |
 //! | [`client`] | a client: any site, exactly once |
+//! | [`access`] | where sites let somebody in, and what he shows there |
 //! | [`world`] | what the duty cycle touches, so that the simulator runs it too |
 //! | [`setup`] | what it is told when it begins |
-//! | `cycle` | the duty cycle |
+//! | [`place`] | what a site's directory says of itself, and how one without a past gets one |
+//! | `node` | a site, whether it takes part or not |
+//! | `cycle` | the duty cycle of one that does |
 //! | `process` | the duty cycle on a directory, sockets and a thread |
 //! | `requests` | requests from arrival to reply |
 //! | `view` | versions in memory over the store |
 //! | `applier` | the task that writes the store |
-//! | `checkpoint` | where the log begins, and what a site gets that lacks what lies before |
+//! | `reads` | reading beside the duty cycle |
+//! | `checkpoint` | where the log begins |
 
+pub mod access;
 pub mod application;
 pub mod client;
 pub mod config;
 pub mod items;
 pub mod protocol;
+pub mod rights;
 pub mod setup;
 pub mod world;
 
@@ -42,20 +49,28 @@ mod applier;
 mod checkpoint;
 mod cycle;
 mod error;
+mod inbox;
+mod node;
+pub mod place;
 mod process;
+mod reads;
 mod report;
 mod requests;
 #[cfg(test)]
 mod testing;
+mod turned_away;
 mod view;
 
+pub use access::Access;
 pub use application::{Application, ApplicationError};
 pub use applier::StoreWriter;
 pub use client::{CallError, Client};
 pub use config::{ConfigError, SitesConfig};
-pub use cycle::{Cycle, RETURNING};
 pub use error::ProcessError;
+pub use node::SiteNode;
 pub use process::{Host, Process, Thread};
-pub use report::{SiteReport, Worked};
+pub use reads::StoreReader;
+pub use report::{HeldMemory, SiteReport, Worked};
 pub use requests::{Answer, Answered};
+pub use rights::Rights;
 pub use view::View;

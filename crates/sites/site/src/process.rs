@@ -1,4 +1,4 @@
-//! A site as a process: its duty cycle on a directory, sockets and a thread.
+//! A site as a process: its duty cycle on a directory, sockets and threads.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,9 +18,10 @@ use pares_wice::{SiteId, Version};
 
 use crate::application::Application;
 use crate::applier::StoreWriter;
-use crate::config::SitesConfig;
-use crate::cycle::Cycle;
+use crate::config::{SitesConfig, directory_of};
 use crate::error::ProcessError;
+use crate::node::SiteNode;
+use crate::reads::StoreReader;
 use crate::world::{Clock, Notes, World};
 
 /// Bytes of one segment of the cluster's log.
@@ -29,9 +30,9 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 const RESERVE: u64 = 128;
 
 /// A site on this machine.
-pub type Process<A> = Cycle<Host, A>;
+pub type Process<A> = SiteNode<Host, A>;
 
-/// The real world of a site: a directory, sockets, a thread.
+/// The real world of a site: a directory, sockets, threads.
 pub struct Host {
     own: PathBuf,
     links: LinksConfig,
@@ -51,7 +52,7 @@ impl Host {
     /// # Errors
     /// If the site or its certificate is missing, or its directory cannot be made.
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
-        let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
+        let own = directory_of(dir, site);
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
         std::fs::create_dir_all(&own)?;
@@ -86,6 +87,7 @@ impl World for Host {
     type Task = Thread;
 
     fn open_links(&mut self) -> Result<Links, ProcessError> {
+        self.port = None; // that of the part it had before
         Ok(Links::open(self.links.clone())?)
     }
 
@@ -117,6 +119,11 @@ impl World for Host {
         }
     }
 
+    fn draw(&mut self) -> u64 {
+        // The standard library's own randomness, which it asks of the operating system, and which no two hashers share.
+        std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id())
+    }
+
     fn start(&mut self, writer: StoreWriter, links: &Links) -> io::Result<Thread> {
         if let (Some(database), Some(address)) = (&self.database, self.sql) {
             let (to_cycle, ready) = channel();
@@ -132,7 +139,12 @@ impl World for Host {
         let waker = links.waker();
         // A wait that is not ended ends by itself at the next tick.
         let run = move || writer.run(|| drop(waker.wake()));
-        Ok(Thread(Some(std::thread::Builder::new().name("applier".into()).spawn(run)?)))
+        Thread::spawn("applier", run)
+    }
+
+    fn start_reader(&mut self, reader: StoreReader, links: &Links) -> io::Result<Thread> {
+        let (waker, began) = (links.waker(), self.began);
+        Thread::spawn("reader", move || reader.run(|| began.elapsed(), || drop(waker.wake())))
     }
 
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {
@@ -157,6 +169,14 @@ impl Notes for Host {
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         pares_os::replace_file(&self.own.join(name), bytes)
     }
+
+    fn remove_note(&self, name: &str) -> io::Result<()> {
+        match std::fs::remove_file(self.own.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => std::fs::File::open(&self.own)?.sync_all(),
+        }
+    }
 }
 
 impl Clock for Host {
@@ -168,6 +188,12 @@ impl Clock for Host {
 /// A thread that is waited for when this is dropped.
 pub struct Thread(Option<JoinHandle<()>>);
 
+impl Thread {
+    fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        Ok(Self(Some(std::thread::Builder::new().name(name.into()).spawn(run)?)))
+    }
+}
+
 impl Drop for Thread {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
@@ -176,7 +202,7 @@ impl Drop for Thread {
     }
 }
 
-impl<A: Application> Process<A> {
+impl<A: Application + Clone> Process<A> {
     /// Opens a site's log and store in `dir`, where `sites.toml` is, and listens.
     ///
     /// # Errors
@@ -195,6 +221,6 @@ impl<A: Application> Process<A> {
     /// # Errors
     /// If the operating system does not say.
     pub fn clients_address(&self) -> io::Result<Option<SocketAddr>> {
-        self.links.clients_address()
+        self.links().clients_address()
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! | to a client | |
 //! |---|---|
-//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here |
+//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 denied, 7 not known yet, 8 busy, 9 not at this site now |
 //!
 //! | between sites | | |
 //! |---|---|---|
@@ -25,6 +25,11 @@ use pares_wice::{ClusterId, ClusterSet, Command, TransactionId};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
+
+/// Longest frame between client and site, bytes.
+pub(crate) const FRAME_MAX: usize = 1 << 20;
+/// Longest body of a reply, bytes.
+pub const REPLY_BYTES_MAX: usize = FRAME_MAX - 9;
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,11 +58,29 @@ pub enum Code {
     Behind = 4,
     /// Not at this site, or not now; nothing has changed. The text says what to do.
     Impossible = 5,
+    /// Who asks may not ask this; nothing has changed.
+    Denied = 6,
+    /// Not known yet: it may be done already, or be done later. Ask again under the same number, to learn what became of it.
+    Unknown = 7,
+    /// Too much of this is under way at this site; nothing has changed. Ask again later, or another site.
+    Busy = 8,
+    /// This site takes no part now, or reads its log; nothing has changed. Another site may do it, or this one later.
+    Elsewhere = 9,
 }
 
 impl Code {
     fn of(byte: u8) -> Result<Self, DecodeError> {
-        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible];
+        let all = [
+            Self::Done,
+            Self::Refused,
+            Self::Aborted,
+            Self::Behind,
+            Self::Impossible,
+            Self::Denied,
+            Self::Unknown,
+            Self::Busy,
+            Self::Elsewhere,
+        ];
         all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
     }
 }
@@ -87,6 +110,14 @@ pub enum Between<'a> {
 }
 
 impl Ask {
+    /// What the reply says that it is to.
+    pub(crate) fn number(&self) -> u64 {
+        match *self {
+            Self::Execute(id, _) => id.sequence,
+            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) => tag,
+        }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

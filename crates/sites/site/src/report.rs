@@ -1,9 +1,10 @@
 //! How a site is, as operators are told.
 
+use pares_wice::HeldBytes;
 use serde::{Deserialize, Serialize};
 
 /// How a site is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteReport {
     /// Which site.
     pub site: String,
@@ -27,13 +28,40 @@ pub struct SiteReport {
     pub stored: u64,
     /// Requests without an answer.
     pub open: usize,
+    /// Whether it refuses requests, because too much is not stable or has no outcome.
+    #[serde(default)]
+    pub behind: bool,
+    /// What it keeps in memory.
+    #[serde(default)]
+    pub held: HeldMemory,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
-    /// Which sites are refused, and why.
+    /// Whether it has a vote in its cluster, under the name of this life of its disk.
+    #[serde(default)]
+    pub votes: bool,
+    /// Why it takes no part, or executes nothing; none if it does.
+    #[serde(default)]
+    pub apart: Option<String>,
+    /// Who is refused and why: sites, and strangers by their address, of whom nobody knows who they are.
     #[serde(default)]
     pub refused: Vec<String>,
     /// What it did since it started.
     pub work: Worked,
+}
+
+/// What is said of a stranger begins so.
+pub(crate) const STRANGER: &str = "a stranger at ";
+
+impl SiteReport {
+    /// Of those who are refused the sites: somebody has to put that right, while anybody can be a stranger.
+    pub fn refused_sites(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().map(String::as_str).filter(|told| !told.starts_with(STRANGER))
+    }
+
+    /// Of those who are refused the others.
+    pub fn refused_strangers(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().map(String::as_str).filter(|told| told.starts_with(STRANGER))
+    }
 }
 
 /// What a site did since it started: how much of its work was for nothing.
@@ -47,4 +75,44 @@ pub struct Worked {
     pub forwarded: u64,
     /// Requests done, and told to their clients.
     pub done: u64,
+    /// How often clients were told that it is not known yet.
+    #[serde(default)]
+    pub unknown: u64,
+}
+
+/// What a site keeps in memory, bytes, about. Values that several parts hold are counted by each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HeldMemory {
+    /// Requests without an answer.
+    pub requests: usize,
+    /// Their transactions.
+    pub pending: usize,
+    /// Versions that are not stable.
+    pub unstable: usize,
+    /// Stable versions that are not in the store.
+    pub unstored: usize,
+    /// Versions kept for other clusters.
+    pub retained: usize,
+    /// The certification index.
+    pub index: usize,
+    /// What was proposed to the log and not committed.
+    pub proposed: usize,
+    /// Questions to a reign that has not begun.
+    pub early: usize,
+}
+
+impl HeldMemory {
+    pub(crate) fn of(rules: &HeldBytes, requests: usize) -> Self {
+        Self {
+            requests,
+            pending: rules.pending,
+            unstable: rules.unstable,
+            unstored: rules.versions - rules.unstable,
+            retained: rules.retained,
+            index: rules.index,
+            proposed: rules.proposed,
+            early: rules.early,
+        }
+    }
 }

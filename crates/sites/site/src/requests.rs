@@ -9,7 +9,8 @@
 //! ```
 //! A request happens once because its reply is an item, written by the transaction itself: `(client, sequence mod 64)`. Two executions of one request, at
 //! two sites or of two lives of one, write the same item and so conflict; and a site that executes it later finds the reply.
-//! A client therefore may have 64 requests open, no more, and a site needs to remember nothing about it. A refusal is such a transaction too, with
+//! A client therefore may have 64 requests open, no more, and a site needs to remember nothing about it. Who has waited for long is told that it is not
+//! known yet, and asks again under the same number; the request stays, for nobody, until it has an outcome. A refusal is such a transaction too, with
 //! nothing but the item: otherwise one site could refuse what another, which the client asked before, commits later.
 
 use std::collections::{HashMap, VecDeque};
@@ -19,9 +20,14 @@ use pares_wice::codec::Coded;
 use pares_wice::{Key, SiteId, TransactionId, Value};
 
 use crate::protocol::{Code, OPEN_MAX};
+use crate::setup::Bounds;
 
 /// Executions of one request at one site before it is given up.
 pub(crate) const EXECUTIONS_MAX: u16 = 200;
+/// What a request costs in memory beside its body and its answer, bytes, about.
+const REQUEST_HELD_BYTES: usize = 256;
+/// Requests of other sites have as much room again as those of a site's own clients, so that neither take all of it.
+const ROOM_FOR_SITES: usize = 2;
 /// Longest reply that is remembered for repeats; of a longer one a repeat learns only that it was done.
 const REMEMBERED_BYTES_MAX: usize = 1 << 10;
 
@@ -50,6 +56,8 @@ pub(crate) enum Asker {
     Site(SiteId),
     /// The driver of this process.
     Here,
+    /// Nobody any more: who asked was told that it is not known yet.
+    Nobody,
 }
 
 /// A request without an answer.
@@ -62,6 +70,16 @@ pub(crate) struct Request {
     /// What the execution that is submitted came to.
     pub(crate) answer: Answer,
     pub(crate) state: State,
+    /// How often it was sent to a certifier's site. Another one than the last, or the same in another life, may still do it.
+    pub(crate) forwards: u32,
+    /// Rules' ticks since somebody asked for it who was not told anything.
+    waited_ticks: u32,
+}
+
+impl Request {
+    fn held_bytes(&self) -> usize {
+        REQUEST_HELD_BYTES + self.body.len() + self.answer.body.len()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,20 +100,83 @@ pub(crate) struct Requests {
     pub(crate) open: HashMap<TransactionId, Request>,
     /// To be executed, in order.
     pub(crate) queue: VecDeque<TransactionId>,
+    /// How many of them each client has.
+    of_client: HashMap<u64, usize>,
+    /// What all of them take.
+    bytes: usize,
+}
+
+/// Requests for which something is to be done because time has passed; in order.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    /// Forwarded, and nothing was heard.
+    pub(crate) forwards: Vec<TransactionId>,
+    /// Who asked has waited long enough.
+    pub(crate) unanswered: Vec<TransactionId>,
 }
 
 impl Requests {
     /// A request has come. The same again replaces who wants to know; but not by another site, which may ask because this one had asked it.
     pub(crate) fn arrived(&mut self, id: TransactionId, asker: Asker, body: Vec<u8>) {
         if let Some(request) = self.open.get_mut(&id) {
-            if !matches!(asker, Asker::Site(_)) || matches!(request.asker, Asker::Site(_)) {
-                request.asker = asker;
+            if !matches!(asker, Asker::Site(_)) || matches!(request.asker, Asker::Site(_) | Asker::Nobody) {
+                (request.asker, request.waited_ticks) = (asker, 0);
             }
             return;
         }
-        let answer = Answer { code: Code::Done, body: Vec::new() };
-        self.open.insert(id, Request { asker, body, executions: 0, answer, state: State::Queued });
+        let (answer, state) = (Answer { code: Code::Done, body: Vec::new() }, State::Queued);
+        let request = Request { asker, body, executions: 0, answer, state, forwards: 0, waited_ticks: 0 };
+        self.bytes += request.held_bytes();
+        *self.of_client.entry(id.client).or_default() += 1;
+        self.open.insert(id, request);
         self.queue.push_back(id);
+    }
+
+    /// What all of them take in memory, bytes, about.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many of them a client has.
+    pub(crate) fn of_client(&self, client: u64) -> usize {
+        self.of_client.get(&client).copied().unwrap_or(0)
+    }
+
+    /// Whether there is no room for another of a client's own, of so many bytes.
+    pub(crate) fn is_full(&self, body_bytes: usize, bounds: &Bounds) -> bool {
+        self.exceeds(body_bytes, bounds, 1)
+    }
+
+    /// The same for one of another site.
+    pub(crate) fn is_full_for_sites(&self, body_bytes: usize, bounds: &Bounds) -> bool {
+        self.exceeds(body_bytes, bounds, ROOM_FOR_SITES)
+    }
+
+    fn exceeds(&self, body_bytes: usize, bounds: &Bounds, times: usize) -> bool {
+        let bytes = self.bytes + REQUEST_HELD_BYTES + body_bytes;
+        self.open.len() >= times * bounds.open_requests_max || bytes > times * bounds.open_bytes_max
+    }
+
+    /// An execution came to this, and is submitted.
+    pub(crate) fn executed(&mut self, id: TransactionId, answer: Answer) {
+        if let Some(request) = self.open.get_mut(&id) {
+            self.bytes -= request.held_bytes();
+            (request.answer, request.state) = (answer, State::Submitted);
+            self.bytes += request.held_bytes();
+        }
+    }
+
+    /// A request has its answer.
+    pub(crate) fn remove(&mut self, id: TransactionId) -> Option<Request> {
+        let request = self.open.remove(&id)?;
+        self.bytes -= request.held_bytes();
+        if let Some(own) = self.of_client.get_mut(&id.client) {
+            *own -= 1;
+            if *own == 0 {
+                self.of_client.remove(&id.client);
+            }
+        }
+        Some(request)
     }
 
     /// Execute it again.
@@ -106,20 +187,25 @@ impl Requests {
         }
     }
 
-    /// A tick has passed: the forwarded requests that have waited for `patience` of them.
-    pub(crate) fn overdue(&mut self, patience: u32) -> Vec<TransactionId> {
-        let mut overdue = Vec::new();
+    /// A tick has passed: what is due, after so many ticks of patience with a certifier's site, and of a client's.
+    pub(crate) fn tick(&mut self, forward_patience: u32, patience: u32) -> Due {
+        let mut due = Due::default();
         for (&id, request) in &mut self.open {
+            request.waited_ticks = request.waited_ticks.saturating_add(1);
+            if request.waited_ticks >= patience && matches!(request.asker, Asker::Client(_)) {
+                due.unanswered.push(id);
+            }
             if let State::Forwarded { ticks } = &mut request.state {
                 *ticks += 1;
-                if *ticks >= patience {
+                if *ticks >= forward_patience {
                     *ticks = 0;
-                    overdue.push(id);
+                    due.forwards.push(id);
                 }
             }
         }
-        overdue.sort_unstable();
-        overdue
+        due.forwards.sort_unstable();
+        due.unanswered.sort_unstable();
+        due
     }
 }
 
@@ -181,6 +267,35 @@ mod tests {
         requests.arrived(id(1), site, Vec::new());
         assert_eq!(requests.open[&id(1)].asker, client);
         assert_eq!(requests.queue.len(), 1);
+    }
+
+    #[test]
+    fn what_requests_take_is_counted_until_they_are_answered() {
+        let bounds = Bounds { open_requests_max: 2, open_bytes_max: 3_000, ..Bounds::default() };
+        let mut requests = Requests::default();
+        requests.arrived(id(1), Asker::Here, vec![0; 1_000]);
+        assert!(!requests.is_full(1_000, &bounds) && requests.is_full(2_000, &bounds));
+        requests.executed(id(1), Answer { code: Code::Done, body: vec![0; 1_000] });
+        assert!(requests.is_full(1_000, &bounds), "answers count");
+        assert!(!requests.is_full_for_sites(1_000, &bounds));
+        requests.arrived(id(2), Asker::Here, Vec::new());
+        assert!(requests.is_full(0, &bounds) && requests.of_client(5) == 2);
+        assert!(requests.remove(id(1)).is_some() && requests.remove(id(2)).is_some());
+        assert_eq!((requests.held_bytes(), requests.of_client(5)), (0, 0));
+    }
+
+    #[test]
+    fn who_asked_is_told_once_that_it_is_not_known_and_may_ask_again() {
+        let mut requests = Requests::default();
+        let client = Asker::Client(ClientId(7));
+        requests.arrived(id(1), client, Vec::new());
+        assert!(requests.tick(9, 2).unanswered.is_empty());
+        assert_eq!(requests.tick(9, 2).unanswered, [id(1)]);
+        requests.open.get_mut(&id(1)).unwrap().asker = Asker::Nobody;
+        assert!(requests.tick(9, 2).unanswered.is_empty());
+        requests.arrived(id(1), client, Vec::new());
+        assert!(requests.tick(9, 2).unanswered.is_empty());
+        assert_eq!(requests.tick(9, 2).unanswered, [id(1)]);
     }
 
     #[test]

@@ -18,7 +18,10 @@ use crate::applier::StoreWriter;
 use crate::cycle::Cycle;
 use crate::error::ProcessError;
 use crate::items::Items;
+use crate::node::SiteNode;
+use crate::place::Place;
 use crate::protocol::{Ask, Between, Reply};
+use crate::reads::StoreReader;
 use crate::setup::{Bounds, Setup};
 use crate::world::{Clock, Connections, Notes, World};
 
@@ -35,7 +38,11 @@ pub(crate) struct Machine {
     store: Rc<RefCell<Memory>>,
     /// Whether what is read from the store is damaged.
     pub(crate) rotten: Arc<AtomicBool>,
+    /// Whether the store gives no snapshots.
+    pub(crate) busy: Arc<AtomicBool>,
     writer: Rc<RefCell<Option<StoreWriter>>>,
+    readers: Rc<RefCell<Vec<StoreReader>>>,
+    drawn: Rc<Cell<u64>>,
 }
 
 /// What came and was not polled, and what was sent.
@@ -43,26 +50,50 @@ pub(crate) struct Machine {
 pub(crate) struct Wire {
     from_sites: Rc<RefCell<Frames>>,
     from_clients: Rc<RefCell<Vec<Vec<u8>>>>,
+    /// What the application's certificate calls it.
+    pub(crate) caller: Rc<RefCell<Option<String>>>,
     pub(crate) to_sites: Rc<RefCell<Frames>>,
     to_client: Rc<RefCell<Vec<Vec<u8>>>>,
     pub(crate) closed: Rc<Cell<bool>>,
 }
 
-pub(crate) type TestSite = Cycle<Machine, Items>;
+pub(crate) type TestSite = SiteNode<Machine, Items>;
+
+const IDENTITY: &str = "test";
 
 impl Machine {
     /// Begins site 0.0 of clusters with so many sites each.
     pub(crate) fn begin(&self, clusters: &[u8]) -> Result<TestSite, ProcessError> {
+        SiteNode::begin(self.clone(), self.setup(clusters)?, Items)
+    }
+
+    /// The same site's duty cycle, which takes part.
+    pub(crate) fn cycle(&self, clusters: &[u8]) -> Cycle<Machine, Items> {
+        let setup = self.setup(clusters).unwrap();
+        let place = Place::open(&mut self.clone(), IDENTITY).unwrap();
+        Cycle::begin(self.clone(), setup, Items, place, None).unwrap()
+    }
+
+    fn setup(&self, clusters: &[u8]) -> Result<Setup, ProcessError> {
+        if self.notes.borrow().is_empty() {
+            crate::place::found(&mut self.clone(), IDENTITY, clusters[0])?;
+        }
         let sites = (0u8..).zip(clusters);
         let sites =
             sites.flat_map(|(cluster, &sites)| (0..sites).map(move |site| SiteId::new(cluster, site)));
-        let setup = Setup {
+        Ok(Setup {
+            identity: IDENTITY.into(),
             settings: Settings::new(SiteId::new(0, 0), sites.collect()),
             log: pares_cluster::ReplicaConfig::new(0, clusters[0]),
             certifier: ClusterId(0),
-            bounds: Bounds { open_requests_max: 2, flush_every: Duration::ZERO, ..Bounds::default() },
-        };
-        Cycle::begin(self.clone(), setup, Items)
+            bounds: Bounds {
+                open_requests_max: 4,
+                unstored_max: 1,
+                reads_max: 2,
+                flush_every: Duration::ZERO,
+                ..Bounds::default()
+            },
+        })
     }
 
     /// Lets time pass, a turn for each tick.
@@ -70,14 +101,25 @@ impl Machine {
         for _ in 0..ticks {
             self.now.set(self.now.get() + Duration::from_millis(10));
             site.turn(Duration::ZERO).unwrap();
-            self.writer.borrow().as_ref().map(StoreWriter::step);
+            self.step();
         }
+    }
+
+    /// Lets a batch be written, and a read be answered.
+    pub(crate) fn step(&self) {
+        self.writer.borrow().as_ref().map(StoreWriter::step);
+        self.readers.borrow().first().map(StoreReader::step);
     }
 
     /// What becomes of an application's question within some ticks.
     pub(crate) fn ask(&self, site: &mut TestSite, ask: &Ask) -> Option<Reply> {
         self.wire.from_clients.borrow_mut().push(ask.to_bytes());
         self.pass(site, 8);
+        self.heard()
+    }
+
+    /// What the site has told its client last.
+    pub(crate) fn heard(&self) -> Option<Reply> {
         self.wire.to_client.borrow_mut().pop().map(|reply| Reply::from_bytes(&reply).unwrap())
     }
 
@@ -111,7 +153,11 @@ impl World for Machine {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        Ok(Arc::new(Rotting { store: self.store.borrow().clone(), rotten: Arc::clone(&self.rotten) }))
+        Ok(Arc::new(Rotting {
+            store: self.store.borrow().clone(),
+            rotten: Arc::clone(&self.rotten),
+            busy: Arc::clone(&self.busy),
+        }))
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
@@ -119,8 +165,19 @@ impl World for Machine {
         Ok(())
     }
 
+    fn draw(&mut self) -> u64 {
+        self.drawn.set(self.drawn.get() + 1);
+        self.drawn.get()
+    }
+
     fn start(&mut self, writer: StoreWriter, _links: &Wire) -> io::Result<()> {
         self.writer.replace(Some(writer));
+        self.readers.borrow_mut().clear();
+        Ok(())
+    }
+
+    fn start_reader(&mut self, reader: StoreReader, _links: &Wire) -> io::Result<()> {
+        self.readers.borrow_mut().push(reader);
         Ok(())
     }
 }
@@ -134,6 +191,11 @@ impl Notes for Machine {
         self.notes.borrow_mut().insert(name.to_owned(), bytes.to_vec());
         Ok(())
     }
+
+    fn remove_note(&self, name: &str) -> io::Result<()> {
+        self.notes.borrow_mut().remove(name);
+        Ok(())
+    }
 }
 
 impl Clock for Machine {
@@ -145,7 +207,10 @@ impl Clock for Machine {
 impl Connections for Wire {
     fn poll(&mut self, _patience: Duration, sink: &mut impl LinkSink) -> io::Result<()> {
         self.from_sites.borrow_mut().drain(..).for_each(|(site, frame)| sink.frame(site, &frame));
-        self.from_clients.borrow_mut().drain(..).for_each(|frame| sink.client_frame(ClientId(1), &frame));
+        self.from_clients
+            .borrow_mut()
+            .drain(..)
+            .for_each(|frame| sink.client_frame(ClientId(1), self.caller.borrow().as_deref(), &frame));
         Ok(())
     }
 
@@ -170,6 +235,7 @@ impl Connections for Wire {
 struct Rotting {
     store: Memory,
     rotten: Arc<AtomicBool>,
+    busy: Arc<AtomicBool>,
 }
 
 struct RottingSnapshot {
@@ -200,6 +266,9 @@ impl Store for Rotting {
     }
 
     fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+        if self.busy.load(Ordering::Relaxed) {
+            return Err(StoreError::Busy(0));
+        }
         let snapshot = self.store.snapshot()?;
         Ok(Box::new(RottingSnapshot { snapshot, rotten: Arc::clone(&self.rotten) }))
     }

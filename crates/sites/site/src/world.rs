@@ -6,7 +6,7 @@
 //! and faults by seed.
 //!
 //! ```text
-//!   Cycle --> | cluster log | connections | store | notes | clock | the task that writes the store |
+//!   Cycle --> | cluster log | connections | store | notes | clock | the tasks that write and read the store |
 //! ```
 //! Calls for each record and frame are static; the store's, for each item read and each batch written, are dynamic.
 
@@ -22,6 +22,7 @@ use pares_wice::Version;
 
 use crate::applier::StoreWriter;
 use crate::error::ProcessError;
+use crate::reads::StoreReader;
 
 /// All that a site touches.
 pub trait World: Notes + Clock {
@@ -29,7 +30,7 @@ pub trait World: Notes + Clock {
     type Log: ClusterLog;
     /// The site's connections.
     type Links: Connections;
-    /// What runs the [`StoreWriter`]. Dropping it waits until that has ended.
+    /// What runs the [`StoreWriter`], or a [`StoreReader`]. Dropping it waits until that has ended.
     type Task;
 
     /// Listens, and connects to the other sites.
@@ -56,12 +57,20 @@ pub trait World: Notes + Clock {
     /// If the store cannot be removed; some of it may be.
     fn clear_store(&mut self) -> Result<(), ProcessError>;
 
+    /// Draws a number, at random: no two are alike.
+    fn draw(&mut self) -> u64;
+
     /// Runs `writer` beside the duty cycle. Each batch written ends the present or the next wait of `links`.
     ///
     /// # Errors
     /// If there is no room for another thread.
     fn start(&mut self, writer: StoreWriter, links: &Self::Links) -> io::Result<Self::Task>;
 
+    /// Runs `reader` beside the duty cycle. Each read answered ends the present or the next wait of `links`.
+    ///
+    /// # Errors
+    /// If there is no room for another thread.
+    fn start_reader(&mut self, reader: StoreReader, links: &Self::Links) -> io::Result<Self::Task>;
     /// Transactions that were executed outside, since it was asked last. More may be begun on a store that has `stored`, if that is known to be all that
     /// this site has answered. A world without SQL has none.
     ///
@@ -134,6 +143,12 @@ pub trait Notes {
     /// # Errors
     /// As the operating system says; the old one may still be there.
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Removes a note, if there is one. It stays removed from then on.
+    ///
+    /// # Errors
+    /// As the operating system says; it may still be there.
+    fn remove_note(&self, name: &str) -> io::Result<()>;
 }
 
 /// Time that never goes back.

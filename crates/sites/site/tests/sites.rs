@@ -25,7 +25,9 @@ over_every_engine!(
     a_request_is_not_refused_at_one_site_and_done_at_another,
     a_refusal_repeated_stays_one,
     a_cluster_declared_lost_is_not_waited_for_and_comes_back,
-    a_log_is_let_go_of_and_a_site_that_was_away_gets_a_state,
+    a_log_is_let_go_of_and_a_site_that_was_away_gets_a_copy,
+    a_site_that_lost_its_disk_is_filled_and_votes_again,
+    a_certifiers_cluster_on_empty_disks_begins_nothing_and_returns_filled_when_it_was_declared_lost,
 );
 
 fn one_site_alone_executes_and_remembers(engine: Engine) {
@@ -163,7 +165,7 @@ fn a_cluster_declared_lost_is_not_waited_for_and_comes_back(engine: Engine) {
     assert_eq!(done(here.execute(b"transfer alice bob 1", PATIENCE)), "alice has 98 left");
 }
 
-fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_state(engine: Engine) {
+fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_copy(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
     let Some(mut sites) = Sites::start_over(engine, dir.path(), 1, 3) else { return };
     let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
@@ -197,12 +199,6 @@ fn rot(file: &Path, byte: u8) {
     std::fs::write(file, bytes).unwrap();
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::remove_dir_all(to).unwrap();
-    std::fs::create_dir(to).unwrap();
-    std::fs::copy(from.join("items.redb"), to.join("items.redb")).unwrap();
-}
-
 /// Until a site's log alone could not bring its store back any more.
 fn fill_until_its_log_begins_later(dir: &Path, site: SiteId, client: &mut Client) {
     let first = dir.join(format!("site-{}-{}/log/{:020}.seg", site.cluster.0, site.number, 0));
@@ -216,7 +212,7 @@ fn fill_until_its_log_begins_later(dir: &Path, site: SiteId, client: &mut Client
 }
 
 #[test]
-fn a_site_with_a_damaged_store_refuses_and_returns_with_the_store_of_another() {
+fn a_site_with_a_damaged_store_refuses_and_is_filled_once_its_directory_is_moved_away() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start(dir.path(), 1, 3);
     let (peer, hurt) = (SiteId::new(0, 1), SiteId::new(0, 2));
@@ -231,15 +227,14 @@ fn a_site_with_a_damaged_store_refuses_and_returns_with_the_store_of_another() {
     let refused = || Process::open(&config, hurt, dir.path(), Items).err().unwrap();
     for _ in 0..2 {
         let error = refused();
-        assert!(error.is_damage() && error.to_string().contains("another site of the same"), "{error}");
+        assert!(error.is_damage() && error.to_string().contains("move the whole directory"), "{error}");
     }
     std::fs::remove_dir_all(store(hurt)).unwrap();
     let error = refused();
     assert!(matches!(error, ProcessError::Gap { .. }) && error.is_damage(), "{error}");
     assert_eq!(done(client.execute(b"transfer alice bob 300", PATIENCE)), "alice has 700 left");
-    sites.stop(peer);
-    copy(&store(peer), &store(hurt));
-    [peer, hurt].into_iter().for_each(|site| sites.run(site));
+    std::fs::remove_dir_all(dir.path().join("site-0-2")).unwrap();
+    sites.run(hurt);
     let mut there = sites.client(2, &[hurt]);
     until(|| there.read(b"get bob", PATIENCE).is_ok_and(|value| value == b"300"));
     assert_eq!(done(there.execute(b"transfer alice bob 100", PATIENCE)), "alice has 600 left");
@@ -290,6 +285,103 @@ fn two_processes_never_write_one_database() {
     let mut config = sites.config.clone();
     let place = &mut config.sites[0];
     (place.peers, place.clients) = (common::free_address(), common::free_address());
+    config.make_directories(other.path()).unwrap();
     let error = Process::open(&config, A0, other.path(), Items).err().unwrap();
     assert!(matches!(error, ProcessError::Store(StoreError::InUse(_))), "{error}");
+}
+
+fn report(client: &mut Client) -> pares_site::SiteReport {
+    serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap()
+}
+
+fn lose_disk(dir: &Path, site: SiteId) {
+    std::fs::remove_dir_all(dir.join(format!("site-{}-{}", site.cluster.0, site.number))).unwrap();
+}
+
+fn a_site_that_lost_its_disk_is_filled_and_votes_again(engine: Engine) {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut sites) = Sites::start_over(engine, dir.path(), 1, 3) else { return };
+    let [peer, hurt] = [1, 2].map(|number| SiteId::new(0, number));
+    let mut client = sites.client(1, &[A0, peer]);
+    for number in 0..50 {
+        done(client.execute(format!("add account/{number} {}", number + 1).as_bytes(), PATIENCE));
+    }
+    for lost in [hurt, A0] {
+        sites.stop(lost);
+        lose_disk(dir.path(), lost);
+        sites.run(lost);
+        let mut there = sites.client(10 + u64::from(lost.number), &[lost]);
+        until(|| report(&mut there).apart.is_none() && !report(&mut there).recalling);
+        until(|| {
+            there.read(b"digest", PATIENCE).is_ok_and(|own| own == client.read(b"digest", PATIENCE).unwrap())
+        });
+    }
+    // Either of the two that lost their disks is a majority with the third.
+    for stopped in [peer, hurt, A0] {
+        // It may not have been let in to vote yet.
+        std::thread::sleep(Duration::from_millis(500));
+        sites.stop(stopped);
+        let others: Vec<SiteId> = [A0, peer, hurt].into_iter().filter(|site| *site != stopped).collect();
+        let mut there = sites.client(20 + u64::from(stopped.number), &others);
+        done(there.execute(b"add account/0 1", PATIENCE));
+        sites.run(stopped);
+    }
+    until(|| client.read(b"get account/0", PATIENCE).is_ok_and(|value| value == b"4"));
+}
+
+fn a_certifiers_cluster_on_empty_disks_begins_nothing_and_returns_filled_when_it_was_declared_lost(
+    engine: Engine,
+) {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut sites) = Sites::start_over(engine, dir.path(), 2, 2) else { return };
+    let mut there = sites.client(1, &[B0]);
+    done(there.execute(b"add alice 100", PATIENCE));
+    let lost = [A0, SiteId::new(0, 1)];
+    lost.into_iter().for_each(|site| sites.stop(site));
+    lost.into_iter().for_each(|site| lose_disk(dir.path(), site));
+    // Directories as `pares site init` made them, put back by somebody who believes that they are all that is needed.
+    SitesConfig::load(dir.path()).unwrap().make_directories(dir.path()).unwrap();
+    lost.into_iter().for_each(|site| sites.run(site));
+    let mut here = sites.client(2, &lost);
+    let refused = here.execute(b"add alice 1", Duration::from_secs(2)).unwrap_err();
+    assert!(!matches!(refused, CallError::No { code: Code::Done, .. }), "{refused}");
+    assert!(report(&mut here).apart.is_some());
+    let declared = Command::DeclareLost(ClusterSet::default().with(ClusterId(0)));
+    let mut delegates = [B0, SiteId::new(1, 1)].map(|site| sites.client(3 + u64::from(site.number), &[site]));
+    let mut told =
+        |command| until(|| delegates.iter_mut().any(|delegate| delegate.operate(command, PATIENCE).is_ok()));
+    told(declared);
+    told(Command::Admit(ClusterId(0)));
+    until(|| here.read(b"get alice", PATIENCE).is_ok_and(|value| value == b"100"));
+    assert_eq!(done(here.execute(b"transfer alice bob 30", PATIENCE)), "alice has 70 left");
+    until(|| here.read(b"digest", PATIENCE).unwrap() == there.read(b"digest", PATIENCE).unwrap());
+}
+
+#[test]
+fn a_disk_that_was_replaced_is_not_let_in_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 1, 3);
+    let hurt = SiteId::new(0, 2);
+    let own = dir.path().join("site-0-2");
+    let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
+    done(client.execute(b"add alice 100", PATIENCE));
+    sites.stop(hurt);
+    std::fs::rename(&own, dir.path().join("old")).unwrap();
+    sites.run(hurt);
+    let mut there = sites.client(2, &[hurt]);
+    until(|| report(&mut there).apart.is_none());
+    std::thread::sleep(Duration::from_millis(500));
+    sites.stop(hurt);
+    std::fs::rename(&own, dir.path().join("new")).unwrap();
+    std::fs::rename(dir.path().join("old"), &own).unwrap();
+    let config = SitesConfig::load(dir.path()).unwrap();
+    let mut process = Process::open(&config, hurt, dir.path(), Items).unwrap();
+    let began = std::time::Instant::now();
+    let ended = loop {
+        match process.turn(Duration::from_millis(20)) {
+            Ok(()) => assert!(began.elapsed() < PATIENCE, "it takes part"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(ended, ProcessError::Expelled) && ended.is_damage(), "{ended}");
 }

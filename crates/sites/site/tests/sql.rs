@@ -360,6 +360,7 @@ fn a_site_that_was_away_gets_tables_and_rows_with_a_state() {
 }
 
 /// Puts an item under the name that it is asked for.
+#[derive(Clone)]
 struct Rude;
 
 impl Application for Rude {

@@ -18,8 +18,8 @@ pub enum StoreError {
     },
     /// What is on the disk cannot be what was written there.
     #[error(
-        "the store is damaged ({0}), and nothing is read from it any more: put the store of another site of the same \
-         cluster in its place, as docs/operations.md says under Sites"
+        "the store is damaged ({0}), and nothing is read from it any more: move the whole directory of this site \
+         elsewhere, and it is filled anew by the sites that have the same (docs/operations.md, Sites)"
     )]
     Damaged(String),
     /// A state transfer into the store has begun and not ended.

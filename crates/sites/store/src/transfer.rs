@@ -10,7 +10,7 @@ use pares_wice::{Key, KeyRange, Value, Version};
 
 use crate::error::StoreError;
 use crate::mark::Mark;
-use crate::store::{Store, StoreSnapshot};
+use crate::store::{Store, StoreSnapshot, successor};
 
 /// Bytes of keys and values in a piece, unless told otherwise.
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -41,6 +41,12 @@ impl<S: AsRef<dyn StoreSnapshot>> Export<S> {
     /// Cuts `snapshot` into pieces of about `bytes` of keys and values: a piece ends with the item that exceeds it.
     pub fn new(snapshot: S, bytes: usize) -> Self {
         Self { snapshot, bytes, number: 0, from: Some(Key::new([])) }
+    }
+
+    /// Goes on with piece `number`, behind the last key before it; the first piece follows no key.
+    pub fn seek(&mut self, number: u32, after: &Key) {
+        let from = if number == 0 { Key::new([]) } else { successor(after.as_bytes()) };
+        (self.number, self.from) = (number, Some(from));
     }
 
     fn cut(&mut self, from: Key) -> Result<Chunk, StoreError> {

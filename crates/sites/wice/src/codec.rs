@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::entry::{Body, Configuration, Entry, LogEntry};
+use crate::entry::{Body, Configuration, Entry, LogEntry, Past};
 use crate::ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
 use crate::item::{Change, Key, KeyRange, Value, Write};
 use crate::message::{AbortReason, Message, Status};
@@ -26,7 +26,7 @@ use crate::site::{Base, Stored};
 use crate::transaction::Transaction;
 
 /// The version of these layouts.
-pub const FORMAT: u8 = 2;
+pub const FORMAT: u8 = 3;
 
 /// Why bytes are not a message or an entry.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -119,9 +119,10 @@ fields! {
     Transaction { id, attempt, snapshot, reads, ranges, writes }
     Configuration { era, certifier, live }
     Entry { version, era, body }
-    Status { site, term, serial, eras, promised, delivered, received, certifying }
+    Status { site, term, serial, eras, promised, delivered, received, certifying, is_whole }
     Base { position, delivered, promised, eras, takeover }
-    Stored { version, position }
+    Stored { version, position, era }
+    Past { delivered, eras }
 }
 
 /// A newtype is what it wraps.
@@ -269,7 +270,7 @@ macro_rules! kinds {
 kinds! {
     Change, "change" { 1 => Put(value), 2 => Delete, 3 => Add(delta) }
     Body, "entry" { 1 => Update { id, attempt, writes }, 2 => Configure(configuration) }
-    LogEntry, "log entry" { 1 => Stream { era, entry }, 2 => Fence(configuration), 3 => Discard { era, keep } }
+    LogEntry, "log entry" { 1 => Stream { era, entry }, 2 => Fence(configuration), 3 => Discard { era, keep }, 4 => Adopt { era, past } }
     AbortReason, "reason" { 1 => Conflict(version), 2 => TooOld, 3 => Behind, 4 => Void }
     Message, "message" {
         1 => Certify { reign, transaction },
@@ -279,5 +280,6 @@ kinds! {
         5 => Rewind { era, keep },
         6 => Promise { configuration, delivered },
         7 => Promised { era, delivered, entries },
+        8 => Adopt { era, past },
     }
 }

@@ -52,6 +52,37 @@ pub struct Entry {
     pub body: Body,
 }
 
+/// What a version, or a transaction that has none yet, costs in memory beside its items, about.
+pub(crate) const VERSION_HELD_BYTES: usize = 256;
+
+impl Entry {
+    /// What it changes; nothing if an era begins.
+    #[must_use]
+    pub fn writes(&self) -> &[Write] {
+        if let Body::Update { writes, .. } = &self.body { writes } else { &[] }
+    }
+
+    /// Bytes that it takes in memory, about.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        held_bytes(self.writes())
+    }
+}
+
+/// Bytes that a version with these writes takes in memory, about.
+pub(crate) fn held_bytes(writes: &[Write]) -> usize {
+    writes.iter().map(Write::held_bytes).sum::<usize>() + VERSION_HELD_BYTES
+}
+
+/// A history without its entries: where it has come to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Past {
+    /// Its last version, which is stable.
+    pub delivered: Version,
+    /// The latest eras up to there, and with which versions they began; at least one.
+    pub eras: Vec<(Version, Configuration)>,
+}
+
 /// One entry of a cluster's replicated log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LogEntry {
@@ -70,5 +101,13 @@ pub enum LogEntry {
         era: Era,
         /// The last version both histories share.
         keep: Version,
+    },
+    /// The history up to here is that of those who went on, and what it left behind is in a copy of a store: this cluster was declared lost, and lacks
+    /// what nobody keeps any more.
+    Adopt {
+        /// The era of those who went on.
+        era: Era,
+        /// What they had come to.
+        past: Past,
     },
 }

@@ -6,6 +6,8 @@
 //! is refused. The same window holds the ids of the transactions committed in it, which is all that is needed for none to
 //! commit twice: a repeat that could pass has a snapshot at or above the floor, and so was its first commit.
 //!
+//! The window is bounded by versions and by bytes, whichever is reached first. A key is kept once, however often it was written: the window names it.
+//!
 //! ```text
 //!   versions   1 ........ floor ............................ delivered ....... proposed
 //!              forgotten    |  items, ids                        |  at the certifier alone
@@ -18,6 +20,11 @@ use crate::ids::{TransactionId, Version};
 use crate::item::{Change, Key, KeyRange, Write};
 use crate::message::AbortReason;
 use crate::transaction::{Isolation, Transaction};
+
+/// What a version takes in the window and among the ids, about.
+const VERSION_BYTES: usize = 128;
+/// What a key takes beside its bytes, about: among the items, and its name in the window.
+const KEY_BYTES: usize = 128;
 
 /// Who wrote an item last, within the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,18 +56,28 @@ pub struct Index {
     /// In order of versions.
     window: VecDeque<Remembered>,
     capacity: usize,
+    bytes_max: usize,
+    bytes: usize,
     floor: Version,
 }
 
 impl Index {
-    /// Nothing is known of versions up to `floor`; at most `capacity` versions are remembered.
+    /// Nothing is known of versions up to `floor`; at most `capacity` versions are remembered, and no more than take `bytes_max`,
+    /// the last one excepted.
     ///
     /// # Panics
     /// If `capacity` is 0.
     #[must_use]
-    pub fn new(floor: Version, capacity: usize) -> Self {
+    pub fn new(floor: Version, capacity: usize, bytes_max: usize) -> Self {
         assert!(capacity > 0, "an index of no versions");
-        Self { items: BTreeMap::new(), ids: BTreeMap::new(), window: VecDeque::new(), capacity, floor }
+        let (items, ids, window) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        Self { items, ids, window, capacity, bytes_max, bytes: 0, floor }
+    }
+
+    /// Bytes that it takes, about.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Snapshots below this one cannot be judged.
@@ -123,23 +140,30 @@ impl Index {
     pub fn record(&mut self, version: Version, id: TransactionId, writes: &[Write]) {
         let last = self.window.back().map_or(self.floor, |last| last.version);
         assert!(version > last, "version {version} after {last}");
-        for write in writes {
-            let writers = self.items.entry(write.key.clone()).or_default();
-            match write.change {
-                Change::Add(_) => writers.add = version,
-                Change::Put(_) | Change::Delete => writers.put = version,
-            }
-        }
+        let keys: Vec<Key> = writes.iter().map(|write| self.written(write, version)).collect();
         self.ids.insert(id, version);
-        let keys = writes.iter().map(|write| write.key.clone()).collect();
+        self.bytes += VERSION_BYTES + keys.iter().map(key_bytes).sum::<usize>();
         self.window.push_back(Remembered { version, id, keys });
-        if self.window.len() > self.capacity {
+        while self.window.len() > self.capacity || self.bytes > self.bytes_max && self.window.len() > 1 {
             self.forget_oldest();
         }
     }
 
+    /// Notes who wrote an item last; its key as it is kept.
+    fn written(&mut self, write: &Write, version: Version) -> Key {
+        let item = self.items.entry(write.key.clone());
+        let key = item.key().clone();
+        let writers = item.or_default();
+        match write.change {
+            Change::Add(_) => writers.add = version,
+            Change::Put(_) | Change::Delete => writers.put = version,
+        }
+        key
+    }
+
     fn forget_oldest(&mut self) {
         let Some(oldest) = self.window.pop_front() else { return };
+        self.bytes -= VERSION_BYTES + oldest.keys.iter().map(key_bytes).sum::<usize>();
         self.floor = oldest.version;
         for key in oldest.keys {
             if self.items.get(&key).is_some_and(|last| last.either() <= self.floor) {
@@ -157,10 +181,12 @@ impl Index {
         let mut lost = Vec::new();
         while let Some(last) = self.window.pop_back_if(|last| last.version > keep) {
             self.ids.remove(&last.id);
+            self.bytes -= VERSION_BYTES;
             lost.extend(last.keys);
         }
         let Some(last) = self.window.back_mut() else {
             self.items.clear();
+            self.bytes = 0;
             self.floor = self.floor.max(keep);
             return;
         };
@@ -172,6 +198,11 @@ impl Index {
         }
         last.keys.extend(lost); // forgotten with it
     }
+}
+
+/// What a key takes each time that it was written. That it is kept once is not counted on: keys may all differ.
+fn key_bytes(key: &Key) -> usize {
+    KEY_BYTES + key.as_bytes().len()
 }
 
 fn bounds(range: &KeyRange) -> (Bound<&Key>, Bound<&Key>) {
@@ -189,7 +220,7 @@ mod tests {
     const ID: TransactionId = TransactionId { client: 1, sequence: 1 };
 
     fn index(history: &[(u64, Write)]) -> Index {
-        let mut index = Index::new(Version(0), 100);
+        let mut index = Index::new(Version(0), 100, usize::MAX);
         for (version, write) in history {
             let id = TransactionId { client: 9, sequence: *version };
             index.record(Version(*version), id, std::slice::from_ref(write));
@@ -236,7 +267,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_is_refused() {
-        let mut index = Index::new(Version(0), 2);
+        let mut index = Index::new(Version(0), 2, usize::MAX);
         for version in 1..=3 {
             index.record(
                 Version(version),
@@ -251,6 +282,26 @@ mod tests {
         );
         assert_eq!(index.certify(&writing(1, Write::put("b", "y")), Isolation::Snapshot), Ok(()));
         assert_eq!((index.items.len(), index.ids.len()), (1, 2), "memory is the window's");
+    }
+
+    #[test]
+    fn bytes_bound_what_is_remembered_and_a_key_is_kept_once() {
+        let mut index = Index::new(Version(0), 1_000, 20_000);
+        for version in 1..=500u64 {
+            let id = TransactionId { client: 9, sequence: version };
+            let key = "k".repeat(500 + (version % 2) as usize);
+            index.record(Version(version), id, &[Write::put(key.as_str(), "x")]);
+            assert!(index.held_bytes() <= 20_000);
+        }
+        assert_eq!((index.window.len(), index.items.len(), index.floor()), (26, 2, Version(474)));
+        let kept: Vec<*const u8> = index.items.keys().map(|key| key.as_bytes().as_ptr()).collect();
+        let named = index.window.iter().flat_map(|version| &version.keys);
+        assert!(named.into_iter().all(|key| kept.contains(&key.as_bytes().as_ptr())));
+        index.truncate(Version(490));
+        index.truncate(Version(0));
+        assert_eq!(index.held_bytes(), 0);
+        index.record(Version(501), ID, &vec![Write::put("k".repeat(1_000).as_str(), "x"); 100]);
+        assert_eq!(index.window.len(), 1, "the last one is remembered whatever it takes");
     }
 
     #[test]

@@ -121,6 +121,9 @@ impl fmt::Debug for Value {
     }
 }
 
+/// What a write costs in memory beside its key and value, about: its places in the maps and queues that hold it.
+const WRITE_HELD_BYTES: usize = 256;
+
 /// What a transaction does to an item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
@@ -159,6 +162,15 @@ impl Write {
     #[must_use]
     pub fn add(key: impl Into<Key>, delta: i64) -> Self {
         Self { key: key.into(), change: Change::Add(delta) }
+    }
+}
+
+impl Write {
+    /// Bytes that it takes in memory while its version is kept there, about: what is bounded in bytes is counted so, the same at all sites.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let value = if let Change::Put(value) = &self.change { value.encoded().len() } else { 0 };
+        WRITE_HELD_BYTES + self.key.as_bytes().len() + value
     }
 }
 

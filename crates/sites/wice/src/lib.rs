@@ -10,11 +10,12 @@ pub mod overlay;
 pub mod site;
 pub mod transaction;
 
-pub use entry::{Body, Configuration, Entry, LogEntry};
+pub use entry::{Body, Configuration, Entry, LogEntry, Past};
 pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
-pub use item::{Change, Key, KeyRange, Value, Write};
+pub use item::{Change, KEY_BYTES_MAX, Key, KeyRange, VALUE_BYTES_MAX, Value, Write};
 pub use message::{AbortReason, Message, Status};
 pub use site::{
-    Base, Command, Effects, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored, Unsubmitted,
+    Base, Command, Effects, HeldBytes, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored,
+    Unsubmitted,
 };
 pub use transaction::{Isolation, Malformed, Transaction};

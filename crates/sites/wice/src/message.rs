@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::entry::{Configuration, Entry};
+use crate::entry::{Configuration, Entry, Past};
 use crate::ids::{Era, Reign, SiteId, Term, TransactionId, Version};
 use crate::transaction::Transaction;
 
@@ -25,6 +25,8 @@ pub struct Status {
     pub received: Version,
     /// Whether it certifies.
     pub certifying: bool,
+    /// Whether most of its cluster's sites have their items: one that is being filled has delivered what it could not bring back.
+    pub is_whole: bool,
 }
 
 /// Why a transaction was not committed. Nothing of it has happened, and it may be executed again.
@@ -101,5 +103,12 @@ pub enum Message {
         delivered: Version,
         /// Versions the asker lacks, the next ones first; as many as fit.
         entries: Vec<Arc<Entry>>,
+    },
+    /// From the certifier's delegate to that of a cluster that does not live and lacks versions that are not kept any more: go on from here.
+    Adopt {
+        /// The sender's era.
+        era: Era,
+        /// Where to go on.
+        past: Past,
     },
 }

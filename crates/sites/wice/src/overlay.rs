@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
+use crate::entry::held_bytes;
 use crate::ids::Version;
 use crate::item::{Change, Key, KeyRange, Value, Write};
 
@@ -53,6 +54,7 @@ fn counted(value: Option<&Value>) -> i128 {
 struct Installed {
     version: Version,
     writes: Vec<Write>,
+    bytes: usize,
 }
 
 /// Changes by item and version, from the store's version on.
@@ -64,13 +66,19 @@ pub struct Overlay {
     installed: VecDeque<Installed>,
     applied: Version,
     top: Version,
+    /// Versions up to this one are stable.
+    settled: Version,
+    /// What all versions take, and those above `settled`.
+    bytes: usize,
+    unsettled_bytes: usize,
 }
 
 impl Overlay {
     /// Nothing above what the store has.
     #[must_use]
     pub fn new(applied: Version) -> Self {
-        Self { items: BTreeMap::new(), installed: VecDeque::new(), applied, top: applied }
+        let (items, installed) = (BTreeMap::new(), VecDeque::new());
+        Self { items, installed, applied, top: applied, settled: applied, bytes: 0, unsettled_bytes: 0 }
     }
 
     /// The store's version, as far as is known here.
@@ -85,6 +93,26 @@ impl Overlay {
         self.top
     }
 
+    /// Bytes that all its versions take, about.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Of them, those of versions that are not stable: they cannot be written away.
+    #[must_use]
+    pub fn unsettled_bytes(&self) -> usize {
+        self.unsettled_bytes
+    }
+
+    /// Versions up to `stable` are stable, installed or not.
+    pub fn settle(&mut self, stable: Version) {
+        let first = self.installed.partition_point(|installed| installed.version <= self.settled);
+        let settled = self.installed.range(first..).take_while(|installed| installed.version <= stable);
+        self.unsettled_bytes -= settled.map(|installed| installed.bytes).sum::<usize>();
+        self.settled = self.settled.max(stable);
+    }
+
     /// Installs the next version. Without writes it is an era's beginning.
     ///
     /// # Panics
@@ -94,7 +122,12 @@ impl Overlay {
         for write in writes {
             self.items.entry(write.key.clone()).or_default().push_back((version, write.change.clone()));
         }
-        self.installed.push_back(Installed { version, writes: writes.to_vec() });
+        let bytes = held_bytes(writes);
+        self.bytes += bytes;
+        if version > self.settled {
+            self.unsettled_bytes += bytes;
+        }
+        self.installed.push_back(Installed { version, writes: writes.to_vec(), bytes });
         self.top = version;
     }
 
@@ -133,7 +166,9 @@ impl Overlay {
     /// If that is more than was installed.
     pub fn forget(&mut self, applied: Version) {
         assert!(applied <= self.top, "the store has {applied}, and {} is the newest", self.top);
+        self.settle(applied);
         while let Some(oldest) = self.installed.pop_front_if(|oldest| oldest.version <= applied) {
+            self.bytes -= oldest.bytes;
             for write in oldest.writes {
                 let Some(changes) = self.items.get_mut(&write.key) else { continue };
                 while changes.pop_front_if(|(version, _)| *version <= applied).is_some() {}
@@ -156,6 +191,10 @@ impl Overlay {
             self.applied
         );
         while let Some(newest) = self.installed.pop_back_if(|newest| newest.version > keep) {
+            self.bytes -= newest.bytes;
+            if newest.version > self.settled {
+                self.unsettled_bytes -= newest.bytes;
+            }
             for write in newest.writes {
                 let Some(changes) = self.items.get_mut(&write.key) else { continue };
                 while changes.pop_back_if(|(version, _)| *version > keep).is_some() {}
@@ -243,6 +282,25 @@ mod tests {
         let mut returned = overlay(&[&[Write::put("a", "1")], &[Write::delete("a"), Write::put("b", "2")]]);
         returned.truncate(Version(1));
         assert_eq!(returned, kept);
+    }
+
+    #[test]
+    fn what_it_takes_is_counted_until_it_is_gone() {
+        let put = [Write::put("a", "x".repeat(1000).as_str())];
+        let mut overlay = overlay(&[&put, &put, &put]);
+        let one = overlay.held_bytes() / 3;
+        assert!((1_000..2_000).contains(&one));
+        overlay.settle(Version(1));
+        assert_eq!(overlay.unsettled_bytes(), 2 * one);
+        overlay.truncate(Version(2));
+        assert_eq!((overlay.held_bytes(), overlay.unsettled_bytes()), (2 * one, one));
+        overlay.forget(Version(1));
+        assert_eq!((overlay.held_bytes(), overlay.unsettled_bytes()), (one, one));
+        overlay.settle(Version(3));
+        overlay.install(Version(3), &put);
+        assert_eq!((overlay.held_bytes(), overlay.unsettled_bytes()), (2 * one, 0));
+        overlay.forget(Version(3));
+        assert_eq!(overlay, Overlay { settled: Version(3), ..Overlay::new(Version(3)) });
     }
 
     #[test]

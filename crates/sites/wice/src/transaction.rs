@@ -2,11 +2,15 @@
 
 use thiserror::Error;
 
+use crate::entry::held_bytes;
 use crate::ids::{TransactionId, Version};
 use crate::item::{Change, KEY_BYTES_MAX, Key, KeyRange, VALUE_BYTES_MAX, Write};
 
 /// Most a transaction's keys and values may have together, bytes: it must fit into one record of a log.
 pub const TRANSACTION_BYTES_MAX: usize = 768 << 10;
+
+/// What a key that was read costs in memory beside its bytes, about.
+const NAMED_HELD_BYTES: usize = 48;
 
 /// What counts as a conflict; one choice for a whole database (paper section 3.1, *Certification*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,6 +57,14 @@ pub enum Malformed {
 }
 
 impl Transaction {
+    /// Bytes that it takes in memory, about.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let ranges = self.ranges.iter().flat_map(|range| [Some(&range.from), range.to.as_ref()]).flatten();
+        let looked_at = self.reads.iter().chain(ranges).map(|key| NAMED_HELD_BYTES + key.as_bytes().len());
+        held_bytes(&self.writes) + looked_at.sum::<usize>()
+    }
+
     /// Checks what later stages take for granted.
     ///
     /// # Errors

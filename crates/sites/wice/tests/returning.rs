@@ -3,11 +3,27 @@
 use std::sync::Arc;
 
 use pares_wice::{
-    Body, ClusterId, ClusterSet, Configuration, Effects, Entry, Era, LogEntry, Message, Notice, Outcome,
-    Settings, Site, SiteId, Status, Term, TransactionId, Version,
+    Body, ClusterId, ClusterSet, Configuration, Effects, Entry, Era, LogEntry, LogRole, Message, Notice,
+    Outcome, Settings, Site, SiteId, Status, Term, TransactionId, Version,
 };
 
 const LOST: SiteId = SiteId::new(0, 0);
+
+const BACK: SiteId = SiteId::new(2, 0);
+const WENT_ON: SiteId = SiteId::new(1, 0);
+
+/// Notices.
+#[derive(Default)]
+struct Heard(Vec<Notice>);
+
+impl Effects for Heard {
+    fn propose(&mut self, _entry: LogEntry) {}
+    fn send(&mut self, _to: SiteId, _message: Message) {}
+    fn outcome(&mut self, _id: TransactionId, _outcome: Outcome) {}
+    fn notice(&mut self, notice: Notice) {
+        self.0.push(notice);
+    }
+}
 
 struct Nobody;
 
@@ -28,6 +44,7 @@ fn says(site: &mut Site, term: u64, delivered: u64) {
         delivered: Version(delivered),
         received: Version(delivered),
         certifying: false,
+        is_whole: true,
     };
     site.receive(LOST, Message::Status(status), &mut Nobody);
 }
@@ -53,4 +70,40 @@ fn what_a_lost_cluster_said_before_does_not_outdate_what_it_says_when_it_is_back
     site.committed(LogEntry::Stream { era: Era::default(), entry: Arc::new(entry) }, &mut Nobody);
     says(&mut site, 1, 0);
     assert_eq!(heard(&site), [Term(1)]);
+}
+
+/// Those who went on begin another era, forget what a cluster outside of it has said, and hear late what it said before it gave up its own
+/// versions: they tell it to give them up again. By then it has theirs, and some are stable: no history has parted.
+#[test]
+fn what_is_asked_for_again_by_what_was_said_late_is_no_split() {
+    let era = |number| Era { takeovers: 1, number, by: ClusterId(1) };
+    let sites = (0..3).map(|cluster| SiteId::new(cluster, 0)).collect();
+    let mut site = Site::new(Settings::new(BACK, sites), ClusterId(2));
+    let mut heard = Heard::default();
+    site.role(LogRole { term: Term(1), leads: true });
+    let without = Configuration { era: era(1), certifier: ClusterId(1), live: ClusterSet(2) };
+    let entry = Entry { version: Version(1), era: Era::default(), body: Body::Configure(without) };
+    site.committed(LogEntry::Stream { era: era(1), entry: Arc::new(entry) }, &mut heard);
+    let mut says = |serial, eras: Vec<(Era, Version)>| {
+        let status = Status {
+            site: WENT_ON,
+            term: Term(1),
+            serial,
+            eras,
+            promised: era(2),
+            delivered: Version(9),
+            received: Version(9),
+            certifying: true,
+            is_whole: true,
+        };
+        heard.0.clear();
+        site.receive(WENT_ON, Message::Status(status), &mut heard);
+        site.flush(&mut heard);
+        heard.0.clear();
+        site.receive(WENT_ON, Message::Rewind { era: era(2), keep: Version(0) }, &mut heard);
+        heard.0.contains(&Notice::Split(ClusterId(1)))
+    };
+    let (first, same) = ((Era::default(), Version(0)), (era(1), Version(1)));
+    assert!(!says(1, vec![first, same, (era(2), Version(3))]));
+    assert!(says(2, vec![first, (era(2), Version(1))]), "and histories that part are");
 }

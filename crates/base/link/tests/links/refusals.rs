@@ -307,3 +307,42 @@ fn whoever_answers_a_dial_with_rubbish_is_refused_and_dialled_again() {
         answered >= 3 && a.failed_with("not a hello")
     });
 }
+
+/// Site `number` with certificates of its own copy of `dir`, as on a machine of its own.
+fn own_copy(dir: &std::path::Path, number: u16) -> tempfile::TempDir {
+    let own = tempfile::tempdir().unwrap();
+    let files = site_files(dir, number);
+    for file in [&files.ca, &files.certificate, &files.key] {
+        std::fs::copy(file, own.path().join(file.file_name().unwrap())).unwrap();
+    }
+    own
+}
+
+#[test]
+fn a_site_that_is_revoked_is_let_go_and_comes_back_with_a_new_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    issue(dir.path(), SYSTEM, &[LOW, HIGH]).unwrap();
+    let (own_low, own_high) = (own_copy(dir.path(), LOW), own_copy(dir.path(), HIGH));
+    let identity =
+        |own: &tempfile::TempDir, number| SiteIdentity::load(&site_files(own.path(), number)).unwrap();
+    let mut b = Site::open(LinksConfig { identity: Some(identity(&own_high, HIGH)), ..high(true) });
+    let by_low = LinksConfig { identity: Some(identity(&own_low, LOW)), ..low(b.address(), true) };
+    let mut a = Site::open(by_low.clone());
+    step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.is_connected(LOW));
+    let list = pares_link::revoke(dir.path(), SYSTEM, "site-0-0").unwrap();
+    // A list that is cut short is not believed, and what was believed before holds.
+    let text = std::fs::read(&list).unwrap();
+    std::fs::write(own_high.path().join("revoked.pem"), &text[..60]).unwrap();
+    b.step_until(
+        |told| matches!(told, Told::Failed(None, why) if why.contains("what was read before holds")),
+    );
+    assert!(b.links.is_connected(LOW));
+    std::fs::write(own_high.path().join("revoked.pem"), &text).unwrap();
+    step_both(&mut a, &mut b, |_, b| b.failed_with("Revoked"));
+    assert!(!b.links.is_connected(LOW) && b.links.counts().connected == 1);
+    drop(a);
+    issue(dir.path(), SYSTEM, &[LOW]).unwrap();
+    let anew = own_copy(dir.path(), LOW);
+    let mut a = Site::open(LinksConfig { identity: Some(identity(&anew, LOW)), ..by_low });
+    step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.is_connected(LOW));
+}

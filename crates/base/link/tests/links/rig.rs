@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pares_link::{
-    ClientId, ClientsConfig, Ended, LinkSink, Links, LinksConfig, Peer, SiteIdentity, issue, site_files,
+    ClientId, ClientsConfig, Ended, LinkSink, Links, LinksConfig, Peer, SiteIdentity, TlsFiles, Trust, issue,
+    issue_named, site_files,
 };
 
 pub(crate) const SYSTEM: &str = "pares";
@@ -29,8 +30,9 @@ pub(crate) enum Told {
     ClientGone(ClientId, String),
 }
 
+/// What it was told, and what the last application to say something is called.
 #[derive(Default)]
-pub(crate) struct Ear(pub(crate) Vec<Told>);
+pub(crate) struct Ear(pub(crate) Vec<Told>, pub(crate) Option<String>);
 
 impl LinkSink for Ear {
     fn connected(&mut self, peer: u16) {
@@ -48,7 +50,8 @@ impl LinkSink for Ear {
     fn client_connected(&mut self, client: ClientId) {
         self.0.push(Told::ClientConnected(client));
     }
-    fn client_frame(&mut self, client: ClientId, payload: &[u8]) {
+    fn client_frame(&mut self, client: ClientId, caller: Option<&str>, payload: &[u8]) {
+        self.1 = caller.map(str::to_owned);
         self.0.push(Told::ClientFrame(client, payload.to_vec()));
     }
     fn client_gone(&mut self, client: ClientId, why: &Ended) {
@@ -122,6 +125,7 @@ pub(crate) fn certificates() -> &'static Path {
     let (_, path) = DIR.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
         issue(dir.path(), SYSTEM, &[LOW, HIGH, HIGH + 1]).unwrap();
+        issue_named(dir.path(), SYSTEM, "client-app").unwrap();
         let path = dir.path().to_owned();
         (dir, path)
     });
@@ -130,6 +134,11 @@ pub(crate) fn certificates() -> &'static Path {
 
 pub(crate) fn identity(number: u16) -> SiteIdentity {
     SiteIdentity::load(&site_files(certificates(), number)).unwrap()
+}
+
+/// What an application shows, and believes.
+pub(crate) fn shown(dir: &Path, name: &str) -> Trust {
+    pares_tls::Identity::load(&TlsFiles::named(dir, name)).unwrap().trust().unwrap()
 }
 
 pub(crate) fn any_port() -> SocketAddr {

@@ -1,8 +1,7 @@
 //! The application of the simulation: accounts and transfers between them. It writes down what each execution saw and did.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pares_site::{Application, ApplicationError, View};
 use pares_store::{Reads, Work};
@@ -72,17 +71,28 @@ impl Ledger {
     }
 }
 
+/// The ledger as all sites write it.
+#[derive(Clone, Default)]
+pub(super) struct Shared(Arc<Mutex<Ledger>>);
+
+impl Shared {
+    pub(super) fn open(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The application at one site in one life.
+#[derive(Clone)]
 pub(super) struct Bank {
     pub(super) site: SiteId,
     pub(super) life: u64,
-    pub(super) ledger: Rc<RefCell<Ledger>>,
+    pub(super) ledger: Shared,
 }
 
 impl Bank {
     /// Writes down an execution; the reply is its number.
     fn note(&self, execution: Execution) -> String {
-        let mut ledger = self.ledger.borrow_mut();
+        let mut ledger = self.ledger.open();
         let number = ledger.executions.len();
         if let Some(earlier) = ledger.last.insert((self.site, self.life, execution.id), number) {
             ledger.executions[earlier].aborted = true;

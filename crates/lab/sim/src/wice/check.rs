@@ -18,7 +18,11 @@ type Changed = Vec<(Key, Option<Value>)>;
 #[derive(Debug, Default)]
 pub(super) struct Committed {
     payloads: BTreeMap<u64, Vec<u8>>,
-    pub(super) executions: BTreeSet<usize>,
+    /// By number, and the version that each had.
+    pub(super) executions: BTreeMap<usize, Version>,
+    /// The past it has adopted.
+    pub(super) adopted: Option<Version>,
+    pub(super) adoptions: u64,
     pub(super) eras: BTreeSet<Era>,
 }
 
@@ -32,7 +36,16 @@ impl Committed {
             };
         }
         for entry in Vec::<LogEntry>::from_bytes(&payload).expect("a site proposes entries") {
-            let LogEntry::Stream { entry, .. } = entry else { continue };
+            let entry = match entry {
+                LogEntry::Stream { entry, .. } => entry,
+                LogEntry::Adopt { past, .. } => {
+                    self.adopted = Some(past.delivered);
+                    self.adoptions += 1;
+                    self.eras.extend(past.eras.iter().map(|(_, configuration)| configuration.era));
+                    continue;
+                }
+                LogEntry::Fence(_) | LogEntry::Discard { .. } => continue,
+            };
             match &entry.body {
                 Body::Configure(configuration) => drop(self.eras.insert(configuration.era)),
                 Body::Update { writes, .. } => {
@@ -40,7 +53,7 @@ impl Committed {
                         Change::Put(value) => bank::answered(&write.key, value),
                         _ => None,
                     });
-                    self.executions.extend(put.map(|(_, number)| number));
+                    self.executions.extend(put.map(|(_, number)| (number, entry.version)));
                 }
             }
         }
@@ -57,6 +70,8 @@ pub(super) struct Checker {
     /// The items of each version, as one number.
     digests: Vec<u64>,
     answered: BTreeSet<usize>,
+    /// Requests that were asked once and turned away: nothing of them may ever be done.
+    denied: BTreeSet<TransactionId>,
 }
 
 fn digest(items: &impl Hash) -> u64 {
@@ -129,6 +144,11 @@ impl Checker {
         self.answered.insert(number);
     }
 
+    /// A client that has asked once is told that nothing has changed, and gives it up.
+    pub(super) fn on_denied(&mut self, id: TransactionId) {
+        self.denied.insert(id);
+    }
+
     pub(super) fn is_answered(&self, number: usize) -> bool {
         self.answered.contains(&number)
     }
@@ -142,6 +162,10 @@ impl Checker {
             let execution = &ledger.executions[number];
             assert_eq!(execution.id, id, "an execution answers its own request");
             committed.insert(number);
+            if self.denied.contains(&id) {
+                let what = format!("{id} was denied to who asked once, and is version {version}");
+                return Err((Broken::Undead, what));
+            }
             if execution.aborted {
                 let what = format!("{id}: execution {number} was aborted, and is version {version}");
                 return Err((Broken::Undead, what));

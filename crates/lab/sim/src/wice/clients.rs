@@ -5,6 +5,7 @@ use pares_site::protocol::{Ask, Between, Code, Reply};
 use pares_wice::{Era, SiteId, TransactionId};
 
 use super::bank::{self, Request};
+use super::check::Committed;
 use super::sites::{Event, NEAR_US, Sites};
 use super::{Broken, Verdict};
 
@@ -21,6 +22,8 @@ pub(super) struct Client {
     pub(super) site: SiteId,
     pub(super) sequence: u64,
     pub(super) request: Option<Request>,
+    /// How often it was asked for.
+    pub(super) asked: u32,
     /// Counts what it does, so that what was meant for an earlier state is known.
     pub(super) turn: u64,
 }
@@ -45,7 +48,7 @@ impl Sites {
             let state = &mut self.clients[client];
             state.sequence += 1;
             let id = TransactionId { client: client as u64, sequence: state.sequence };
-            state.request = Some(Request::draw(id, &mut self.random));
+            (state.request, state.asked) = (Some(Request::draw(id, &mut self.random)), 0);
         }
         if !again || self.random.chance(700) {
             let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
@@ -68,8 +71,10 @@ impl Sites {
             let nonsense = vec![self.random.index(256) as u8 & 0xf0, 1, 2];
             self.ask_site(client, site, nonsense);
             self.ask_site(client, site, Ask::Read(READ, Vec::new()).to_bytes());
+            self.clients[client].asked += 1;
             self.ask_site(client, site, ask.clone());
         }
+        self.clients[client].asked += 1;
         self.ask_site(client, site, ask);
     }
 
@@ -109,13 +114,37 @@ impl Sites {
                     self.turn_of(client, after);
                 }
             }
-            Code::Aborted | Code::Behind | Code::Impossible if waits => {
+            Code::Aborted
+            | Code::Behind
+            | Code::Impossible
+            | Code::Unknown
+            | Code::Busy
+            | Code::Elsewhere
+                if waits =>
+            {
+                if code != Code::Unknown && self.clients[client].asked == 1 {
+                    self.deny(client);
+                }
                 let after = self.random.between(1_000, 30_000);
                 self.turn_of(client, after);
             }
-            Code::Aborted | Code::Behind | Code::Impossible => {}
+            Code::Aborted
+            | Code::Behind
+            | Code::Impossible
+            | Code::Unknown
+            | Code::Busy
+            | Code::Elsewhere
+            | Code::Denied => {}
         }
         Ok(())
+    }
+
+    /// No site but the one that says no knows of the request: it will never be done.
+    fn deny(&mut self, client: usize) {
+        if let Some(request) = self.clients[client].request.take() {
+            self.note(|| format!("{client} gives up {}", request.id));
+            self.checker.on_denied(request.id);
+        }
     }
 
     /// A site tells another what became of a request: the promise is its own, and is not the other's, which may know a later era.
@@ -128,20 +157,26 @@ impl Sites {
         }
     }
 
+    /// Whether an execution lies in the past that a cluster has taken over from others.
+    fn has_adopted(&self, committed: &Committed, number: usize) -> bool {
+        let of_others = self.committed.iter().filter_map(|other| other.executions.get(&number));
+        let version = of_others.min();
+        version.is_some_and(|version| committed.adopted.is_some_and(|adopted| *version <= adopted))
+    }
+
     /// Somebody is told for the first time: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
     /// go on without the others, and may still lack what was answered before.
     fn answer(&mut self, site: SiteId, number: usize) -> Verdict {
         if self.checker.is_answered(number) {
             return Ok(());
         }
-        let rules = self.nodes[&site].cycle.as_ref().expect("it has just answered").rules();
-        let told = rules.configuration();
+        let told = self.nodes[&site].rules().expect("it has just answered").configuration();
         // A site that has not heard yet that a cluster was declared lost had counted on it, and rightly so at that time.
         let newest = self.configurations().max_by_key(|configuration| configuration.era).unwrap_or(told);
         for cluster in told.live.iter().filter(|&cluster| newest.live.contains(cluster)) {
             let committed = &self.committed[usize::from(cluster.0)];
             let knows = told.era == Era::default() || committed.eras.contains(&told.era);
-            if knows && !committed.executions.contains(&number) {
+            if knows && !committed.executions.contains_key(&number) && !self.has_adopted(committed, number) {
                 let what = format!("{site} answered execution {number}, which {cluster} does not have");
                 return Err((Broken::Lost, what));
             }

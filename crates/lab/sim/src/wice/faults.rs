@@ -58,7 +58,7 @@ impl Sites {
         if self.random.chance(400) {
             site = self.delegate_of(site.cluster).unwrap_or(site);
         }
-        match self.random.below(12) {
+        match self.random.below(13) {
             0..=3 => self.crash(site, 400_000),
             4 => self.crash(site, 2_500_000),
             5 | 6 => self.isolate(site),
@@ -68,6 +68,7 @@ impl Sites {
                 let peer = sites[self.random.index(sites.len())];
                 self.disturb(site, peer);
             }
+            10 => self.lose_disk(site),
             _ if self.faults.away.is_none() => self.lose(site.cluster),
             _ => {}
         }
@@ -90,6 +91,22 @@ impl Sites {
         node.cycle = None;
         node.life += 1;
         node.machine.crash(keep, power);
+    }
+
+    /// A machine's disk is gone, and it starts with another. One at a time: two of three are what a cluster must not lose.
+    fn lose_disk(&mut self, site: SiteId) {
+        let mates = self.sites_of(site.cluster);
+        if mates.len() < 3 || !mates.iter().all(|mate| self.nodes[mate].votes()) {
+            return;
+        }
+        self.end(site);
+        self.note(|| format!("{site} loses its disk"));
+        self.summary.disks += 1;
+        let node = self.nodes.get_mut(&site).expect("all sites exist");
+        node.wipes += 1;
+        node.machine.wipe();
+        let after = self.random.between(1_000, 400_000);
+        self.schedule(after, Event::Restart { site });
     }
 
     /// Connections stay, and nothing comes over them: half of each is gone.
@@ -175,12 +192,11 @@ impl Sites {
         // Its disks are gone only if the others have gone on without it: otherwise nothing answered may be lost with one cluster.
         self.survey();
         if away.wipe && !self.may_live(away.cluster) {
-            let era = self.newest_configuration().era;
             self.committed[usize::from(away.cluster.0)] = Committed::default();
             for site in self.sites_of(away.cluster) {
                 let node = self.nodes.get_mut(&site).expect("all sites exist");
                 node.wipes += 1;
-                node.machine.wipe(era);
+                node.machine.wipe();
             }
         }
         self.sites_of(away.cluster).into_iter().try_for_each(|site| self.start(site))

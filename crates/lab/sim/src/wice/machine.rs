@@ -13,19 +13,22 @@ use std::time::Duration;
 
 use pares_cluster::memory::Disk;
 use pares_cluster::{
-    ClusterLog, Journal, JournalError, LogError, MessageError, ProposeError, Replica, Role, Sink,
-    SnapshotError,
+    Beginning, ClusterLog, Journal, JournalError, LogError, MemberId, Members, MessageError, ProposeError,
+    Replica, Role, Sink,
 };
 use pares_link::{ClientId, LinkSink, SendError};
 use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
-use pares_site::{ProcessError, StoreWriter};
+use pares_site::{ProcessError, StoreReader, StoreWriter};
 use pares_store::Store;
 use pares_wice::codec::Coded;
-use pares_wice::{Era, LogEntry, Message, SiteId, Version};
+use pares_wice::{LogEntry, Message, SiteId, Version};
 
 use super::Defect;
 use super::shelf::Shelf;
+
+/// The database's name.
+pub(super) const IDENTITY: &str = "simulated";
 
 /// A site's number between sites.
 pub(super) fn number_of(site: SiteId) -> u16 {
@@ -53,6 +56,8 @@ pub(super) struct Machine(Rc<Parts>);
 
 pub(super) struct Parts {
     now_us: Rc<Cell<u64>>,
+    /// What was drawn last, and by whom: no two machines draw alike.
+    drawn: Cell<u64>,
     others: Vec<SiteId>,
     defect: Option<Defect>,
     pub(super) disk: RefCell<Disk>,
@@ -61,6 +66,7 @@ pub(super) struct Parts {
     /// No descriptor is left: no file can be opened and no connection accepted.
     pub(super) exhausted: Cell<bool>,
     writer: RefCell<Option<StoreWriter>>,
+    readers: RefCell<Vec<StoreReader>>,
     pub(super) inbox: RefCell<Vec<Arrived>>,
     pub(super) sent: RefCell<Vec<Sent>>,
     /// What the cluster's log has handed out here, and nobody has looked at.
@@ -75,9 +81,10 @@ impl core::ops::Deref for Machine {
 }
 
 impl Machine {
-    pub(super) fn new(others: Vec<SiteId>, now_us: Rc<Cell<u64>>, defect: Option<Defect>) -> Self {
+    pub(super) fn new(others: Vec<SiteId>, now_us: Rc<Cell<u64>>, seed: u64, defect: Option<Defect>) -> Self {
         Self(Rc::new(Parts {
             now_us,
+            drawn: Cell::new(seed),
             others,
             defect,
             disk: RefCell::default(),
@@ -85,6 +92,7 @@ impl Machine {
             notes: RefCell::default(),
             exhausted: Cell::default(),
             writer: RefCell::default(),
+            readers: RefCell::default(),
             inbox: RefCell::default(),
             sent: RefCell::default(),
             committed: RefCell::default(),
@@ -94,6 +102,7 @@ impl Machine {
     /// Its process ends; of the records written since the last sync, `keep` stay. With the loss of `power`, the store keeps what was flushed.
     pub(super) fn crash(&self, keep: u64, power: bool) {
         self.writer.replace(None);
+        self.readers.borrow_mut().clear();
         self.inbox.borrow_mut().clear();
         self.sent.borrow_mut().clear();
         self.disk.borrow().crash(keep);
@@ -103,17 +112,27 @@ impl Machine {
         }
     }
 
-    /// All it had is gone; the operator notes the era of those who went on.
-    pub(super) fn wipe(&self, era: Era) {
+    /// All it had is gone.
+    pub(super) fn wipe(&self) {
         self.disk.replace(Disk::new());
         self.store.replace(Arc::default());
-        let returning = format!("{} {} {}", era.takeovers, era.number, era.by.0);
-        self.notes.replace(BTreeMap::from([(pares_site::RETURNING.to_owned(), returning.into_bytes())]));
+        self.notes.borrow_mut().clear();
+    }
+
+    /// Its directory is made for a database that is to begin.
+    pub(super) fn make_new(&self) {
+        let identity = IDENTITY.as_bytes().to_vec();
+        self.notes.borrow_mut().insert(pares_site::place::NEW.to_owned(), identity);
     }
 
     /// Lets the store be written; whether there was anything to write.
     pub(super) fn write_store(&self) -> bool {
         self.writer.borrow().as_ref().is_some_and(StoreWriter::step)
+    }
+
+    /// Lets one read be answered; whether there was any.
+    pub(super) fn read_store(&self) -> bool {
+        self.readers.borrow().first().is_some_and(StoreReader::step)
     }
 
     pub(super) fn store(&self) -> Arc<Shelf> {
@@ -158,8 +177,20 @@ impl World for Machine {
         Ok(())
     }
 
+    fn draw(&mut self) -> u64 {
+        let next =
+            self.drawn.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.drawn.set(next);
+        next
+    }
+
     fn start(&mut self, writer: StoreWriter, _links: &Self) -> io::Result<()> {
         self.writer.replace(Some(writer));
+        Ok(())
+    }
+
+    fn start_reader(&mut self, reader: StoreReader, _links: &Self) -> io::Result<()> {
+        self.readers.borrow_mut().push(reader);
         Ok(())
     }
 }
@@ -181,6 +212,12 @@ impl Notes for Machine {
         self.notes.borrow_mut().insert(name.to_owned(), bytes.to_vec());
         Ok(())
     }
+
+    fn remove_note(&self, name: &str) -> io::Result<()> {
+        self.check_descriptors()?;
+        self.notes.borrow_mut().remove(name);
+        Ok(())
+    }
 }
 
 impl Connections for Machine {
@@ -189,7 +226,7 @@ impl Connections for Machine {
             match arrived {
                 Arrived::Connected(site) => sink.connected(number_of(site)),
                 Arrived::Frame(from, frame) => sink.frame(number_of(from), &self.broken(frame, received)),
-                Arrived::Asked(client, frame) => sink.client_frame(client, &frame),
+                Arrived::Asked(client, frame) => sink.client_frame(client, None, &frame),
             }
         }
         Ok(())
@@ -318,8 +355,14 @@ impl ClusterLog for Tapped {
     fn compact(&mut self, up_to: u64) {
         self.replica.compact(up_to);
     }
-    fn provide_snapshot(&mut self, index: u64, state: &[u8]) -> Result<(), SnapshotError> {
-        self.replica.provide_snapshot(index, state)
+    fn members(&self) -> &Members {
+        self.replica.members()
+    }
+    fn beginning(&self, index: u64) -> Option<Beginning> {
+        self.replica.beginning(index)
+    }
+    fn admit(&mut self, id: MemberId) {
+        self.replica.admit(id);
     }
     fn resign(&mut self) -> Option<u8> {
         self.replica.resign()
@@ -342,10 +385,7 @@ impl<S: Sink + ?Sized> Sink for Tap<'_, S> {
     fn role(&mut self, role: Role) {
         self.out.role(role);
     }
-    fn snapshot_wanted(&mut self, at_least: u64) {
-        self.out.snapshot_wanted(at_least);
-    }
-    fn restore(&mut self, index: u64, state: &[u8]) {
-        self.out.restore(index, state);
+    fn lacks(&mut self, at_least: u64) {
+        self.out.lacks(at_least);
     }
 }

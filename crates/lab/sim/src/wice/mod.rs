@@ -9,13 +9,13 @@
 //! **Simulated**: the shipped duty cycle, cluster log, codecs and checkpoints, on machines in memory ([`pares_site::world`]). Processes and
 //! power fail, of sites, delegates and whole clusters, with and without their disks; logs whose writes and syncs fail; machines without descriptors;
 //! delegates cut off on connections that seem to live; cut and lossy links; peers that sign on again and again; frames that mean nothing;
-//! false suspicion; certifiers moved; clusters that return with versions nobody else has; members that get a state because
-//! the log was shortened; clients that repeat a request at another site, or twice at one, while the first attempt is under way.
+//! false suspicion; certifiers moved; clusters that return with versions nobody else has; disks of single sites lost, which join again; members that get a copy because
+//! the log was shortened, and clusters that lack what nobody keeps any more; clients that repeat a request at another site, or twice at one, while the first attempt is under way.
 //!
 //! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored.
 //!
 //! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
-//! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted never commits; what
+//! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
 //! was answered is in the logs of all clusters that live, at that moment and in the end; stores and states are prefixes; money is conserved at
 //! every version and for every reader; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
 //! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
@@ -135,6 +135,10 @@ pub struct Summary {
     pub aborted: u64,
     /// Faults that happened, operator's decisions among them.
     pub faults: u64,
+    /// Of them, disks lost by one site alone.
+    pub disks: u64,
+    /// Pasts adopted by clusters that lacked what nobody kept, other than those that lost it again with their disks.
+    pub adopted: u64,
     /// Eras begun.
     pub eras: u64,
     /// Virtual time, microseconds.

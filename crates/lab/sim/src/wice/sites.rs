@@ -1,6 +1,6 @@
 //! The event loop: sites on their machines, messages between them, clients.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use pares_cluster::ReplicaConfig;
 use pares_link::ClientId;
-use pares_site::Cycle;
+use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Code};
 use pares_site::setup::{Bounds, Setup};
 use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
 
-use super::bank::{Bank, Ledger};
+use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::faults::Faults;
-use super::machine::{Arrived, Machine, number_of};
+use super::machine::{Arrived, IDENTITY, Machine, number_of};
 use super::{Broken, Failure, Plan, Summary, Verdict};
 use crate::random::Random;
 
@@ -47,7 +47,7 @@ pub(super) enum Event {
 pub(super) struct Node {
     pub(super) machine: Machine,
     /// None while it is down.
-    pub(super) cycle: Option<Cycle<Machine, Bank>>,
+    pub(super) cycle: Option<SiteNode<Machine, Bank>>,
     /// Counts its starts and ends: what was meant for an earlier life does not reach a later one.
     pub(super) life: u64,
     /// How often it has lost its disk, with its cluster.
@@ -61,6 +61,16 @@ impl Node {
     /// Whether a client can connect.
     pub(super) fn accepts(&self) -> bool {
         self.cycle.is_some() && !self.machine.exhausted.get()
+    }
+
+    /// Whether it is up and has a vote in its cluster.
+    pub(super) fn votes(&self) -> bool {
+        self.cycle.as_ref().is_some_and(|cycle| cycle.report().votes)
+    }
+
+    /// Its rules, where it takes part.
+    pub(super) fn rules(&self) -> Option<&pares_wice::Site> {
+        self.cycle.as_ref()?.rules()
     }
 }
 
@@ -76,7 +86,7 @@ pub(super) struct Sites {
     pub(super) committed: Vec<Committed>,
     pub(super) faults: Faults,
     pub(super) clients: Vec<Client>,
-    ledger: Rc<RefCell<Ledger>>,
+    ledger: Shared,
     pub(super) checker: Checker,
     pub(super) summary: Summary,
     pub(super) operator_told: Option<Code>,
@@ -107,11 +117,18 @@ impl Sites {
         let now_us = Rc::new(Cell::new(1_000_000));
         let node = |&id: &SiteId| {
             let others = ids.iter().copied().filter(|other| other.cluster != id.cluster).collect();
-            let machine = Machine::new(others, Rc::clone(&now_us), plan.defect);
+            let own = u64::from(number_of(id)) << 32;
+            let machine = Machine::new(others, Rc::clone(&now_us), seed ^ own, plan.defect);
+            machine.make_new();
             (id, Node { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false })
         };
-        let client =
-            |client: usize| Client { site: ids[client % ids.len()], sequence: 0, request: None, turn: 0 };
+        let client = |client: usize| Client {
+            site: ids[client % ids.len()],
+            sequence: 0,
+            request: None,
+            asked: 0,
+            turn: 0,
+        };
         Self {
             plan,
             random: Random::new(seed),
@@ -123,7 +140,7 @@ impl Sites {
             clients: (0..plan.clients).map(client).collect(),
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
             faults: Faults::default(),
-            ledger: Rc::default(),
+            ledger: Shared::default(),
             checker: Checker::default(),
             summary: Summary::default(),
             operator_told: None,
@@ -163,8 +180,9 @@ impl Sites {
 
     fn summary(&self) -> Summary {
         let (versions, digest) = (self.checker.versions(), self.checker.digest());
-        let aborted = self.ledger.borrow().aborted();
-        Summary { versions, digest, aborted, took_us: self.now_us(), ..self.summary }
+        let aborted = self.ledger.open().aborted();
+        let adopted = self.committed.iter().map(|committed| committed.adoptions).sum();
+        Summary { versions, digest, aborted, adopted, took_us: self.now_us(), ..self.summary }
     }
 
     fn run(&mut self) -> Verdict {
@@ -191,14 +209,15 @@ impl Sites {
             }
             self.step()?;
         }
-        let ledger = Rc::clone(&self.ledger);
-        self.checker.finish(&ledger.borrow())
+        let ledger = self.ledger.open();
+        self.checker.finish(&ledger)
     }
 
     fn is_settled(&self) -> bool {
-        let rules = || self.nodes.values().map(|node| node.cycle.as_ref().map(Cycle::rules));
+        let rules = || self.nodes.values().map(Node::rules);
         let newest = rules().flatten().map(pares_wice::Site::delivered).max().unwrap_or_default();
         self.clients.iter().all(|client| client.request.is_none())
+            && self.nodes.values().all(Node::votes)
             && rules()
                 .all(|rules| rules.is_some_and(|rules| !rules.is_recalling() && rules.stable() == newest))
             && self.nodes.values().all(|node| pares_store::Store::applied(&*node.machine.store()) == newest)
@@ -248,21 +267,26 @@ impl Sites {
     fn setup(&mut self, site: SiteId) -> Setup {
         let mut settings = Settings::new(site, self.nodes.keys().copied().collect());
         (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
-        settings.unstable_versions_max = 400;
-        let log = ReplicaConfig {
-            seed: self.random.next(),
-            state_ticks: 50,
-            ..ReplicaConfig::new(site.number, self.plan.sites)
-        };
+        settings.retained_versions = 8;
+        (settings.unstable_versions_max, settings.unstable_bytes_max) = (400, 300 << 10);
+        (settings.index_bytes_max, settings.pending_bytes_max) = (200 << 10, 20 << 10);
+        (settings.stream_bytes_max, settings.stream_window_bytes) = (4 << 10, 32 << 10);
+        settings.proposed_bytes_max = 48 << 10;
+        let log =
+            ReplicaConfig { seed: self.random.next(), ..ReplicaConfig::new(site.number, self.plan.sites) };
         let bounds = Bounds {
             open_requests_max: 8,
+            open_bytes_max: 3 << 10,
+            answer_patience: Duration::from_millis(300),
             executed_max: 3,
             unstored_max: 100,
             applied_max: 7,
+            applied_bytes_max: 4 << 10,
             base_every_bytes: 48 << 10,
             flush_every: Duration::from_millis(100),
+            ..Bounds::default()
         };
-        Setup { settings, log, certifier: ClusterId(0), bounds }
+        Setup { identity: IDENTITY.into(), settings, log, certifier: ClusterId(0), bounds }
     }
 
     /// A site begins with what its machine has.
@@ -272,8 +296,8 @@ impl Sites {
         let node = self.nodes.get_mut(&site).expect("all sites exist");
         node.life += 1;
         node.due = false;
-        let (life, ledger) = (node.life, Rc::clone(&self.ledger));
-        match Cycle::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
+        let (life, ledger) = (node.life, self.ledger.clone());
+        match SiteNode::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
             Ok(cycle) => node.cycle = Some(cycle),
             Err(error) => return self.ended(site, error),
         }
@@ -326,7 +350,7 @@ impl Sites {
 
     /// The configurations that the sites know.
     pub(super) fn configurations(&self) -> impl Iterator<Item = Configuration> {
-        self.nodes.values().filter_map(|node| node.cycle.as_ref()).map(|cycle| cycle.rules().configuration())
+        self.nodes.values().filter_map(Node::rules).map(pares_wice::Site::configuration)
     }
 
     /// Lets an operator's command reach a site; whether it is carried out.

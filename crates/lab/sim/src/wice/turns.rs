@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pares_cluster::ReplicaError;
 use pares_site::ProcessError;
 use pares_wice::{Notice, SiteId};
 
@@ -70,7 +71,8 @@ impl Sites {
     pub(super) fn ended(&mut self, site: SiteId, error: ProcessError) -> Verdict {
         self.note(|| format!("{site} ends: {error}"));
         let expected = match &error {
-            ProcessError::Replaced | ProcessError::Spent | ProcessError::Refused(_) => true,
+            ProcessError::Spent | ProcessError::Refused(_) => true,
+            ProcessError::Open(ReplicaError::Journal(_)) => true,
             ProcessError::Log(log) => matches!(log, pares_cluster::LogError::Journal(_)),
             ProcessError::Io(_) => self.nodes[&site].machine.exhausted.get(),
             _ => false,
@@ -87,7 +89,9 @@ impl Sites {
     pub(super) fn write(&mut self, site: SiteId, life: u64) -> Verdict {
         let after = self.random.between(1_000, 30_000);
         self.schedule(after, Event::Write { site, life });
-        if self.nodes[&site].machine.write_store() {
+        let machine = &self.nodes[&site].machine;
+        let (written, read) = (machine.write_store(), machine.read_store());
+        if written || read {
             self.soon(site);
         }
         self.look(site)

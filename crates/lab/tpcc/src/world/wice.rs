@@ -166,7 +166,7 @@ impl World {
     pub(super) fn on_log_committed(&mut self, site: Site, entry: LogEntry) {
         let body = match &entry {
             LogEntry::Stream { entry, .. } => Some(entry.body.clone()),
-            LogEntry::Fence(_) | LogEntry::Discard { .. } => None,
+            LogEntry::Fence(_) | LogEntry::Discard { .. } | LogEntry::Adopt { .. } => None,
         };
         let before = self.wice().sites[site].delivered();
         self.with(site, |rules, wanted| rules.committed(entry, wanted));
@@ -251,7 +251,9 @@ impl World {
         match message {
             Message::Certify { .. } => self.setting.write_set_bytes.into(),
             Message::Abort { .. } => ABORT_BYTES,
-            Message::Status(_) | Message::Rewind { .. } | Message::Promise { .. } => STATUS_BYTES,
+            Message::Status(_) | Message::Rewind { .. } | Message::Promise { .. } | Message::Adopt { .. } => {
+                STATUS_BYTES
+            }
             Message::Stream { entries, .. } | Message::Promised { entries, .. } => {
                 entries.iter().map(|entry| self.entry_bytes(Some(&entry.body))).sum()
             }

@@ -1,12 +1,33 @@
 //! What a replica writes to its journal. The store in memory follows only what was written.
 
-use raft::eraftpb::{Entry, HardState, Snapshot};
+use raft::eraftpb::{Entry, HardState};
 use raft::{Ready, Storage as _};
 
 use super::Replica;
-use crate::error::LogError;
+use crate::config::Beginning;
+use crate::error::{JournalError, LogError};
 use crate::journal::{Journal, Place};
-use crate::record::{self, HEAD_BYTES, Head, Kind};
+use crate::record::{self, Head, Kind, Owner};
+use crate::store::{Store, change_in};
+
+/// The first records of a log: where it begins, and what its member has promised. Durable, and all before may go.
+pub(super) fn write_beginning(
+    journal: &mut impl Journal,
+    owner: Owner,
+    store: &Store,
+) -> Result<(), JournalError> {
+    let Beginning { index, term, members } = &store.base;
+    let head = Head { kind: Kind::Begin, term: *term, index: *index, extra: 0 };
+    let place = journal.append(&record::encode(owner, head), &members.to_bytes())?;
+    journal.append(&record::encode(owner, hard_head(&store.hard)), &[])?;
+    journal.sync()?;
+    journal.release_before(place);
+    Ok(())
+}
+
+fn hard_head(hard: &HardState) -> Head {
+    Head { kind: Kind::Hard, term: hard.term, index: hard.commit, extra: hard.vote }
+}
 
 impl<J: Journal> Replica<J> {
     fn write(&mut self, head: Head, body: &[u8]) -> Result<Place, LogError> {
@@ -14,8 +35,7 @@ impl<J: Journal> Replica<J> {
     }
 
     pub(super) fn write_hard(&mut self, hard: HardState) -> Result<(), LogError> {
-        let head = Head { kind: Kind::Hard, term: hard.term, index: hard.commit, extra: hard.vote };
-        self.write(head, &[])?;
+        self.write(hard_head(&hard), &[])?;
         self.node.mut_store().hard = hard;
         Ok(())
     }
@@ -23,34 +43,20 @@ impl<J: Journal> Replica<J> {
     /// Of a torn batch the hard state may survive without what follows it, and then the log still holds what that would have
     /// replaced: a commit index that covers it would commit entries of a deposed delegate. So the one written covers
     /// only what lies in the journal before it. It is a hint: who opens the log with less asks the delegate.
-    pub(super) fn commit_to_keep(&self, ready: &Ready, commit: u64) -> u64 {
-        match ready.entries().first() {
-            _ if !ready.snapshot().is_empty() => self.node.store().hard.commit,
-            Some(first) => commit.min(first.index - 1),
-            None => commit,
-        }
+    pub(super) fn commit_to_keep(ready: &Ready, commit: u64) -> u64 {
+        ready.entries().first().map_or(commit, |first| commit.min(first.index - 1))
     }
 
     pub(super) fn write_entries(&mut self, entries: Vec<Entry>) -> Result<(), LogError> {
         for entry in entries {
-            let head = Head { kind: Kind::Entry, term: entry.term, index: entry.index, extra: 0 };
-            let place = self.write(head, &entry.data)?;
+            let (kind, body) = match change_in(&entry) {
+                Some(change) => (Kind::Change, change.to_bytes().to_vec().into()),
+                None => (Kind::Entry, entry.data.clone()),
+            };
+            let head = Head { kind, term: entry.term, index: entry.index, extra: 0 };
+            let place = self.write(head, &body)?;
             self.node.mut_store().put(entry, place);
         }
-        Ok(())
-    }
-
-    /// A state of the delegate: its pieces, then the base that makes them count.
-    pub(super) fn write_state(&mut self, snapshot: &Snapshot) -> Result<(), LogError> {
-        let (index, term) = (snapshot.get_metadata().index, snapshot.get_metadata().term);
-        let piece_bytes = self.journal.record_bytes_max() - HEAD_BYTES;
-        let mut at = 0;
-        for piece in snapshot.data.chunks(piece_bytes) {
-            self.write(Head { kind: Kind::Part, term, index, extra: at }, piece)?;
-            at += piece.len() as u64;
-        }
-        self.write(Head { kind: Kind::Base, term, index, extra: at }, &[])?;
-        self.node.mut_store().restart(index, term);
         Ok(())
     }
 
@@ -58,13 +64,16 @@ impl<J: Journal> Replica<J> {
     /// Returns the place of the base.
     pub(super) fn write_compaction(&mut self) -> Result<Option<Place>, LogError> {
         let index = self.compact_to;
-        if index <= self.node.store().base_index {
+        let store = self.node.store();
+        if index <= store.base.index {
             return Ok(None);
         }
-        let term = self.node.store().term(index).expect("what was handed out is in the log");
-        let place = self.write(Head { kind: Kind::Base, term, index, extra: 0 }, &[])?;
+        let term = store.term(index).expect("what was handed out is in the log");
+        let base = Beginning { index, term, members: store.members_at(index) };
+        let head = Head { kind: Kind::Base, term, index, extra: 0 };
+        let place = self.write(head, &base.members.to_bytes())?;
         self.write_hard(self.node.store().hard.clone())?;
-        self.node.mut_store().compact(index, term);
+        self.node.mut_store().compact(base);
         Ok(Some(place))
     }
 }

@@ -14,8 +14,9 @@ pub(crate) struct Site {
     pub(crate) role: Role,
     pub(crate) roles: Vec<Role>,
     pub(crate) outbox: Vec<(u8, Vec<u8>)>,
-    pub(crate) wanted: Option<u64>,
-    pub(crate) restores: u64,
+    /// A copy of the state is needed, of this place or later.
+    pub(crate) lacks: Option<u64>,
+    pub(crate) copies: u64,
 }
 
 impl Site {
@@ -25,19 +26,13 @@ impl Site {
 
     /// What a restart finds: the state, nothing else.
     pub(crate) fn saved(&self) -> Site {
-        Site { applied: self.applied, entries: self.entries.clone(), ..Site::default() }
+        Site { applied: self.applied, entries: self.entries.clone(), copies: self.copies, ..Site::default() }
     }
 
-    /// The state as bytes.
-    pub(crate) fn state(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for (index, term, payload) in &self.entries {
-            bytes.extend_from_slice(&index.to_le_bytes());
-            bytes.extend_from_slice(&term.to_le_bytes());
-            bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-            bytes.extend_from_slice(payload);
-        }
-        bytes
+    /// The state of another that goes further.
+    pub(crate) fn copy(&mut self, from: &Site) {
+        assert!(from.entries.starts_with(&self.entries), "a state that lacks what was committed");
+        *self = Site { copies: self.copies + 1, ..from.saved() };
     }
 }
 
@@ -60,22 +55,8 @@ impl Sink for Site {
         self.roles.push(role);
     }
 
-    fn snapshot_wanted(&mut self, at_least: u64) {
-        self.wanted = Some(at_least);
-    }
-
-    fn restore(&mut self, index: u64, state: &[u8]) {
-        assert!(index > self.applied, "a state of {index} after {}", self.applied);
-        let number = |at: usize| u64::from_le_bytes(state[at..at + 8].try_into().expect("eight"));
-        let (mut at, mut entries) = (0, Vec::new());
-        while at < state.len() {
-            let len = number(at + 16) as usize;
-            entries.push((number(at), number(at + 8), state[at + 24..at + 24 + len].to_vec()));
-            at += 24 + len;
-        }
-        assert!(entries.starts_with(&self.entries), "a state that lacks what was committed");
-        self.applied = index;
-        self.entries = entries;
-        self.restores += 1;
+    fn lacks(&mut self, at_least: u64) {
+        assert!(at_least > self.applied, "a state of {at_least} after {}", self.applied);
+        self.lacks = Some(at_least);
     }
 }

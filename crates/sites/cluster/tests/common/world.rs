@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use pares_cluster::memory::Disk;
-use pares_cluster::{ClusterLog, Replica, ReplicaConfig};
+use pares_cluster::{
+    Beginning, ClusterLog, Incarnation, JournalError, MemberId, MessageError, Replica, ReplicaConfig,
+    ReplicaError,
+};
 
 use super::random::Random;
 use super::site::{Given, Site};
@@ -23,6 +26,12 @@ pub(crate) struct Member {
     /// The site's state as its own disk has it.
     pub(crate) saved: Site,
     lives: u64,
+    /// Which disk it has: another after one was lost.
+    pub(crate) id: MemberId,
+    /// It asks to be let in.
+    pub(crate) joins: bool,
+    /// It has a copy, and its log has not begun anew behind it yet.
+    anew: Option<Beginning>,
 }
 
 pub(crate) struct World {
@@ -41,13 +50,17 @@ pub(crate) struct World {
     terms: BTreeMap<u64, u64>,
     pub(crate) delegates: BTreeMap<u64, u8>,
     pub(crate) seed: u64,
+    pub(crate) disks_lost: u64,
     /// Bytes of every message sent, mixed: two runs with one seed agree.
     pub(crate) trace: u64,
 }
 
 impl World {
     pub(crate) fn new(members: u8, seed: u64) -> World {
-        let member = |_| Member {
+        let member = |number| Member {
+            id: MemberId { number, incarnation: Incarnation(0) },
+            joins: false,
+            anew: None,
             log: None,
             disk: Disk::new(),
             site: Site::default(),
@@ -66,6 +79,7 @@ impl World {
             terms: BTreeMap::new(),
             delegates: BTreeMap::new(),
             seed,
+            disks_lost: 0,
             trace: 0,
         };
         (0..members).for_each(|member| world.start(member));
@@ -77,18 +91,28 @@ impl World {
         ReplicaConfig {
             seed: self.seed ^ (u64::from(member) << 32) ^ (state.lives << 40),
             applied: state.saved.applied,
-            state_ticks: 40,
+            id: state.id,
+            copy_ticks: 10,
             ..ReplicaConfig::new(member, self.members.len() as u8)
         }
     }
 
     pub(crate) fn start(&mut self, member: u8) {
         let config = self.config(member);
+        let anew = self.members[usize::from(member)].anew.clone();
+        let config = match &anew {
+            Some(beginning) => ReplicaConfig { anew: true, beginning: beginning.clone(), ..config },
+            None => config,
+        };
         let state = &mut self.members[usize::from(member)];
         assert!(state.log.is_none());
         state.lives += 1;
         state.site = state.saved.saved();
-        state.log = Some(Replica::open(state.disk.clone(), &config).expect("a log opens after a crash"));
+        match Replica::open(state.disk.clone(), &config) {
+            Ok(log) => (state.log, state.anew) = (Some(log), None),
+            Err(ReplicaError::Journal(JournalError::Simulated)) if anew.is_some() => state.disk.crash(0),
+            Err(error) => panic!("a log opens after a crash: {error}"),
+        }
     }
 
     /// Kills a member; its disk keeps what was synced and the first `keep` records of the rest.
@@ -96,6 +120,47 @@ impl World {
         let state = &mut self.members[usize::from(member)];
         state.log = None;
         state.disk.crash(keep);
+    }
+
+    /// A member's disk is lost, and it has an empty one: it takes a copy of another's state, and asks to be let in.
+    pub(crate) fn lose_disk(&mut self, member: u8) {
+        self.crash(member, 0);
+        let incarnation = Incarnation(self.random.below(1 << 40) + 1);
+        let state = &mut self.members[usize::from(member)];
+        (state.disk, state.site, state.saved) = (Disk::new(), Site::default(), Site::default());
+        (state.id, state.joins) = (MemberId { number: member, incarnation }, true);
+        self.copy(member, 0);
+    }
+
+    /// Somebody who has it gives a member the state of place `at_least` or later; the log goes on from there. False if nobody has it now.
+    fn copy(&mut self, member: u8, at_least: u64) -> bool {
+        let has =
+            |other: &u8| self.is_up(*other) && self.site(*other).applied >= at_least && *other != member;
+        let all = (0..self.members.len() as u8).filter(has);
+        let Some(other) = all.max_by_key(|other| self.site(*other).applied) else { return false };
+        let (from, beginning) = (self.site(other).clone(), self.beginning(other));
+        let state = &mut self.members[usize::from(member)];
+        state.log = None;
+        state.site.copy(&from);
+        (state.saved, state.anew) = (state.site.clone(), Some(beginning));
+        self.start(member);
+        true
+    }
+
+    fn beginning(&mut self, member: u8) -> Beginning {
+        let applied = self.site(member).applied;
+        self.log(member).beginning(applied).expect("it was handed out here")
+    }
+
+    /// A member without its log's vote says so to everybody.
+    fn ask_to_be_let_in(&mut self, member: u8) {
+        let id = self.members[usize::from(member)].id;
+        for other in (0..self.members.len() as u8).filter(|other| *other != member) {
+            if self.is_up(other) && self.groups[usize::from(other)] == self.groups[usize::from(member)] {
+                self.log(other).admit(id);
+            }
+        }
+        self.members[usize::from(member)].joins = !self.log(member).members().voters.contains(&id);
     }
 
     pub(crate) fn log(&mut self, member: u8) -> &mut Replica<Disk> {
@@ -138,6 +203,9 @@ impl World {
                 self.log(member).tick();
                 self.cycle(member);
             }
+            if self.is_up(member) && self.members[usize::from(member)].joins {
+                self.ask_to_be_let_in(member);
+            }
         }
     }
 
@@ -173,8 +241,8 @@ impl World {
         self.leader().expect("just seen")
     }
 
-    /// Whether a member's state is on its way to another: message kind 5.
-    pub(crate) fn snapshot_is_under_way(&self) -> bool {
+    /// Whether a member is on its way to learn that what it lacks is gone: message kind 5.
+    pub(crate) fn a_lack_is_under_way(&self) -> bool {
         self.underway.values().any(|(_, _, message)| message[1] == 5)
     }
 
@@ -188,7 +256,10 @@ impl World {
         for (_, (from, to, message)) in std::mem::replace(&mut self.underway, later) {
             let apart = self.groups[usize::from(from)] != self.groups[usize::from(to)];
             if !apart && self.is_up(to) {
-                self.log(to).receive(from, &message).expect("members understand each other");
+                let received = self.log(to).receive(from, &message);
+                // What was meant for a disk that is lost reaches nobody.
+                let strange = matches!(received, Err(MessageError::Misdirected { .. }));
+                assert!(received.is_ok() || strange, "members understand each other: {received:?}");
             }
         }
     }
@@ -198,10 +269,7 @@ impl World {
         let state = &mut self.members[usize::from(member)];
         let before = state.site.entries.len();
         let result = state.log.as_mut().expect("it is up").cycle(&mut state.site);
-        if state.site.wanted.take().is_some() {
-            let (applied, bytes) = (state.site.applied, state.site.state());
-            state.log.as_mut().expect("it is up").provide_snapshot(applied, &bytes).expect("it is recent");
-        }
+        let lacks = state.site.lacks.take();
         let outbox = std::mem::take(&mut state.site.outbox);
         for (to, message) in outbox {
             self.send(member, to, message);
@@ -210,6 +278,8 @@ impl World {
         if result.is_err() {
             let keep = self.random.below(4);
             self.crash(member, keep);
+        } else if let Some(at_least) = lacks {
+            self.copy(member, at_least);
         }
     }
 

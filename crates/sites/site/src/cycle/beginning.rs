@@ -3,56 +3,75 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pares_cluster::ClusterLog;
-use pares_wice::{Base, ClusterId, Configuration, Era, Site};
+use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
+use pares_store::{Memory, Store};
+use pares_wice::{Base, Configuration, Site, Stored};
 
 use super::Cycle;
-use super::inbox::{Inbox, LogEvents, Wanted};
+use super::effects::{LogEvents, Wanted};
 use super::transactions::Transactions;
+use super::words::Holds;
 use crate::application::Application;
 use crate::applier::Applier;
-use crate::checkpoint::{Bases, stored_of, take_state};
+use crate::checkpoint::{Bases, stored_of};
 use crate::error::ProcessError;
+use crate::inbox::Inbox;
+use crate::place::filling::Filling;
+use crate::place::giving::Giving;
+use crate::place::standing::Lack;
+use crate::place::{Place, copied, has_begun_anew};
+use crate::reads::Readers;
 use crate::report::Worked;
 use crate::requests::Requests;
 use crate::setup::Setup;
+use crate::turned_away::TurnedAway;
 use crate::world::{Notes, World};
 
-/// The note that a cluster has lost its disks: the era of those who went on, as three numbers.
-pub const RETURNING: &str = "returning";
 /// The note that counts a site's starts.
 const LIFE: &str = "life";
 
 impl<W: World, A: Application> Cycle<W, A> {
-    /// Begins with what `world` has of an earlier life.
+    /// Begins with what `world` has of an earlier life. While the site lacks its items its log goes on, and it executes nothing.
     ///
     /// # Errors
     /// [`ProcessError`].
-    pub fn begin(mut world: W, setup: Setup, application: A) -> Result<Self, ProcessError> {
+    pub(crate) fn begin(
+        mut world: W,
+        setup: Setup,
+        application: A,
+        place: Place,
+        lack: Option<Lack>,
+    ) -> Result<Self, ProcessError> {
         let links = world.open_links()?;
-        let mut bases = Bases::open(&world, setup.bounds.base_every_bytes)?;
+        let bases = Bases::open(&world, setup.bounds.base_every_bytes)?;
         let applied = bases.written().map_or(0, |(index, _)| *index);
-        let mut log = world.open_log(&pares_cluster::ReplicaConfig { applied, ..setup.log.clone() })?;
+        let mut log = open_log(&mut world, &setup, &place, applied)?;
         let mut log_events = LogEvents::default();
         log.cycle(&mut log_events)?;
-        if let Some((index, state)) = log_events.state.take() {
-            let (base, _) = take_state(&state, &mut world)?;
-            bases.taken((index, base), &world)?;
-        }
-        let store = world.open_store()?;
-        let stored = stored_of(&store.meta())?;
-        let base = base_of(&bases, &world, &setup)?;
-        if stored.version < base.delivered {
+        let first = first_of(&setup);
+        let base = bases.written().map_or_else(|| first.clone(), |(_, base)| base.clone());
+        let (store, stored) = open_store(&mut world, lack.is_some())?;
+        if lack.is_none() && stored.version < base.delivered {
             return Err(ProcessError::Gap { stored: stored.version, base: base.delivered });
         }
         let (applier, writer) = Applier::new(Arc::clone(&store), setup.bounds.flush_every);
+        let applier = applier.run_by(world.start(writer, &links)?);
+        let application = Arc::new(application);
+        let (readers, ends) = Readers::new(Arc::clone(&application) as _, &store, &setup.bounds);
+        let ends = ends.into_iter().map(|end| world.start_reader(end, &links));
+        let readers = readers.run_by(ends.collect::<Result<_, _>>()?);
+        let own = setup.settings.site;
         Ok(Self {
             bounds: setup.bounds,
+            sites: setup.settings.sites.clone(),
             site: Site::restore(setup.settings, base, stored),
+            first,
+            place,
             log,
             base: store.snapshot()?,
             store,
-            applier: applier.run_by(world.start(writer, &links)?),
+            applier,
+            readers,
             links,
             application,
             requests: Requests::default(),
@@ -64,8 +83,11 @@ impl<W: World, A: Application> Cycle<W, A> {
             bases,
             answered: Vec::new(),
             notices: Vec::new(),
-            turned_away: BTreeMap::new(),
-            turned_away_new: Vec::new(),
+            turned_away: TurnedAway::default(),
+            giving: Giving::default(),
+            holds: Holds::default(),
+            whole: BTreeMap::new(),
+            filling: lack.map(|lack| Filling::new(own, lack)),
             work: Worked::default(),
             ticked: world.now(),
             ticks: 0,
@@ -77,16 +99,47 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 }
 
-/// Where the log is to be read from.
-fn base_of(bases: &Bases, notes: &impl Notes, setup: &Setup) -> Result<Base, ProcessError> {
-    if let Some((_, base)) = bases.written() {
-        return Ok(base.clone());
+/// The site's end of its cluster's log, begun anew if it has taken a copy.
+fn open_log<W: World>(
+    world: &mut W,
+    setup: &Setup,
+    place: &Place,
+    applied: u64,
+) -> Result<W::Log, ProcessError> {
+    let anew = copied(world)?;
+    let id = MemberId { number: setup.settings.site.number, incarnation: place.incarnation };
+    let config = ReplicaConfig {
+        database: setup.identity.clone(),
+        id,
+        applied,
+        anew: anew.is_some(),
+        beginning: anew.clone().unwrap_or_default(),
+        ..setup.log.clone()
+    };
+    let log = world.open_log(&config)?;
+    if anew.is_some() {
+        has_begun_anew(world)?;
     }
-    if let Some(era) = returning_to(notes)? {
-        return Ok(Base::returning(&setup.settings, era));
+    if log.members().all().next().is_none() {
+        return Err(ProcessError::NoLog);
     }
+    Ok(log)
+}
+
+/// The store, and what it says of itself; while it is being filled, another that is empty, and that says to be written behind all of the log.
+fn open_store(world: &mut impl World, is_filled: bool) -> Result<(Arc<dyn Store>, Stored), ProcessError> {
+    if is_filled {
+        return Ok((Arc::new(Memory::default()), Stored::ENDLESS));
+    }
+    let store = world.open_store()?;
+    let stored = stored_of(&store.meta())?;
+    Ok((store, stored))
+}
+
+/// Where the log of a database begins.
+fn first_of(setup: &Setup) -> Base {
     let clusters = setup.settings.sites.iter().map(|site| site.cluster).collect();
-    Ok(Base::first(Configuration::first(clusters, setup.certifier)))
+    Base::first(Configuration::first(clusters, setup.certifier))
 }
 
 /// Counts the starts of a site from 1, and begins again after many. A count begun too early would number executions as others
@@ -102,14 +155,4 @@ fn next_life(notes: &impl Notes) -> Result<u16, ProcessError> {
     let life = last.wrapping_add(1);
     notes.write_note(LIFE, format!("{life}\n").as_bytes())?;
     Ok(life)
-}
-
-fn returning_to(notes: &impl Notes) -> Result<Option<Era>, ProcessError> {
-    let Some(text) = notes.read_note(RETURNING)? else { return Ok(None) };
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let numbers: Vec<u32> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-    match numbers[..] {
-        [takeovers, number, by @ 0..64] => Ok(Some(Era { takeovers, number, by: ClusterId(by as u8) })),
-        _ => Err(ProcessError::Returning(text)),
-    }
 }

@@ -4,34 +4,48 @@ use pares_store::{Work, is_reserved};
 use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
 
 use super::Cycle;
-use crate::application::{Application, ApplicationError};
+use super::admission::too_old;
+use crate::application::{Application, answer_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
-use crate::protocol::{Ask, Between, Code, Reply};
+use crate::protocol::{Ask, Between, Code, REPLY_BYTES_MAX, Reply};
 use crate::requests::{
     Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, remembered, reply_key, reply_value,
 };
+use crate::rights::{Rights, denied};
 use crate::view::View;
 use crate::world::{Connections, World};
 
 impl<W: World, A: Application> Cycle<W, A> {
     /// Whether requests can be executed: the log has been read, and the store is not too far behind.
     pub(super) fn may_execute(&self) -> bool {
-        let unstored = self.site.delivered().0.saturating_sub(self.base.version().0);
-        !self.site.is_recalling() && unstored <= self.bounds.unstored_max
+        let unstored = self.site.stable().0.saturating_sub(self.base.version().0);
+        let held = self.site.held();
+        let is_near = unstored <= self.bounds.unstored_max
+            && held.versions - held.unstable <= self.bounds.unstored_bytes_max;
+        !self.site.is_recalling() && is_near
     }
 
-    pub(super) fn asked(&mut self, client: pares_link::ClientId, ask: Ask) -> Result<(), ProcessError> {
+    pub(super) fn asked(
+        &mut self,
+        client: pares_link::ClientId,
+        rights: Rights,
+        ask: Ask,
+    ) -> Result<(), ProcessError> {
+        let needed = Rights::needed_for(&ask);
         let (to, answer) = match ask {
-            Ask::Execute(id, _) if self.requests.open.len() >= self.bounds.open_requests_max => {
-                let body = b"too many requests are open at this site: wait, or ask another".to_vec();
-                (id.sequence, Answer { code: Code::Impossible, body })
-            }
-            Ask::Execute(id, request) => {
-                self.requests.arrived(id, Asker::Client(client), request);
-                return Ok(());
-            }
-            Ask::Read(tag, request) => (tag, self.read(&request)?),
+            _ if needed > rights => (ask.number(), denied(needed)),
+            Ask::Execute(id, request) => match self.refusal(id, request.len())? {
+                Some(refused) => (id.sequence, refused),
+                None => {
+                    self.requests.arrived(id, Asker::Client(client), request);
+                    return Ok(());
+                }
+            },
+            Ask::Read(tag, request) => match self.read(client, tag, request) {
+                Ok(()) => return Ok(()),
+                Err(refused) => (tag, refused),
+            },
             Ask::Operate(tag, command) => (tag, self.operate(command)),
             Ask::Report(tag) => {
                 let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
@@ -42,22 +56,14 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    fn reply(&mut self, client: pares_link::ClientId, to: u64, answer: &Answer) {
-        let reply = Reply { to, code: answer.code, body: answer.body.clone() };
+    pub(super) fn reply(&mut self, client: pares_link::ClientId, to: u64, answer: &Answer) {
+        let mut reply = Reply { to, code: answer.code, body: answer.body.clone() };
+        if reply.body.len() > REPLY_BYTES_MAX {
+            reply.body = b"the reply is longer than a frame may be: ask for less at a time".to_vec();
+            reply.code = if reply.code == Code::Done { Code::Impossible } else { reply.code };
+        }
         // A client that is gone asks again elsewhere.
         let _ = self.links.send_client(client, &reply.to_bytes());
-    }
-
-    /// Read-only: the stable version, without asking or waiting for anybody.
-    fn read(&self, request: &[u8]) -> Result<Answer, ProcessError> {
-        if self.site.is_recalling() {
-            return Ok(Answer {
-                code: Code::Impossible,
-                body: b"this site is starting: ask another".to_vec(),
-            });
-        }
-        let view = View::new(self.site.overlay(), &*self.base, self.site.stable());
-        answer_of(self.application.read(request, &view))
     }
 
     fn operate(&mut self, command: Command) -> Answer {
@@ -91,8 +97,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 return Ok(());
             }
             Remembered::TooOld => {
-                let body = b"more than 64 later requests of this client were done".to_vec();
-                self.answer(id, Answer { code: Code::Impossible, body });
+                self.answer(id, too_old());
                 return Ok(());
             }
         }
@@ -107,8 +112,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         work.put(&key, reply_value(id, &answer));
         let attempt = attempt_of(self.site.id(), self.life, request.executions);
         let transaction = work.finish(id, attempt, snapshot.version);
-        request.answer = answer;
-        request.state = State::Submitted;
+        self.requests.executed(id, answer);
         if let Err(error) = self.site.submit(transaction, snapshot, &mut self.wanted) {
             self.answer(id, Answer { code: Code::Impossible, body: error.to_string().into_bytes() });
         }
@@ -149,6 +153,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             Some(certifier) if certifier != self.site.id() && request.asker != Asker::Site(certifier) => {
                 self.work.forwarded += u64::from(!matches!(request.state, State::Forwarded { .. }));
                 request.state = State::Forwarded { ticks: 0 };
+                request.forwards = request.forwards.saturating_add(1);
                 let frame = Between::Forward(id, &request.body).to_bytes();
                 let _ = self.links.send(number_of(certifier), &frame);
             }
@@ -174,7 +179,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     pub(super) fn answer(&mut self, id: TransactionId, answer: Answer) {
-        let Some(request) = self.requests.open.remove(&id) else { return };
+        let Some(request) = self.requests.remove(id) else { return };
         self.work.done += u64::from(answer.code == Code::Done);
         match request.asker {
             Asker::Client(client) => self.reply(client, id.sequence, &answer),
@@ -183,17 +188,8 @@ impl<W: World, A: Application> Cycle<W, A> {
                 let _ = self.links.send(number_of(site), &frame);
             }
             Asker::Here => self.answered.push(Answered { id, answer }),
+            Asker::Nobody => {}
         }
-    }
-}
-
-fn answer_of(result: Result<Vec<u8>, ApplicationError>) -> Result<Answer, ProcessError> {
-    match result {
-        Ok(body) => Ok(Answer { code: Code::Done, body }),
-        Err(
-            ApplicationError::Store(error) | ApplicationError::Work(pares_store::WorkError::Store(error)),
-        ) => Err(error.into()),
-        Err(failure) => Ok(Answer { code: Code::Refused, body: failure.to_string().into_bytes() }),
     }
 }
 

@@ -7,7 +7,7 @@ use pares_wice::{Body, ClusterId, Command, Entry, Era, LogEntry, Message, Status
 
 use super::*;
 use crate::protocol::{Code, Reply};
-use crate::testing::Machine;
+use crate::testing::{Machine, TestSite};
 
 const ID: TransactionId = TransactionId { client: 1, sequence: 1 };
 
@@ -27,6 +27,57 @@ fn a_request_is_executed_and_a_repeat_is_told_the_same() {
     assert_eq!(machine.ask(&mut site, &add), done("5 added to a"));
     assert_eq!(machine.ask(&mut site, &add), done("5 added to a"));
     assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get n".to_vec())), done("1"));
+}
+
+fn turn(site: &mut TestSite) {
+    site.turn(Duration::ZERO).unwrap();
+}
+
+#[test]
+fn a_read_sees_what_was_stable_when_it_came_or_waits_for_it() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.pass(&mut site, 3);
+    machine.client_sent(&execute(1, "add a 5").to_bytes());
+    turn(&mut site);
+    assert_eq!(machine.heard(), done("5 added to a"));
+    machine.client_sent(&Ask::Read(1, b"get a".to_vec()).to_bytes());
+    turn(&mut site);
+    assert!(site.report().stored < site.report().stable);
+    machine.step(); // the batch; the read waits for it
+    assert_eq!(machine.told_client(), 0);
+    turn(&mut site);
+    machine.step();
+    turn(&mut site);
+    assert_eq!(machine.heard(), done("5"));
+}
+
+#[test]
+fn more_reads_than_a_site_holds_are_refused() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.ask(&mut site, &execute(1, "add a 5"));
+    for tag in 1..=3 {
+        machine.client_sent(&Ask::Read(tag, b"get a".to_vec()).to_bytes());
+    }
+    turn(&mut site);
+    assert_eq!(machine.heard().map(|reply| (reply.to, reply.code)), Some((3, Code::Busy)));
+    machine.pass(&mut site, 3);
+    let told = [machine.heard(), machine.heard()].map(|reply| reply.unwrap());
+    assert_eq!(told.map(|reply| (reply.to, reply.code)), [(2, Code::Done), (1, Code::Done)]);
+    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())), done("5"));
+}
+
+#[test]
+fn a_store_that_gives_no_snapshot_refuses_a_read_and_ends_nobody() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.ask(&mut site, &execute(1, "add a 5"));
+    machine.busy.store(true, Ordering::Relaxed);
+    let refused = machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())).unwrap();
+    assert_eq!(refused.code, Code::Busy);
+    machine.busy.store(false, Ordering::Relaxed);
+    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())), done("5"));
 }
 
 #[test]
@@ -66,7 +117,12 @@ fn what_is_damaged_in_the_store_ends_the_site_and_is_neither_told_nor_computed_w
         assert_eq!((site.report().stored, machine.told_client()), (stored, 0));
         machine.rotten.store(true, Ordering::Relaxed);
         machine.client_sent(&ask.to_bytes());
-        let ended = (0..8).find_map(|_| site.turn(Duration::ZERO).err()).unwrap();
+        let turn = |_| {
+            let ended = site.turn(Duration::ZERO).err();
+            machine.step();
+            ended
+        };
+        let ended = (0..8).find_map(turn).unwrap();
         assert!(matches!(ended, ProcessError::Store(_)) && ended.is_damage(), "{ended}");
         assert_eq!(machine.told_client(), 0, "{ask:?}");
         machine.rotten.store(false, Ordering::Relaxed);
@@ -90,13 +146,6 @@ fn each_start_counts_and_a_torn_count_is_refused() {
 }
 
 #[test]
-fn a_note_that_names_no_era_is_refused() {
-    let machine = Machine::default();
-    machine.notes.borrow_mut().insert(RETURNING.into(), b"1 2".to_vec());
-    assert!(matches!(machine.begin(&[1, 1]), Err(ProcessError::Returning(_))));
-}
-
-#[test]
 fn an_application_that_sends_no_question_is_closed() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
@@ -106,23 +155,9 @@ fn an_application_that_sends_no_question_is_closed() {
 }
 
 #[test]
-fn more_requests_than_a_site_holds_are_turned_away() {
-    let machine = Machine::default();
-    let mut site = machine.begin(&[1, 1]).unwrap();
-    machine.ask(&mut site, &execute(1, "add a 1"));
-    machine.ask(&mut site, &execute(2, "add b 1"));
-    let third = machine.ask(&mut site, &execute(3, "add c 1"));
-    assert_eq!(
-        third.map(|reply| reply.code),
-        Some(Code::Impossible),
-        "nothing is stable without the other cluster"
-    );
-}
-
-#[test]
 fn a_process_that_was_stopped_makes_up_for_two_ticks_only() {
     let machine = Machine::default();
-    let mut site = machine.begin(&[1]).unwrap();
+    let mut site = machine.cycle(&[1]);
     machine.now.set(Duration::from_secs(60));
     site.turn(Duration::ZERO).unwrap();
     assert_eq!(site.ticks, 3);
@@ -137,7 +172,7 @@ fn frames_that_mean_nothing_here_change_nothing() {
     let last = Entry {
         version: Version(u64::MAX),
         era: Era::default(),
-        body: Body::Configure(site.site.configuration()),
+        body: Body::Configure(site.rules().unwrap().configuration()),
     };
     let messages = [
         Message::Stream { era: Era::default(), entries: vec![Shared::new(last)] },
@@ -153,6 +188,7 @@ fn frames_that_mean_nothing_here_change_nothing() {
         delivered: Version(u64::MAX),
         received: Version(u64::MAX),
         certifying: false,
+        is_whole: true,
     };
     let messages = messages.into_iter().chain([Message::Status(status)]);
     for message in messages.chain([Message::Rewind { era: last, keep: Version(0) }]) {

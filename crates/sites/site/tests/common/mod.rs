@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pares_site::config::{Level, Place, Promise};
+use pares_site::config::{Level, Place, Promise, SiteLimits};
 use pares_site::items::Items;
-use pares_site::{Client, Process, ProcessError, SitesConfig};
+use pares_site::{Access, Application, Client, Process, ProcessError, SiteReport, SitesConfig};
 use pares_store::StoreError;
 use pares_wice::SiteId;
 
@@ -63,12 +63,23 @@ macro_rules! over_every_engine {
         }
     };
 }
+/// The system's name.
+pub const SYSTEM: &str = "test";
 
 /// Sites that can be stopped and started.
-pub struct Sites {
+pub struct Sites<A = Items> {
     pub dir: PathBuf,
     pub config: SitesConfig,
-    running: Vec<(SiteId, Arc<AtomicBool>, JoinHandle<()>)>,
+    application: A,
+    running: Vec<Running>,
+}
+
+/// A site in its thread.
+struct Running {
+    site: SiteId,
+    stop: Arc<AtomicBool>,
+    takes_part: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 impl Sites {
@@ -79,62 +90,110 @@ impl Sites {
 
     /// The same over `engine`, unless that is not installed.
     pub fn start_over(engine: Engine, dir: &Path, clusters: u8, sites: u8) -> Option<Self> {
+        let fittings = Fittings { store: engine.store()?, ..Fittings::default() };
+        Some(Self::start_so(dir, clusters, sites, Items, fittings))
+    }
+
+    /// The same, with limits of their own.
+    pub fn start_within(dir: &Path, clusters: u8, sites: u8, limits: SiteLimits) -> Self {
+        Self::start_so(dir, clusters, sites, Items, Fittings { limits, ..Fittings::default() })
+    }
+
+    /// The same with certificates for everybody, in `dir`'s `tls`: also `client-app`, `reader-app` and `operator-app`.
+    pub fn start_with_tls(dir: &Path, clusters: u8, sites: u8) -> Self {
+        let all = (0..clusters).flat_map(|cluster| (0..sites).map(move |site| [cluster, site]));
+        let numbers: Vec<u16> = all.map(u16::from_be_bytes).collect();
+        let tls = dir.join("tls");
+        pares_link::issue(&tls, SYSTEM, &numbers).unwrap();
+        for name in ["client-app", "reader-app", "operator-app"] {
+            pares_link::issue_named(&tls, SYSTEM, name).unwrap();
+        }
+        let fittings = Fittings { tls: Some("tls".into()), ..Fittings::default() };
+        Self::start_so(dir, clusters, sites, Items, fittings)
+    }
+}
+
+/// What differs from one system to the next.
+#[derive(Default)]
+struct Fittings {
+    limits: SiteLimits,
+    tls: Option<PathBuf>,
+    store: Option<String>,
+}
+
+impl<A: Application + Clone + Send + 'static> Sites<A> {
+    /// The same with another application.
+    pub fn start_with(dir: &Path, clusters: u8, sites: u8, application: A) -> Self {
+        Self::start_so(dir, clusters, sites, application, Fittings::default())
+    }
+
+    fn start_so(dir: &Path, clusters: u8, sites: u8, application: A, fittings: Fittings) -> Self {
         let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
+        let with_sql = fittings.store.is_some();
         let places = ids.map(|(cluster, number)| {
             let mut place = Place::new(cluster, number, free_address(), free_address());
-            place.sql = (engine == Engine::Postgres).then(free_address);
+            place.sql = with_sql.then(free_address);
             place
         });
         let config = SitesConfig {
-            system: "test".into(),
+            system: SYSTEM.into(),
+            identity: SitesConfig::draw_identity(),
             durability: Promise::Os,
             isolation: Level::Snapshot,
             certifier: 0,
-            tls: None,
-            store: engine.store()?,
+            tls: fittings.tls,
+            plain: false,
+            limits: fittings.limits,
+            store: fittings.store,
             sites: places.collect(),
         };
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
-        let mut all = Self { dir: dir.to_owned(), config, running: Vec::new() };
+        config.make_directories(dir).unwrap();
+        let mut all = Self { dir: dir.to_owned(), config, application, running: Vec::new() };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
         }
-        Some(all)
+        // Until the database is founded.
+        while !all.running.iter().all(|running| running.takes_part.load(Ordering::Relaxed)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        all
     }
 
     pub fn run(&mut self, site: SiteId) {
         let stop = Arc::new(AtomicBool::new(false));
         let config = SitesConfig::load(&self.dir).unwrap();
-        let mut process = Process::open(&config, site, &self.dir, Items).unwrap();
-        let (stopped, dir) = (Arc::clone(&stop), self.dir.clone());
+        let mut process = Process::open(&config, site, &self.dir, self.application.clone()).unwrap();
+        let takes_part = Arc::new(AtomicBool::new(false));
+        let (stopped, part) = (Arc::clone(&stop), Arc::clone(&takes_part));
+        let (dir, application) = (self.dir.clone(), self.application.clone());
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 match process.turn(Duration::from_millis(20)) {
                     Ok(()) => {}
                     // As a supervisor of sites does.
-                    Err(ProcessError::Replaced) => {
-                        drop(process);
-                        process = Process::open(&config, site, &dir, Items).unwrap();
-                    }
                     Err(ProcessError::Store(StoreError::Io(_) | StoreError::Failed))
                         if config.store.is_some() =>
                     {
                         drop(process);
-                        process = reopen(&config, site, &dir);
+                        process = reopen(&config, site, &dir, &application);
                     }
                     Err(error) => panic!("{site}: {error}"),
                 }
+                part.store(process.apart().is_none(), Ordering::Relaxed);
             }
         });
-        self.running.push((site, stop, thread));
+        self.running.push(Running { site, stop, takes_part, thread });
     }
+}
 
+impl<A> Sites<A> {
     /// Stops a site, as suddenly as a thread can be.
     pub fn stop(&mut self, site: SiteId) {
-        let at = self.running.iter().position(|(running, ..)| *running == site).unwrap();
-        let (_, stop, thread) = self.running.remove(at);
-        stop.store(true, Ordering::Relaxed);
-        thread.join().unwrap();
+        let at = self.running.iter().position(|running| running.site == site).unwrap();
+        let running = self.running.remove(at);
+        running.stop.store(true, Ordering::Relaxed);
+        running.thread.join().unwrap();
     }
 
     pub fn address(&self, site: SiteId) -> SocketAddr {
@@ -162,9 +221,14 @@ impl Sites {
 }
 
 /// Opens a site again and again, as a supervisor does, until its server is back.
-fn reopen(config: &SitesConfig, site: SiteId, dir: &Path) -> Process<Items> {
+fn reopen<A: Application + Clone>(
+    config: &SitesConfig,
+    site: SiteId,
+    dir: &Path,
+    application: &A,
+) -> Process<A> {
     loop {
-        match Process::open(config, site, dir, Items) {
+        match Process::open(config, site, dir, application.clone()) {
             Ok(process) => return process,
             Err(error) => assert!(!error.is_damage(), "{site}: {error}"),
         }
@@ -172,13 +236,27 @@ fn reopen(config: &SitesConfig, site: SiteId, dir: &Path) -> Process<Items> {
     }
 }
 
-impl Drop for Sites {
+impl<A> Sites<A> {
+    /// A client that shows that certificate.
+    pub fn client_of(&self, certificate: &str, number: u64, sites: &[SiteId]) -> Client {
+        let access = Access::named(self.config.clone(), &self.dir, &[certificate]).unwrap();
+        access.client(number, 0, sites).unwrap()
+    }
+
+    /// How a site is, as an operator is told.
+    pub fn report(&self, site: SiteId) -> SiteReport {
+        let said = self.client_of("operator-app", u64::MAX, &[site]).report(PATIENCE).unwrap();
+        serde_json::from_slice(&said).unwrap()
+    }
+}
+
+impl<A> Drop for Sites<A> {
     fn drop(&mut self) {
-        for (_, stop, _) in &self.running {
-            stop.store(true, Ordering::Relaxed);
+        for running in &self.running {
+            running.stop.store(true, Ordering::Relaxed);
         }
-        for (.., thread) in self.running.drain(..) {
-            let _ = thread.join();
+        for running in self.running.drain(..) {
+            let _ = running.thread.join();
         }
     }
 }

@@ -14,8 +14,9 @@ use crate::message::Message;
 use crate::site::{Effects, Site};
 use crate::transaction::Transaction;
 
-/// Requests to a reign that has not begun here, kept for it.
+/// Questions to a reign that has not begun here, kept for it, and their bytes. What is not kept is asked again.
 const EARLY_MAX: usize = 1 << 16;
+const EARLY_BYTES_MAX: usize = 16 << 20;
 
 /// The state of certifying, apart from what every site of the cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +35,8 @@ impl Site {
         let configuration = self.configuration();
         let may = self.role.leads
             && configuration.certifier == self.cluster()
-            && self.promised == configuration.era;
+            && self.promised == configuration.era
+            && !self.is_recalling();
         if !may || self.certifying.is_some() || self.received != self.delivered {
             return;
         }
@@ -45,6 +47,7 @@ impl Site {
         let next = self.delivered.next();
         self.certifying = Some(Certifying { reign, proposed: VecDeque::new(), next, handed_over: false });
         self.reconsider = true;
+        self.early_bytes = 0;
         for (from, reign, transaction) in std::mem::take(&mut self.early) {
             self.asked(from, reign, transaction, out);
         }
@@ -84,20 +87,17 @@ impl Site {
         out: &mut impl Effects,
     ) {
         let Some(certifying) = self.certifying.as_ref().filter(|certifying| certifying.reign == reign) else {
-            if reign.era > self.era() && reign.term == self.role.term && self.early.len() < EARLY_MAX {
-                self.early.push_back((from, reign, transaction));
-            }
+            self.asked_early(from, reign, transaction);
             return;
         };
         // Sites known already are told by the stream; one that comes after the handing over asks again in the next era.
         if certifying.handed_over || self.index.version_of(transaction.id).is_some() {
             return;
         }
-        // Initiators refuse long before; one that does not know yet asks again. (A refusal from here would not stay one.)
-        if certifying.next.0 - self.stable.0 > 2 * self.settings.unstable_versions_max {
+        let next = certifying.next;
+        if self.certifies_no_more_now(next) {
             return;
         }
-        let next = certifying.next;
         match self.index.certify(&transaction, self.settings.isolation) {
             Ok(()) => {
                 let Transaction { id, attempt, writes, .. } = transaction;
@@ -115,6 +115,24 @@ impl Site {
         }
     }
 
+    /// Too much is not stable, or not in the log. Initiators refuse long before; one that does not know yet asks again. (A refusal from here
+    /// would not stay one.)
+    fn certifies_no_more_now(&self, next: Version) -> bool {
+        let settings = &self.settings;
+        next.0 - self.stable.0 > 2 * settings.unstable_versions_max
+            || self.overlay.unsettled_bytes() > settings.unstable_bytes_max.saturating_mul(2)
+            || self.proposed_bytes > settings.proposed_bytes_max
+    }
+
+    fn asked_early(&mut self, from: SiteId, reign: Reign, transaction: Transaction) {
+        let bytes = self.early_bytes + transaction.held_bytes();
+        let fits = self.early.len() < EARLY_MAX && bytes <= EARLY_BYTES_MAX;
+        if reign.era > self.era() && reign.term == self.role.term && fits {
+            self.early_bytes = bytes;
+            self.early.push_back((from, reign, transaction));
+        }
+    }
+
     /// The next version is the beginning of another era.
     pub(super) fn propose_configuration(&mut self, configuration: Configuration, out: &mut impl Effects) {
         let certifying = self.certifying.as_mut().expect("only a certifier proposes one so");
@@ -129,6 +147,7 @@ impl Site {
         certifying.next = certifying.next.next();
         certifying.proposed.push_back(Arc::clone(&entry));
         self.received = entry.version;
+        self.proposed_bytes += entry.held_bytes();
         out.propose(LogEntry::Stream { era: certifying.reign.era, entry });
     }
 }

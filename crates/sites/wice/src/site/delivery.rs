@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::entry::{Body, Configuration, Entry, LogEntry};
-use crate::ids::{ClusterSet, Era, Version};
+use crate::ids::{ClusterId, ClusterSet, Era, Version};
 use crate::index::Index;
 use crate::overlay::Overlay;
 use crate::site::eras::Takeover;
@@ -57,6 +57,17 @@ pub struct Stored {
     pub version: Version,
     /// Entries of the log the site had been given when it wrote that.
     pub position: u64,
+    /// The era that had begun last there. A copy is of the history that counts; the site's log may hold another of the same versions first, and discard it.
+    pub era: Era,
+}
+
+impl Stored {
+    /// What no store holds: a site with it recalls for ever.
+    pub const ENDLESS: Self = Self {
+        version: Version(0),
+        position: u64::MAX,
+        era: Era { takeovers: 0, number: 0, by: ClusterId(0) },
+    };
 }
 
 impl Site {
@@ -71,41 +82,70 @@ impl Site {
     #[must_use]
     pub fn restore(settings: Settings, base: Base, stored: Stored) -> Self {
         let era = base.eras.last().expect("a base has an era").1.era;
-        Self {
-            index: Index::new(base.delivered, settings.index_versions),
+        let mut site = Self {
+            index: Index::new(base.delivered, settings.index_versions, settings.index_bytes_max),
             settings,
             role: LogRole::default(),
             position: base.position,
-            recall_until: stored.position,
+            recall_until: stored,
+            recalls: true,
+            lacking: None,
             eras: base.eras.into(),
             promised: base.promised,
             delivered: base.delivered,
             overlay: Overlay::new(stored.version),
             recent: VecDeque::new(),
+            recent_bytes: 0,
             takeover: base.takeover.map(Takeover::new),
             received: base.delivered,
             received_era: era,
+            proposed_bytes: 0,
             serial: 0,
             told: None,
             streams: BTreeMap::new(),
             certifying: None,
             spent: None,
             early: VecDeque::new(),
+            early_bytes: 0,
             on_probation: ClusterSet::default(),
             peers: BTreeMap::new(),
             stable: stored.version,
+            needed: Version(0),
+            is_whole: true,
             pending: BTreeMap::new(),
+            pending_bytes: 0,
             awaiting_stable: BTreeMap::new(),
             reconsider: false,
             branch: 0,
             cuts: VecDeque::new(),
-        }
+        };
+        site.recalls = !site.has_recalled();
+        site
     }
 
-    /// Whether it has not been given its log up to where its store was written: nothing can be read or submitted.
+    /// Whether the log has come to where the store was written, and to the history that it is of.
+    fn has_recalled(&self) -> bool {
+        let Stored { position, era, .. } = self.recall_until;
+        let applied = self.overlay.applied();
+        self.position >= position
+            && self.delivered >= applied
+            && self.era_at(applied).is_none_or(|here| here == era)
+    }
+
+    /// The era that had begun last at a version; none if that is older than all that are kept.
+    #[must_use]
+    pub fn era_at(&self, version: Version) -> Option<Era> {
+        self.eras
+            .iter()
+            .rev()
+            .find(|(began, _)| *began <= version)
+            .map(|(_, configuration)| configuration.era)
+    }
+
+    /// Whether it has not been given its log up to where its store was written, or up to what a copy holds: nothing can be read or submitted.
     #[must_use]
     pub fn is_recalling(&self) -> bool {
-        self.position < self.recall_until
+        self.recalls
     }
 
     /// Entries of the log it has been given, those before its base counted.
@@ -149,8 +189,10 @@ impl Site {
                     self.discard(keep, recalls, out);
                 }
             }
+            LogEntry::Adopt { era, past } => self.adopt(era, past),
         }
-        if recalls && !self.is_recalling() {
+        if recalls && self.has_recalled() {
+            self.recalls = false;
             self.install_recalled();
         }
     }
@@ -189,7 +231,8 @@ impl Site {
         if let Body::Configure(configuration) = entry.body {
             self.begin_era(version, configuration, out);
         }
-        self.keep_recent(entry);
+        self.proposed_bytes = self.proposed_bytes.saturating_sub(entry.held_bytes());
+        self.keep_recent(entry, recalls);
         if self.received <= version {
             self.receive_from_delivered();
         }
@@ -211,6 +254,7 @@ impl Site {
         self.on_probation = ClusterSet::default();
         // A lost cluster may come back without its disks, and count its terms anew; it may have done so before this site heard of the loss.
         self.peers.retain(|&cluster, _| configuration.live.contains(cluster) || cluster == own);
+        self.needed = self.everywhere();
         out.notice(Notice::Era(configuration));
     }
 
@@ -248,18 +292,27 @@ impl Site {
         }
         assert!(!self.eras.is_empty(), "version {keep} is older than all eras known");
         self.receive_from_delivered();
-        while self.recent.pop_back_if(|entry| entry.version > keep).is_some() {}
+        while let Some(lost) = self.recent.pop_back_if(|entry| entry.version > keep) {
+            self.recent_bytes -= lost.held_bytes();
+        }
         self.lost_versions(keep);
         self.reconsider = true;
         out.notice(Notice::Discarded(keep));
     }
 
-    /// Kept for clusters that lack it, at least until it is stable.
-    fn keep_recent(&mut self, entry: Arc<Entry>) {
+    /// Kept for clusters that lack it, at least until it is stable and every living one has it.
+    fn keep_recent(&mut self, entry: Arc<Entry>, recalls: bool) {
+        self.recent_bytes += entry.held_bytes();
         self.recent.push_back(entry);
-        let (most, stable) = (self.settings.retained_versions, self.stable);
-        while self.recent.len() > most
-            && self.recent.pop_front_if(|oldest| oldest.version <= stable).is_some()
-        {}
+        // What the store lacks is installed from here when all is recalled.
+        let recalled = if recalls { self.overlay.applied() } else { self.stable };
+        let needless = recalled.min(self.stable).min(self.needed);
+        let (most, bytes_max) = (self.settings.retained_versions, self.settings.retained_bytes_max);
+        while self.recent.len() > most || self.recent_bytes > bytes_max {
+            let Some(oldest) = self.recent.pop_front_if(|oldest| oldest.version <= needless) else {
+                break;
+            };
+            self.recent_bytes -= oldest.held_bytes();
+        }
     }
 }

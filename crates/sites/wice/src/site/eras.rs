@@ -155,8 +155,12 @@ impl Site {
         let versions = self.delivered.0.saturating_sub(self.agreed(cluster).0);
         // Until its own log says that it is not among the living, it would take itself for one of them, and go on without the others
         // if it were told that they are lost: without all that they answered meanwhile.
-        let knows = self.peers.get(&cluster).is_some_and(|status| status.era() == self.era());
-        if !knows || versions > self.settings.unstable_versions_max / 2 {
+        let knows =
+            self.peers.get(&cluster).is_some_and(|status| status.era() == self.era() && status.is_whole);
+        // Once it lives it must get the rest as a stream: what it takes over from others is nothing that it could bring back.
+        let oldest = self.recent.front().map_or(self.delivered.next(), |entry| entry.version);
+        let is_kept = self.agreed(cluster).next() >= oldest;
+        if !knows || !is_kept || versions > self.settings.unstable_versions_max / 2 {
             return Err(Refused::Behind { cluster, versions });
         }
         Ok(live.with(cluster))
@@ -220,8 +224,7 @@ impl Site {
             out.propose(LogEntry::Fence(configuration));
             return; // it asks again
         }
-        let missing = self.recent.iter().filter(|entry| entry.version > delivered);
-        let entries: Vec<Arc<Entry>> = missing.take(self.settings.stream_entries_max).cloned().collect();
+        let entries = self.in_one_message(self.recent.iter().filter(|entry| entry.version > delivered));
         let reply = Message::Promised { era: configuration.era, delivered: self.delivered, entries };
         out.send(from, reply);
     }
@@ -252,6 +255,9 @@ impl Site {
     pub(super) fn rewound(&mut self, from: SiteId, era: Era, keep: Version, out: &mut impl Effects) {
         if !self.role.leads || era <= self.promised {
             return;
+        }
+        if self.agrees_beyond(from.cluster, keep) {
+            return; // asked for by what this cluster said before it gave them up
         }
         if keep < self.stable {
             out.notice(Notice::Split(from.cluster));

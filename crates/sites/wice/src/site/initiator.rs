@@ -92,6 +92,7 @@ impl Site {
         if let Some(version) = earlier {
             self.awaiting_stable.insert(version, id);
         }
+        self.pending_bytes += transaction.held_bytes();
         self.pending.insert(id, Pending { transaction, snapshot, asked: None, version, waited_ticks: 0 });
         if version.is_none() {
             self.ask(id, out);
@@ -99,9 +100,20 @@ impl Site {
         Ok(())
     }
 
-    /// Whether too much is not stable. Decided before a transaction is sent anywhere, so that a refusal is final.
-    fn is_behind(&self) -> bool {
-        self.delivered.0.saturating_sub(self.stable.0) > self.settings.unstable_versions_max
+    /// Whether too much is not stable, or has no outcome. Decided before a transaction is sent anywhere, so that a refusal is final.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let settings = &self.settings;
+        self.delivered.0.saturating_sub(self.stable.0) > settings.unstable_versions_max
+            || self.overlay.unsettled_bytes() > settings.unstable_bytes_max
+            || self.pending_bytes > settings.pending_bytes_max
+    }
+
+    /// A transaction has its outcome.
+    fn take_pending(&mut self, id: TransactionId) -> Option<Pending> {
+        let pending = self.pending.remove(&id)?;
+        self.pending_bytes -= pending.transaction.held_bytes();
+        Some(pending)
     }
 
     /// Whom to ask now, if that is known.
@@ -159,7 +171,7 @@ impl Site {
             } else if self.holds(self.pending[&id].snapshot) {
                 self.ask(id, out);
             } else {
-                self.pending.remove(&id);
+                self.take_pending(id);
                 out.outcome(id, Outcome::Aborted(AbortReason::Void));
             }
         }
@@ -195,7 +207,7 @@ impl Site {
         let Some(pending) = self.pending.get(&id) else { return };
         if pending.asked == Some(reign) && pending.transaction.attempt == attempt && pending.version.is_none()
         {
-            self.pending.remove(&id);
+            self.take_pending(id);
             out.outcome(id, Outcome::Aborted(reason));
         }
     }
@@ -229,7 +241,7 @@ impl Site {
     pub(super) fn tell_stable(&mut self, out: &mut impl Effects) {
         let later = self.awaiting_stable.split_off(&self.stable.next());
         for (version, id) in std::mem::replace(&mut self.awaiting_stable, later) {
-            let Some(pending) = self.pending.remove(&id) else { continue };
+            let Some(pending) = self.take_pending(id) else { continue };
             let attempt = pending.version.and_then(|(_, attempt)| attempt);
             out.outcome(id, Outcome::Committed { version, attempt });
         }

@@ -23,11 +23,15 @@
 //! | `delivery` | what the log commits |
 //! | `streams` | what other clusters are sent, and what is stable |
 //! | `eras` | clusters lost, returning, admitted; the certifier moved |
+//! | `adopting` | a cluster that lacks what nobody keeps any more |
+//! | `settings` | what bounds all of it, and how much of that it takes |
 
+mod adopting;
 mod certifier;
 mod delivery;
 mod eras;
 mod initiator;
+mod settings;
 mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,7 +42,7 @@ use crate::ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId,
 use crate::index::Index;
 use crate::message::{AbortReason, Message, Status};
 use crate::overlay::Overlay;
-use crate::transaction::{Isolation, Transaction};
+use crate::transaction::Transaction;
 
 use certifier::Certifying;
 use eras::Takeover;
@@ -48,51 +52,7 @@ use streams::Cursor;
 pub use delivery::{Base, Stored};
 pub use eras::{Command, Refused};
 pub use initiator::Unsubmitted;
-
-/// What a site is told before anything else.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Settings {
-    /// Which site it is.
-    pub site: SiteId,
-    /// All sites of all clusters, itself among them.
-    pub sites: Vec<SiteId>,
-    /// What counts as a conflict; the same at all sites.
-    pub isolation: Isolation,
-    /// Versions whose items are remembered for certification, at least 1. A transaction with an older snapshot is refused.
-    pub index_versions: usize,
-    /// Versions that may be installed and not stable; beyond, initiators refuse, and at twice as many the certifier does not answer.
-    pub unstable_versions_max: u64,
-    /// Stable versions kept for clusters that are behind.
-    pub retained_versions: usize,
-    /// Versions sent to a cluster that it has not said to have received.
-    pub stream_window: u64,
-    /// Versions in one message, at least 1.
-    pub stream_entries_max: usize,
-    /// Ticks without effect after which something is said again, at least 1.
-    pub patience_ticks: u32,
-}
-
-impl Settings {
-    /// What fits most: a million versions remembered, a quarter of a million not stable.
-    #[must_use]
-    pub fn new(site: SiteId, sites: Vec<SiteId>) -> Self {
-        Self {
-            site,
-            sites,
-            isolation: Isolation::Snapshot,
-            index_versions: 1 << 20,
-            unstable_versions_max: 1 << 18,
-            retained_versions: 1 << 18,
-            stream_window: 1 << 14,
-            stream_entries_max: 256,
-            patience_ticks: 10,
-        }
-    }
-
-    fn clusters(&self) -> ClusterSet {
-        self.sites.iter().map(|site| site.cluster).collect()
-    }
-}
+pub use settings::{HeldBytes, Settings};
 
 /// The site's place in its cluster's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,7 +86,7 @@ pub enum Notice {
     Discarded(Version),
     /// A cluster has answered clients for versions of its own that the others do not have: two histories, which nothing can merge.
     Split(ClusterId),
-    /// A cluster lacks versions that are not kept any more: it must copy a store.
+    /// A cluster lacks versions that are not kept any more: its sites take copies of a store.
     NeedsCopy(ClusterId),
 }
 
@@ -159,19 +119,25 @@ pub struct Site {
 
     // What follows from the log.
     position: u64,
-    recall_until: u64,
+    recall_until: Stored,
+    recalls: bool,
+    /// The store is void: what it must hold.
+    lacking: Option<Stored>,
     eras: VecDeque<(Version, Configuration)>,
     promised: Era,
     delivered: Version,
     index: Index,
     overlay: Overlay,
     recent: VecDeque<Arc<Entry>>,
+    recent_bytes: usize,
     takeover: Option<Takeover>,
 
     // As a delegate.
     received: Version,
     /// The era at `received`.
     received_era: Era,
+    /// What was proposed and is not delivered, bytes.
+    proposed_bytes: usize,
     serial: u64,
     told: Option<Status>,
     streams: BTreeMap<ClusterId, Cursor>,
@@ -179,14 +145,20 @@ pub struct Site {
     /// The last reign that has given up what it had certified.
     spent: Option<Reign>,
     early: VecDeque<(SiteId, Reign, Transaction)>,
+    early_bytes: usize,
 
     // What others said.
     on_probation: ClusterSet,
     peers: BTreeMap<ClusterId, Status>,
     stable: Version,
+    /// What every living cluster has delivered; below *stable* where one was admitted that still catches up.
+    needed: Version,
+    /// Whether most sites of this cluster have their items.
+    is_whole: bool,
 
     // As an initiator.
     pending: BTreeMap<TransactionId, Pending>,
+    pending_bytes: usize,
     awaiting_stable: BTreeMap<Version, TransactionId>,
     reconsider: bool,
     branch: u64,
@@ -289,6 +261,7 @@ impl Site {
         self.told = None;
         self.streams.clear();
         self.early.clear();
+        self.early_bytes = 0;
         if let Some(takeover) = &mut self.takeover {
             takeover.begin_again();
         }
@@ -298,7 +271,10 @@ impl Site {
     /// A message from another site.
     pub fn receive(&mut self, from: SiteId, message: Message, out: &mut impl Effects) {
         let era = match &message {
-            Message::Stream { era, .. } | Message::Rewind { era, .. } | Message::Promised { era, .. } => *era,
+            Message::Stream { era, .. }
+            | Message::Rewind { era, .. }
+            | Message::Promised { era, .. }
+            | Message::Adopt { era, .. } => *era,
             Message::Promise { configuration, .. } => configuration.era,
             Message::Certify { .. } | Message::Abort { .. } | Message::Status(_) => Era::default(),
         };
@@ -311,6 +287,7 @@ impl Site {
             Message::Status(status) => self.heard(status, out),
             Message::Stream { era, entries } => self.streamed(era, &entries, out),
             Message::Rewind { era, keep } => self.rewound(from, era, keep, out),
+            Message::Adopt { era, past } => self.offered_past(era, past, out),
             Message::Promise { configuration, delivered } => {
                 self.asked_to_promise(from, configuration, delivered, out)
             }
@@ -344,6 +321,7 @@ impl Site {
     /// Nothing is under way in the log that the stream could go on after.
     fn receive_from_delivered(&mut self) {
         (self.received, self.received_era) = (self.delivered, self.era());
+        self.proposed_bytes = 0;
     }
 
     fn cluster(&self) -> ClusterId {

@@ -22,6 +22,8 @@ pub(super) struct Cursor {
     term: Term,
     /// The next version to send.
     next: Version,
+    /// Bytes of what was sent and not received.
+    ahead_bytes: usize,
     /// What the receiver said last, and for how many ticks nothing has come of what was sent since.
     received: Version,
     stalled_ticks: u32,
@@ -42,6 +44,7 @@ impl Site {
             delivered: self.delivered,
             received: self.received,
             certifying: self.certifies(),
+            is_whole: self.is_whole && !self.is_recalling(),
         };
         if self.told.as_ref() == Some(&now) {
             return;
@@ -80,14 +83,19 @@ impl Site {
 
     /// The versions up to which another cluster's history and this one's are the same; [`ENDLESS`] where they do not part. None if that
     /// cannot be known.
-    fn common(&self, cluster: ClusterId) -> Option<Version> {
+    pub(super) fn common(&self, cluster: ClusterId) -> Option<Version> {
         let Some(status) = self.peers.get(&cluster) else { return Some(ENDLESS) };
         let own: Vec<(Era, Version)> = self.own_eras();
         parting(&own, &status.eras)
     }
 
+    /// Whether another cluster has said that its history and this one's are the same beyond `keep`.
+    pub(super) fn agrees_beyond(&self, cluster: ClusterId, keep: Version) -> bool {
+        self.peers.contains_key(&cluster) && self.common(cluster).is_some_and(|common| common > keep)
+    }
+
     /// What it means that two histories have no era in common: one is far behind the other, or they parted long ago.
-    fn unrelated(&self, cluster: ClusterId) -> Notice {
+    pub(super) fn unrelated(&self, cluster: ClusterId) -> Notice {
         let (first, last) = (self.eras.front().map(|(_, first)| first.era), self.era());
         let theirs =
             self.peers.get(&cluster).map(|status| (status.eras.first().map(|(era, _)| *era), status.era()));
@@ -109,12 +117,18 @@ impl Site {
         self.common(cluster).map_or(Version(0), |common| common.min(status.delivered))
     }
 
-    pub(super) fn raise_stable(&mut self, out: &mut impl Effects) {
+    /// The version up to which every living cluster has delivered.
+    pub(super) fn everywhere(&self) -> Version {
         let live = self.configuration().live;
-        let everywhere = live.iter().map(|cluster| self.agreed(cluster)).min();
-        let stable = everywhere.unwrap_or_default().min(self.delivered);
+        live.iter().map(|cluster| self.agreed(cluster)).min().unwrap_or_default()
+    }
+
+    pub(super) fn raise_stable(&mut self, out: &mut impl Effects) {
+        self.needed = self.everywhere();
+        let stable = self.needed.min(self.delivered);
         if stable > self.stable {
             self.stable = stable;
+            self.overlay.settle(stable);
             self.tell_stable(out);
         } else if self.awaiting_stable.first_key_value().is_some_and(|(version, _)| *version <= self.stable) {
             self.tell_stable(out); // a repeat of something long stable
@@ -138,51 +152,104 @@ impl Site {
 
     fn stream_to(&mut self, cluster: ClusterId, only_its_era: bool, out: &mut impl Effects) {
         let era = self.era();
-        let Some(common) = self.common(cluster) else { return };
         let Some(status) = self.peers.get(&cluster) else { return };
+        let Some(common) = self.common(cluster) else {
+            if self.is_far_behind(cluster) {
+                self.offer_once(cluster, out);
+            }
+            return;
+        };
         let has_era = status.eras.last().is_some_and(|(last, _)| *last == era);
         if status.promised > era || (only_its_era && has_era) {
             return;
         }
         if status.delivered > common {
-            let (term, received) = (status.term, common);
-            let is_told = self
-                .streams
-                .get(&cluster)
-                .is_some_and(|cursor| cursor.term == term && cursor.next == ENDLESS);
-            if !is_told {
-                out.send(status.site, Message::Rewind { era, keep: common });
-                self.streams.insert(cluster, Cursor { term, next: ENDLESS, received, stalled_ticks: 0 });
+            let (site, term) = (status.site, status.term);
+            if self.says_once(cluster, term, common) {
+                out.send(site, Message::Rewind { era, keep: common });
             }
+            return;
+        }
+        let oldest = self.recent.front().map_or(self.delivered.next(), |entry| entry.version);
+        if status.received.next() < oldest && status.received < self.delivered {
+            self.offer_once(cluster, out);
             return;
         }
         let (to, term, received) = (status.site, status.term, status.received);
         let known = self.streams.get(&cluster).filter(|cursor| cursor.term == term && cursor.next != ENDLESS);
-        let mut cursor =
-            *known.unwrap_or(&Cursor { term, next: received.next(), received, stalled_ticks: 0 });
+        let anew = Cursor { term, next: received.next(), ahead_bytes: 0, received, stalled_ticks: 0 };
+        let mut cursor = *known.unwrap_or(&anew);
         if cursor.received != received {
-            cursor = Cursor { term, next: cursor.next.max(received.next()), received, stalled_ticks: 0 };
+            let next = cursor.next.max(received.next());
+            let ahead = self.recent_from(received.next()).take_while(|entry| entry.version < next);
+            let ahead_bytes = ahead.map(|entry| entry.held_bytes()).sum();
+            cursor = Cursor { next, ahead_bytes, ..anew };
         }
         self.send_entries(to, &mut cursor, out);
         self.streams.insert(cluster, cursor);
+    }
+
+    /// Whether something is to be said to a cluster's delegate now that is not part of the stream: again when that had no effect for long.
+    fn says_once(&mut self, cluster: ClusterId, term: Term, received: Version) -> bool {
+        let known = self.streams.get(&cluster);
+        let is_told = known.is_some_and(|cursor| cursor.term == term && cursor.next == ENDLESS);
+        if !is_told {
+            let told = Cursor { term, next: ENDLESS, ahead_bytes: 0, received, stalled_ticks: 0 };
+            self.streams.insert(cluster, told);
+        }
+        !is_told
+    }
+
+    fn offer_once(&mut self, cluster: ClusterId, out: &mut impl Effects) {
+        let Some((site, term, received)) =
+            self.peers.get(&cluster).map(|status| (status.site, status.term, status.received))
+        else {
+            return;
+        };
+        if self.says_once(cluster, term, received) {
+            self.offer_past(site, out);
+        }
     }
 
     fn send_entries(&self, to: SiteId, cursor: &mut Cursor, out: &mut impl Effects) {
         let until =
             self.delivered.min(Version(cursor.received.0.saturating_add(self.settings.stream_window)));
         let Some(oldest) = self.recent.front().map(|entry| entry.version) else { return };
-        if cursor.next < oldest && cursor.next <= until {
-            out.notice(Notice::NeedsCopy(to.cluster));
-            return;
+        if cursor.next < oldest {
+            return; // it was sent, and its cluster has not said so yet
         }
-        while cursor.next <= until {
-            let from = usize::try_from(cursor.next.0 - oldest.0).expect("what is kept fits in memory");
-            let most = usize::try_from(until.0 - cursor.next.0 + 1).expect("a window");
-            let count = most.min(self.settings.stream_entries_max);
-            let entries: Vec<Arc<Entry>> = self.recent.range(from..from + count).cloned().collect();
-            cursor.next = Version(cursor.next.0 + count as u64);
+        while cursor.next <= until && cursor.ahead_bytes < self.settings.stream_window_bytes {
+            let wanted = self.recent_from(cursor.next).take_while(|entry| entry.version <= until);
+            let entries = self.in_one_message(wanted);
+            cursor.next = Version(cursor.next.0 + entries.len() as u64);
+            cursor.ahead_bytes += entries.iter().map(|entry| entry.held_bytes()).sum::<usize>();
             out.send(to, Message::Stream { era: self.era(), entries });
         }
+    }
+
+    /// The versions kept, from one on.
+    fn recent_from(&self, first: Version) -> impl Iterator<Item = &Arc<Entry>> {
+        let oldest = self.recent.front().map_or(first, |entry| entry.version);
+        let from = usize::try_from(first.0.saturating_sub(oldest.0)).expect("what is kept fits in memory");
+        self.recent.range(from.min(self.recent.len())..)
+    }
+
+    /// The first of these versions, as many as fit into a message; one at least, if there is one.
+    pub(super) fn in_one_message<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a Arc<Entry>>,
+    ) -> Vec<Arc<Entry>> {
+        let mut room = self.settings.stream_bytes_max;
+        let mut chosen = Vec::new();
+        for entry in entries.take(self.settings.stream_entries_max) {
+            let bytes = entry.held_bytes();
+            if bytes > room && !chosen.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(bytes);
+            chosen.push(Arc::clone(entry));
+        }
+        chosen
     }
 
     /// What was sent and has not been received for long is sent again.
@@ -210,8 +277,12 @@ impl Site {
             return;
         }
         for entry in entries {
+            if self.proposed_bytes > self.settings.proposed_bytes_max {
+                return; // it comes again
+            }
             if entry.version == self.received.next() && entry.era == self.received_era {
                 self.received = entry.version;
+                self.proposed_bytes += entry.held_bytes();
                 if let Body::Configure(configuration) = &entry.body {
                     self.received_era = configuration.era;
                 }

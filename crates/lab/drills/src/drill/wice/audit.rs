@@ -34,9 +34,9 @@ pub(super) fn audit(stage: &Stage, told: &[Told], figures: &mut Figures) -> LabR
 
 /// All answer, and have and show the same version.
 fn in_step(stage: &Stage) -> bool {
-    let reports = sites::reports(&stage.config);
+    let reports = sites::reports(&stage.operator);
     let first = reports.first().map(|(_, report)| report.delivered);
-    reports.len() == stage.config.sites.len()
+    reports.len() == stage.operator.config.sites.len()
         && reports.iter().all(|(_, report)| {
             Some(report.delivered) == first
                 && report.stable == report.delivered

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_load::{LabError, LabResult, ScratchDirectory};
-use pares_site::config::{Level, Place, Promise, SitesConfig};
+use pares_site::config::{Level, Place, Promise, SiteLimits, SitesConfig};
 use pares_site::items::Items;
 use pares_site::protocol::{Code, OPEN_MAX};
 use pares_site::{Process, ProcessError};
@@ -97,6 +97,7 @@ pub(super) fn run(args: &Args, sites: u8) -> LabResult {
 fn measure(args: &Args, sites: u8, dir: &Path) -> Result<Cost, ProcessError> {
     let config = configuration(args.durability, sites)?;
     std::fs::write(dir.join("sites.toml"), config.to_text())?;
+    config.make_directories(dir)?;
     let (first, part) = (SiteId::new(0, 0), Duration::from_secs_f64(args.seconds_per_part));
     let mut site = Process::open(&config, first, dir, Items)?;
     let others = Others::start(&config, dir);
@@ -121,11 +122,14 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
     let places: std::io::Result<Vec<Place>> = (0..sites).map(place).collect();
     Ok(SitesConfig {
         system: "bench".into(),
+        identity: SitesConfig::draw_identity(),
         durability,
         isolation: Level::Snapshot,
         certifier: 0,
         tls: None,
         store: None,
+        limits: SiteLimits::default(),
+        plain: false,
         sites: places?,
     })
 }

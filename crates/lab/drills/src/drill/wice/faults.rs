@@ -5,6 +5,7 @@ use std::time::Duration;
 use pares_load::{LabError, LabResult};
 use pares_operator::decide;
 use pares_operator::sites;
+use pares_site::config::directory_of;
 use pares_wice::SiteId;
 
 use super::Drill;
@@ -15,16 +16,16 @@ use super::{ACCOUNTS, stage::PATIENCE};
 /// Clients of each site.
 const CLIENTS: u64 = 4;
 /// From the death of a cluster to the operator's decision: so long that what was under way has arrived.
-const INDECISION: Duration = Duration::from_secs(1);
+pub(super) const INDECISION: Duration = Duration::from_secs(1);
 
 /// When things happened.
-struct Times {
-    quiet: Duration,
-    blow: Duration,
-    end: Duration,
+pub(super) struct Times {
+    pub(super) quiet: Duration,
+    pub(super) blow: Duration,
+    pub(super) end: Duration,
     /// The operator's decision, or the healing of a cut.
-    resumed: Option<Duration>,
-    back: Option<Duration>,
+    pub(super) resumed: Option<Duration>,
+    pub(super) back: Option<Duration>,
 }
 
 impl Drill {
@@ -40,11 +41,12 @@ impl Drill {
         let (here, there) = (self.stage.of(0), self.stage.of(1));
         self.fault("kill-remote-cluster", &there, |drill, victims| drill.lose(victims, false))?;
         self.fault("wipe-remote-cluster", &there, |drill, victims| drill.lose(victims, true))?;
-        self.fault("kill-certifiers-cluster", &here, |drill, victims| drill.lose(victims, false))
+        self.fault("kill-certifiers-cluster", &here, |drill, victims| drill.lose(victims, false))?;
+        self.disks()
     }
 
     /// Deals a blow under load. The clients whose sites are `victims` turn to others; the gaps are those of the rest.
-    fn fault(
+    pub(super) fn fault(
         &mut self,
         name: &str,
         victims: &[SiteId],
@@ -78,7 +80,7 @@ impl Drill {
         Ok(())
     }
 
-    fn quiet(&self) -> Duration {
+    pub(super) fn quiet(&self) -> Duration {
         let quiet = self.now();
         std::thread::sleep(self.part);
         quiet
@@ -90,7 +92,7 @@ impl Drill {
         self.stage.processes.kill_all(victims);
         std::thread::sleep(self.part);
         let end = self.now();
-        let back = self.bring_back(victims, false)?;
+        let back = self.bring_back(victims)?;
         Ok(Times { quiet, blow, end, resumed: None, back: Some(back) })
     }
 
@@ -113,36 +115,36 @@ impl Drill {
         self.stage.processes.kill_all(victims);
         std::thread::sleep(INDECISION);
         let decided = self.now();
-        decide::lost(&self.stage.config, cluster, None, PATIENCE)?;
+        decide::lost(&self.stage.operator, cluster, None, PATIENCE)?;
         std::thread::sleep(self.part);
         let end = self.now();
         if wipe {
             self.wipe(victims)?;
         }
         let began = self.now();
-        self.bring_back(victims, wipe)?;
-        decide::admit(&self.stage.config, cluster, PATIENCE)?;
+        self.bring_back(victims)?;
+        decide::admit(&self.stage.operator, cluster, PATIENCE)?;
         let back = self.now() - began;
         if certified {
-            decide::migrate(&self.stage.config, cluster, PATIENCE)?;
+            decide::migrate(&self.stage.operator, cluster, PATIENCE)?;
         }
         std::thread::sleep(self.part);
         Ok(Times { quiet, blow, end, resumed: Some(decided), back: Some(back) })
     }
 
-    fn wipe(&self, victims: &[SiteId]) -> LabResult {
+    pub(super) fn wipe(&self, victims: &[SiteId]) -> LabResult {
         victims.iter().try_for_each(|site| {
-            let own = self.stage.dir().join(format!("site-{}-{}", site.cluster.0, site.number));
+            let own = directory_of(self.stage.dir(), *site);
             std::fs::remove_dir_all(&own).map_err(LabError::io(format!("removing {}", own.display())))
         })
     }
 
     /// Starts sites again, and waits until they show what the others show by then. How long that took.
-    fn bring_back(&mut self, victims: &[SiteId], rejoin: bool) -> Result<Duration, LabError> {
+    pub(super) fn bring_back(&mut self, victims: &[SiteId]) -> Result<Duration, LabError> {
         let began = self.now();
-        let reports = sites::reports(&self.stage.config);
+        let reports = sites::reports(&self.stage.operator);
         let shown = reports.iter().map(|(_, report)| report.stable).max().unwrap_or(0);
-        self.stage.start_sites(victims, rejoin)?;
+        self.stage.start_sites(victims)?;
         self.stage.until("sites that come back", |stage| Self::shows(stage, victims, shown))?;
         Ok(self.now() - began)
     }

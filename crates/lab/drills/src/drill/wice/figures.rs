@@ -52,6 +52,19 @@ pub(super) struct Fault {
     pub(super) back_ms: Option<f64>,
 }
 
+/// A site that is filled with a state of some size.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct BigState {
+    pub(super) state_mib: u64,
+    /// From its start on an empty disk until it votes.
+    pub(super) filled_ms: f64,
+    /// What a commit took the clients of the other sites before, and meanwhile.
+    pub(super) quiet_p99_ms: f64,
+    pub(super) fill_p99_ms: f64,
+    /// The second over the first.
+    pub(super) p99_ratio: f64,
+}
+
 /// All of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Figures {
@@ -80,6 +93,10 @@ pub(crate) struct Figures {
     /// Twenty hot rows, 8 clients at every site, one open each.
     pub(super) twenty_rows: Throughput,
     pub(super) faults: Vec<Fault>,
+    /// Peers that have no certificate, and were let in.
+    pub(super) forged_accepted: u64,
+    #[serde(rename = "big-state")]
+    pub(super) big_state: BigState,
     /// Requests answered as done.
     pub(super) completed: u64,
     /// Requests sent again for want of an answer.
@@ -164,6 +181,7 @@ impl Figures {
             ("executed twice", self.executed_twice),
             ("denied and done", self.denied_and_done),
             ("sites differing", self.sites_differing),
+            ("forged peers let in", self.forged_accepted),
             ("money made or destroyed", u64::try_from(self.money_off.unsigned_abs()).unwrap_or(u64::MAX)),
         ];
         let mut broken: Vec<String> = counts
@@ -203,6 +221,10 @@ impl Figures {
         );
         pares_text::say!("{}", self.costs().render());
         pares_text::say!("{}", self.blows().render());
+        let BigState { state_mib, filled_ms, quiet_p99_ms, fill_p99_ms, p99_ratio } = self.big_state;
+        pares_text::say!(
+            "a site filled with {state_mib} MiB: {filled_ms} ms; p99 of the others {fill_p99_ms} ms, before {quiet_p99_ms} ({p99_ratio} times)"
+        );
         pares_text::say!(
             "{} done, {} sent again, {} answered as not done, {} never answered; lost {}, twice {}, denied and done {}, money off {}, sites differing {}",
             self.completed,

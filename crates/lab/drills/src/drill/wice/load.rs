@@ -8,13 +8,13 @@
 //! When the site does not answer, all that is open is sent again, under the same numbers, to the next one.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_flow::Random;
+use pares_link::Door;
 use pares_load::LabError;
 use pares_site::protocol::{Ask, Code, OPEN_MAX, Reply};
 use pares_wice::TransactionId;
@@ -45,6 +45,23 @@ pub(super) enum Mix {
         /// How many.
         accounts: u64,
     },
+    /// Items of some size, each once.
+    State {
+        /// How many.
+        items: u64,
+        /// Of each.
+        bytes: u64,
+    },
+}
+
+impl Mix {
+    /// Requests after which there are no more.
+    fn end(self) -> Option<u64> {
+        match self {
+            Self::Fund { accounts: end, .. } | Self::State { items: end, .. } => Some(end),
+            _ => None,
+        }
+    }
 }
 
 /// When they ask.
@@ -60,7 +77,7 @@ pub(super) enum Pace {
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Where they ask; behind the first, where they turn to when it does not answer.
-    pub(super) sites: Vec<SocketAddr>,
+    pub(super) sites: Vec<Door>,
     /// How many clients, with numbers from `first` on.
     pub(super) clients: u64,
     /// The first client's number: a client of the whole drill.
@@ -207,8 +224,11 @@ impl Clients {
         wire.flush()?;
         wire.wait(until_due.min(Duration::from_millis(20)))?;
         while let Some(frame) = self.wire.as_mut().expect("still").next()? {
-            self.heard = Instant::now();
-            self.answered(&Reply::from_bytes(&frame).map_err(std::io::Error::other)?);
+            let reply = Reply::from_bytes(&frame).map_err(std::io::Error::other)?;
+            if reply.code != Code::Unknown {
+                self.heard = Instant::now(); // a site that does not know for long is as good as silent
+            }
+            self.answered(&reply);
         }
         let silent = !self.open.is_empty() && self.heard.elapsed() > PATIENCE;
         if silent { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(()) }
@@ -216,7 +236,7 @@ impl Clients {
 
     /// All that is open is asked again: the site that answered last may be gone.
     fn connect(&mut self) -> std::io::Result<()> {
-        let mut wire = Wire::connect(self.plan.sites[self.at])?;
+        let mut wire = Wire::connect(&self.plan.sites[self.at])?;
         for (&id, open) in &self.open {
             wire.send(&Ask::Execute(id, open.request.clone()).to_bytes());
         }
@@ -230,7 +250,7 @@ impl Clients {
     fn ask(&mut self) -> std::io::Result<()> {
         let now = Instant::now();
         loop {
-            if matches!(self.plan.mix, Mix::Fund { accounts, .. } if self.asked == accounts) {
+            if self.plan.mix.end() == Some(self.asked) {
                 return Ok(());
             }
             let due = match self.plan.pace {
@@ -275,6 +295,9 @@ impl Clients {
                 format!("transfer account/among/{from} account/among/{to} {}", random.below(100))
             }
             Mix::Fund { funds, .. } => format!("add account/{} {funds}", funded(self.asked)),
+            Mix::State { bytes, .. } => {
+                format!("put state/{} {}", self.asked, "x".repeat(usize::try_from(bytes).expect("a few")))
+            }
         };
         self.asked += 1;
         format!("noted note/{client}/{sequence} {what}").into_bytes()
@@ -283,6 +306,11 @@ impl Clients {
     fn answered(&mut self, reply: &Reply) {
         let lane = reply.to % self.sequences.len() as u64;
         let id = TransactionId { client: self.plan.first + lane / OPEN_MAX, sequence: reply.to };
+        if let (Code::Unknown, Some(open)) = (reply.code, self.open.get(&id)) {
+            let again = Ask::Execute(id, open.request.clone()).to_bytes();
+            self.wire.as_mut().expect("it has just answered").send(&again);
+            return;
+        }
         let Some(open) = self.open.remove(&id) else { return };
         self.ready.push_back(lane);
         let (now, epoch) = (Instant::now(), self.epoch);

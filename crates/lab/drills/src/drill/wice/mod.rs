@@ -13,12 +13,14 @@
 //! | [`wire`], [`load`] | clients with many requests open |
 //! | [`parts`] | what is measured without faults |
 //! | [`faults`] | the blows |
+//! | [`disks`] | lost disks, states of some size, settings that differ, peers that are none |
 //! | [`cost`] | what a transaction costs in one cluster alone |
 //! | [`audit`] | what the sites have at the end |
 //! | [`figures`] | what it gave |
 
 mod audit;
 mod cost;
+mod disks;
 mod faults;
 mod figures;
 mod load;
@@ -65,6 +67,9 @@ pub struct Args {
     /// Requests a second that the clients of each site send while parts die
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     rate: u64,
+    /// How much state a site whose disk is lost is filled with in the last part, MiB; 0 leaves that part out
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(..=16_384))]
+    state_mib: u64,
     /// Measure only what a transaction costs in one cluster of so many sites, as fast as it goes and at 5,000 a second
     #[arg(long, value_name = "SITES", value_parser = clap::value_parser!(u8).range(1..=5))]
     cost: Option<u8>,
@@ -92,16 +97,11 @@ pub fn run(args: &Args) -> LabResult {
         return cost::run(args, sites);
     }
     let mut drill = Drill::start(args)?;
-    drill.parts()?;
-    drill.faults()?;
-    let Drill { stage, told, mut figures, .. } = drill;
-    audit::audit(&stage, &told, &mut figures)?;
-    figures.settle();
-    match args.json {
-        true => pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers")),
-        false => figures.print(),
+    let ran = drill.run(args);
+    if ran.is_err() {
+        drill.stage.keep();
     }
-    figures.verdict(Duration::from_millis(args.rtt_ms) + NOTICED)
+    ran
 }
 
 /// A drill under way.
@@ -113,6 +113,8 @@ struct Drill {
     part: Duration,
     /// What the steady load sends a second at each site.
     rate: u64,
+    /// How much a site is filled with, MiB.
+    state_mib: u64,
     /// Numbers below it belong to clients.
     clients: u64,
     /// What all clients of parts that are over were told.
@@ -121,6 +123,21 @@ struct Drill {
 }
 
 impl Drill {
+    fn run(&mut self, args: &Args) -> LabResult {
+        self.parts()?;
+        self.faults()?;
+        audit::audit(&self.stage, &self.told, &mut self.figures)?;
+        let figures = &mut self.figures;
+        figures.settle();
+        match args.json {
+            true => {
+                pares_text::say!("{}", serde_json::to_string(figures).expect("figures are plain numbers"))
+            }
+            false => figures.print(),
+        }
+        figures.verdict(Duration::from_millis(args.rtt_ms) + NOTICED)
+    }
+
     fn start(args: &Args) -> Result<Self, LabError> {
         let stage = Stage::start(args)?;
         let figures = Figures {
@@ -136,6 +153,7 @@ impl Drill {
             epoch: Instant::now(),
             part,
             rate: args.rate,
+            state_mib: args.state_mib,
             clients: 1,
             told: Vec::new(),
             figures,
@@ -153,8 +171,8 @@ impl Drill {
     fn load(&mut self, site: SiteId, clients: u64, mix: Mix, pace: Pace) -> Result<Load, LabError> {
         let mut order = self.stage.all();
         order.sort_by_key(|other| (*other != site, other.cluster != site.cluster));
-        let places: Result<Vec<_>, _> = order.iter().map(|site| self.stage.config.place(*site)).collect();
-        let sites = places?.iter().map(|place| place.clients).collect();
+        let doors: Result<Vec<_>, _> = order.iter().map(|site| self.stage.client.door(*site)).collect();
+        let sites = doors?;
         let plan = Plan { sites, clients, first: self.clients, mix, pace };
         self.clients += clients;
         Load::start(plan, self.epoch)
@@ -173,7 +191,7 @@ impl Drill {
     /// Whether these sites have read their logs, and show at least that version.
     fn shows(stage: &Stage, sites: &[SiteId], version: u64) -> bool {
         sites.iter().all(|site| {
-            sites::report(&stage.config, *site)
+            sites::report(&stage.operator, *site)
                 .is_some_and(|report| !report.recalling && report.stable >= version)
         })
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pares_load::{LabError, LabResult};
 use pares_operator::init;
 use pares_operator::sites::{self, Processes, Speech};
-use pares_site::{Client, SitesConfig, Worked};
+use pares_site::{Access, Client, SitesConfig, Worked};
 use pares_wan::{Forward, Handle, Proxy, ProxySettings};
 use pares_wice::SiteId;
 
@@ -25,7 +25,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// A running system. Its directory goes with it.
 pub(super) struct Stage {
-    pub(super) config: SitesConfig,
+    /// As an operator sees the system.
+    pub(super) operator: Access,
+    /// As its clients do.
+    pub(super) client: Access,
     pub(super) processes: Processes,
     pub(super) link: Handle,
     dir: PathBuf,
@@ -53,10 +56,18 @@ impl Stage {
         let proxy = put_apart(&mut config, rtt / 2)?;
         init::write(&config, &dir)?;
         let processes = Processes::new(&dir, Speech::File)?;
-        let mut stage = Self { config, processes, link: proxy.handle(), dir, keep, _proxy: proxy };
-        stage.start_sites(&stage.all(), false)?;
+        let operator = Access::named(config.clone(), &dir, &[init::OPERATOR])?;
+        let client = Access::named(config, &dir, &[init::CLIENT])?;
+        let mut stage = Self { operator, client, processes, link: proxy.handle(), dir, keep, _proxy: proxy };
+        stage.start_sites(&stage.all())?;
         stage.until("the first answers", |stage| stage.answers(0) && stage.answers(1))?;
         Ok(stage)
+    }
+
+    /// What failed can be looked at: the directory stays.
+    pub(super) fn keep(&mut self) {
+        self.keep = true;
+        pares_text::tell!("what the sites have and said is kept in {}", self.dir.display());
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -64,21 +75,21 @@ impl Stage {
     }
 
     pub(super) fn all(&self) -> Vec<SiteId> {
-        sites::all(&self.config)
+        sites::all(&self.operator.config)
     }
 
     pub(super) fn of(&self, cluster: u8) -> Vec<SiteId> {
         self.all().into_iter().filter(|site| site.cluster.0 == cluster).collect()
     }
 
-    pub(super) fn start_sites(&mut self, sites: &[SiteId], rejoin: bool) -> LabResult {
-        sites.iter().try_for_each(|site| self.processes.start(*site, rejoin))?;
+    pub(super) fn start_sites(&mut self, sites: &[SiteId]) -> LabResult {
+        sites.iter().try_for_each(|site| self.processes.start(*site))?;
         Ok(())
     }
 
     /// A client of one site, which executes nothing.
     pub(super) fn reader(&self, site: SiteId) -> Result<Client, LabError> {
-        Ok(sites::operator(&self.config, site)?)
+        Ok(sites::operator(&self.operator, site)?)
     }
 
     /// What a site reads at its stable version.
@@ -91,20 +102,18 @@ impl Stage {
     /// Whether a cluster executes, which it only does when it has found its delegate and the certifier.
     fn answers(&self, cluster: u8) -> bool {
         let number = u64::MAX - 1 - u64::from(cluster);
-        let here = self.config.sites.iter().filter(|place| place.cluster == cluster);
-        let addresses = here.map(|place| place.clients);
-        let mut client = Client::new(number, 0, addresses.collect());
-        client.execute(b"put started yes", PATIENCE).is_ok()
+        let client = self.client.client(number, 0, &self.of(cluster));
+        client.is_ok_and(|mut client| client.execute(b"put started yes", PATIENCE).is_ok())
     }
 
     /// The site that certifies.
     pub(super) fn certifier(&self) -> Result<SiteId, LabError> {
-        self.wait("a certifier", |stage| sites::certifier(&stage.config))
+        self.wait("a certifier", |stage| sites::certifier(&stage.operator))
     }
 
     /// A cluster's delegate.
     pub(super) fn delegate(&self, cluster: u8) -> Result<SiteId, LabError> {
-        self.wait("a delegate", |stage| sites::delegate(&stage.config, cluster))
+        self.wait("a delegate", |stage| sites::delegate(&stage.operator, cluster))
     }
 
     /// What the sites of a cluster did since they started, together. Waits for each: a sum without one that is slow to say would go back.
@@ -113,7 +122,7 @@ impl Stage {
             stage
                 .of(cluster)
                 .into_iter()
-                .map(|site| sites::report(&stage.config, site))
+                .map(|site| sites::report(&stage.operator, site))
                 .collect::<Option<Vec<_>>>()
         })?;
         Ok(reports.into_iter().fold(Worked::default(), |sum, pares_site::SiteReport { work, .. }| Worked {
@@ -121,24 +130,44 @@ impl Stage {
             lost: sum.lost + work.lost,
             forwarded: sum.forwarded + work.forwarded,
             done: sum.done + work.done,
+            unknown: sum.unknown + work.unknown,
         }))
     }
 
     /// Waits until something is so.
     pub(super) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) -> LabResult {
-        self.wait(what, |stage| is_so(stage).then_some(()))
+        self.until_within(what, PATIENCE, is_so)
+    }
+
+    /// The same, for what takes longer.
+    pub(super) fn until_within(
+        &self,
+        what: &str,
+        patience: Duration,
+        is_so: impl Fn(&Self) -> bool,
+    ) -> LabResult {
+        self.wait_within(what, patience, |stage| is_so(stage).then_some(()))
     }
 
     fn wait<T>(&self, what: &str, look: impl Fn(&Self) -> Option<T>) -> Result<T, LabError> {
+        self.wait_within(what, PATIENCE, look)
+    }
+
+    fn wait_within<T>(
+        &self,
+        what: &str,
+        patience: Duration,
+        look: impl Fn(&Self) -> Option<T>,
+    ) -> Result<T, LabError> {
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < patience {
             if let Some(seen) = look(self) {
                 return Ok(seen);
             }
             std::thread::sleep(PAUSE);
         }
         Err(LabError::Failed(format!(
-            "{what}: not within {PATIENCE:?}; {} has what the sites said",
+            "{what}: not within {patience:?}; {} has what the sites said",
             self.dir.display()
         )))
     }

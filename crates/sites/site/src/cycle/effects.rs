@@ -1,0 +1,57 @@
+//! What goes out between the parts, kept until it is its turn.
+
+use pares_cluster::Sink;
+use pares_wice::{Effects, LogEntry, Message, Notice, Outcome, SiteId, TransactionId};
+
+/// What the cluster's log says, in its order.
+pub(super) enum LogNews {
+    Committed(u64, Vec<u8>),
+    Role(pares_cluster::Role),
+}
+
+#[derive(Default)]
+pub(super) struct LogEvents {
+    pub(super) messages: Vec<(u8, Vec<u8>)>,
+    pub(super) news: Vec<LogNews>,
+    /// This member lacks what the others have let go of, up to this place.
+    pub(super) lacks: Option<u64>,
+}
+
+impl Sink for LogEvents {
+    fn send(&mut self, to: u8, message: Vec<u8>) {
+        self.messages.push((to, message));
+    }
+    fn committed(&mut self, index: u64, _term: u64, payload: &[u8]) {
+        self.news.push(LogNews::Committed(index, payload.to_vec()));
+    }
+    fn role(&mut self, role: pares_cluster::Role) {
+        self.news.push(LogNews::Role(role));
+    }
+    fn lacks(&mut self, at_least: u64) {
+        self.lacks = Some(at_least);
+    }
+}
+
+/// What the rules want done.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub(super) proposals: Vec<LogEntry>,
+    pub(super) messages: Vec<(SiteId, Message)>,
+    pub(super) outcomes: Vec<(TransactionId, Outcome)>,
+    pub(super) notices: Vec<Notice>,
+}
+
+impl Effects for Wanted {
+    fn propose(&mut self, entry: LogEntry) {
+        self.proposals.push(entry);
+    }
+    fn send(&mut self, to: SiteId, message: Message) {
+        self.messages.push((to, message));
+    }
+    fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
+        self.outcomes.push((id, outcome));
+    }
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
+}

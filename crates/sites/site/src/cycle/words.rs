@@ -1,0 +1,244 @@
+//! What a site that takes part says and hears of places: who is to be let in, who gets a copy, and whether its own name still counts.
+
+use pares_cluster::{ClusterLog, MemberId};
+use pares_store::StoreError;
+use pares_wice::{Base, SiteId, Stored};
+
+use super::Cycle;
+use crate::application::Application;
+use crate::checkpoint::stored_of;
+use crate::config::number_of;
+use crate::error::ProcessError;
+use crate::place::apart::WORD_TICKS;
+use crate::place::standing::{Head, Lack, Member, Request, Role, Standing, Word};
+use crate::place::{Behind, Part};
+use crate::world::{Connections, World};
+
+/// Ticks for which the log is kept for a site that has not said again that it needs it.
+const HELD_TICKS: u64 = 500;
+/// Bases for which the log is kept at most for others: beyond, they need another copy.
+const HELD_BASES_MAX: u32 = 4;
+
+/// Ticks after which what a site said of its items is old.
+const SAID_TICKS: u64 = 200;
+
+/// What is kept of the log for sites that are being filled.
+#[derive(Default)]
+pub(super) struct Holds {
+    /// From which place on, and when that was said.
+    from: std::collections::BTreeMap<SiteId, (u64, u64)>,
+    bases: u32,
+}
+
+impl Holds {
+    /// Up to which place the log may be let go of, if its owner needs nothing up to `place`.
+    pub(super) fn limit(&mut self, place: u64, tick: u64) -> u64 {
+        self.from.retain(|_, (_, said)| tick - *said < HELD_TICKS);
+        let held = self.from.values().map(|(from, _)| *from).min();
+        match held.filter(|held| *held < place && self.bases < HELD_BASES_MAX) {
+            Some(held) => {
+                self.bases += 1;
+                held
+            }
+            None => {
+                self.bases = 0;
+                place
+            }
+        }
+    }
+}
+
+impl<W: World, A: Application> Cycle<W, A> {
+    pub(super) fn say(&mut self, to: SiteId, word: &Word) {
+        // What does not arrive is said again.
+        let _ = self.links.send(number_of(to), &word.to_bytes());
+    }
+
+    pub(super) fn word(&mut self, from: SiteId, word: Word) -> Result<(), ProcessError> {
+        match word {
+            Word::Standing(standing) => self.heard_standing(from, standing)?,
+            Word::Join(incarnation) if from.cluster == self.site.id().cluster => {
+                self.log.admit(MemberId { number: from.number, incarnation });
+            }
+            Word::Lack(request) => self.asked_for_copy(from, &request)?,
+            Word::Head(head) => {
+                if let Some(filling) = &mut self.filling {
+                    filling.begins(from, head, &mut self.world)?;
+                }
+            }
+            Word::Piece(piece) => {
+                let next = self.filling.as_mut().map(|filling| filling.piece(from, piece)).transpose()?;
+                if let Some((to, word)) = next.flatten() {
+                    self.say(to, &word);
+                }
+            }
+            Word::Join(_) | Word::Form(_) => {}
+        }
+        Ok(())
+    }
+
+    fn heard_standing(&mut self, from: SiteId, standing: Standing) -> Result<(), ProcessError> {
+        if let Some(filling) = &mut self.filling {
+            filling.heard(from, standing);
+        }
+        if let Role::Member(Member { gives: true, .. }) = standing.role {
+            self.whole.insert(from, self.ticks);
+        } else {
+            self.whole.remove(&from);
+        }
+        let is_mate = from.cluster == self.site.id().cluster;
+        let id = MemberId { number: from.number, incarnation: standing.incarnation };
+        match standing.role {
+            Role::New | Role::Empty if is_mate => {
+                // It has missed how its log begins, and has never had a vote under this name.
+                if let Some(form) = self.place.form.clone().filter(|form| form.members.voters.contains(&id)) {
+                    self.say(from, &Word::Form(form));
+                }
+            }
+            Role::Filling(index) if is_mate => drop(self.holds.from.insert(from, (index, self.ticks))),
+            Role::Member(member) if is_mate && !standing.asks => self.judge(member)?,
+            _ => {}
+        }
+        if standing.asks {
+            let knows = !is_mate || self.log.members().contains(id);
+            self.say(from, &Word::Standing(self.standing(false, knows)));
+        }
+        Ok(())
+    }
+
+    /// A delegate that does not know this site's name has removed it: its disk was taken for lost, and another took its place.
+    fn judge(&self, delegate: Member) -> Result<(), ProcessError> {
+        let is_newer = delegate.leads && delegate.term >= self.log.role().term;
+        match is_newer && !delegate.knows && self.place.part == Part::Member {
+            true => Err(ProcessError::Expelled),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn standing(&self, asks: bool, knows: bool) -> Standing {
+        let role = self.log.role();
+        let member = Member {
+            configuration: self.site.configuration(),
+            stable: self.site.stable(),
+            term: role.term,
+            leads: role.leads,
+            gives: !self.site.is_recalling(),
+            knows,
+        };
+        Standing { asks, incarnation: self.place.incarnation, role: Role::Member(member) }
+    }
+
+    /// Once in a while: copies go on, and a site that its log has not let in asks for that.
+    pub(super) fn tick_words(&mut self) -> Result<(), ProcessError> {
+        self.giving.tick(self.ticks);
+        if let Some((to, word)) = self.filling.as_mut().and_then(|filling| filling.tick()) {
+            self.say(to, &word);
+        }
+        if !self.ticks.is_multiple_of(WORD_TICKS) {
+            return Ok(());
+        }
+        let is_filled = self.filling.is_none();
+        let standing = Word::Standing(self.standing(!is_filled, true));
+        self.others(is_filled).into_iter().for_each(|site| self.say(site, &standing));
+        self.count_whole();
+        if self.place.part == Part::Joins {
+            self.join()?;
+        }
+        Ok(())
+    }
+
+    /// Whether most sites of the cluster have their items.
+    fn count_whole(&mut self) {
+        let own = self.site.id();
+        let (said, ticks) = (&self.whole, self.ticks);
+        let has = |site: &SiteId| said.get(site).is_some_and(|tick| ticks - tick < SAID_TICKS);
+        let mates = || self.sites.iter().filter(|site| site.cluster == own.cluster);
+        let count = mates().filter(|site| has(site) && **site != own).count()
+            + usize::from(!self.site.is_recalling());
+        let is_whole = count > mates().count() / 2;
+        self.site.set_whole(is_whole);
+    }
+
+    /// Whether its log lets it vote.
+    pub(super) fn votes(&self) -> bool {
+        let id = MemberId { number: self.site.id().number, incarnation: self.place.incarnation };
+        self.log.members().voters.contains(&id)
+    }
+
+    fn join(&mut self) -> Result<(), ProcessError> {
+        if self.votes() {
+            self.place.part = Part::Member;
+            return self.place.write(&self.world);
+        }
+        let word = Word::Join(self.place.incarnation);
+        self.others(true).into_iter().for_each(|site| self.say(site, &word));
+        Ok(())
+    }
+
+    fn others(&self, only_mates: bool) -> Vec<SiteId> {
+        let own = self.site.id();
+        let is_meant = |site: &SiteId| *site != own && (!only_mates || site.cluster == own.cluster);
+        self.sites.iter().copied().filter(is_meant).collect()
+    }
+
+    fn asked_for_copy(&mut self, from: SiteId, request: &Request) -> Result<(), ProcessError> {
+        if self.giving.goes_on(from, request, self.ticks)
+            || !self.giving.has_room(from)
+            || self.site.is_recalling()
+        {
+            return Ok(());
+        }
+        let snapshot = match self.store.snapshot() {
+            Err(StoreError::Busy(_)) => return Ok(()), // it asks again
+            snapshot => snapshot?,
+        };
+        let stored = stored_of(snapshot.meta())?;
+        let copy = self.world.draw().max(1);
+        let Some(head) = self.head(from, request.lack, stored, copy) else { return Ok(()) };
+        self.giving.begin(from, &head, snapshot, request.until, self.ticks);
+        self.say(from, &Word::Head(head));
+        Ok(())
+    }
+
+    /// What a copy for `to` is; none if this site has not what it lacks.
+    fn head(&self, to: SiteId, lack: Lack, stored: Stored, copy: u64) -> Option<Head> {
+        let is_mate = to.cluster == self.site.id().cluster;
+        match lack {
+            Lack::Log(at_least) if is_mate => {
+                let (index, base) = self.begins_at();
+                let beginning = self.log.beginning(index).filter(|_| index >= at_least)?;
+                Some(Head { copy, log: Some((Behind(beginning), base)), stored })
+            }
+            Lack::Items(lacking) if is_mate => {
+                (stored.position >= lacking.position).then_some(Head { copy, log: None, stored })
+            }
+            Lack::Items(lacking) => {
+                let sealed = Stored { position: lacking.position, ..stored };
+                (stored.version >= lacking.version).then_some(Head { copy, log: None, stored: sealed })
+            }
+            Lack::Log(_) => None,
+        }
+    }
+
+    /// Where this site's log would begin for another.
+    fn begins_at(&self) -> (u64, Base) {
+        self.bases.written().cloned().unwrap_or_else(|| (0, self.first.clone()))
+    }
+
+    /// The pieces of this turn.
+    pub(super) fn give(&mut self) -> Result<(), ProcessError> {
+        for (to, piece) in self.giving.pieces()? {
+            self.say(to, &Word::Piece(piece));
+        }
+        Ok(())
+    }
+
+    /// Whether what was lacking has come.
+    pub(super) fn is_filled(&self) -> Result<(), ProcessError> {
+        if self.filling.as_ref().is_some_and(|filling| filling.is_done().is_some()) {
+            crate::place::lacks_nothing(&self.world)?;
+            return Err(ProcessError::Again);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! The duty cycle of a site that takes no part: it has no past, or lacks what its cluster has let go of.
+//!
+//! It neither votes nor certifies nor executes. It says what it is, hears what the others are, and goes on as its rules
+//! decide ([`Forming`]) or as the copy comes ([`Filling`]); then it begins again, with a place.
+
+use std::time::Duration;
+
+use pares_cluster::Beginning;
+use pares_store::StoreError;
+use pares_wice::{Base, SiteId, Version};
+
+use super::filling::Filling;
+use super::forming::{Decision, Forming};
+use super::standing::{Form, Lack, Standing, Word};
+use super::{Behind, Part, Place};
+use crate::checkpoint::Bases;
+use crate::config::number_of;
+use crate::cycle::TICK;
+use crate::error::ProcessError;
+use crate::inbox::{Arrived, Inbox};
+use crate::protocol::{Ask, Code, Reply};
+use crate::report::SiteReport;
+use crate::rights::{Rights, denied};
+use crate::setup::Setup;
+use crate::turned_away::TurnedAway;
+use crate::world::{Connections, World};
+
+fn has_empty_store(world: &mut impl World) -> Result<bool, ProcessError> {
+    match world.open_store() {
+        Ok(store) => Ok(store.applied() == Version(0)),
+        Err(ProcessError::Store(StoreError::Unfinished)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Ticks between two words to everybody.
+pub(crate) const WORD_TICKS: u64 = 20;
+
+/// What it is about.
+enum Task {
+    Forming(Forming),
+    Filling(Box<Filling>),
+}
+
+/// A site that takes no part.
+pub(crate) struct Apart<W: World> {
+    pub(crate) world: W,
+    pub(crate) links: W::Links,
+    setup: Setup,
+    place: Place,
+    task: Task,
+    inbox: Inbox,
+    pub(crate) turned_away: TurnedAway,
+    ticked: Duration,
+    ticks: u64,
+}
+
+impl<W: World> Apart<W> {
+    /// A site without a past, or one that lacks something.
+    ///
+    /// # Errors
+    /// If it cannot listen, or its notes cannot be read.
+    pub(crate) fn begin(
+        mut world: W,
+        setup: Setup,
+        place: Place,
+        lack: Option<Lack>,
+    ) -> Result<Self, ProcessError> {
+        let own = setup.settings.site;
+        let task = match lack {
+            Some(lack) => Task::Filling(Box::new(Filling::new(own, lack))),
+            None => {
+                // What was there before, and has lost its place, is no new directory.
+                let is_new = super::is_new(&world, &setup.identity)? && has_empty_store(&mut world)?;
+                Task::Forming(Forming::new(own, place.incarnation, is_new, &setup.settings.sites))
+            }
+        };
+        let links = world.open_links()?;
+        let ticked = world.now();
+        let (inbox, turned_away) = (Inbox::default(), TurnedAway::default());
+        Ok(Self { world, links, setup, place, task, inbox, turned_away, ticked, ticks: 0 })
+    }
+
+    /// Waits at most `patience`, and does what is to be done.
+    ///
+    /// # Errors
+    /// [`ProcessError::Again`]: it has what it needs to begin. Any other: end the process.
+    pub(crate) fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
+        let until_tick = TICK.saturating_sub(self.world.now().saturating_sub(self.ticked));
+        self.links.poll(patience.min(until_tick), &mut self.inbox)?;
+        for (who, why) in std::mem::take(&mut self.inbox.refused) {
+            self.turned_away.note(who, why);
+        }
+        for arrived in std::mem::take(&mut self.inbox.arrived) {
+            match arrived {
+                Arrived::Connected(site) => {
+                    self.turned_away.got_in(site);
+                    self.say(site, &Word::Standing(self.standing(true)));
+                }
+                Arrived::Frame(from, bytes) => self.frame(from, &bytes)?,
+                Arrived::Asked(client, rights, bytes) => self.asked(client, rights, &bytes),
+                Arrived::Gone(_) => {}
+            }
+        }
+        self.tick();
+        self.decide()?;
+        self.links.flush();
+        Ok(())
+    }
+
+    fn tick(&mut self) {
+        let now = self.world.now();
+        if now.saturating_sub(self.ticked) < TICK {
+            return;
+        }
+        self.ticked = now;
+        self.ticks += 1;
+        let word = match &mut self.task {
+            Task::Forming(forming) => {
+                forming.tick();
+                None
+            }
+            Task::Filling(filling) => filling.tick(),
+        };
+        if let Some((to, word)) = word {
+            self.say(to, &word);
+        }
+        if self.ticks % WORD_TICKS == 1 {
+            let standing = Word::Standing(self.standing(true));
+            let others: Vec<SiteId> = self.others().collect();
+            others.into_iter().for_each(|site| self.say(site, &standing));
+        }
+    }
+
+    fn others(&self) -> impl Iterator<Item = SiteId> {
+        let own = self.setup.settings.site;
+        self.setup.settings.sites.iter().copied().filter(move |site| *site != own)
+    }
+
+    fn standing(&self, asks: bool) -> Standing {
+        let role = match &self.task {
+            Task::Forming(forming) => forming.role(),
+            Task::Filling(filling) => filling.role(),
+        };
+        Standing { asks, incarnation: self.place.incarnation, role }
+    }
+
+    fn say(&mut self, to: SiteId, word: &Word) {
+        // What does not arrive is said again.
+        let _ = self.links.send(number_of(to), &word.to_bytes());
+    }
+
+    fn frame(&mut self, from: SiteId, bytes: &[u8]) -> Result<(), ProcessError> {
+        let Ok(word) = Word::from_bytes(bytes) else { return Ok(()) };
+        match (word, &mut self.task) {
+            (Word::Standing(standing), task) => {
+                match task {
+                    Task::Forming(forming) => forming.heard(from, standing),
+                    Task::Filling(filling) => filling.heard(from, standing),
+                }
+                if standing.asks {
+                    self.say(from, &Word::Standing(self.standing(false)));
+                }
+            }
+            (Word::Form(form), Task::Forming(forming)) if forming.is_in(from, &form) => {
+                return self.form(form);
+            }
+            (Word::Head(head), Task::Filling(filling)) => filling.begins(from, head, &mut self.world)?,
+            (Word::Piece(piece), Task::Filling(filling)) => {
+                if let Some((to, word)) = filling.piece(from, piece)? {
+                    self.say(to, &word);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn decide(&mut self) -> Result<(), ProcessError> {
+        match &self.task {
+            Task::Forming(forming) => match forming.decision() {
+                None => Ok(()),
+                Some(Decision::Join) => {
+                    super::note_lack(&self.world, &Lack::Log(0))?;
+                    Err(ProcessError::Again)
+                }
+                Some(Decision::Form(form)) => {
+                    let mates = self.others().filter(|site| site.cluster == self.setup.settings.site.cluster);
+                    let word = Word::Form(form.clone());
+                    mates.collect::<Vec<_>>().into_iter().for_each(|site| self.say(site, &word));
+                    self.links.flush();
+                    self.form(form)
+                }
+            },
+            Task::Filling(filling) => match filling.is_done().cloned() {
+                Some(head) => self.filled(head.log),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Its cluster's log begins, and it is a member.
+    fn form(&mut self, form: Form) -> Result<(), ProcessError> {
+        if let Some(era) = form.returns_to {
+            let base = Base::returning(&self.setup.settings, era);
+            Bases::replace(&self.world, (0, base))?;
+        }
+        self.world.clear_store()?;
+        let beginning = Beginning { members: form.members.clone(), ..Beginning::default() };
+        super::note_copied(&self.world, beginning)?;
+        Place { part: Part::Member, form: Some(form), ..self.place.clone() }.write(&self.world)?;
+        Err(ProcessError::Again)
+    }
+
+    /// It has what it lacked. In this order: until the last note is gone, all of it is taken again.
+    fn filled(&mut self, log: Option<(Behind, Base)>) -> Result<(), ProcessError> {
+        if let Some((Behind(beginning), base)) = log {
+            Bases::replace(&self.world, (beginning.index, base))?;
+            super::note_copied(&self.world, beginning)?;
+        }
+        if self.place.part == Part::None {
+            Place { part: Part::Joins, ..self.place.clone() }.write(&self.world)?;
+        }
+        super::lacks_nothing(&self.world)?;
+        Err(ProcessError::Again)
+    }
+
+    fn asked(&mut self, client: pares_link::ClientId, rights: Rights, bytes: &[u8]) {
+        let (to, code, body) = match Ask::from_bytes(bytes) {
+            Ok(ask) if Rights::needed_for(&ask) > rights => {
+                let denied = denied(Rights::needed_for(&ask));
+                (ask.number(), denied.code, denied.body)
+            }
+            Ok(Ask::Report(tag)) => {
+                (tag, Code::Done, serde_json::to_vec(&self.report()).expect("a report is JSON"))
+            }
+            Ok(Ask::Execute(id, _)) => (id.sequence, Code::Elsewhere, self.why_not()),
+            Ok(Ask::Read(tag, _) | Ask::Operate(tag, _)) => (tag, Code::Elsewhere, self.why_not()),
+            Err(_) => return self.links.close_client(client),
+        };
+        // A client that is gone asks elsewhere.
+        let _ = self.links.send_client(client, &Reply { to, code, body }.to_bytes());
+    }
+
+    fn why_not(&self) -> Vec<u8> {
+        format!("this site takes no part: it {}", self.waits_for()).into_bytes()
+    }
+
+    pub(crate) fn waits_for(&self) -> String {
+        match &self.task {
+            Task::Forming(forming) => forming.waits_for(),
+            Task::Filling(filling) => filling.progress(),
+        }
+    }
+
+    pub(crate) fn into_world(self) -> W {
+        self.world
+    }
+
+    /// How it is.
+    pub(crate) fn report(&self) -> SiteReport {
+        let id = self.setup.settings.site;
+        SiteReport {
+            site: format!("{}.{}", id.cluster.0, id.number),
+            apart: Some(self.waits_for()),
+            recalling: true,
+            refused: self.turned_away.told(),
+            ..SiteReport::default()
+        }
+    }
+}

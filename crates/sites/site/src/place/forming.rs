@@ -1,0 +1,265 @@
+//! When a site without a past gets a place. The rules alone: what was heard goes in, a decision comes out.
+//!
+//! Of a cluster whose sites are all without a past, the one of the lowest number decides for all: so there is one list of members, and a
+//! site that has missed it is told by any that has heard it. The list names lives of disks: one that loses its disk in between is not in it, and joins.
+//!
+//! To found a database everybody must be there and say that he is new: then nobody can have a past. A cluster returns only if
+//! the delegate of every cluster that lives says that it went on without it, and still does after some time: a delegate that does not
+//! know of its successor has given up by then.
+
+use std::collections::BTreeMap;
+
+use pares_cluster::{Incarnation, MemberId, Members};
+use pares_wice::{ClusterId, Configuration, Era, SiteId, Version};
+
+use super::standing::{Form, Member, Role, Standing};
+
+/// Ticks that the others must have gone on without a cluster, as far as is heard, before it returns: five times as long as a delegate that is alone
+/// keeps its office.
+const RETURN_TICKS: u32 = 100;
+
+/// What becomes of a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Its cluster's log begins.
+    Form(Form),
+    /// It is filled by its cluster, and joins it.
+    Join,
+}
+
+/// A site without a past, and what it has heard.
+#[derive(Debug)]
+pub(crate) struct Forming {
+    own: MemberId,
+    cluster: ClusterId,
+    is_new: bool,
+    others: Vec<SiteId>,
+    heard: BTreeMap<SiteId, Standing>,
+    /// For how long it could return, and to which era.
+    returns: Option<(Era, u32)>,
+}
+
+impl Forming {
+    /// Nothing is heard yet. `sites` are all, `own` among them.
+    pub(crate) fn new(own: SiteId, incarnation: Incarnation, is_new: bool, sites: &[SiteId]) -> Self {
+        Self {
+            own: MemberId { number: own.number, incarnation },
+            cluster: own.cluster,
+            is_new,
+            others: sites.iter().copied().filter(|site| *site != own).collect(),
+            heard: BTreeMap::new(),
+            returns: None,
+        }
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        if self.is_new { Role::New } else { Role::Empty }
+    }
+
+    /// Another site says what it is.
+    pub(crate) fn heard(&mut self, from: SiteId, standing: Standing) {
+        self.heard.insert(from, standing);
+    }
+
+    /// A tick has passed.
+    pub(crate) fn tick(&mut self) {
+        self.returns = self.went_on_without().map(|era| match self.returns {
+            Some((before, ticks)) if before == era => (era, ticks.saturating_add(1)),
+            _ => (era, 0),
+        });
+    }
+
+    /// What is to be done now.
+    pub(crate) fn decision(&self) -> Option<Decision> {
+        if self.mates().any(|site| matches!(self.role_of(site), Some(Role::Member(_)))) {
+            return Some(Decision::Join);
+        }
+        let decides = self.mates().all(|site| site.number > self.own.number);
+        let members = self.members().filter(|_| decides)?;
+        if self.is_new && self.others.iter().all(|site| self.begins(*site)) {
+            return Some(Decision::Form(Form { members, returns_to: None }));
+        }
+        let (era, _) = self.returns.filter(|(_, ticks)| *ticks >= RETURN_TICKS)?;
+        Some(Decision::Form(Form { members, returns_to: Some(era) }))
+    }
+
+    /// Whether a list of members that another site has sent is one that this site is in.
+    pub(crate) fn is_in(&self, from: SiteId, form: &Form) -> bool {
+        from.cluster == self.cluster && form.members.voters.contains(&self.own)
+    }
+
+    fn mates(&self) -> impl Iterator<Item = SiteId> {
+        self.others.iter().copied().filter(|site| site.cluster == self.cluster)
+    }
+
+    fn role_of(&self, site: SiteId) -> Option<Role> {
+        self.heard.get(&site).map(|standing| standing.role)
+    }
+
+    /// The members of a log of this cluster's, if all of them are without a past.
+    fn members(&self) -> Option<Members> {
+        let mates = self.mates().map(|site| {
+            let standing = self.heard.get(&site)?;
+            let is_blank = matches!(standing.role, Role::New | Role::Empty);
+            is_blank.then_some(MemberId { number: site.number, incarnation: standing.incarnation })
+        });
+        let voters: Option<_> = mates.chain([Some(self.own)]).collect();
+        Some(Members { voters: voters?, ..Members::default() })
+    }
+
+    /// Whether another site is new, or of a cluster that has begun a moment ago and counts on this one.
+    fn begins(&self, site: SiteId) -> bool {
+        match self.role_of(site) {
+            Some(Role::New) => true,
+            Some(Role::Member(Member { configuration, stable, .. })) => {
+                let counts_on_us = configuration.live.contains(self.cluster);
+                site.cluster != self.cluster
+                    && stable == Version(0)
+                    && configuration.era == Era::default()
+                    && counts_on_us
+            }
+            _ => false,
+        }
+    }
+
+    /// The era in which all that live have gone on without this cluster, as their delegates say.
+    fn went_on_without(&self) -> Option<Era> {
+        let newest = self.newest()?;
+        let is_said = |cluster| {
+            self.heard.iter().any(|(site, standing)| {
+                let Role::Member(member) = standing.role else { return false };
+                site.cluster == cluster && member.leads && member.configuration == newest
+            })
+        };
+        (!newest.live.contains(self.cluster) && newest.live.iter().all(is_said)).then_some(newest.era)
+    }
+
+    fn newest(&self) -> Option<Configuration> {
+        let configurations = self.heard.values().filter_map(|standing| match standing.role {
+            Role::Member(member) => Some(member.configuration),
+            _ => None,
+        });
+        configurations.max_by_key(|configuration| configuration.era)
+    }
+
+    /// What it waits for, for people.
+    pub(crate) fn waits_for(&self) -> String {
+        let silent: Vec<String> = self
+            .others
+            .iter()
+            .filter(|site| !self.heard.contains_key(site))
+            .map(|site| format!("{}.{}", site.cluster.0, site.number))
+            .collect();
+        let what = if self.is_new { "is new" } else { "has no past: its disk is empty" };
+        let counted = self.newest().is_some_and(|newest| newest.live.contains(self.cluster));
+        let cluster = self.cluster.0;
+        let rest = if self.members().is_some() && counted && !self.is_new {
+            format!(
+                "all sites of cluster {cluster} have lost their disks, and the others still count on it: declare it lost (`pares site lost {cluster}`)"
+            )
+        } else if silent.is_empty() {
+            "waiting for its cluster to take it in".to_owned()
+        } else {
+            format!("waiting for a word of {}", silent.join(", "))
+        };
+        format!("{what}; {rest}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_wice::ClusterSet;
+
+    use super::*;
+
+    const SITES: [SiteId; 4] = [SiteId::new(0, 0), SiteId::new(0, 1), SiteId::new(1, 0), SiteId::new(1, 1)];
+
+    fn forming(own: usize, is_new: bool) -> Forming {
+        Forming::new(SITES[own], Incarnation(own as u64), is_new, &SITES)
+    }
+
+    fn says(forming: &mut Forming, site: usize, role: Role) {
+        forming.heard(SITES[site], Standing { asks: false, incarnation: Incarnation(site as u64), role });
+    }
+
+    fn member(live: u64, number: u32, stable: u64) -> Role {
+        let era = Era { takeovers: 0, number, by: ClusterId(1) };
+        let configuration = Configuration { era, certifier: ClusterId(1), live: ClusterSet(live) };
+        let (stable, term) = (Version(stable), 1);
+        Role::Member(Member { configuration, stable, term, leads: true, gives: true, knows: true })
+    }
+
+    fn formed(returns_to: Option<Era>) -> Option<Decision> {
+        let id = |number: u8| MemberId { number, incarnation: Incarnation(number.into()) };
+        let members = Members { voters: [id(0), id(1)].into(), ..Members::default() };
+        Some(Decision::Form(Form { members, returns_to }))
+    }
+
+    #[test]
+    fn a_database_is_founded_when_everybody_is_there_and_new() {
+        let mut first = forming(0, true);
+        for site in [1, 2, 3] {
+            assert_eq!(first.decision(), None, "{}", first.waits_for());
+            says(&mut first, site, Role::New);
+        }
+        assert_eq!(first.decision(), formed(None));
+        let mut second = forming(1, true);
+        [0, 2, 3].into_iter().for_each(|site| says(&mut second, site, Role::New));
+        assert_eq!(second.decision(), None, "one decides for all");
+        // The other cluster has begun a moment before.
+        says(
+            &mut first,
+            2,
+            Role::Member(Member {
+                configuration: Configuration::first(ClusterSet(3), ClusterId(0)),
+                ..unwrap(member(3, 0, 0))
+            }),
+        );
+        assert_eq!(first.decision(), formed(None));
+    }
+
+    fn unwrap(role: Role) -> Member {
+        let Role::Member(member) = role else { unreachable!() };
+        member
+    }
+
+    #[test]
+    fn directories_copied_from_before_the_beginning_found_nothing_where_somebody_has_a_past() {
+        let mut first = forming(0, true);
+        says(&mut first, 1, Role::New);
+        says(&mut first, 2, member(3, 0, 7));
+        says(&mut first, 3, member(3, 0, 7));
+        assert_eq!(first.decision(), None);
+        assert!(!first.waits_for().is_empty());
+        says(&mut first, 1, Role::Empty);
+        [2, 3].into_iter().for_each(|site| says(&mut first, site, Role::New));
+        assert_eq!(first.decision(), None, "a disk was lost before the beginning: somebody must say so");
+    }
+
+    #[test]
+    fn a_lost_disk_joins_those_who_have_theirs() {
+        let mut lost = forming(0, false);
+        says(&mut lost, 2, member(3, 0, 7));
+        assert_eq!(lost.decision(), None);
+        says(&mut lost, 1, member(3, 0, 7));
+        assert_eq!(lost.decision(), Some(Decision::Join));
+    }
+
+    #[test]
+    fn a_cluster_returns_when_those_that_live_have_gone_on_without_it_for_a_while() {
+        let mut first = forming(0, false);
+        says(&mut first, 1, Role::Empty);
+        says(&mut first, 2, member(3, 0, 7));
+        (0..=RETURN_TICKS).for_each(|_| first.tick());
+        assert_eq!(first.decision(), None, "it counts among the living");
+        assert!(first.waits_for().contains("pares site lost 0"), "{}", first.waits_for());
+        says(&mut first, 2, member(2, 1, 7));
+        first.tick();
+        assert_eq!(first.decision(), None, "a delegate may not know of its successor");
+        (0..=RETURN_TICKS).for_each(|_| first.tick());
+        assert_eq!(first.decision(), formed(Some(Era { takeovers: 0, number: 1, by: ClusterId(1) })));
+        says(&mut first, 3, member(3, 2, 9));
+        first.tick();
+        assert_eq!(first.decision(), None, "it was admitted again since");
+    }
+}
