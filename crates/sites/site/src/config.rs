@@ -26,7 +26,8 @@
 //! sql = "10.0.0.1:5433"      # where it speaks PostgreSQL's protocol, if it does
 //! ```
 
-use std::collections::BTreeSet;
+mod checks;
+
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -34,14 +35,11 @@ use std::time::Duration;
 
 use pares_cluster::Durability;
 use pares_link::{Agreed, ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
-use pares_wice::{ClusterId, ClusterSet, Isolation, Settings, SiteId};
+use pares_wice::{ClusterId, Isolation, Settings, SiteId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::setup::{Bounds, Setup};
-
-/// How a PostgreSQL URL begins.
-const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// All sites of a system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -266,98 +264,6 @@ impl SitesConfig {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
-        }
-        self.check_exposure()?;
-        let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
-        if self.sites.iter().any(|site| site.cluster > 63) {
-            return Err("clusters are numbered from 0 to 63".into());
-        }
-        if !clusters.contains(ClusterId(self.certifier.min(63))) {
-            return Err(format!("certifier = {}: no site is in that cluster", self.certifier));
-        }
-        self.check_stores()?;
-        self.limits.check()?;
-        for cluster in clusters.iter() {
-            let mut numbers: Vec<u8> = self.members(cluster).map(|site| site.number).collect();
-            numbers.sort_unstable();
-            if numbers.len() > 9 || !numbers.iter().enumerate().all(|(at, &number)| at == usize::from(number))
-            {
-                return Err(format!(
-                    "the sites of {cluster} must be numbered 0, 1, 2, ..., 8 at most, each once"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_stores(&self) -> Result<(), String> {
-        let mut databases = BTreeSet::new();
-        for place in &self.sites {
-            let Some(database) = self.database_of(place) else {
-                match place.sql {
-                    Some(_) => {
-                        return Err(format!(
-                            "sql: {} speaks it only over a PostgreSQL store; name one",
-                            place.id()
-                        ));
-                    }
-                    None => continue,
-                }
-            };
-            if !SCHEMES.iter().any(|scheme| database.starts_with(scheme)) {
-                return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
-            }
-            if !databases.insert(database) {
-                return Err(format!(
-                    "store: {} has the database of another site; put {{cluster}} and {{number}} into its name",
-                    place.id()
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn database_of(&self, place: &Place) -> Option<String> {
-        let url = place.store.as_ref().or(self.store.as_ref())?;
-        let url = url.replace("{cluster}", &place.cluster.to_string());
-        Some(url.replace("{number}", &place.number.to_string()))
-    }
-
-    /// The PostgreSQL database of a site, as a URL; none if its items are in a file.
-    ///
-    /// # Errors
-    /// If there is no such site.
-    pub fn database(&self, site: SiteId) -> Result<Option<String>, ConfigError> {
-        Ok(self.database_of(self.place(site)?))
-    }
-
-    /// What somebody else's machine can reach needs proof of who speaks, unless the operator does without it.
-    fn check_exposure(&self) -> Result<(), String> {
-        if self.plain && self.tls.is_some() {
-            return Err("`tls` and `plain = true` exclude each other: remove one".into());
-        }
-        if self.plain || self.tls.is_some() {
-            return Ok(());
-        }
-        let addresses = |place: &Place| {
-            let far = place.far.map(|far| ("far", far));
-            let site = format!("{}.{}", place.cluster, place.number);
-            let all = [("peers", place.peers), ("clients", place.clients)].into_iter().chain(far);
-            all.map(move |(name, address)| (site.clone(), name, address)).collect::<Vec<_>>()
-        };
-        let exposed = |(_, _, address): &(String, &str, SocketAddr)| !address.ip().is_loopback();
-        match self.sites.iter().flat_map(addresses).find(exposed) {
-            None => Ok(()),
-            Some((site, name, address)) => Err(format!(
-                "site {site}: {name} = \"{address}\" is no loopback address, and without `tls` everybody who reaches it can be any site, client \
-                 or operator. Set `tls` to a directory of certificates (`pares site init` makes one), or `plain = true` if that network is trusted"
-            )),
-        }
-    }
-
     fn members(&self, cluster: ClusterId) -> impl Iterator<Item = &Place> {
         self.sites.iter().filter(move |site| site.cluster == cluster.0)
     }
@@ -435,77 +341,4 @@ impl SitesConfig {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
-        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let place = |number: u8| Place {
-            store: own[usize::from(number)].map(str::to_owned),
-            ..Place::new(0, number, address(1), address(2))
-        };
-        SitesConfig {
-            system: "test".into(),
-            identity: "0123456789abcdef0123456789abcdef".into(),
-            durability: Promise::Os,
-            isolation: Level::Snapshot,
-            certifier: 0,
-            tls: None,
-            plain: false,
-            limits: SiteLimits::default(),
-            store: store.map(str::to_owned),
-            sites: vec![place(0), place(1)],
-        }
-    }
-
-    #[test]
-    fn each_site_has_a_database_of_its_own_or_a_file() {
-        let all = "postgres://db/bank_{cluster}_{number}";
-        let config = over(Some(all), [None, Some("postgresql:///other")]);
-        assert_eq!(config.check(), Ok(()));
-        let database = |number| config.database(SiteId::new(0, number)).unwrap().unwrap();
-        assert_eq!(
-            (database(0).as_str(), database(1).as_str()),
-            ("postgres://db/bank_0_0", "postgresql:///other")
-        );
-    }
-
-    #[test]
-    fn a_database_of_two_sites_or_of_none_is_refused() {
-        for (store, own, sql, why) in [
-            (Some("postgres://db/bank"), [None, None], false, "the database of another site"),
-            (None, [Some("postgres:///a"), Some("postgres:///a")], false, "the database of another site"),
-            (Some("host=db dbname=bank"), [None, None], false, "a URL that begins with postgres://"),
-            (None, [None, None], true, "only over a PostgreSQL store"),
-        ] {
-            let mut config = over(store, own);
-            config.sites[1].sql = sql.then(|| config.sites[1].clients);
-            let refused = config.check().unwrap_err();
-            assert!(refused.contains(why), "{refused}");
-        }
-    }
-
-    fn config(head: &str, address: &str) -> Result<(), String> {
-        let text = format!(
-            "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\n{head}\n[[site]]\ncluster = 0\nnumber = 0\npeers = \"127.0.0.1:1\"\nclients = \"{address}\"\n"
-        );
-        toml::from_str::<SitesConfig>(&text).unwrap().check()
-    }
-
-    #[test]
-    fn beyond_loopback_everybody_shows_a_certificate_unless_the_operator_says_otherwise() {
-        for address in ["127.0.0.1:7", "127.9.0.1:7", "[::1]:7"] {
-            assert_eq!(config("", address), Ok(()), "{address}");
-        }
-        for address in ["10.0.0.1:7", "0.0.0.0:7", "[::]:7", "[2001:db8::1]:7"] {
-            let why = config("", address).unwrap_err();
-            assert!(
-                why.contains("clients") && why.contains("`tls`") && why.contains("`plain = true`"),
-                "{why}"
-            );
-            assert_eq!(config("tls = \"tls\"", address), Ok(()));
-            assert_eq!(config("plain = true", address), Ok(()));
-        }
-        assert!(config("plain = true\ntls = \"tls\"", "127.0.0.1:7").is_err());
-    }
-}
+mod tests;

@@ -1,0 +1,105 @@
+//! What must hold in a `sites.toml`, and what follows from what it leaves open.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use pares_wice::{ClusterId, ClusterSet, SiteId};
+
+use super::{ConfigError, Place, SitesConfig};
+
+/// How a PostgreSQL URL begins.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+impl SitesConfig {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
+        }
+        self.check_exposure()?;
+        let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
+        if self.sites.iter().any(|site| site.cluster > 63) {
+            return Err("clusters are numbered from 0 to 63".into());
+        }
+        if !clusters.contains(ClusterId(self.certifier.min(63))) {
+            return Err(format!("certifier = {}: no site is in that cluster", self.certifier));
+        }
+        self.check_stores()?;
+        self.limits.check()?;
+        for cluster in clusters.iter() {
+            let mut numbers: Vec<u8> = self.members(cluster).map(|site| site.number).collect();
+            numbers.sort_unstable();
+            if numbers.len() > 9 || !numbers.iter().enumerate().all(|(at, &number)| at == usize::from(number))
+            {
+                return Err(format!(
+                    "the sites of {cluster} must be numbered 0, 1, 2, ..., 8 at most, each once"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_stores(&self) -> Result<(), String> {
+        let mut databases = BTreeSet::new();
+        for place in &self.sites {
+            let Some(database) = self.database_of(place) else {
+                match place.sql {
+                    Some(_) => {
+                        return Err(format!(
+                            "sql: {} speaks it only over a PostgreSQL store; name one",
+                            place.id()
+                        ));
+                    }
+                    None => continue,
+                }
+            };
+            if !SCHEMES.iter().any(|scheme| database.starts_with(scheme)) {
+                return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
+            }
+            if !databases.insert(database) {
+                return Err(format!(
+                    "store: {} has the database of another site; put {{cluster}} and {{number}} into its name",
+                    place.id()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn database_of(&self, place: &Place) -> Option<String> {
+        let url = place.store.as_ref().or(self.store.as_ref())?;
+        let url = url.replace("{cluster}", &place.cluster.to_string());
+        Some(url.replace("{number}", &place.number.to_string()))
+    }
+
+    /// The PostgreSQL database of a site, as a URL; none if its items are in a file.
+    ///
+    /// # Errors
+    /// If there is no such site.
+    pub fn database(&self, site: SiteId) -> Result<Option<String>, ConfigError> {
+        Ok(self.database_of(self.place(site)?))
+    }
+
+    /// What somebody else's machine can reach needs proof of who speaks, unless the operator does without it.
+    fn check_exposure(&self) -> Result<(), String> {
+        if self.plain && self.tls.is_some() {
+            return Err("`tls` and `plain = true` exclude each other: remove one".into());
+        }
+        if self.plain || self.tls.is_some() {
+            return Ok(());
+        }
+        let addresses = |place: &Place| {
+            let far = place.far.map(|far| ("far", far));
+            let site = format!("{}.{}", place.cluster, place.number);
+            let all = [("peers", place.peers), ("clients", place.clients)].into_iter().chain(far);
+            all.map(move |(name, address)| (site.clone(), name, address)).collect::<Vec<_>>()
+        };
+        let exposed = |(_, _, address): &(String, &str, SocketAddr)| !address.ip().is_loopback();
+        match self.sites.iter().flat_map(addresses).find(exposed) {
+            None => Ok(()),
+            Some((site, name, address)) => Err(format!(
+                "site {site}: {name} = \"{address}\" is no loopback address, and without `tls` everybody who reaches it can be any site, client \
+                 or operator. Set `tls` to a directory of certificates (`pares site init` makes one), or `plain = true` if that network is trusted"
+            )),
+        }
+    }
+}

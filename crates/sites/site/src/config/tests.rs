@@ -1,0 +1,71 @@
+//! What is taken for a configuration, and what is refused.
+
+use super::*;
+
+fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
+    let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    let place = |number: u8| Place {
+        store: own[usize::from(number)].map(str::to_owned),
+        ..Place::new(0, number, address(1), address(2))
+    };
+    SitesConfig {
+        system: "test".into(),
+        identity: "0123456789abcdef0123456789abcdef".into(),
+        durability: Promise::Os,
+        isolation: Level::Snapshot,
+        certifier: 0,
+        tls: None,
+        plain: false,
+        limits: SiteLimits::default(),
+        store: store.map(str::to_owned),
+        sites: vec![place(0), place(1)],
+    }
+}
+
+#[test]
+fn each_site_has_a_database_of_its_own_or_a_file() {
+    let all = "postgres://db/bank_{cluster}_{number}";
+    let config = over(Some(all), [None, Some("postgresql:///other")]);
+    assert_eq!(config.check(), Ok(()));
+    let database = |number| config.database(SiteId::new(0, number)).unwrap().unwrap();
+    assert_eq!(
+        (database(0).as_str(), database(1).as_str()),
+        ("postgres://db/bank_0_0", "postgresql:///other")
+    );
+}
+
+#[test]
+fn a_database_of_two_sites_or_of_none_is_refused() {
+    for (store, own, sql, why) in [
+        (Some("postgres://db/bank"), [None, None], false, "the database of another site"),
+        (None, [Some("postgres:///a"), Some("postgres:///a")], false, "the database of another site"),
+        (Some("host=db dbname=bank"), [None, None], false, "a URL that begins with postgres://"),
+        (None, [None, None], true, "only over a PostgreSQL store"),
+    ] {
+        let mut config = over(store, own);
+        config.sites[1].sql = sql.then(|| config.sites[1].clients);
+        let refused = config.check().unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+fn config(head: &str, address: &str) -> Result<(), String> {
+    let text = format!(
+        "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\n{head}\n[[site]]\ncluster = 0\nnumber = 0\npeers = \"127.0.0.1:1\"\nclients = \"{address}\"\n"
+    );
+    toml::from_str::<SitesConfig>(&text).unwrap().check()
+}
+
+#[test]
+fn beyond_loopback_everybody_shows_a_certificate_unless_the_operator_says_otherwise() {
+    for address in ["127.0.0.1:7", "127.9.0.1:7", "[::1]:7"] {
+        assert_eq!(config("", address), Ok(()), "{address}");
+    }
+    for address in ["10.0.0.1:7", "0.0.0.0:7", "[::]:7", "[2001:db8::1]:7"] {
+        let why = config("", address).unwrap_err();
+        assert!(why.contains("clients") && why.contains("`tls`") && why.contains("`plain = true`"), "{why}");
+        assert_eq!(config("tls = \"tls\"", address), Ok(()));
+        assert_eq!(config("plain = true", address), Ok(()));
+    }
+    assert!(config("plain = true\ntls = \"tls\"", "127.0.0.1:7").is_err());
+}
