@@ -47,7 +47,9 @@ pub mod world;
 
 mod applier;
 mod checkpoint;
+mod comparison;
 mod cycle;
+mod digest;
 mod error;
 mod inbox;
 mod node;

@@ -95,6 +95,8 @@ pub enum Defect {
     ClaimsLaterSnapshot,
     /// Logs say that they have synced, and have not.
     SyncsNothing,
+    /// The store of site 1.0 writes other values once. The sites find it themselves: the operator moves its directory away, and it is filled anew.
+    StoresWrongValues,
 }
 
 /// Which promise was broken.
@@ -137,6 +139,8 @@ pub struct Summary {
     pub faults: u64,
     /// Of them, disks lost by one site alone.
     pub disks: u64,
+    /// Directories moved away because their sites were alone with what they had applied.
+    pub alone: u64,
     /// Pasts adopted by clusters that lacked what nobody kept, other than those that lost it again with their disks.
     pub adopted: u64,
     /// Eras begun.

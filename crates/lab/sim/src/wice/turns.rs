@@ -70,6 +70,12 @@ impl Sites {
     /// A site that ends is started again, as its operator would. It may end only for what has happened to it.
     pub(super) fn ended(&mut self, site: SiteId, error: ProcessError) -> Verdict {
         self.note(|| format!("{site} ends: {error}"));
+        let has_erred = self.nodes[&site].machine.store().has_erred();
+        if let (ProcessError::Differs { .. }, true) = (&error, has_erred) {
+            self.summary.alone += 1;
+            self.replace_disk(site);
+            return Ok(());
+        }
         let expected = match &error {
             ProcessError::Spent | ProcessError::Refused(_) => true,
             ProcessError::Open(ReplicaError::Journal(_)) => true,
