@@ -34,6 +34,8 @@
 //! | `applier` | the task that writes the store |
 //! | `reads` | reading beside the duty cycle |
 //! | `checkpoint` | where the log begins |
+//! | `digest` | the running digest of what was applied |
+//! | `comparison` | whether other sites have applied the same |
 
 pub mod access;
 pub mod application;

@@ -178,7 +178,8 @@ impl World for Machine {
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
-        self.store.replace(Arc::default());
+        let emptied = self.store().emptied();
+        self.store.replace(emptied);
         Ok(())
     }
 

@@ -12,7 +12,7 @@
 //! false suspicion; certifiers moved; clusters that return with versions nobody else has; disks of single sites lost, which join again; members that get a copy because
 //! the log was shortened, and clusters that lack what nobody keeps any more; clients that repeat a request at another site, or twice at one, while the first attempt is under way.
 //!
-//! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored.
+//! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored, but for the wrong values of one store.
 //!
 //! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
 //! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
@@ -118,6 +118,8 @@ pub enum Broken {
     Money,
     /// A site sees two histories that nothing can merge.
     Split,
+    /// A site finds that another has applied something else, and no store has erred.
+    Differs,
     /// A site ended though its machine was well.
     Ended,
     /// An assertion of the rules does not hold.

@@ -47,6 +47,11 @@ impl Shelf {
         Arc::new(Self { errs: Mutex::new(Errs::ToCome), ..Self::default() })
     }
 
+    /// An empty one in its place: what is to come still comes.
+    pub(super) fn emptied(&self) -> Arc<Self> {
+        if *lock(&self.errs) == Errs::ToCome { Self::erring() } else { Arc::default() }
+    }
+
     /// Whether it holds wrong values.
     pub(super) fn has_erred(&self) -> bool {
         *lock(&self.errs) == Errs::Done

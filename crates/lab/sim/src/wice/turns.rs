@@ -8,7 +8,7 @@ use pares_wice::{Notice, SiteId};
 
 use super::machine::Sent;
 use super::sites::{Event, Sites};
-use super::{Broken, Verdict};
+use super::{Broken, Defect, Verdict};
 
 impl Sites {
     pub(super) fn soon(&mut self, site: SiteId) {
@@ -51,6 +51,11 @@ impl Sites {
             }
             Notice::Split(cluster) => {
                 return Err((Broken::Split, format!("{site} sees a split from {cluster}")));
+            }
+            // Where no store errs, none differs: not for a moment either.
+            Notice::Differs(other, version) if self.plan.defect != Some(Defect::StoresWrongValues) => {
+                let what = format!("{site} finds that {other} has applied something else up to {version}");
+                return Err((Broken::Differs, what));
             }
             _ => {}
         }
