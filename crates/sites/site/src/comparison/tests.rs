@@ -1,3 +1,5 @@
+//! Several sites that speak to each other, without a wire.
+
 use super::*;
 
 const NOBODY: [usize; 0] = [];

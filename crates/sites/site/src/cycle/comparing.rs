@@ -19,7 +19,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let new = self.comparison.take_new().into_iter();
         self.notices.extend(new.map(|(site, version)| Notice::Differs(site, version)));
         if let Some(version) = self.comparison.is_alone(self.ticks) {
-            // It must not serve again, whoever starts it.
+            // Started again it must not serve either.
             note_differs(&self.world, version)?;
             return Err(ProcessError::Differs { version });
         }
