@@ -62,6 +62,17 @@ fn a_cluster_without_its_disks_is_heard_by_those_who_are_behind() {
     run(Plan::THREE, 1_795_357_081).unwrap_or_else(|failure| panic!("{failure:#?}"));
 }
 
+/// The site that is alone with what it has applied ends, and no other; filled anew, it has what all have.
+#[test]
+fn a_store_that_errs_is_found_by_the_sites_themselves() {
+    let defect = Some(Defect::StoresWrongValues);
+    for seed in 0..seeds().min(25) {
+        let plan = Plan { clusters: 3, faulty_us: 10_000_000, defect, ..Plan::CALM };
+        let summary = run(plan, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        assert_eq!(summary.alone, 1, "seed {seed}: {summary:?}");
+    }
+}
+
 /// Each defect breaks one promise, or whichever of two comes first, and that is found.
 #[test]
 fn every_defect_is_found_by_the_promise_that_it_breaks() {

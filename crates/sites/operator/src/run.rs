@@ -112,6 +112,11 @@ fn told(notice: &Notice) -> String {
         Notice::NeedsCopy(cluster) => {
             format!("{cluster} lacks versions that are not kept any more: its sites take copies of a store")
         }
+        Notice::Differs(site, version) => format!(
+            "site {}.{} has applied something else than this one, up to version {version}. A site that is alone with it ends by itself; \
+             if none does, nobody knows who is right (docs/operations.md, Sites)",
+            site.cluster.0, site.number
+        ),
     }
 }
 

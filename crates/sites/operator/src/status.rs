@@ -70,6 +70,9 @@ fn judge(asked: &[(SiteId, Result<SiteReport, String>)], reports: &[(SiteId, Sit
     for (site, report) in reports {
         wrong.extend(report.refused_sites().map(|refused| format!("{}: {refused}", sites::name(*site))));
     }
+    for (site, report) in reports {
+        wrong.extend(report.differing.iter().map(|told| format!("{}: {told}", sites::name(*site))));
+    }
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
     }

@@ -12,12 +12,16 @@ use pares_store::{Applied, Reads, Store, StoreError, StoreSnapshot};
 use pares_wice::codec::Coded;
 use pares_wice::{Change, Key, Stored, Value, Version, Write};
 
+use crate::checkpoint::stored_of;
+use crate::digest::digest;
+
 /// Between two tries to get a snapshot.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Versions to be written.
 struct Batch {
     versions: Vec<(Version, Vec<Write>)>,
+    /// Without the digest, which follows from what is written.
     stored: Stored,
     /// Whether to bring all that was written to the disk then.
     flush: bool,
@@ -28,6 +32,8 @@ pub(crate) struct Done {
     pub(crate) snapshot: Box<dyn StoreSnapshot>,
     /// The version that is on the disk, if that is new.
     pub(crate) flushed: Option<Version>,
+    /// The digests of the versions that were written, in order.
+    pub(crate) digests: Vec<u64>,
 }
 
 /// The duty cycle's end of the writing task.
@@ -147,6 +153,8 @@ fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
     let before = snapshot(store)?;
     let mut values: HashMap<&Key, Option<Value>> = HashMap::new();
     let mut applied = Vec::with_capacity(batch.versions.len());
+    let mut digests = Vec::with_capacity(batch.versions.len());
+    let mut last = digest_of(&*before)?;
     for (version, changes) in &batch.versions {
         let mut writes = Vec::with_capacity(changes.len());
         for Write { key, change } in changes {
@@ -162,11 +170,19 @@ fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
             values.insert(key, value.clone());
             writes.push((key.clone(), value));
         }
+        last = digest(last, *version, &writes);
+        digests.push(last);
         applied.push(Applied { version: *version, writes });
     }
-    store.apply(&applied, Some(&batch.stored.to_bytes()))?;
+    let stored = Stored { digest: last, ..batch.stored };
+    store.apply(&applied, Some(&stored.to_bytes()))?;
     let flushed = if batch.flush { Some(store.flush()?) } else { None };
-    Ok(Done { snapshot: snapshot(store)?, flushed })
+    Ok(Done { snapshot: snapshot(store)?, flushed, digests })
+}
+
+fn digest_of(snapshot: &dyn StoreSnapshot) -> Result<u64, StoreError> {
+    let stored = stored_of(snapshot.meta());
+    stored.map(|stored| stored.digest).map_err(|error| StoreError::Damaged(format!("its mark: {error}")))
 }
 
 /// Waits for those who read, if they have all the snapshots that the engine can give.
@@ -184,4 +200,65 @@ fn sum(key: &Key, value: Option<&Value>, delta: i64) -> Result<i128, StoreError>
     let total = value.map_or(Some(0), Value::as_counter);
     let sum = total.and_then(|total| total.checked_add(i128::from(delta)));
     sum.ok_or_else(|| StoreError::Damaged(format!("{key:?} is no counter that {delta} can be added to")))
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_store::Memory;
+
+    use super::*;
+
+    /// Five versions; one has a key twice, one writes nothing.
+    fn versions() -> Vec<(Version, Vec<Write>)> {
+        let writes = [
+            vec![Write::add("n", 5), Write::put("a", Value::from("x"))],
+            vec![Write::add("n", -7), Write::add("n", 1)],
+            vec![],
+            vec![Write::delete("a"), Write::add("n", 40)],
+            vec![Write::put("a", Value::from("y"))],
+        ];
+        (1..).map(Version).zip(writes).collect()
+    }
+
+    fn write(store: &dyn Store, versions: &[(Version, Vec<Write>)], position: u64) -> Vec<u64> {
+        let stored = Stored { version: versions.last().unwrap().0, position, ..Stored::default() };
+        write_batch(store, &Batch { versions: versions.to_vec(), stored, flush: false }).unwrap().digests
+    }
+
+    #[test]
+    fn the_digest_is_the_same_whatever_the_batches_are() {
+        let whole = write(&Memory::default(), &versions(), 9);
+        for cut in 1..5 {
+            let store = Memory::default();
+            let mut digests = write(&store, &versions()[..cut], 3);
+            // All that goes on between two batches stands in the store: so it is after a restart, and in a copy.
+            assert_eq!(stored_of(&store.meta()).unwrap().digest, whole[cut - 1]);
+            digests.extend(write(&store, &versions()[cut..], 40));
+            assert_eq!(digests, whole, "cut behind {cut}");
+        }
+    }
+
+    #[test]
+    fn a_copy_goes_on_with_the_digest_of_what_it_is_a_copy_of() {
+        let (one, copy) = (Memory::default(), Memory::default());
+        write(&one, &versions()[..3], 3);
+        let snapshot = one.snapshot().unwrap();
+        let stored = Stored { position: 77, ..stored_of(snapshot.meta()).unwrap() };
+        let items = snapshot.first(&pares_wice::KeyRange::prefix(b""), usize::MAX).unwrap();
+        let mark = pares_store::Mark { whole: true, version: stored.version, meta: stored.to_bytes() };
+        copy.load(&items, Some(&mark)).unwrap();
+        let rest = &versions()[3..];
+        assert_eq!(write(&copy, rest, 99), write(&one, rest, 4));
+    }
+
+    #[test]
+    fn a_store_with_another_value_has_another_digest_for_good() {
+        let (right, wrong) = (Memory::default(), Memory::default());
+        write(&right, &versions()[..1], 3);
+        let mut other = versions()[..1].to_vec();
+        other[0].1[0] = Write::add("n", 6);
+        write(&wrong, &other, 3);
+        let rest = &versions()[1..];
+        assert!(write(&right, rest, 4).iter().zip(write(&wrong, rest, 4)).all(|(one, other)| *one != other));
+    }
 }

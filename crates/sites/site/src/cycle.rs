@@ -8,6 +8,7 @@
 
 mod admission;
 mod beginning;
+mod comparing;
 mod effects;
 mod reading;
 mod serving;
@@ -30,6 +31,7 @@ use pares_wice::{
 use crate::application::Application;
 use crate::applier::Applier;
 use crate::checkpoint::Bases;
+use crate::comparison::Comparison;
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
@@ -93,6 +95,7 @@ pub(crate) struct Cycle<W: World, A> {
     /// Sites that have said that they have their items, and when.
     whole: BTreeMap<SiteId, u64>,
     filling: Option<Filling>,
+    comparison: Comparison,
     work: Worked,
     ticked: Duration,
     ticks: u64,
@@ -182,6 +185,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             held: HeldMemory::of(&self.site.held(), self.requests.held_bytes()),
             votes: self.votes(),
             apart: self.apart(),
+            differing: self.differing(),
             refused: self.turned_away.told(),
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
@@ -198,6 +202,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.log.tick();
             self.ticks += 1;
             self.tick_words()?;
+            self.tick_comparison()?;
             if self.ticks.is_multiple_of(TICKS_OF_RULES) {
                 self.site.tick(&mut self.wanted);
                 self.tick_requests();
@@ -215,6 +220,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 Arrived::Connected(site) => {
                     self.turned_away.got_in(site);
                     self.site.connected(site);
+                    self.comparison.connected(site);
                     self.say(site, &Word::Standing(self.standing(true, true)));
                 }
                 Arrived::Frame(from, bytes) => self.frame(from, &bytes)?,
@@ -340,6 +346,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             let done = done?;
             self.base = done.snapshot;
             self.site.applied(self.base.version());
+            self.comparison.applied(&done.digests);
             if let Some(flushed) = done.flushed
                 && let Some(before) = self.bases.flushed(flushed, &self.world)?
             {
@@ -368,7 +375,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
         if let Some((version, _)) = versions.last() {
             let era = self.site.era_at(*version).expect("what is stable is of an era that is kept");
-            let stored = Stored { version: *version, position: self.site.position(), era };
+            let stored = Stored { version: *version, position: self.site.position(), era, digest: 0 };
             let due = self.bases.wait_for(*version);
             self.applier.give(versions, stored, self.world.now(), due);
         }

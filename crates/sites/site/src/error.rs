@@ -73,6 +73,15 @@ pub enum ProcessError {
         "another disk has taken this site's place in its cluster, and what is in this directory counts for nothing any more: {REFILL}"
     )]
     Expelled,
+    /// It is alone with what it has applied.
+    #[error(
+        "up to version {version} this site has applied something else than other sites, which agree and are more: its memory, its \
+         disk or its build has erred. It serves no more: {REFILL}"
+    )]
+    Differs {
+        /// A version at which it differs.
+        version: Version,
+    },
     /// The log begins behind what the store holds.
     #[error(
         "the store holds version {stored}, and the log begins at {base}: the store was lost, or is an old copy: {REFILL}"
@@ -126,6 +135,7 @@ impl ProcessError {
             | Self::Form { .. }
             | Self::Stranger { .. }
             | Self::Expelled
+            | Self::Differs { .. }
             | Self::NoLog
             | Self::Gap { .. } => true,
             Self::Config(_)

@@ -34,6 +34,8 @@
 //! | `applier` | the task that writes the store |
 //! | `reads` | reading beside the duty cycle |
 //! | `checkpoint` | where the log begins |
+//! | `digest` | the running digest of what was applied |
+//! | `comparison` | whether other sites have applied the same |
 
 pub mod access;
 pub mod application;
@@ -47,7 +49,9 @@ pub mod world;
 
 mod applier;
 mod checkpoint;
+mod comparison;
 mod cycle;
+mod digest;
 mod error;
 mod inbox;
 mod node;

@@ -162,6 +162,9 @@ fn begin<W: World, A: Application + Clone>(
     application: &A,
 ) -> Result<Doing<W, A>, ProcessError> {
     let place = Place::open(&mut world, &setup.identity)?;
+    if let Some(version) = place::differs(&world)? {
+        return Err(ProcessError::Differs { version });
+    }
     let lack = place::lack(&world)?;
     let waits = place.part == Part::None || matches!(lack, Some(Lack::Log(_)));
     Ok(if waits {

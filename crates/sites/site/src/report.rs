@@ -42,6 +42,9 @@ pub struct SiteReport {
     /// Why it takes no part, or executes nothing; none if it does.
     #[serde(default)]
     pub apart: Option<String>,
+    /// Who has applied something else than this site.
+    #[serde(default)]
+    pub differing: Vec<String>,
     /// Who is refused and why: sites, and strangers by their address, of whom nobody knows who they are.
     #[serde(default)]
     pub refused: Vec<String>,

@@ -12,7 +12,8 @@ use pares_cluster::Replica;
 use pares_cluster::memory::Disk;
 use pares_link::{ClientId, LinkSink, SendError};
 use pares_store::{Applied, Mark, Memory, Reads, Store, StoreError, StoreSnapshot, Visit};
-use pares_wice::{ClusterId, Key, KeyRange, Settings, SiteId, Value, Version};
+use pares_wice::codec::Coded;
+use pares_wice::{ClusterId, Key, KeyRange, Settings, SiteId, Stored, Value, Version};
 
 use crate::applier::StoreWriter;
 use crate::cycle::Cycle;
@@ -105,6 +106,12 @@ impl Machine {
         }
     }
 
+    /// Its store is as this says, without items.
+    pub(crate) fn fill_store(&self, stored: &Stored) {
+        let mark = Mark { whole: true, version: stored.version, meta: stored.to_bytes() };
+        self.store.borrow().load(&[], Some(&mark)).unwrap();
+    }
+
     /// Lets a batch be written, and a read be answered.
     pub(crate) fn step(&self) {
         self.writer.borrow().as_ref().map(StoreWriter::step);
@@ -136,6 +143,13 @@ impl Machine {
     /// A frame of site 1.0.
     pub(crate) fn site_sent(&self, frame: &Between<'_>) {
         self.wire.from_sites.borrow_mut().push((0x0100, frame.to_bytes()));
+    }
+}
+
+impl Wire {
+    /// A frame that a site sent.
+    pub(crate) fn from_site(&self, site: u16, frame: Vec<u8>) {
+        self.from_sites.borrow_mut().push((site, frame));
     }
 }
 

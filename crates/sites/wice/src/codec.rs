@@ -121,7 +121,7 @@ fields! {
     Entry { version, era, body }
     Status { site, term, serial, eras, promised, delivered, received, certifying, is_whole }
     Base { position, delivered, promised, eras, takeover }
-    Stored { version, position, era }
+    Stored { version, position, era, digest }
     Past { delivered, eras }
 }
 

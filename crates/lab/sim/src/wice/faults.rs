@@ -99,9 +99,14 @@ impl Sites {
         if mates.len() < 3 || !mates.iter().all(|mate| self.nodes[mate].votes()) {
             return;
         }
+        self.summary.disks += 1;
+        self.replace_disk(site);
+    }
+
+    /// It ends, and starts with nothing.
+    pub(super) fn replace_disk(&mut self, site: SiteId) {
         self.end(site);
         self.note(|| format!("{site} loses its disk"));
-        self.summary.disks += 1;
         let node = self.nodes.get_mut(&site).expect("all sites exist");
         node.wipes += 1;
         node.machine.wipe();

@@ -135,6 +135,11 @@ impl Machine {
         self.readers.borrow().first().is_some_and(StoreReader::step)
     }
 
+    /// Its store writes wrong values once.
+    pub(super) fn make_erring(&self) {
+        self.store.replace(Shelf::erring());
+    }
+
     pub(super) fn store(&self) -> Arc<Shelf> {
         Arc::clone(&self.store.borrow())
     }
@@ -173,7 +178,8 @@ impl World for Machine {
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
-        self.store.replace(Arc::default());
+        let emptied = self.store().emptied();
+        self.store.replace(emptied);
         Ok(())
     }
 

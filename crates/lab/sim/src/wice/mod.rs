@@ -12,7 +12,7 @@
 //! false suspicion; certifiers moved; clusters that return with versions nobody else has; disks of single sites lost, which join again; members that get a copy because
 //! the log was shortened, and clusters that lack what nobody keeps any more; clients that repeat a request at another site, or twice at one, while the first attempt is under way.
 //!
-//! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored.
+//! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored, but for the wrong values of one store.
 //!
 //! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
 //! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
@@ -95,6 +95,8 @@ pub enum Defect {
     ClaimsLaterSnapshot,
     /// Logs say that they have synced, and have not.
     SyncsNothing,
+    /// The store of site 1.0 writes other values once. The sites find it themselves: the operator moves its directory away, and it is filled anew.
+    StoresWrongValues,
 }
 
 /// Which promise was broken.
@@ -116,6 +118,8 @@ pub enum Broken {
     Money,
     /// A site sees two histories that nothing can merge.
     Split,
+    /// A site finds that another has applied something else, and no store has erred.
+    Differs,
     /// A site ended though its machine was well.
     Ended,
     /// An assertion of the rules does not hold.
@@ -137,6 +141,8 @@ pub struct Summary {
     pub faults: u64,
     /// Of them, disks lost by one site alone.
     pub disks: u64,
+    /// Directories moved away because their sites were alone with what they had applied.
+    pub alone: u64,
     /// Pasts adopted by clusters that lacked what nobody kept, other than those that lost it again with their disks.
     pub adopted: u64,
     /// Eras begun.

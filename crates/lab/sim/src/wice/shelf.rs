@@ -1,4 +1,4 @@
-//! A site's store in memory: what is not flushed is lost with the power, and the checker sees what is written.
+//! A site's store in memory: what is not flushed is lost with the power, and the checker sees what is written; one may err once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,18 @@ pub(super) struct Shelf {
     /// The last flush.
     flushed: Mutex<(Vec<(Key, Value)>, Mark)>,
     written: Mutex<Vec<Written>>,
+    errs: Mutex<Errs>,
+}
+
+/// Whether it writes something else than it is given.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Errs {
+    #[default]
+    Never,
+    /// Once, with the first counters that it can.
+    ToCome,
+    /// It has.
+    Done,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -30,6 +42,36 @@ fn all(snapshot: &dyn StoreSnapshot) -> Result<Vec<(Key, Value)>, StoreError> {
 }
 
 impl Shelf {
+    /// One that writes wrong values once.
+    pub(super) fn erring() -> Arc<Self> {
+        Arc::new(Self { errs: Mutex::new(Errs::ToCome), ..Self::default() })
+    }
+
+    /// An empty one in its place: what is to come still comes.
+    pub(super) fn emptied(&self) -> Arc<Self> {
+        if *lock(&self.errs) == Errs::ToCome { Self::erring() } else { Arc::default() }
+    }
+
+    /// Whether it holds wrong values.
+    pub(super) fn has_erred(&self) -> bool {
+        *lock(&self.errs) == Errs::Done
+    }
+
+    /// What is written in place of `batch`: of the last version's counters one more and one less, so that money is neither made nor destroyed.
+    fn erred(&self, batch: &[Applied]) -> Vec<Applied> {
+        let mut wrong = batch.to_vec();
+        let mut errs = lock(&self.errs);
+        if let (Errs::ToCome, Some(last)) = (*errs, wrong.last_mut()) {
+            let counters = last.writes.iter_mut().filter(|(key, _)| key.as_bytes().starts_with(b"counter/"));
+            let values = counters.filter_map(|(_, value)| value.as_mut());
+            for (value, by) in values.zip([1, -1]) {
+                *value = Value::counter(value.as_counter().expect("it is a counter") + by);
+                *errs = Errs::Done;
+            }
+        }
+        wrong
+    }
+
     pub(super) fn take_written(&self) -> Vec<Written> {
         std::mem::take(&mut *lock(&self.written))
     }
@@ -39,7 +81,7 @@ impl Shelf {
         let (items, mark) = lock(&self.flushed).clone();
         let memory = Memory::default();
         memory.load(&items, Some(&mark)).expect("an empty store takes a state");
-        Arc::new(Self { memory, flushed: Mutex::new((items, mark)), written: Mutex::default() })
+        Arc::new(Self { memory, flushed: Mutex::new((items, mark)), ..Self::default() })
     }
 }
 
@@ -53,8 +95,11 @@ impl Store for Shelf {
     }
 
     fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError> {
-        self.memory.apply(batch, meta)?;
-        lock(&self.written).push(Written::Versions(batch.to_vec()));
+        self.memory.apply(&self.erred(batch), meta)?;
+        // What follows from wrong values is for the sites to find.
+        if !self.has_erred() {
+            lock(&self.written).push(Written::Versions(batch.to_vec()));
+        }
         Ok(())
     }
 

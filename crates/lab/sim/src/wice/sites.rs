@@ -18,7 +18,7 @@ use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::faults::Faults;
 use super::machine::{Arrived, IDENTITY, Machine, number_of};
-use super::{Broken, Failure, Plan, Summary, Verdict};
+use super::{Broken, Defect, Failure, Plan, Summary, Verdict};
 use crate::random::Random;
 
 /// Between sites of one cluster, and of two, one way, microseconds.
@@ -120,6 +120,9 @@ impl Sites {
             let own = u64::from(number_of(id)) << 32;
             let machine = Machine::new(others, Rc::clone(&now_us), seed ^ own, plan.defect);
             machine.make_new();
+            if plan.defect == Some(Defect::StoresWrongValues) && id == SiteId::new(1, 0) {
+                machine.make_erring();
+            }
             (id, Node { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false })
         };
         let client = |client: usize| Client {

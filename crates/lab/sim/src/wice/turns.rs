@@ -8,7 +8,7 @@ use pares_wice::{Notice, SiteId};
 
 use super::machine::Sent;
 use super::sites::{Event, Sites};
-use super::{Broken, Verdict};
+use super::{Broken, Defect, Verdict};
 
 impl Sites {
     pub(super) fn soon(&mut self, site: SiteId) {
@@ -52,6 +52,11 @@ impl Sites {
             Notice::Split(cluster) => {
                 return Err((Broken::Split, format!("{site} sees a split from {cluster}")));
             }
+            // Where no store errs, none differs: not for a moment either.
+            Notice::Differs(other, version) if self.plan.defect != Some(Defect::StoresWrongValues) => {
+                let what = format!("{site} finds that {other} has applied something else up to {version}");
+                return Err((Broken::Differs, what));
+            }
             _ => {}
         }
         Ok(())
@@ -70,6 +75,12 @@ impl Sites {
     /// A site that ends is started again, as its operator would. It may end only for what has happened to it.
     pub(super) fn ended(&mut self, site: SiteId, error: ProcessError) -> Verdict {
         self.note(|| format!("{site} ends: {error}"));
+        let has_erred = self.nodes[&site].machine.store().has_erred();
+        if let (ProcessError::Differs { .. }, true) = (&error, has_erred) {
+            self.summary.alone += 1;
+            self.replace_disk(site);
+            return Ok(());
+        }
         let expected = match &error {
             ProcessError::Spent | ProcessError::Refused(_) => true,
             ProcessError::Open(ReplicaError::Journal(_)) => true,

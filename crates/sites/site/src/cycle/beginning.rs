@@ -14,6 +14,7 @@ use super::words::Holds;
 use crate::application::Application;
 use crate::applier::Applier;
 use crate::checkpoint::{Bases, stored_of};
+use crate::comparison::Comparison;
 use crate::error::ProcessError;
 use crate::inbox::Inbox;
 use crate::place::filling::Filling;
@@ -87,6 +88,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             giving: Giving::default(),
             holds: Holds::default(),
             whole: BTreeMap::new(),
+            comparison: Comparison::new(stored),
             filling: lack.map(|lack| Filling::new(own, lack)),
             work: Worked::default(),
             ticked: world.now(),

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use pares_wice::{Body, ClusterId, Command, Entry, Era, LogEntry, Message, Status, Write};
 
 use super::*;
+use crate::comparison::Said;
 use crate::protocol::{Code, Reply};
 use crate::testing::{Machine, TestSite};
 
@@ -227,4 +228,53 @@ fn payloads_hold_all_entries_in_order_and_fit_a_record() {
         payloads.iter().flat_map(|(payload, _)| Vec::<LogEntry>::from_bytes(payload).unwrap()).collect();
     assert_eq!(read, entries);
     assert!(super::payloads(Vec::new()).is_empty());
+}
+
+/// Site 1.0 and 2.0 say the same of version 1, and it is not what this site has.
+fn others_differ(machine: &Machine, site: &mut TestSite, seconds: u32) -> Option<ProcessError> {
+    let ids = [SiteId::new(1, 0), SiteId::new(2, 0)];
+    for _ in 0..seconds {
+        for (id, other) in [(ids[0], ids[1]), (ids[1], ids[0])] {
+            let said = Said { version: Version(1), digest: 7, agrees: vec![other] };
+            machine.wire.from_site(number_of(id), Word::Digest(said).to_bytes());
+        }
+        for _ in 0..100 {
+            machine.now.set(machine.now.get() + TICK);
+            if let Err(ended) = site.turn(Duration::ZERO) {
+                return Some(ended);
+            }
+            machine.step();
+        }
+    }
+    None
+}
+
+#[test]
+fn a_site_that_is_alone_with_what_it_has_applied_ends_until_its_directory_is_moved_away() {
+    let machine = Machine::default();
+    let stored = Stored { version: Version(1), position: 0, era: Era::default(), digest: 6 };
+    machine.fill_store(&stored);
+    let mut site = machine.begin(&[1, 1, 1]).unwrap();
+    let ended = others_differ(&machine, &mut site, 8).expect("it is alone");
+    assert!(matches!(ended, ProcessError::Differs { version: Version(1) }) && ended.is_damage(), "{ended}");
+    assert!(ended.to_string().contains("move the whole directory"), "{ended}");
+    drop(site);
+    let again = machine.begin(&[1, 1, 1]).err().expect("it does not serve again");
+    assert!(matches!(again, ProcessError::Differs { version: Version(1) }), "{again}");
+    assert!(Machine::default().begin(&[1, 1, 1]).is_ok(), "a directory without a past");
+}
+
+#[test]
+fn a_site_says_what_it_has_applied_and_who_differs() {
+    let machine = Machine::default();
+    let stored = Stored { version: Version(1), position: 0, era: Era::default(), digest: 6 };
+    machine.fill_store(&stored);
+    let mut site = machine.begin(&[1, 1]).unwrap();
+    let said = Said { version: Version(1), digest: 7, agrees: Vec::new() };
+    machine.wire.from_site(0x0100, Word::Digest(said).to_bytes());
+    machine.pass(&mut site, 800);
+    assert_eq!(site.report().differing, ["1.0 has applied something else up to version 1"]);
+    assert!(site.notices().any(|notice| notice == Notice::Differs(SiteId::new(1, 0), Version(1))));
+    let own = Word::Digest(Said { version: Version(1), digest: 6, agrees: Vec::new() }).to_bytes();
+    assert!(machine.wire.to_sites.borrow().contains(&(0x0100, own)));
 }

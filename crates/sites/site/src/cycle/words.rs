@@ -72,6 +72,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                     self.say(to, &word);
                 }
             }
+            Word::Digest(said) => self.comparison.heard(from, said),
             Word::Join(_) | Word::Form(_) => {}
         }
         Ok(())
@@ -175,7 +176,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    fn others(&self, only_mates: bool) -> Vec<SiteId> {
+    pub(super) fn others(&self, only_mates: bool) -> Vec<SiteId> {
         let own = self.site.id();
         let is_meant = |site: &SiteId| *site != own && (!only_mates || site.cluster == own.cluster);
         self.sites.iter().copied().filter(is_meant).collect()

@@ -20,6 +20,7 @@
 //! | `place` | identity, incarnation, whether it takes part, how its cluster's log began |
 //! | `lacks` | what it must get before it takes part |
 //! | `copied` | where its log begins anew, behind what it got |
+//! | `differs` | up to which version it is alone with what it has applied: it serves no more |
 //!
 //! | module | what |
 //! |---|---|
@@ -36,6 +37,7 @@ pub(crate) mod giving;
 pub(crate) mod standing;
 
 use pares_cluster::{Beginning, Incarnation};
+use pares_wice::Version;
 use pares_wice::codec::{Coded, DecodeError};
 
 use crate::error::ProcessError;
@@ -47,6 +49,7 @@ pub const NEW: &str = "new";
 const PLACE: &str = "place";
 const LACKS: &str = "lacks";
 const COPIED: &str = "copied";
+const DIFFERS: &str = "differs";
 /// The form of these notes. It changes when an older release could no longer read them.
 const FORM: u32 = 3;
 
@@ -134,6 +137,15 @@ pub(crate) fn note_copied(notes: &impl Notes, beginning: Beginning) -> Result<()
 
 pub(crate) fn has_begun_anew(notes: &impl Notes) -> Result<(), ProcessError> {
     Ok(notes.remove_note(COPIED)?)
+}
+
+/// Up to which version the site is alone with what it has applied, if that was noted.
+pub(crate) fn differs(notes: &impl Notes) -> Result<Option<Version>, ProcessError> {
+    read(notes, DIFFERS)
+}
+
+pub(crate) fn note_differs(notes: &impl Notes, version: Version) -> Result<(), ProcessError> {
+    write(notes, DIFFERS, &version)
 }
 
 /// Makes a site of a cluster of `members` out of an empty machine, as if it had been there when its log began.

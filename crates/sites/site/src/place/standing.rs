@@ -8,12 +8,14 @@
 //! | LACK | to who gives | a copy of this is lacking: the next piece, the key before it, and how many may come |
 //! | HEAD | to who lacks | what the copy is |
 //! | PIECE | to who lacks | items in the order of their keys; the last one says so |
+//! | DIGEST | to all | the version of the store, the digest of all that it has applied up to there, the sites it agrees with |
 
 use pares_cluster::{Beginning, Incarnation, Members};
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Base, Configuration, Era, Key, Stored, Value, Version};
 
 use super::Behind;
+use crate::comparison::Said;
 
 /// What a site is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +113,7 @@ pub(crate) enum Word {
     Lack(Request),
     Head(Head),
     Piece(Piece),
+    Digest(Said),
 }
 
 /// The first byte of such a frame; those of [`Between`](crate::protocol::Between) are lower.
@@ -134,6 +137,9 @@ impl Word {
             Self::Piece(piece) => {
                 ((FIRST_KIND + 5, piece.copy), (piece.number, piece.is_last)).encode(&mut bytes);
                 piece.items.encode(&mut bytes);
+            }
+            Self::Digest(said) => {
+                ((FIRST_KIND + 6, said.version), (said.digest, said.agrees.clone())).encode(&mut bytes);
             }
         }
         bytes
@@ -161,6 +167,10 @@ impl Word {
             5 => {
                 let (copy, (number, is_last)) = Coded::decode(from)?;
                 Self::Piece(Piece { copy, number, is_last, items: Coded::decode(from)? })
+            }
+            6 => {
+                let (version, (digest, agrees)) = Coded::decode(from)?;
+                Self::Digest(Said { version, digest, agrees })
             }
             other => return Err(DecodeError::Kind(other, "word")),
         };
@@ -244,7 +254,7 @@ impl Coded for Lack {
 
 #[cfg(test)]
 mod tests {
-    use pares_wice::{ClusterId, ClusterSet};
+    use pares_wice::{ClusterId, ClusterSet, SiteId};
 
     use super::*;
 
@@ -261,7 +271,7 @@ mod tests {
         };
         let standing = |role| Word::Standing(Standing { asks: true, incarnation: Incarnation(9), role });
         let form = Form { members: Members::first(3), returns_to: Some(Era::default()) };
-        let stored = Stored { version: Version(4), position: 5, era: Era::default() };
+        let stored = Stored { version: Version(4), position: 5, era: Era::default(), digest: 6 };
         let beginning = Beginning { index: 4, term: 2, members: Members::first(2) };
         let after = Key::from("a");
         let request = |lack| Word::Lack(Request { lack, copy: 8, next: 2, after: after.clone(), until: 4 });
@@ -277,6 +287,7 @@ mod tests {
             request(Lack::Items(stored)),
             Word::Head(Head { copy: 8, log: Some((Behind(beginning), Base::first(first))), stored }),
             Word::Piece(Piece { copy: 8, number: 2, items, is_last: true }),
+            Word::Digest(Said { version: Version(3), digest: 1 << 60, agrees: vec![SiteId::new(1, 2)] }),
         ];
         for word in words {
             let bytes = word.to_bytes();

@@ -67,7 +67,7 @@ impl Site {
         }
         self.reconsider = true;
         if self.recall_until.position < self.position {
-            self.lacking = Some(Stored { version: self.delivered, position: self.position, era });
+            self.lacking = Some(Stored { version: self.delivered, position: self.position, era, digest: 0 });
             self.recall_until = Stored::ENDLESS;
             self.recalls = true;
         }

@@ -59,6 +59,8 @@ pub struct Stored {
     pub position: u64,
     /// The era that had begun last there. A copy is of the history that counts; the site's log may hold another of the same versions first, and discard it.
     pub era: Era,
+    /// The running digest of all versions up to this one. The rules neither make nor use it.
+    pub digest: u64,
 }
 
 impl Stored {
@@ -67,6 +69,7 @@ impl Stored {
         version: Version(0),
         position: u64::MAX,
         era: Era { takeovers: 0, number: 0, by: ClusterId(0) },
+        digest: 0,
     };
 }
 

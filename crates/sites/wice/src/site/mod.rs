@@ -88,6 +88,8 @@ pub enum Notice {
     Split(ClusterId),
     /// A cluster lacks versions that are not kept any more: its sites take copies of a store.
     NeedsCopy(ClusterId),
+    /// A site has applied something else than this one, up to this version.
+    Differs(SiteId, Version),
 }
 
 /// Where a site's effects go. Nothing is answered; whatever fails is as good as lost, and said again.

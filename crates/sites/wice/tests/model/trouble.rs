@@ -46,7 +46,8 @@ impl World {
     pub fn crash(&self, state: &mut State, id: SiteId) {
         let site = state.member_mut(id).site.take().expect("enabled where the site is up");
         let era = site.era_at(site.stable()).expect("an era that is kept");
-        state.member_mut(id).stored = Stored { version: site.stable(), position: site.position(), era };
+        state.member_mut(id).stored =
+            Stored { version: site.stable(), position: site.position(), era, digest: 0 };
         state.member_mut(id).leads = false;
         state.post.retain(|(_, to, _), _| *to != id);
         for (client, script) in
