@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use pares_cluster::{ClusterLog, ProposeError};
 use pares_store::{Store, StoreSnapshot, changes_schema};
-use pares_wice::codec::{Coded, DecodeError, FORMAT};
+use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{
     Base, LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write,
 };
@@ -47,7 +47,7 @@ use crate::setup::Bounds;
 use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
 
-use effects::{LogEvents, LogNews, Wanted};
+use effects::{LogEvents, LogNews, Wanted, payloads};
 use transactions::Transactions;
 use words::Holds;
 
@@ -57,8 +57,6 @@ pub(crate) const TICK: Duration = Duration::from_millis(10);
 const TICKS_OF_RULES: u64 = 4;
 /// Rules' ticks after which a forwarded request is sent again.
 const FORWARD_PATIENCE_TICKS: u32 = 25;
-/// A payload of the log ends with the entry that fills it so far: with the largest transaction it is a record at most.
-const PAYLOAD_BYTES: usize = 128 << 10;
 /// How often a settled turn goes through the log at most.
 const ROUNDS_MAX: usize = 8;
 
@@ -380,23 +378,4 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.applier.give(versions, stored, self.world.now(), due);
         }
     }
-}
-
-/// Entries for the log, a list of them in each payload.
-fn payloads(proposals: Vec<LogEntry>) -> Vec<(Vec<u8>, Vec<LogEntry>)> {
-    let mut payloads = Vec::new();
-    let (mut entries, mut bytes) = (Vec::new(), Vec::new());
-    let mut rest = proposals.into_iter().peekable();
-    while let Some(entry) = rest.next() {
-        entry.encode(&mut bytes);
-        entries.push(entry);
-        if bytes.len() >= PAYLOAD_BYTES || rest.peek().is_none() {
-            let count = u32::try_from(entries.len()).expect("fewer than bytes");
-            let mut payload = Vec::with_capacity(bytes.len() + 5);
-            (FORMAT, count).encode(&mut payload);
-            payload.append(&mut bytes);
-            payloads.push((payload, std::mem::take(&mut entries)));
-        }
-    }
-    payloads
 }

@@ -1,7 +1,11 @@
 //! What goes out between the parts, kept until it is its turn.
 
 use pares_cluster::Sink;
+use pares_wice::codec::{Coded, FORMAT};
 use pares_wice::{Effects, LogEntry, Message, Notice, Outcome, SiteId, TransactionId};
+
+/// A payload of the log ends with the entry that fills it so far: with the largest transaction it is a record at most.
+const PAYLOAD_BYTES: usize = 128 << 10;
 
 /// What the cluster's log says, in its order.
 pub(super) enum LogNews {
@@ -54,4 +58,23 @@ impl Effects for Wanted {
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
     }
+}
+
+/// Entries for the log, a list of them in each payload.
+pub(super) fn payloads(proposals: Vec<LogEntry>) -> Vec<(Vec<u8>, Vec<LogEntry>)> {
+    let mut payloads = Vec::new();
+    let (mut entries, mut bytes) = (Vec::new(), Vec::new());
+    let mut rest = proposals.into_iter().peekable();
+    while let Some(entry) = rest.next() {
+        entry.encode(&mut bytes);
+        entries.push(entry);
+        if bytes.len() >= PAYLOAD_BYTES || rest.peek().is_none() {
+            let count = u32::try_from(entries.len()).expect("fewer than bytes");
+            let mut payload = Vec::with_capacity(bytes.len() + 5);
+            (FORMAT, count).encode(&mut payload);
+            payload.append(&mut bytes);
+            payloads.push((payload, std::mem::take(&mut entries)));
+        }
+    }
+    payloads
 }
