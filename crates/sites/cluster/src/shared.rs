@@ -187,10 +187,8 @@ impl ClusterLog for Shared {
         let role = self.current_role();
         self.hand_role(Role { leads: role.leads && self.role.leads, ..role }, out);
         let mut content = self.group.0.borrow_mut();
-        if content.delegate == Some(self.member) {
-            if !content.held {
-                content.committed = content.entries.len() as u64;
-            }
+        if content.delegate == Some(self.member) && !content.held {
+            content.committed = content.entries.len() as u64;
         }
         let base = content.base;
         drop(content);

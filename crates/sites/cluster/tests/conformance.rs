@@ -331,7 +331,7 @@ fn a_copy_begins_where_the_log_still_is<R: Rig>() {
     for index in [last - 2, last + 1] {
         assert_eq!(rig.log(0).beginning(index), None);
     }
-    let beginning = rig.log(0).beginning(last).unwrap();
+    let beginning = rig.log(0).beginning(last).expect("it was handed out");
     assert_eq!((beginning.index, beginning.members), (last, Members::first(1)));
 }
 

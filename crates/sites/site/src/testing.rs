@@ -148,7 +148,7 @@ impl Machine {
 
 impl Wire {
     /// A frame that a site sent.
-    pub(crate) fn from_site(&self, site: u16, frame: Vec<u8>) {
+    pub(crate) fn site_says(&self, site: u16, frame: Vec<u8>) {
         self.from_sites.borrow_mut().push((site, frame));
     }
 }
