@@ -99,3 +99,105 @@ impl Copy {
         self.next < self.until
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ops::ControlFlow;
+
+    use pares_store::{Reads, Visit};
+    use pares_wice::{Era, Key, KeyRange, Stored, Value, Version};
+
+    use super::*;
+    use crate::place::standing::Lack;
+
+    const ITEM_BYTES: usize = 512 << 10;
+    const TO: SiteId = SiteId::new(0, 1);
+
+    /// A store of so many items, of which none is anywhere before it is read.
+    struct Endless(u64);
+
+    impl Reads for Endless {
+        fn get(&self, _key: &Key) -> Result<Option<Value>, StoreError> {
+            unreachable!("a copy reads ranges")
+        }
+
+        fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+            let from = range.from.as_bytes();
+            let first = from.first_chunk::<8>().map_or(0, |number| u64::from_be_bytes(*number));
+            let first = first + u64::from(from.len() > 8); // behind that one
+            for number in first..self.0 {
+                let value = Value::new(vec![number as u8; ITEM_BYTES - 1]);
+                if let ControlFlow::Break(()) = visit(Key::new(number.to_be_bytes()), value) {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    impl StoreSnapshot for Endless {
+        fn version(&self) -> Version {
+            Version(7)
+        }
+        fn meta(&self) -> &[u8] {
+            &[]
+        }
+    }
+
+    fn request(next: u32, after: &Key) -> Request {
+        Request { lack: Lack::Log(0), copy: 5, next, after: after.clone(), until: next + 24 }
+    }
+
+    /// Takes a copy of so many items, of which every so-many-th piece is lost; how many items came, each once and in order.
+    fn taken(items: u64, lost_every: u64) -> u64 {
+        let stored = Stored { version: Version(7), position: 1, era: Era::default(), digest: 0 };
+        let mut giving = Giving::default();
+        giving.begin(TO, &Head { copy: 5, log: None, stored }, Box::new(Endless(items)), 24, 0);
+        let (mut next, mut after, mut came, mut sent) = (0, Key::new([]), 0, 0);
+        loop {
+            let pieces = giving.pieces().unwrap();
+            assert!(pieces.len() <= 1, "one taker, one piece");
+            for (_, piece) in pieces {
+                sent += 1;
+                assert!(piece.items.len() == 1, "an item that is larger than a piece is one");
+                if piece.number != next || sent % lost_every == 0 {
+                    continue;
+                }
+                for (key, _) in piece.items {
+                    assert_eq!(key, Key::new(u64::to_be_bytes(came)));
+                    (came, after) = (came + 1, key);
+                }
+                next += 1;
+                if piece.is_last {
+                    return came;
+                }
+            }
+            if !giving.is_due() {
+                assert!(giving.goes_on(TO, &request(next, &after), 1));
+            }
+        }
+    }
+
+    #[test]
+    fn ten_gigabytes_come_in_pieces_and_no_more_than_a_piece_is_in_memory() {
+        let items = (10 << 30) / ITEM_BYTES as u64;
+        assert_eq!(taken(items, u64::MAX), items);
+    }
+
+    #[test]
+    fn a_piece_that_is_lost_is_given_again_from_the_key_before_it() {
+        assert_eq!(taken(300, 7), 300);
+        assert_eq!(taken(300, 25), 300);
+    }
+
+    #[test]
+    fn a_copy_that_nobody_asks_of_is_let_go() {
+        let stored = Stored { version: Version(7), position: 1, era: Era::default(), digest: 0 };
+        let mut giving = Giving::default();
+        giving.begin(TO, &Head { copy: 5, log: None, stored }, Box::new(Endless(3)), 24, 0);
+        giving.tick(KEPT_TICKS - 1);
+        assert!(giving.goes_on(TO, &request(0, &Key::new([])), KEPT_TICKS - 1));
+        giving.tick(KEPT_TICKS * 2 - 1);
+        assert!(!giving.goes_on(TO, &request(0, &Key::new([])), KEPT_TICKS * 2));
+    }
+}
