@@ -16,11 +16,13 @@
 //! | [`cost`] | what a transaction costs in one cluster alone |
 //! | [`audit`] | what the sites have at the end |
 //! | [`figures`] | what it gave |
+//! | [`history`] | the other drill of sites: what clients saw, checked for isolation |
 
 mod audit;
 mod cost;
 mod faults;
 mod figures;
+pub(super) mod history;
 mod load;
 mod parts;
 mod stage;
@@ -32,7 +34,7 @@ use std::time::{Duration, Instant};
 use pares_load::{LabError, LabResult};
 use pares_operator::init::promise;
 use pares_operator::sites;
-use pares_site::config::Promise;
+use pares_site::config::{Level, Promise};
 use pares_wice::SiteId;
 
 use figures::Figures;
@@ -120,7 +122,7 @@ struct Drill {
 impl Drill {
     fn start(args: &Args) -> Result<Self, LabError> {
         let rtt = Duration::from_millis(args.rtt_ms);
-        let stage = Stage::start(args.durability, rtt, args.dir.as_deref())?;
+        let stage = Stage::start(args.durability, Level::Snapshot, rtt, args.dir.as_deref())?;
         let figures = Figures {
             drill: "wice",
             rtt_ms: args.rtt_ms,

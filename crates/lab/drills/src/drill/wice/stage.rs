@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pares_load::{LabError, LabResult};
 use pares_operator::init;
 use pares_operator::sites::{self, Processes, Speech};
-use pares_site::config::Promise;
+use pares_site::config::{Level, Promise};
 use pares_site::{Access, Client, SitesConfig, Worked};
 use pares_wan::{Forward, Handle, Proxy, ProxySettings};
 use pares_wice::SiteId;
@@ -37,7 +37,12 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Starts both clusters, and waits until they answer.
-    pub(super) fn start(durability: Promise, rtt: Duration, dir: Option<&Path>) -> Result<Self, LabError> {
+    pub(super) fn start(
+        durability: Promise,
+        isolation: Level,
+        rtt: Duration,
+        dir: Option<&Path>,
+    ) -> Result<Self, LabError> {
         let keep = dir.is_some();
         let dir = dir.map_or_else(
             || std::env::temp_dir().join(format!("pares-drill-wice-{}", std::process::id())),
@@ -45,7 +50,7 @@ impl Stage {
         );
         let init =
             init::Args { clusters: 2, sites: SITES, system: "drill".into(), durability, no_tls: false };
-        let mut config = init::configuration(&init)?;
+        let mut config = SitesConfig { isolation, ..init::configuration(&init)? };
         let proxy = put_apart(&mut config, rtt / 2)?;
         init::write(&config, &dir)?;
         let processes = Processes::new(&dir, Speech::File)?;
