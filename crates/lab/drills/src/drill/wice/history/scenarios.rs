@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use pares_isolation::bank;
+use pares_isolation::bank::{self, Imbalance};
 use pares_isolation::history::{Ending, ListName, MicroOperation, Operation};
 use pares_load::{LabError, LabResult};
 use pares_operator::sites;
@@ -50,7 +50,6 @@ impl HistoryDrill {
             lists: Lists::new(self.figures.scenarios.len()),
             clock: AtomicU64::new(1),
             stop: AtomicBool::new(false),
-            done: AtomicU64::new(0),
         });
         self.found(&shared.lists)?;
         let sessions = self.sessions(moves, &shared)?;
@@ -180,11 +179,11 @@ impl HistoryDrill {
         let anomalies = pares_isolation::check(&operations);
         found.note(&anomalies, imbalance);
         if found.forbidden() > 0 || self.histories.is_some() {
-            self.keep(
-                name,
-                &operations,
-                anomalies.examples().iter().map(|(kind, _, text)| format!("{kind:?}: {text}")),
-            )?;
+            let told = anomalies.examples().iter().map(|(kind, _, text)| format!("{kind:?}: {text}"));
+            let torn = snapshots()
+                .filter(|all| bank::check([*all], ACCOUNTS as usize, MONEY) != Imbalance::default());
+            let torn = torn.map(|all| format!("balances: {all:?}"));
+            self.keep(name, &operations, told.chain(torn))?;
         }
         Ok(found)
     }
@@ -219,7 +218,7 @@ impl HistoryDrill {
         let text: String = found.chain(operations.iter().map(|operation| format!("{operation}\n"))).collect();
         let written = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(&file, text));
         written.map_err(LabError::io(format!("writing {}", file.display())))?;
-        pares_text::warn!("{name}: the history is in {}", file.display());
+        pares_text::tell!("{name}: the history is in {}", file.display());
         Ok(())
     }
 }

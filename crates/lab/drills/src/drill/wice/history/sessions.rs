@@ -46,8 +46,6 @@ pub(super) struct Shared {
     pub(super) lists: Lists,
     pub(super) clock: AtomicU64,
     pub(super) stop: AtomicBool,
-    /// Transactions done so far.
-    pub(super) done: AtomicU64,
 }
 
 impl Shared {
@@ -138,10 +136,9 @@ impl Session {
             false => client.execute(request.as_bytes(), PATIENCE),
         };
         match reply {
-            Ok(reply) => {
-                self.shared.done.fetch_add(1, Ordering::Relaxed);
-                (Ending::Done, Some(String::from_utf8_lossy(&reply).into_owned()))
-            }
+            // A long reply is not remembered: who asks again learns only that it was done.
+            Ok(reply) if reply.is_empty() => (Ending::Done, None),
+            Ok(reply) => (Ending::Done, Some(String::from_utf8_lossy(&reply).into_owned())),
             Err(CallError::No { .. }) => (Ending::NotDone, None),
             Err(CallError::Silence(_)) => (Ending::Unknown, None),
             Err(error @ CallError::Shut(_)) => {
