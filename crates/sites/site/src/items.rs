@@ -15,7 +15,8 @@
 //! | `list PREFIX AFTER COUNT` | none | so many items from behind `AFTER` on, by name, a line each: name, value; `-` is all, or the beginning |
 //! | `digest` | none | one number for all there is, replies remembered included |
 //!
-//! `get` and `together` can be executed as well as read; `together` has neither itself nor `noted` inside. `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
+//! `get` and `together` can be executed as well as read; `together` has neither itself nor `noted` inside, and
+//! values in it have no semicolon. A reply beyond a kibibyte is not remembered: a repeat learns only that it was done. `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
 //! how often.
 
 use core::ops::ControlFlow;
