@@ -42,14 +42,14 @@ fn has(graph: &Dependencies, component: &[usize], kind: Dependency) -> bool {
 fn without_adjacent(graph: &Dependencies, worse: &mut BTreeSet<usize>, found: &mut Anomalies) {
     let edges = |node: usize| {
         let step = |(to, why, _)| match why {
-            Dependency::Rw => (node % 2 == 0).then_some(2 * to + 1),
+            Dependency::Rw => node.is_multiple_of(2).then_some(2 * to + 1),
             Dependency::Ww | Dependency::Wr => Some(2 * to),
         };
         graph.of_one(node / 2).filter_map(step).collect()
     };
     for component in components(2 * graph.len(), edges) {
         let is_in = |node: usize| component.binary_search(&node).is_ok();
-        let anti = component.iter().filter(|node| **node % 2 == 0).flat_map(|from| {
+        let anti = component.iter().filter(|node| node.is_multiple_of(2)).flat_map(|from| {
             let targets = graph.of_one(from / 2).filter(|(_, why, _)| *why == Dependency::Rw);
             targets.map(move |(to, ..)| (from / 2, to))
         });

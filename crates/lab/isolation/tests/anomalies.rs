@@ -1,4 +1,5 @@
 //! Each anomaly in the smallest history that has it.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
 
 use pares_isolation::history::parse;
 use pares_isolation::{Anomalies, Anomaly, check};
@@ -153,4 +154,10 @@ fn a_history_is_written_as_it_is_read() {
     {
         wrong.parse::<pares_isolation::history::Operation>().unwrap_err();
     }
+}
+
+#[test]
+fn a_session_that_stays_at_its_site_and_missed_its_own_write_there() {
+    let found = found(include_str!("histories/own-write-missed.history"));
+    assert_eq!(found.count(Anomaly::ReadYourWrites), 1, "{:?}", found.examples());
 }

@@ -1,4 +1,5 @@
 //! Histories of an oracle: one thread executes everything, so none has an anomaly; and with one put in, it is found.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
 
 use std::collections::BTreeMap;
 
