@@ -141,6 +141,25 @@ fn clusters_sites_and_the_link_die_under_load_and_nothing_answered_is_lost() {
 }
 
 #[test]
+fn what_clients_of_sites_saw_while_sites_died_is_snapshot_isolation() {
+    let arguments = "drill history --seconds-per-part 0.6 --sessions 2 --json";
+    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab")).args(arguments.split(' ')).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    assert!(output.status.success(), "{said}{figures}");
+    for count in ["g0", "g1a", "g1b", "g1c", "g_single", "lost_updates", "lost_appends", "total_off"] {
+        assert_eq!(figures[count], 0, "{count}: {figures}");
+    }
+    let scenarios = figures["scenarios"].as_array().unwrap();
+    assert_eq!(scenarios.len(), 5, "{figures}");
+    // A history in which nothing happens proves nothing.
+    for scenario in scenarios {
+        assert!(scenario["ok"].as_u64() > Some(20) && scenario["snapshots"].as_u64() > Some(0), "{scenario}");
+    }
+    assert!(figures["unknown"].as_u64() > Some(0), "blows were felt: {figures}");
+}
+
+#[test]
 fn a_member_that_was_away_is_told_every_fill_once() {
     let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
         .args(["drill", "away", "--fills", "2000", "--json"])

@@ -89,6 +89,9 @@ pub(crate) struct Cycle<W: World, A> {
     pub(crate) turned_away: TurnedAway,
     /// Copies that others get, the log that is kept for them, and the copy that this site's store is to become.
     giving: Giving,
+    /// Whether it shows all that it has ever answered; if that cannot be known, from when on it shows what it has.
+    caught_up: bool,
+    shows_from: Duration,
     holds: Holds,
     /// Sites that have said that they have their items, and when.
     whole: BTreeMap<SiteId, u64>,
@@ -120,6 +123,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.tick()?;
         self.is_filled()?;
         self.take_stored()?;
+        self.caught_up |= self.site.has_caught_up() || self.world.now() >= self.shows_from;
         self.go_on_with_reads()?;
         self.take_transactions()?;
         self.execute()?;

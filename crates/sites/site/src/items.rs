@@ -4,22 +4,25 @@
 //! |---|---|---|
 //! | `get NAME` | none | the value; refused if there is none |
 //! | `put NAME VALUE` | the item has this value, all that follows the name: a whole number is a counter, anything else text; in double quotes it is text, whatever it is | what was done, in words |
+//! | `append NAME WORD` | the word is put behind the item's text, which is empty if there is no item | the same |
 //! | `delete NAME` | the item is no more | the same |
 //! | `add NAME AMOUNT` | added to the counter, without reading it | the same |
 //! | `transfer FROM TO AMOUNT` | between two accounts, none of which may fall below 0 | the balance left |
 //! | `trade A B C AMOUNT ID` | a broker's: reads three items, changes two, writes two new ones | what was done |
+//! | `together REQUEST; REQUEST; ..` | all of them in one transaction, each on what those before it have done; none if one is refused | a line for each |
 //! | `noted NAME REQUEST` | that of the request, and 1 is added to the counter | the request's |
 //! | `sum PREFIX` | none | how many counters there are, and their sum |
 //! | `list PREFIX AFTER COUNT` | none | so many items from behind `AFTER` on, by name, a line each: name, value; `-` is all, or the beginning |
 //! | `digest` | none | one number for all there is, replies remembered included |
 //!
-//! `get` can be executed as well as read; `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
+//! `get` and `together` can be executed as well as read; `together` has neither itself nor `noted` inside, and
+//! values in it have no semicolon. A reply beyond a kibibyte is not remembered: a repeat learns only that it was done. `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
 //! how often.
 
 use core::ops::ControlFlow;
 
 use pares_store::{Reads, StoreError, Work, WorkError};
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, KeyRange, VALUE_BYTES_MAX, Value};
 
 use crate::application::{Application, ApplicationError};
 use crate::protocol::REPLY_BYTES_MAX;
@@ -38,10 +41,12 @@ fn number(text: &str) -> Result<i64, ApplicationError> {
 }
 
 /// What a request may be.
-const REQUESTS: &str = "get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT, \
-                        trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these";
+const REQUESTS: &str = "get NAME, put NAME VALUE, append NAME WORD, delete NAME, add NAME AMOUNT, \
+                        transfer FROM TO AMOUNT, trade CASH HOLDING RATE AMOUNT ID, noted COUNTER and one of \
+                        these, or together and several of these with ; between";
 /// What may be read.
-const READS: &str = "get NAME, sum, sum PREFIX, list PREFIX AFTER COUNT (PREFIX and AFTER may be -), digest";
+const READS: &str = "get NAME, sum, sum PREFIX, list PREFIX AFTER COUNT (PREFIX and AFTER may be -), digest, \
+                     or together and several of these with ; between";
 
 fn unknown<T>(words: &[&str], known: &str) -> Result<T, ApplicationError> {
     refuse(format!("`{}` is not one of {known}", words.join(" ")))
@@ -75,6 +80,28 @@ fn words(text: &str) -> Vec<&str> {
         rest = after.trim_ascii_start();
     }
     words
+}
+
+/// The requests of one that begins with `together`, if this is one.
+fn together(request: &[u8]) -> Option<impl Iterator<Item = Vec<&str>>> {
+    let all = core::str::from_utf8(request).ok()?.trim_ascii_start().strip_prefix("together ")?;
+    Some(all.split(';').map(words))
+}
+
+/// A line for each request, within what a reply may have.
+fn lines<'a>(
+    requests: impl Iterator<Item = Vec<&'a str>>,
+    mut reply: impl FnMut(&[&str]) -> Result<Vec<u8>, ApplicationError>,
+) -> Result<Vec<u8>, ApplicationError> {
+    let mut lines = Vec::new();
+    for request in requests {
+        lines.extend(reply(&request)?);
+        lines.push(b'\n');
+        if lines.len() > REPLY_BYTES_MAX {
+            return refuse("so much does not fit into a reply: ask for less together");
+        }
+    }
+    Ok(lines)
 }
 
 fn shown(value: &Value) -> Vec<u8> {
@@ -166,6 +193,7 @@ impl Items {
                 work.put(&named(name), put_value(value));
                 Ok(format!("{name} is {value}").into_bytes())
             }
+            ["append", name, word] => Self::append(work, name, word),
             ["delete", name] => {
                 work.delete(&named(name));
                 Ok(format!("{name} is deleted").into_bytes())
@@ -178,6 +206,21 @@ impl Items {
             ["trade", a, b, c, amount, id] => Self::trade(work, [a, b, c], number(amount)?, id),
             _ => unknown(words, REQUESTS),
         }
+    }
+
+    fn append(work: &mut Work<View<'_>>, name: &str, word: &str) -> Result<Vec<u8>, ApplicationError> {
+        let appended = match work.get(&named(name))? {
+            None => word.into(),
+            Some(value) if value.as_counter().is_some() => {
+                return refuse(format!("{name} is a number, not text"));
+            }
+            Some(value) => [value.as_bytes(), word.as_bytes()].join(&b' '),
+        };
+        if appended.len() > VALUE_BYTES_MAX {
+            return refuse(format!("{name} has as much text as an item may have"));
+        }
+        work.put(&named(name), Value::new(appended));
+        Ok(format!("{word} appended to {name}").into_bytes())
     }
 
     fn transfer(
@@ -218,8 +261,25 @@ impl Items {
     }
 }
 
+impl Items {
+    fn look(words: &[&str], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+        match words {
+            ["get", name] => found(name, items.get(&named(name))?.as_ref()),
+            ["sum", prefix] => sum(prefix, |range, visit| items.range(range, visit)),
+            ["sum"] => sum("", |range, visit| items.range(range, visit)),
+            ["list", "-", after, count] => list(items, "", after, number(count)?),
+            ["list", prefix, after, count] => list(items, prefix, after, number(count)?),
+            ["digest"] => digest(items),
+            words => unknown(words, READS),
+        }
+    }
+}
+
 impl Application for Items {
     fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
+        if let Some(requests) = together(request) {
+            return lines(requests, |words| Self::change(words, work));
+        }
         match text(request)?.as_slice() {
             ["noted", name, words @ ..] => {
                 let reply = Self::change(words, work)?;
@@ -231,14 +291,9 @@ impl Application for Items {
     }
 
     fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
-        match text(request)?.as_slice() {
-            ["get", name] => found(name, items.get(&named(name))?.as_ref()),
-            ["sum", prefix] => sum(prefix, |range, visit| items.range(range, visit)),
-            ["sum"] => sum("", |range, visit| items.range(range, visit)),
-            ["list", "-", after, count] => list(items, "", after, number(count)?),
-            ["list", prefix, after, count] => list(items, prefix, after, number(count)?),
-            ["digest"] => digest(items),
-            words => unknown(words, READS),
+        match together(request) {
+            Some(requests) => lines(requests, |words| Self::look(words, items)),
+            None => Self::look(&text(request)?, items),
         }
     }
 }

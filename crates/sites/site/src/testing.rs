@@ -91,6 +91,7 @@ impl Machine {
                 open_requests_max: 4,
                 unstored_max: 1,
                 reads_max: 2,
+                catch_up_patience: Duration::ZERO,
                 flush_every: Duration::ZERO,
                 ..Bounds::default()
             },

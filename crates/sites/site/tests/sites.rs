@@ -102,6 +102,21 @@ fn a_note_says_how_often_a_request_was_executed(engine: Engine) {
     assert_ne!(done(client.read(b"digest", PATIENCE)), before);
 }
 
+#[test]
+fn several_requests_together_are_one_transaction() {
+    let dir = tempfile::tempdir().unwrap();
+    let sites = Sites::start(dir.path(), 1, 1);
+    let mut client = sites.client(1, &[A0]);
+    let reply =
+        done(client.execute(b"together append list 7; append list 8; get list; add alice 5", PATIENCE));
+    assert_eq!(reply, "7 appended to list\n8 appended to list\n7 8\n5 added to alice\n");
+    let refused = client.execute(b"together append list 9; transfer alice bob 6", PATIENCE);
+    assert!(matches!(refused, Err(CallError::No { code: Code::Refused, .. })), "{refused:?}");
+    client.execute(b"together append list 9; together get list", PATIENCE).unwrap_err();
+    client.execute(b"append alice 9", PATIENCE).unwrap_err();
+    assert_eq!(done(client.read(b"together get list; get alice", PATIENCE)), "7 8\n5\n");
+}
+
 fn two_clusters_have_the_same_and_either_can_ask(engine: Engine) {
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = Sites::start_over(engine, dir.path(), 2, 2) else { return };

@@ -25,6 +25,7 @@
 //! | `days` | business days that are closed, archived and dropped; a copy of a running system |
 //! | `feed` | market data while publishers, replayers and lines die |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
+//! | `history` (in `wice`) | what clients of sites read and were told, checked for isolation |
 //! | `wrong_keys` | somebody tries keys, on many connections |
 //! | `poison` | a request that brings the matching engine down at every venue |
 
@@ -127,6 +128,8 @@ pub struct Choice {
 enum Own {
     /// Two clusters of sites, far apart: measure what a commit costs, then kill sites, delegates, clusters and the link
     Wice(wice::Args),
+    /// Sites again: check what clients read and were told, as Elle does, while sites crash, the link is cut and a disk is lost
+    History(wice::history::Args),
     /// Let a member be away while its orders are filled and gateways killed: is it told every fill, once and in order?
     Away(away::Args),
     /// Business days with kills, each archived and dropped: is anything lost, and do files, memory and the time to start stay flat?
@@ -179,12 +182,13 @@ pub struct Args {
 fn blows() -> impl TypedValueParser<Value = Blow> {
     let blows = Blow::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let wice = PossibleValue::new("wice").help("The sites: `pares drill wice --help`");
+    let history = PossibleValue::new("history").help("Isolation at the sites: `pares drill history --help`");
     let away = PossibleValue::new("away").help("A member that is away: `pares drill away --help`");
     let wrong_keys = PossibleValue::new("wrong-keys").help("Wrong keys: `pares drill wrong-keys --help`");
     let days = PossibleValue::new("days").help("Business days: `pares drill days --help`");
     let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
     let feed = PossibleValue::new("feed").help("Market data: `pares drill feed --help`");
-    PossibleValuesParser::new(blows.chain([wice, away, days, backup, feed, wrong_keys]))
+    PossibleValuesParser::new(blows.chain([wice, history, away, days, backup, feed, wrong_keys]))
         .try_map(|word| Blow::from_str(&word, false))
 }
 
@@ -271,6 +275,7 @@ impl Args {
 pub fn run(choice: &Choice) -> LabResult {
     match &choice.own {
         Some(Own::Wice(args)) => return wice::run(args),
+        Some(Own::History(args)) => return wice::history::run(args),
         Some(Own::Away(args)) => return away::run(args),
         Some(Own::Days(args)) => return days::run(args),
         Some(Own::Backup(args)) => return days::backup::run(args),

@@ -86,6 +86,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             notices: Vec::new(),
             turned_away: TurnedAway::default(),
             giving: Giving::default(),
+            caught_up: false,
+            shows_from: world.now() + setup.bounds.catch_up_patience,
             holds: Holds::default(),
             whole: BTreeMap::new(),
             comparison: Comparison::new(stored),

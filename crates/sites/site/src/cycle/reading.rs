@@ -15,8 +15,9 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// # Errors
     /// The refusal.
     pub(super) fn read(&mut self, client: ClientId, tag: u64, request: Vec<u8>) -> Result<(), Answer> {
-        if self.site.is_recalling() {
-            return Err(Answer { code: Code::Elsewhere, body: b"this site is reading its log".to_vec() });
+        if self.site.is_recalling() || !self.caught_up {
+            let body = b"this site has begun, and does not know yet how far the others are".to_vec();
+            return Err(Answer { code: Code::Elsewhere, body });
         }
         self.readers.take(client, tag, request, self.site.stable())
     }

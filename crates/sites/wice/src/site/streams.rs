@@ -123,6 +123,16 @@ impl Site {
         live.iter().map(|cluster| self.agreed(cluster)).min().unwrap_or_default()
     }
 
+    /// Whether this site, since it began, has heard of every living cluster how far that is, and has delivered what its own had: then all that was stable
+    /// when it ended before is stable again. Before that it may show less than it has answered.
+    #[must_use]
+    pub fn has_caught_up(&self) -> bool {
+        let live = self.configuration().live;
+        let all_heard = live.iter().all(|cluster| self.peers.contains_key(&cluster));
+        let own = self.peers.get(&self.cluster());
+        !self.recalls && all_heard && own.is_some_and(|status| self.delivered >= status.delivered)
+    }
+
     pub(super) fn raise_stable(&mut self, out: &mut impl Effects) {
         self.needed = self.everywhere();
         let stable = self.needed.min(self.delivered);

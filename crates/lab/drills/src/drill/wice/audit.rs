@@ -33,7 +33,7 @@ pub(super) fn audit(stage: &Stage, told: &[Told], figures: &mut Figures) -> LabR
 }
 
 /// All answer, and have and show the same version.
-fn in_step(stage: &Stage) -> bool {
+pub(super) fn in_step(stage: &Stage) -> bool {
     let reports = sites::reports(&stage.operator);
     let first = reports.first().map(|(_, report)| report.delivered);
     reports.len() == stage.operator.config.sites.len()

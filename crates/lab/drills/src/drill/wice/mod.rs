@@ -17,12 +17,14 @@
 //! | [`cost`] | what a transaction costs in one cluster alone |
 //! | [`audit`] | what the sites have at the end |
 //! | [`figures`] | what it gave |
+//! | [`history`] | the other drill of sites: what clients saw, checked for isolation |
 
 mod audit;
 mod cost;
 mod disks;
 mod faults;
 mod figures;
+pub(super) mod history;
 mod load;
 mod parts;
 mod stage;
@@ -34,7 +36,7 @@ use std::time::{Duration, Instant};
 use pares_load::{LabError, LabResult};
 use pares_operator::init::promise;
 use pares_operator::sites;
-use pares_site::config::Promise;
+use pares_site::config::{Level, Promise};
 use pares_wice::SiteId;
 
 use figures::Figures;
@@ -139,7 +141,9 @@ impl Drill {
     }
 
     fn start(args: &Args) -> Result<Self, LabError> {
-        let stage = Stage::start(args)?;
+        let store = args.store.clone();
+        let rtt = Duration::from_millis(args.rtt_ms);
+        let stage = Stage::start(args.durability, Level::Snapshot, rtt, args.dir.as_deref(), store)?;
         let figures = Figures {
             drill: "wice",
             rtt_ms: args.rtt_ms,

@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 use pares_load::{LabError, LabResult};
 use pares_operator::init;
 use pares_operator::sites::{self, Processes, Speech};
+use pares_site::config::{Level, Promise};
 use pares_site::{Access, Client, SitesConfig, Worked};
 use pares_wan::{Forward, Handle, Proxy, ProxySettings};
 use pares_wice::SiteId;
-
-use super::Args;
 
 /// Sites in each cluster.
 pub(super) const SITES: u8 = 3;
@@ -38,21 +37,26 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Starts both clusters, and waits until they answer.
-    pub(super) fn start(args: &Args) -> Result<Self, LabError> {
-        let keep = args.dir.is_some();
+    pub(super) fn start(
+        durability: Promise,
+        isolation: Level,
+        rtt: Duration,
+        dir: Option<&Path>,
+        store: Option<String>,
+    ) -> Result<Self, LabError> {
+        let keep = dir.is_some();
         let scratch = || std::env::temp_dir().join(format!("pares-drill-wice-{}", std::process::id()));
-        let dir = args.dir.clone().unwrap_or_else(scratch);
+        let dir = dir.map_or_else(scratch, Path::to_path_buf);
         let init = init::Args {
             clusters: 2,
             sites: SITES,
             system: "drill".into(),
-            durability: args.durability,
+            durability,
             no_tls: false,
-            store: args.store.clone(),
+            store,
             sql: false,
         };
-        let rtt = Duration::from_millis(args.rtt_ms);
-        let mut config = init::configuration(&init)?;
+        let mut config = SitesConfig { isolation, ..init::configuration(&init)? };
         let proxy = put_apart(&mut config, rtt / 2)?;
         init::write(&config, &dir)?;
         let processes = Processes::new(&dir, Speech::File)?;
