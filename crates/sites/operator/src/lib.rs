@@ -85,7 +85,8 @@ enum What {
         json: bool,
     },
     /// Have a request executed: get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
-    /// trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these, which also counts it
+    /// append NAME WORD, trade CASH HOLDING RATE AMOUNT ID, noted COUNTER and one of these, which also counts it, or together and several
+    /// of these with ; between them, which are one transaction
     #[command(after_help = EXIT_STATUS)]
     Execute(Asking),
     /// Read from the stable version: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (- for

@@ -128,7 +128,8 @@ fn two_clusters_have_the_same_and_either_can_ask(engine: Engine) {
         let left = format!("alice has {} left", 100 - round * 15);
         assert_eq!(done(here.execute(b"transfer alice carol 5", PATIENCE)), left);
     }
-    assert_eq!(done(there.execute(b"get alice", PATIENCE)), "25");
+    // The site that is asked may be the one of its cluster that has the last one a moment later.
+    until(|| done(there.execute(b"get alice", PATIENCE)) == "25");
 }
 
 /// The first attempt commits at a site that nobody hears of, and its client asks another, which knows less and would refuse.
