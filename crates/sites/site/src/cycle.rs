@@ -263,6 +263,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn settle(&mut self) -> Result<(), ProcessError> {
         for _ in 0..ROUNDS_MAX {
             self.site.flush(&mut self.wanted);
+            self.note_first()?;
             self.carry_out();
             self.tell_waiting();
             if !self.log.pending() && self.log_events.news.is_empty() {
@@ -272,6 +273,15 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.take_log()?;
         }
         Ok(())
+    }
+
+    /// Somebody may be told of a version from now on, and count on it: so this database is not one that begins.
+    fn note_first(&mut self) -> Result<(), ProcessError> {
+        if self.place.has_shown || self.site.stable() == Version(0) {
+            return Ok(());
+        }
+        self.place.has_shown = true;
+        self.place.write(&self.world)
     }
 
     /// Where the rules cannot go on in this term: another site leads, or, where there is none, this one after a new start.

@@ -52,7 +52,8 @@ pub struct Bounds {
     pub read_time_max: Duration,
     /// Executions a client may have open, and reads a connection. More are refused.
     pub client_open_max: usize,
-    /// How long a site that has begun waits to hear how far all living clusters are, before it shows what it has.
+    /// How long a site that has begun waits to hear how far all living clusters are, before it shows what it has. Longer than anybody waits: it could be
+    /// less than it has answered.
     pub catch_up_patience: Duration,
     /// Time between two flushes of the store. A flush lets the log be shortened and the engine let go of memory.
     pub flush_every: Duration,
@@ -75,7 +76,7 @@ impl Default for Bounds {
             reads_bytes_max: 16 << 20,
             read_time_max: Duration::from_secs(10),
             client_open_max: OPEN_MAX as usize,
-            catch_up_patience: Duration::from_secs(10),
+            catch_up_patience: Duration::from_secs(u32::MAX as u64),
             flush_every: Duration::from_secs(5),
         }
     }

@@ -27,6 +27,8 @@ const ITEMS: TableDefinition<'_, Bytes, Bytes> = TableDefinition::new("items");
 const MARKS: TableDefinition<'_, Bytes, Bytes> = TableDefinition::new("mark");
 const MARK: &[u8] = b"mark";
 const FILE: &str = "items.redb";
+/// The same while it is made.
+const MAKING: &str = "items.redb.new";
 /// Memory for pages of the file.
 const CACHE_BYTES: usize = 256 << 20;
 
@@ -46,12 +48,22 @@ impl RedbStore {
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(directory).map_err(|error| StoreError::Io(error.to_string()))?;
         let path = directory.join(FILE);
-        let open = || {
+        let open_at = |path: &Path| {
             let mut options = OpenOptions::new();
-            let file = options.read(true).write(true).create(true).truncate(false).open(&path)?;
+            let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
             let mut builder = Builder::new();
             builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
             builder.create_with_backend(CheckedFile::new(file)?)
+        };
+        let open = || {
+            if !path.exists() {
+                // A process that dies here leaves a file that is none: under another name, so that it is made again.
+                let making = directory.join(MAKING);
+                let _ = std::fs::remove_file(&making);
+                drop(open_at(&making)?);
+                std::fs::rename(&making, &path)?;
+            }
+            open_at(&path)
         };
         // What is not a file of redb at all, redb may meet with a panic.
         let database = std::panic::catch_unwind(open)

@@ -287,7 +287,6 @@ impl Sites {
             applied_bytes_max: 4 << 10,
             base_every_bytes: 48 << 10,
             flush_every: Duration::from_millis(100),
-            catch_up_patience: Duration::from_millis(500),
             ..Bounds::default()
         };
         Setup { identity: IDENTITY.into(), settings, log, certifier: ClusterId(0), bounds }

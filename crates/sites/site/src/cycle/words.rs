@@ -120,7 +120,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let role = self.log.role();
         let member = Member {
             configuration: self.site.configuration(),
-            stable: self.site.stable(),
+            is_fresh: !self.place.has_shown,
             term: role.term,
             leads: role.leads,
             gives: !self.site.is_recalling(),

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use pares_cluster::{Incarnation, MemberId, Members};
-use pares_wice::{ClusterId, Configuration, Era, SiteId, Version};
+use pares_wice::{ClusterId, Configuration, Era, SiteId};
 
 use super::standing::{Form, Member, Role, Standing};
 
@@ -111,10 +111,10 @@ impl Forming {
     fn begins(&self, site: SiteId) -> bool {
         match self.role_of(site) {
             Some(Role::New) => true,
-            Some(Role::Member(Member { configuration, stable, .. })) => {
+            Some(Role::Member(Member { configuration, is_fresh, .. })) => {
                 let counts_on_us = configuration.live.contains(self.cluster);
                 site.cluster != self.cluster
-                    && stable == Version(0)
+                    && is_fresh
                     && configuration.era == Era::default()
                     && counts_on_us
             }
@@ -185,8 +185,8 @@ mod tests {
     fn member(live: u64, number: u32, stable: u64) -> Role {
         let era = Era { takeovers: 0, number, by: ClusterId(1) };
         let configuration = Configuration { era, certifier: ClusterId(1), live: ClusterSet(live) };
-        let (stable, term) = (Version(stable), 1);
-        Role::Member(Member { configuration, stable, term, leads: true, gives: true, knows: true })
+        let (is_fresh, term) = (stable == 0, 1);
+        Role::Member(Member { configuration, is_fresh, term, leads: true, gives: true, knows: true })
     }
 
     fn formed(returns_to: Option<Era>) -> Option<Decision> {

@@ -73,6 +73,8 @@ pub(crate) struct Place {
     pub(crate) part: Part,
     /// How its cluster's log began, if it was there.
     pub(crate) form: Option<Form>,
+    /// Whether a version has been stable here: noted before anybody is shown one.
+    pub(crate) has_shown: bool,
 }
 
 impl Place {
@@ -85,7 +87,13 @@ impl Place {
             Some(place) => place,
             None => {
                 let incarnation = Incarnation::drawn(world.draw());
-                let place = Self { identity: identity.to_owned(), incarnation, part: Part::None, form: None };
+                let place = Self {
+                    identity: identity.to_owned(),
+                    incarnation,
+                    part: Part::None,
+                    form: None,
+                    has_shown: false,
+                };
                 place.write(world)?;
                 place
             }
@@ -211,6 +219,7 @@ impl Coded for Place {
         self.incarnation.0.encode(to);
         self.part.encode(to);
         self.form.encode(to);
+        self.has_shown.encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         let identity = Vec::<u8>::decode(from)?;
@@ -219,6 +228,7 @@ impl Coded for Place {
             incarnation: Incarnation::drawn(Coded::decode(from)?),
             part: Coded::decode(from)?,
             form: Coded::decode(from)?,
+            has_shown: Coded::decode(from)?,
         })
     }
 }

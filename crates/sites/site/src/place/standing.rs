@@ -35,8 +35,8 @@ pub(crate) enum Role {
 pub(crate) struct Member {
     /// The last configuration it knows.
     pub(crate) configuration: Configuration,
-    /// Its stable version.
-    pub(crate) stable: Version,
+    /// Whether it has never shown anybody a version: its database is founded, and nobody counts on it yet.
+    pub(crate) is_fresh: bool,
     /// Its log's term, and whether it leads.
     pub(crate) term: u64,
     pub(crate) leads: bool,
@@ -203,13 +203,13 @@ impl Coded for Standing {
 
 impl Coded for Member {
     fn encode(&self, to: &mut Vec<u8>) {
-        ((self.configuration, self.stable), self.term).encode(to);
+        ((self.configuration, self.is_fresh), self.term).encode(to);
         (self.leads, (self.gives, self.knows)).encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let ((configuration, stable), term) = Coded::decode(from)?;
+        let ((configuration, is_fresh), term) = Coded::decode(from)?;
         let (leads, (gives, knows)) = Coded::decode(from)?;
-        Ok(Self { configuration, stable, term, leads, gives, knows })
+        Ok(Self { configuration, is_fresh, term, leads, gives, knows })
     }
 }
 
@@ -261,14 +261,8 @@ mod tests {
     #[test]
     fn words_are_read_as_they_were_written_and_no_part_of_them_is() {
         let first = Configuration::first(ClusterSet(3), ClusterId(1));
-        let member = Member {
-            configuration: first,
-            stable: Version(7),
-            term: 3,
-            leads: true,
-            gives: false,
-            knows: true,
-        };
+        let member =
+            Member { configuration: first, is_fresh: true, term: 3, leads: true, gives: false, knows: true };
         let standing = |role| Word::Standing(Standing { asks: true, incarnation: Incarnation(9), role });
         let form = Form { members: Members::first(3), returns_to: Some(Era::default()) };
         let stored = Stored { version: Version(4), position: 5, era: Era::default(), digest: 6 };
