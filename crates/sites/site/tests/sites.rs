@@ -401,3 +401,22 @@ fn a_disk_that_was_replaced_is_not_let_in_again() {
     };
     assert!(matches!(ended, ProcessError::Expelled) && ended.is_damage(), "{ended}");
 }
+
+/// The others' stores had not been flushed, so that they say of themselves that nothing is stable.
+#[test]
+fn directories_put_back_found_nothing_though_all_others_have_started_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 2, 1);
+    let mut there = sites.client(1, &[B0]);
+    done(there.execute(b"add alice 100", PATIENCE));
+    [A0, B0].into_iter().for_each(|site| sites.stop(site));
+    lose_disk(dir.path(), A0);
+    SitesConfig::load(dir.path()).unwrap().make_directories(dir.path()).unwrap();
+    // As a crash before its first flush leaves it: the log is there, and the store is not.
+    std::fs::remove_dir_all(dir.path().join("site-1-0/store")).unwrap();
+    [A0, B0].into_iter().for_each(|site| sites.run(site));
+    let mut here = sites.client(2, &[A0]);
+    let refused = here.execute(b"add alice 1", Duration::from_secs(2)).unwrap_err();
+    assert!(matches!(refused, CallError::No { code: Code::Elsewhere, .. }), "{refused}");
+    assert!(report(&mut here).apart.is_some());
+}

@@ -12,7 +12,7 @@
 
 use pares_cluster::{Beginning, Incarnation, Members};
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Base, Configuration, Era, Key, Stored, Value, Version};
+use pares_wice::{Base, Configuration, Era, Key, Stored, Value};
 
 use super::Behind;
 use crate::comparison::Said;
