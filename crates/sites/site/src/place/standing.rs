@@ -254,7 +254,7 @@ impl Coded for Lack {
 
 #[cfg(test)]
 mod tests {
-    use pares_wice::{ClusterId, ClusterSet, SiteId};
+    use pares_wice::{ClusterId, ClusterSet, SiteId, Version};
 
     use super::*;
 
