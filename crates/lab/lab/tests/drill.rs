@@ -130,14 +130,20 @@ fn clusters_sites_and_the_link_die_under_load_and_nothing_answered_is_lost() {
     let output = Command::new(env!("CARGO_BIN_EXE_pares-lab")).args(arguments.split(' ')).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     let figures: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
-    for count in
-        ["lost", "acknowledged_lost", "executed_twice", "denied_and_done", "money_off", "sites_differing"]
-    {
+    for count in [
+        "lost",
+        "acknowledged_lost",
+        "executed_twice",
+        "denied_and_done",
+        "money_off",
+        "sites_differing",
+        "forged_accepted",
+    ] {
         assert_eq!(figures[count], 0, "{count}: {figures}");
     }
     assert!(figures["completed"].as_u64() > Some(100), "{figures}");
     assert!(figures["hot_row_commits_per_s"].as_f64() > Some(0.0), "{figures}");
-    assert_eq!(figures["faults"].as_array().unwrap().len(), 7, "{figures}");
+    assert_eq!(figures["faults"].as_array().unwrap().len(), 12, "{figures}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn written(kind: Kind) -> Place {
 fn assert_damaged(place: &Place, what: &str) {
     match place.try_open().err() {
         Some(error @ StoreError::Damaged(_)) => {
-            assert!(error.to_string().contains("another site of the same"), "{error}")
+            assert!(error.to_string().contains("move the whole directory"), "{error}")
         }
         Some(other) => panic!("{:?}, {what}: {other}", place.kind),
         None => panic!("{:?}, {what}: opened", place.kind),
