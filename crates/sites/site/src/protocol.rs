@@ -110,7 +110,7 @@ pub enum Between<'a> {
 }
 
 impl Ask {
-    /// What the reply says that it is to.
+    /// The number that the reply answers.
     pub(crate) fn number(&self) -> u64 {
         match *self {
             Self::Execute(id, _) => id.sequence,

@@ -59,9 +59,11 @@ impl RedbStore {
             if !path.exists() {
                 // A process that dies here leaves a file that is none: under another name, so that it is made again.
                 let making = directory.join(MAKING);
+                // What cannot be removed is opened, and said to be damaged.
                 let _ = std::fs::remove_file(&making);
                 drop(open_at(&making)?);
                 std::fs::rename(&making, &path)?;
+                std::fs::File::open(directory)?.sync_all()?; // the name, too, survives the loss of power
             }
             open_at(&path)
         };

@@ -114,27 +114,16 @@ impl Sites {
                     self.turn_of(client, after);
                 }
             }
-            Code::Aborted
-            | Code::Behind
-            | Code::Impossible
-            | Code::Unknown
-            | Code::Busy
-            | Code::Elsewhere
-                if waits =>
-            {
+            // Every client may ask everything here.
+            Code::Denied => {}
+            _ if waits => {
                 if code != Code::Unknown && self.clients[client].asked == 1 {
                     self.deny(client);
                 }
                 let after = self.random.between(1_000, 30_000);
                 self.turn_of(client, after);
             }
-            Code::Aborted
-            | Code::Behind
-            | Code::Impossible
-            | Code::Unknown
-            | Code::Busy
-            | Code::Elsewhere
-            | Code::Denied => {}
+            _ => {}
         }
         Ok(())
     }
