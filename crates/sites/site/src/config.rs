@@ -11,7 +11,7 @@
 //! # plain = true             # instead of it, beyond loopback: who reaches a port may be any site, client or operator
 //!
 //! [limits]                   # all of it may be left out; each site may have its own
-//! patience_ms = 1500         # after how long a client is told that it is not known yet
+//! patience_ms = 1500         # after how long a client is told "not known yet"
 //! open_requests = 65536      # requests of clients without an answer
 //! readers = 2                # threads that answer reads
 //! read_ms = 10000            # how long one read may take

@@ -78,7 +78,7 @@ pub struct Worked {
     pub forwarded: u64,
     /// Requests done, and told to their clients.
     pub done: u64,
-    /// How often clients were told that it is not known yet.
+    /// How often clients were told "not known yet".
     #[serde(default)]
     pub unknown: u64,
 }

@@ -56,7 +56,7 @@ pub(crate) enum Asker {
     Site(SiteId),
     /// The driver of this process.
     Here,
-    /// Nobody any more: who asked was told that it is not known yet.
+    /// Nobody any more: the client was told "not known yet".
     Nobody,
 }
 

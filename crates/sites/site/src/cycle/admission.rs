@@ -2,7 +2,7 @@
 //!
 //! When a cluster is cut off nothing becomes stable, and whatever is taken waits: to take all, and to say nothing, fills the memory and tells a
 //! client the same as a dead site does. So a request is refused as soon as too much waits, before anything is done for it: a refusal is final, as far
-//! as this asking goes. And a client whose request was taken is told after a while that it is not known yet; it may be done all the same, and the
+//! as this asking goes. And a client whose request was taken is told "not known yet" after a while; the request may be done all the same, and the
 //! client learns what became of it by asking again under the same number, here or elsewhere.
 //!
 //! ```text

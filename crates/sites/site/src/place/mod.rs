@@ -5,7 +5,7 @@
 //! has its cluster give versions away twice. So a directory is nothing until it has a *place*, and it gets one in three ways only:
 //!
 //! ```text
-//!   new      made by `pares site init`, and every other site of the database says that it is new: the database is founded
+//!   new      made by `pares site init`, and every other site of the database says "new": the database is founded
 //!   empty    a site of its cluster takes part: it is filled from there, learns, and votes under the name of this life of its disk
 //!   empty    every site of its cluster is empty, and the clusters that live have gone on without it: the cluster begins its log anew, votes
 //!            for nothing before that era, and adopts the past of the others

@@ -11,7 +11,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`lists`] | the items of a scenario: which list is in use, what is asked and answered |
+//! | [`lists`] | the items of a scenario: which list is in use, questions and answers |
 //! | [`sessions`] | clients at work, and what they note |
 //! | [`scenarios`] | the blows |
 //! | [`figures`] | what was found |
