@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pares_site::SitesConfig;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -222,6 +223,42 @@ fn a_site_whose_store_is_damaged_ends_with_its_own_status_and_says_what_to_do() 
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(6), "{said}");
     assert!(said.contains("site-0-0") && said.contains("move the whole directory"), "{said}");
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_note_or_of_the_log_ends_the_site_with_its_name_and_is_not_waited_for() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    site("init --clusters 1 --sites 1 --durability os", &dir).unwrap();
+    let running = Running::start("0.0", &dir);
+    assert_eq!(site("execute put a 1", &dir).unwrap(), "a is 1");
+    drop(running);
+    let own = dir.join("site-0-0");
+    let ends_and_names = |name: &str| {
+        let ended = output("run --site 0.0", &dir);
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(6), "{name}: {said}");
+        assert!(said.contains(name), "{name}: {said}");
+    };
+    for name in ["place", "life"] {
+        let (note, aside) = (own.join(name), scratch.path().join(name));
+        std::fs::rename(&note, &aside).unwrap();
+        mkfifoat(CWD, &note, Mode::RUSR).unwrap();
+        ends_and_names(name);
+        std::fs::remove_file(&note).unwrap();
+        std::fs::create_dir(&note).unwrap();
+        ends_and_names(name);
+        std::fs::remove_dir(&note).unwrap();
+        std::fs::rename(&aside, &note).unwrap();
+    }
+    let elsewhere = scratch.path().join("elsewhere");
+    site("init --clusters 1 --sites 1 --durability os", &elsewhere).unwrap();
+    let running = Running::start("0.0", &elsewhere);
+    assert_eq!(site("execute put a 1", &elsewhere).unwrap(), "a is 1");
+    drop(running);
+    std::fs::remove_dir_all(own.join("log")).unwrap();
+    std::fs::rename(elsewhere.join("site-0-0/log"), own.join("log")).unwrap();
+    ends_and_names("this is the log of member 0");
 }
 
 #[test]

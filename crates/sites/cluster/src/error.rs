@@ -100,8 +100,8 @@ impl ReplicaError {
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Journal(error) => error.is_damage(),
-            Self::Record { .. } | Self::Behind { .. } | Self::Short { .. } => true,
-            Self::Config { .. } | Self::Foreign { .. } => false,
+            Self::Record { .. } | Self::Behind { .. } | Self::Short { .. } | Self::Foreign { .. } => true,
+            Self::Config { .. } => false,
         }
     }
 }

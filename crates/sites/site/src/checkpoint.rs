@@ -15,6 +15,7 @@ use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Base, Stored, Version};
 
 use crate::error::ProcessError;
+use crate::place::note;
 use crate::world::Notes;
 
 /// The note that holds the last base.
@@ -39,7 +40,7 @@ pub(crate) struct Bases {
 impl Bases {
     /// Those of the site whose notes these are.
     pub(crate) fn open(notes: &impl Notes, every_bytes: u64) -> Result<Self, ProcessError> {
-        let written = notes.read_note(BASE)?.map(|bytes| opened(&bytes)).transpose()?;
+        let written = note(notes, BASE)?.map(|bytes| opened(&bytes)).transpose()?;
         Ok(Self { every_bytes, bytes: 0, noted: None, written })
     }
 

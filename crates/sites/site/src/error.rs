@@ -41,9 +41,17 @@ pub enum ProcessError {
          reached yet, below 16384"
     )]
     Life(String),
-    /// A note has changed on the disk.
+    /// A note has changed on the disk, or something else than a file has its name.
     #[error("the file `{0}` is damaged: {REFILL}")]
     Note(&'static str),
+    /// A note cannot be read.
+    #[error("the file `{note}` cannot be read: {source}")]
+    Unread {
+        /// Which.
+        note: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A note is written in a form that this release does not know.
     #[error(
         "the file `{note}` has form {found}, this release reads form {known}: start the release that wrote it; if this one did, the \
@@ -144,6 +152,7 @@ impl ProcessError {
             | Self::Spent
             | Self::Again
             | Self::Reader
+            | Self::Unread { .. }
             | Self::Io(_) => false,
         }
     }

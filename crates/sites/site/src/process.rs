@@ -160,7 +160,7 @@ impl World for Host {
 
 impl Notes for Host {
     fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match std::fs::read(self.own.join(name)) {
+        match pares_os::read_file(&self.own.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             read => read.map(Some),
         }

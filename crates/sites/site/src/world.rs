@@ -135,7 +135,7 @@ pub trait Notes {
     /// Reads a note; none if there is none.
     ///
     /// # Errors
-    /// As the operating system says.
+    /// As the operating system says; `InvalidData` if something else than a file has its name.
     fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
 
     /// Replaces a note, whole or not at all. It survives the loss of power from then on.

@@ -20,7 +20,7 @@ use crate::inbox::Inbox;
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::Lack;
-use crate::place::{Place, copied, has_begun_anew};
+use crate::place::{Place, copied, has_begun_anew, note};
 use crate::reads::Readers;
 use crate::report::Worked;
 use crate::requests::Requests;
@@ -149,7 +149,7 @@ fn first_of(setup: &Setup) -> Base {
 /// Counts the starts of a site from 1, and begins again after many. A count begun too early would number executions as others
 /// that may still be on their way.
 fn next_life(notes: &impl Notes) -> Result<u16, ProcessError> {
-    let last = match notes.read_note(LIFE)? {
+    let last = match note(notes, LIFE)? {
         None => 0,
         Some(text) => {
             let text = String::from_utf8_lossy(&text);

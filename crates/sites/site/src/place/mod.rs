@@ -17,7 +17,7 @@
 //! | note | content |
 //! |---|---|
 //! | `new` | the database's identity; from `pares site init`, taken away when the site has its place |
-//! | `place` | identity, incarnation, whether it takes part, how its cluster's log began |
+//! | `place` | identity, incarnation, whether it takes part, how its cluster's log began, whether it has shown a version |
 //! | `lacks` | what it must get before it takes part |
 //! | `copied` | where its log begins anew, behind what it got |
 //! | `differs` | up to which version it is alone with what it has applied: it serves no more |
@@ -35,6 +35,8 @@ pub(crate) mod filling;
 pub(crate) mod forming;
 pub(crate) mod giving;
 pub(crate) mod standing;
+
+use std::io::ErrorKind;
 
 use pares_cluster::{Beginning, Incarnation};
 use pares_wice::Version;
@@ -116,7 +118,7 @@ impl Place {
 
 /// Whether the directory was made for a database that is to begin.
 pub(crate) fn is_new(notes: &impl Notes, identity: &str) -> Result<bool, ProcessError> {
-    let note = notes.read_note(NEW)?;
+    let note = note(notes, NEW)?;
     Ok(note.is_some_and(|note| String::from_utf8_lossy(&note).trim() == identity))
 }
 
@@ -180,8 +182,19 @@ fn write(notes: &impl Notes, name: &'static str, content: &impl Coded) -> Result
     Ok(notes.write_note(name, &note)?)
 }
 
+/// The bytes of a note; none if there is none.
+///
+/// # Errors
+/// [`ProcessError::Note`] if something else than a file has its name, [`ProcessError::Unread`] as the operating system says.
+pub(crate) fn note(notes: &impl Notes, name: &'static str) -> Result<Option<Vec<u8>>, ProcessError> {
+    notes.read_note(name).map_err(|source| match source.kind() {
+        ErrorKind::InvalidData => ProcessError::Note(name),
+        _ => ProcessError::Unread { note: name, source },
+    })
+}
+
 fn read<T: Coded>(notes: &impl Notes, name: &'static str) -> Result<Option<T>, ProcessError> {
-    let Some(note) = notes.read_note(name)? else { return Ok(None) };
+    let Some(note) = note(notes, name)? else { return Ok(None) };
     let damaged = ProcessError::Note(name);
     let Some((form, rest)) = note.split_first_chunk::<4>() else { return Err(damaged) };
     let found = u32::from_le_bytes(*form);
