@@ -58,7 +58,7 @@ pub enum ReplicaError {
     /// The log is another member's, of another life of its disk, or of another database. Using it, a member could vote twice.
     #[error(
         "this is the log of member {number} of some cluster, and not this member's: of another site, another database, or put together from \
-         parts of two disks. Give each site its own directory, whole"
+         parts of two disks. Give each site its own directory, whole, or move it elsewhere: the site is filled anew by those that have the same"
     )]
     Foreign {
         /// The number of the member whose it is.

@@ -155,11 +155,6 @@ impl<W: World, A: Application> Cycle<W, A> {
         &self.site
     }
 
-    /// Why it executes nothing, if it lacks its items.
-    pub(crate) fn apart(&self) -> Option<String> {
-        self.filling.as_ref().map(Filling::progress)
-    }
-
     pub(crate) fn into_world(self) -> W {
         self.world
     }

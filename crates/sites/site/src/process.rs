@@ -103,9 +103,7 @@ impl World for Host {
             postgres::provide(database)?;
             return Ok(Arc::new(PostgresStore::open(database.clone())?));
         }
-        let dir = self.own.join("store");
-        std::fs::create_dir_all(&dir)?;
-        Ok(Arc::new(RedbStore::open(&dir)?))
+        Ok(Arc::new(RedbStore::open(&self.own.join("store"))?))
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {

@@ -374,6 +374,21 @@ fn a_certifiers_cluster_on_empty_disks_begins_nothing_and_returns_filled_when_it
 }
 
 #[test]
+fn a_cluster_that_has_lost_most_of_its_disks_says_that_an_operator_must_declare_it_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 2, 3);
+    done(sites.client(1, &[A0]).execute(b"add alice 100", PATIENCE));
+    let lost = [SiteId::new(0, 1), SiteId::new(0, 2)];
+    lost.into_iter().for_each(|site| sites.stop(site));
+    lost.into_iter().for_each(|site| lose_disk(dir.path(), site));
+    lost.into_iter().for_each(|site| sites.run(site));
+    for site in lost {
+        let mut client = sites.client(2 + u64::from(site.number), &[site]);
+        until(|| report(&mut client).apart.is_some_and(|why| why.contains("`pares site lost 0`")));
+    }
+}
+
+#[test]
 fn a_disk_that_was_replaced_is_not_let_in_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut sites = Sites::start(dir.path(), 1, 3);

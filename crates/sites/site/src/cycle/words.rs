@@ -10,6 +10,7 @@ use crate::checkpoint::stored_of;
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::place::apart::WORD_TICKS;
+use crate::place::filling::Filling;
 use crate::place::standing::{Head, Lack, Member, Request, Role, Standing, Word};
 use crate::place::{Behind, Part};
 use crate::world::{Connections, World};
@@ -164,6 +165,19 @@ impl<W: World, A: Application> Cycle<W, A> {
     pub(super) fn votes(&self) -> bool {
         let id = MemberId { number: self.site.id().number, incarnation: self.place.incarnation };
         self.log.members().voters.contains(&id)
+    }
+
+    /// Why it executes nothing, if it lacks its items, or its cluster cannot let it vote.
+    pub(crate) fn apart(&self) -> Option<String> {
+        let is_unled = self.place.part == Part::Joins && self.log.role().delegate.is_none();
+        let cluster = self.site.id().cluster.0;
+        let unled = || {
+            format!(
+                "waits for a vote in cluster {cluster}, which no site leads: if most of its sites have lost their disks, declare it lost (`pares site \
+                 lost {cluster}`) and move the directories of all of them away (docs/operations.md, Sites)"
+            )
+        };
+        is_unled.then(unled).or_else(|| self.filling.as_ref().map(Filling::progress))
     }
 
     fn join(&mut self) -> Result<(), ProcessError> {
