@@ -85,7 +85,7 @@ impl Sites {
             ProcessError::Spent | ProcessError::Refused(_) => true,
             ProcessError::Open(ReplicaError::Journal(_)) => true,
             ProcessError::Log(log) => matches!(log, pares_cluster::LogError::Journal(_)),
-            ProcessError::Io(_) => self.nodes[&site].machine.exhausted.get(),
+            ProcessError::Io(_) | ProcessError::Unread { .. } => self.nodes[&site].machine.exhausted.get(),
             _ => false,
         };
         if !expected {
