@@ -176,6 +176,51 @@ fn one_process_runs_all_sites_until_its_terminal_closes() {
     assert_eq!(output("status", dir).status.code(), Some(3));
 }
 
+/// All sites answer, take part and vote, and there are so many.
+fn all_vote(dir: &Path, sites: usize) -> bool {
+    let votes = |site: &Value| site["votes"] == true && site["apart"] == Value::Null;
+    output("status", dir).status.code() == Some(0)
+        && Some(status(dir)).is_some_and(|all| all.len() == sites && all.iter().all(votes))
+}
+
+/// Takes a site out of `sites.toml`.
+fn unname(dir: &Path, cluster: u8, number: u8) {
+    let mut config = SitesConfig::load(dir).unwrap();
+    config.sites.retain(|place| (place.cluster, place.number) != (cluster, number));
+    std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
+}
+
+#[test]
+fn sites_and_a_cluster_are_added_to_a_running_database_and_a_site_leaves_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = &scratch.path().join("sites");
+    site("init --clusters 1 --sites 3 --durability os", dir).unwrap();
+    let _running = up(dir);
+    assert_eq!(site("execute put a 1", dir).unwrap(), "a is 1");
+    assert!(site("add 0.2", dir).unwrap_err().contains("in sites.toml already"));
+    assert!(site("add 0.9", dir).unwrap_err().contains("numbers from 0 to 8"));
+    site("add 0.3", dir).unwrap();
+    until("the fourth votes", || all_vote(dir, 4));
+    assert_eq!(site("read --site 0.3 get a", dir).unwrap(), "1");
+    assert!(site("remove 0.1", dir).unwrap_err().contains("--yes"));
+    assert!(site("remove 0.1 --yes", dir).unwrap_err().contains("sites.toml names it"));
+    unname(dir, 0, 1);
+    until("its vote is asked for", || {
+        String::from_utf8(output("status", dir).stderr).unwrap().contains("`pares site remove 0.1`")
+    });
+    until("its vote is taken away", || site("remove 0.1 --yes", dir).is_ok());
+    until("three are left", || all_vote(dir, 3));
+    assert_eq!(site("execute put a 2", dir).unwrap(), "a is 2");
+    site("add 1.0", dir).unwrap();
+    until("another cluster is there", || status(dir).len() == 4);
+    site("admit 1", dir).unwrap();
+    until("all vote", || all_vote(dir, 4));
+    assert_eq!(site("execute --site 1.0 put a 3", dir).unwrap(), "a is 3");
+    assert_eq!(site("read --site 0.3 get a", dir).unwrap(), "3");
+    let digest = site("read --site 0.0 digest", dir).unwrap();
+    assert_eq!(site("read --site 1.0 digest", dir).unwrap(), digest);
+}
+
 fn is_closed(connection: &TcpStream) -> bool {
     match connection.peek(&mut [0]) {
         Ok(count) => count == 0,

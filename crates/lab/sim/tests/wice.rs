@@ -44,6 +44,14 @@ fn clusters_of_one_site_survive_whatever_fails() {
 }
 
 #[test]
+fn sites_and_clusters_come_and_go_whatever_fails() {
+    for seed in 0..seeds() {
+        let summary = run(Plan::CHANGED, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        assert_eq!(summary.changes, 4, "seed {seed}: {summary:?}");
+    }
+}
+
+#[test]
 fn a_seed_does_the_same_again() {
     let twice = [run(Plan::TWO, 7), run(Plan::TWO, 7)];
     assert_eq!(twice[0], twice[1]);
@@ -83,11 +91,13 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::KeepsItsOwn, vec![Broken::Unsettled]),
         (Defect::StoresTooEarly, vec![Broken::Lost]),
         (Defect::ClaimsLaterSnapshot, vec![Broken::Money]),
+        (Defect::DismissesNobody, vec![Broken::Unsettled]),
         // Two disks disagree, or one site finds that its own has forgotten.
         (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
     ];
     for (defect, broken) in defects {
-        let found = (0..150).find_map(|seed| run(Plan { defect: Some(defect), ..Plan::THREE }, seed).err());
+        let plan = if defect == Defect::DismissesNobody { Plan::CHANGED } else { Plan::THREE };
+        let found = (0..150).find_map(|seed| run(Plan { defect: Some(defect), ..plan }, seed).err());
         let is_found = found.as_ref().is_some_and(|failure| broken.contains(&failure.broken));
         assert!(is_found, "{defect:?}: {found:#?}");
     }

@@ -82,6 +82,10 @@ pub trait ClusterLog {
     /// says that it votes. What was removed must never have its name again.
     fn admit(&mut self, id: MemberId);
 
+    /// Takes the votes of all lives of a site's disk away, one step a call, and only a delegate's, as in [`admit`](ClusterLog::admit). Not the own one: a
+    /// delegate that is to go is stopped first. Most of the members that are left must be there, or nothing is committed any more.
+    fn dismiss(&mut self, number: u8);
+
     /// Hands the delegate's office to the member that was heard of and has most of the log, before a planned stop.
     /// Returns whom it asked; none if this is not the delegate, or is alone. The role changes when the other has taken
     /// over; if it has not within an election timeout this member goes on as delegate. Meanwhile nothing can be proposed.

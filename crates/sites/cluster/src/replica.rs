@@ -56,6 +56,8 @@ pub struct Replica<J> {
     compact_to: u64,
     /// Ticks since members that lack what is compacted were looked after.
     looked_ago_ticks: u32,
+    /// A change of the members was handed out, and is not durable as such.
+    has_changed: bool,
     failure: Option<LogError>,
 }
 
@@ -91,6 +93,7 @@ impl<J: Journal> Replica<J> {
             lacks: None,
             compact_to: 0,
             looked_ago_ticks: 0,
+            has_changed: false,
             failure: None,
         };
         replica.draw_patience();
@@ -220,6 +223,10 @@ impl<J: Journal> ClusterLog for Replica<J> {
         self.go_towards(id);
     }
 
+    fn dismiss(&mut self, number: u8) {
+        self.go_without(number);
+    }
+
     fn resign(&mut self) -> Option<u8> {
         if self.node.raft.state != StateRole::Leader {
             return None;
@@ -326,7 +333,7 @@ impl<J: Journal> Replica<J> {
         self.send(light.take_messages(), out);
         self.hand_out(light.take_committed_entries(), out);
         self.node.advance_apply();
-        Ok(())
+        if std::mem::take(&mut self.has_changed) { self.keep_change() } else { Ok(()) }
     }
 
     fn send(&mut self, messages: Vec<Message>, out: &mut (impl Sink + ?Sized)) {
@@ -341,10 +348,7 @@ impl<J: Journal> Replica<J> {
             assert_eq!(entry.index, self.handed.0 + 1, "a gap in what is committed");
             self.handed = (entry.index, entry.term);
             if let Some(change) = change_in(&entry) {
-                self.members.apply(change);
-                self.node
-                    .apply_conf_change(&change.to_raft())
-                    .expect("a change of one member, which was proposed");
+                self.carry_out_change(change);
             } else if !entry.data.is_empty() {
                 if self.role.leads {
                     self.backlog_bytes = self.backlog_bytes.saturating_sub(entry.data.len());

@@ -235,6 +235,8 @@ impl ClusterLog for Shared {
 
     fn admit(&mut self, _id: MemberId) {}
 
+    fn dismiss(&mut self, _number: u8) {}
+
     fn resign(&mut self) -> Option<u8> {
         let mut content = self.group.0.borrow_mut();
         if content.delegate != Some(self.member) {

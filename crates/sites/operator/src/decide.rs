@@ -1,4 +1,4 @@
-//! What an operator decides: `pares site lost`, `admit`, `migrate`.
+//! What an operator decides: `pares site lost`, `admit`, `migrate`, `remove`.
 //!
 //! Who has to be told follows from what the sites say of themselves. That may change while they are asked (a delegate dies, a log is still being read), so it is tried for a
 //! while; and it is done when the era that was decided has begun, which is looked for too.
@@ -47,6 +47,19 @@ pub struct Admit {
 pub struct Migrate {
     /// The cluster that is to certify
     cluster: u8,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+/// Arguments of `pares site remove`.
+#[derive(clap::Args)]
+pub struct Remove {
+    /// The site that leaves, as in 0.2
+    #[arg(value_parser = sites::parse)]
+    site: SiteId,
+    /// Yes, its disk is given up
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     patience: Patience,
 }
@@ -104,6 +117,37 @@ impl Migrate {
     pub fn run(&self, access: &Access) -> OperatorResult {
         migrate(access, self.cluster, self.patience.duration())?;
         pares_text::say!("cluster {} certifies", self.cluster);
+        Ok(())
+    }
+}
+
+impl Remove {
+    /// Has its cluster's log take its vote away, if `--yes` is said.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn run(&self, access: &Access) -> OperatorResult {
+        let (site, name) = (self.site, sites::name(self.site));
+        if !self.yes {
+            return Err(usage(format!(
+                "{name} would have no vote in its cluster any more, and its directory counts for nothing from then on. If its disk or machine is replaced, nothing \
+                 is to be removed: it is filled by itself. If it leaves for good, say --yes"
+            )));
+        }
+        let mates: Vec<SiteId> =
+            sites::all(&access.config).into_iter().filter(|other| other.cluster == site.cluster).collect();
+        if mates.is_empty() {
+            return Err(usage(format!(
+                "sites.toml names no site of {}, which could remove it",
+                site.cluster
+            )));
+        }
+        let removed = access.client(sites::OPERATOR, 0, &mates)?.remove(site, self.patience.duration());
+        removed.map_err(|error| OperatorError::Failed(format!("{name}: {error}")))?;
+        pares_text::say!(
+            "{name} has no vote any more. Take it out of every sites.toml and restart the sites one after the other (a running `pares site up` does that by \
+             itself): while it is named there, an empty disk in its place is filled and votes again"
+        );
         Ok(())
     }
 }

@@ -138,12 +138,18 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
 
 /// Ports nobody listens on, each told once.
 #[derive(Default)]
-struct FreePorts {
+pub(crate) struct FreePorts {
     told: BTreeSet<u16>,
 }
 
 impl FreePorts {
-    fn next(&mut self) -> Result<SocketAddr, OperatorError> {
+    /// Those that no site has, running or not.
+    pub(crate) fn beside(config: &SitesConfig) -> Self {
+        let all = config.sites.iter().flat_map(|place| [Some(place.peers), Some(place.clients), place.sql]);
+        Self { told: all.flatten().map(|address| address.port()).collect() }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<SocketAddr, OperatorError> {
         // Not all systems of a machine begin to look at the same port.
         let span = u32::from(PORTS.end - PORTS.start);
         let first = std::process::id().wrapping_mul(97) % span;

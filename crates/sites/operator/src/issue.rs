@@ -63,11 +63,8 @@ impl Owner {
     /// # Errors
     /// If there is one in that name, the authority's key is not there, or the system has no certificates.
     pub fn issue(&self, config: &SitesConfig, dir: &Path) -> OperatorResult {
-        let tls = certificates(config, dir)?;
         let name = self.name();
-        let issued = pares_link::issue_named(&tls, &config.system, &name);
-        issued
-            .map_err(|error| usage(format!("{error}. A name has one certificate until that is revoked")))?;
+        let tls = issue(config, dir, &name)?;
         pares_text::say!(
             "{name}: hand over {name}.pem, {name}.key.pem and ca.pem from {}, and sites.toml; the key to nobody else",
             tls.display()
@@ -89,6 +86,17 @@ impl Owner {
         );
         Ok(())
     }
+}
+
+/// Issues a certificate in that name; where it is.
+///
+/// # Errors
+/// As [`Owner::issue`].
+pub(crate) fn issue(config: &SitesConfig, dir: &Path, name: &str) -> Result<PathBuf, crate::OperatorError> {
+    let tls = certificates(config, dir)?;
+    pares_link::issue_named(&tls, &config.system, name)
+        .map_err(|error| usage(format!("{error}. A name has one certificate until that is revoked")))?;
+    Ok(tls)
 }
 
 fn certificates(config: &SitesConfig, dir: &Path) -> Result<PathBuf, crate::OperatorError> {

@@ -4,15 +4,17 @@
 //! |---|---|
 //! | [`init`] | `sites.toml` and certificates, for sites on this machine |
 //! | `issue` | certificates of those who use it, and their end |
-//! | `run` | one site in this process, or all as children |
+//! | `run`, `up` | one site in this process; all as children |
+//! | `add` | another site |
 //! | `status` | how they are |
-//! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
+//! | [`decide`] | a cluster is lost, admitted, or certifies from now on; a site leaves |
 //! | [`sites`] | sites as processes of this machine, and what they say of themselves |
 //!
 //! A library, so that the laboratory runs sites by the same commands as an operator.
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
+mod add;
 pub mod decide;
 mod error;
 pub mod init;
@@ -20,6 +22,7 @@ mod issue;
 mod run;
 pub mod sites;
 mod status;
+mod up;
 
 pub use error::{OperatorError, OperatorResult};
 
@@ -72,8 +75,10 @@ enum What {
                             says how; 1 anything else."
     )]
     Run(run::Args),
-    /// Run all sites as child processes, and restart those that die, until Ctrl-C
+    /// Run all sites as child processes until Ctrl-C: restart those that die, and one after the other when sites.toml changes
     Up,
+    /// Add a site, to a cluster or as the first of another: in sites.toml, with a certificate
+    Add(add::Args),
     /// Show how each site is
     #[command(
         after_help = "Exit status: 0 every site answers and takes part, and one certifies; 3 no site answers; 4 some are missing \
@@ -99,6 +104,8 @@ enum What {
     Admit(decide::Admit),
     /// Let another cluster certify
     Migrate(decide::Migrate),
+    /// Take the vote of a site away that leaves its cluster for good
+    Remove(decide::Remove),
 }
 
 #[derive(clap::Args)]
@@ -128,13 +135,15 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Issue(owner) => owner.issue(&config()?, &args.dir),
         What::Revoke(owner) => owner.revoke(&config()?, &args.dir),
         What::Run(run) => run::one(run, &args.dir),
-        What::Up => run::up(&config()?, &args.dir),
+        What::Up => up::up(config()?, &args.dir),
+        What::Add(add) => add.run(config()?, &args.dir),
         What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),
         What::Execute(asking) => asking.call(&client()?, Client::execute, MAY_BE_DONE),
         What::Read(asking) => asking.call(&client()?, Client::read, NOTHING_DONE),
         What::Lost(lost) => lost.run(&operator()?),
         What::Admit(admit) => admit.run(&operator()?),
         What::Migrate(migrate) => migrate.run(&operator()?),
+        What::Remove(remove) => remove.run(&operator()?),
     }
 }
 

@@ -1,11 +1,10 @@
-//! `pares site run` and `pares site up`.
+//! `pares site run`: one site in this process.
 
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pares_os::process::{Lock, stop_on_signals};
+use pares_os::process::stop_on_signals;
 use pares_site::config::directory_of;
 use pares_site::items::Items;
 use pares_site::{Process, ProcessError, SitesConfig};
@@ -14,14 +13,10 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
-use crate::sites::{self, Processes, Speech};
+use crate::sites;
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
-/// A site that has lived for less than this is not started again at once.
-const LIFE_MIN: Duration = Duration::from_secs(1);
-/// Time between two starts of a site that has to be repaired; so it comes back by itself once it is.
-const REPAIR_PAUSE: Duration = Duration::from_secs(30);
 
 /// Arguments of `pares site run`.
 #[derive(clap::Args)]
@@ -118,62 +113,4 @@ fn told(notice: &Notice) -> String {
             site.cluster.0, site.number
         ),
     }
-}
-
-/// Runs all sites until Ctrl-C, and starts again what dies.
-///
-/// # Errors
-/// If another process does it, or one cannot be started.
-pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
-    let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
-    let _lock = take_lock(dir)?;
-    let mut processes = Processes::new(dir, Speech::Here)?;
-    let mut due: Vec<(SiteId, Instant)> = Vec::new();
-    let mut started = Instant::now();
-    for site in sites::all(config) {
-        processes.start(site)?;
-    }
-    pares_text::tell!(
-        "Ctrl-C stops everything. `pares site status --dir {}` shows how they are.",
-        dir.display()
-    );
-    while !stop.load(Ordering::Relaxed) {
-        for (site, how) in processes.ended()? {
-            // A site that cannot live is not tried more often than once a second.
-            let pause = pause_after(site, how).unwrap_or(LIFE_MIN.saturating_sub(started.elapsed()));
-            due.push((site, Instant::now() + pause));
-        }
-        for (site, _) in due.extract_if(.., |(_, at)| *at <= Instant::now()) {
-            started = Instant::now();
-            processes.start(site)?;
-        }
-        std::thread::sleep(WAIT_MAX);
-    }
-    processes.stop();
-    pares_text::tell!("stopped");
-    Ok(())
-}
-
-/// The lock of the sites in that directory. A second supervisor would start all of them again, each time in vain.
-fn take_lock(dir: &Path) -> Result<Lock, OperatorError> {
-    let lock = Lock::take(&dir.join("lock"));
-    lock.map_err(OperatorError::io("locking the sites (does their file system have locks?)"))?.ok_or_else(
-        || {
-            usage(format!(
-                "another `pares site up` runs the sites in {}; stop it, or use another --dir",
-                dir.display()
-            ))
-        },
-    )
-}
-
-/// Says that a site has ended; how long to wait before it is started again, if that is long.
-fn pause_after(site: SiteId, how: ExitStatus) -> Option<Duration> {
-    let is_damaged = how.code() == Some(i32::from(OperatorError::DAMAGED));
-    if is_damaged {
-        pares_text::tell!("{site} has to be repaired; it is tried again every {} s", REPAIR_PAUSE.as_secs());
-    } else {
-        pares_text::tell!("{site} ended ({how}); starting it again");
-    }
-    is_damaged.then_some(REPAIR_PAUSE)
 }

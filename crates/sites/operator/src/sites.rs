@@ -19,7 +19,7 @@ const REPORT_PATIENCE: Duration = Duration::from_millis(500);
 /// A site that was told to end and has not is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Clients that only ask how sites are, or tell them what was decided, execute nothing; so all can have this number.
-const OPERATOR: u64 = u64::MAX;
+pub(crate) const OPERATOR: u64 = u64::MAX;
 
 /// Where processes write what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,19 +110,26 @@ impl Processes {
 
     /// Ends all politely, and those that do not listen otherwise.
     pub fn stop(&mut self) {
-        for child in self.running.values() {
+        let all: Vec<SiteId> = self.running.keys().copied().collect();
+        self.stop_those(&all);
+    }
+
+    /// Ends these politely, and those that do not listen otherwise.
+    pub fn stop_those(&mut self, sites: &[SiteId]) {
+        for child in sites.iter().filter_map(|site| self.running.get(site)) {
             if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
                 // It may have ended by itself.
                 let _ = kill_process(id, Signal::TERM);
             }
         }
         let told = Instant::now();
-        while !self.running.is_empty() && told.elapsed() < STOP_PATIENCE {
-            self.running.retain(|_, child| matches!(child.try_wait(), Ok(None)));
+        let lives = |child: &mut Child| matches!(child.try_wait(), Ok(None));
+        while told.elapsed() < STOP_PATIENCE
+            && sites.iter().any(|site| self.running.get_mut(site).is_some_and(lives))
+        {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let left: Vec<SiteId> = self.running.keys().copied().collect();
-        self.kill_all(&left);
+        self.kill_all(sites);
     }
 }
 

@@ -73,10 +73,30 @@ fn judge(asked: &[(SiteId, Result<SiteReport, String>)], reports: &[(SiteId, Sit
     for (site, report) in reports {
         wrong.extend(report.differing.iter().map(|told| format!("{}: {told}", sites::name(*site))));
     }
+    for (site, report) in reports {
+        wrong.extend(unsettled(*site, report, asked.iter().map(|(site, _)| *site)));
+    }
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
     }
     if wrong.is_empty() { Ok(()) } else { Err(OperatorError::Unhealthy(wrong.join("; "))) }
+}
+
+/// What is left to do when sites come or go.
+fn unsettled(site: SiteId, report: &SiteReport, mut named: impl Iterator<Item = SiteId>) -> Vec<String> {
+    let (name, cluster) = (sites::name(site), site.cluster.0);
+    let mut all = Vec::new();
+    if !report.other_lists.is_empty() {
+        all.push(format!("{name}: the sites.toml of {} names other sites", report.other_lists.join(", ")));
+    }
+    let named: Vec<u8> =
+        named.by_ref().filter(|other| other.cluster.0 == cluster).map(|other| other.number).collect();
+    for number in report.voters.iter().filter(|number| report.delegate && !named.contains(number)) {
+        all.push(format!(
+            "{cluster}.{number} has a vote, and sites.toml does not name it: `pares site remove {cluster}.{number}`"
+        ));
+    }
+    all
 }
 
 fn silent(name: &str) -> Vec<String> {

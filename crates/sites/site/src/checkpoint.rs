@@ -33,20 +33,20 @@ pub(crate) struct Bases {
     /// Bytes since the last one was noted.
     bytes: u64,
     noted: Option<Placed>,
-    /// The last one on the disk.
-    written: Option<Placed>,
+    /// The last one on the disk. The first is written when the site gets its place.
+    written: Placed,
 }
 
 impl Bases {
-    /// Those of the site whose notes these are.
+    /// Those of the site whose notes these are, which has its place.
     pub(crate) fn open(notes: &impl Notes, every_bytes: u64) -> Result<Self, ProcessError> {
-        let written = note(notes, BASE)?.map(|bytes| opened(&bytes)).transpose()?;
+        let written = opened(&note(notes, BASE)?.ok_or(ProcessError::Note(BASE))?)?;
         Ok(Self { every_bytes, bytes: 0, noted: None, written })
     }
 
     /// The last one on the disk.
-    pub(crate) fn written(&self) -> Option<&Placed> {
-        self.written.as_ref()
+    pub(crate) fn written(&self) -> &Placed {
+        &self.written
     }
 
     /// The log has handed out an entry of so many bytes at `index`, and `base` is what it has come to.
@@ -66,13 +66,9 @@ impl Bases {
     /// The store durably holds everything up to `flushed`. Up to which place the log may be let go of, if that is new.
     pub(crate) fn flushed(&mut self, flushed: Version, notes: &impl Notes) -> io::Result<Option<u64>> {
         let Some(noted) = self.noted.take_if(|(_, base)| base.delivered <= flushed) else { return Ok(None) };
-        self.write(noted, notes)
-    }
-
-    fn write(&mut self, placed: Placed, notes: &impl Notes) -> io::Result<Option<u64>> {
-        Self::replace(notes, placed.clone())?;
-        let before = self.written.replace(placed);
-        Ok(before.map(|(index, _)| index))
+        Self::replace(notes, noted.clone())?;
+        let (index, _) = std::mem::replace(&mut self.written, noted);
+        Ok(Some(index))
     }
 
     /// The log of the site whose notes these are begins there.
@@ -120,15 +116,17 @@ mod tests {
     #[test]
     fn a_base_counts_once_the_store_has_its_version_and_lets_go_of_what_lies_before_the_last() {
         let notes = Machine::default();
+        assert!(matches!(Bases::open(&notes, 100), Err(ProcessError::Note(BASE))), "it is gone");
+        Bases::replace(&notes, (0, base(0))).unwrap();
         let mut bases = Bases::open(&notes, 100).unwrap();
         bases.handed_out(7, 100, || base(10));
         assert!(bases.wait_for(Version(10)) && !bases.wait_for(Version(9)));
         assert_eq!(bases.flushed(Version(9), &notes).unwrap(), None);
-        assert_eq!(bases.flushed(Version(10), &notes).unwrap(), None, "the first one lets nothing go");
+        assert_eq!(bases.flushed(Version(10), &notes).unwrap(), Some(0), "the first one lets nothing go");
         assert!(!bases.wait_for(Version(99)));
         bases.handed_out(20, 100, || base(30));
         assert_eq!(bases.flushed(Version(31), &notes).unwrap(), Some(7));
-        assert_eq!(Bases::open(&notes, 100).unwrap().written(), Some(&(20, base(30))));
+        assert_eq!(Bases::open(&notes, 100).unwrap().written(), &(20, base(30)));
     }
 
     #[test]

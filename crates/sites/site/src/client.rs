@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use pares_link::{ClientStream as Connection, Door};
-use pares_wice::{Command, TransactionId};
+use pares_wice::{Command, SiteId, TransactionId};
 use thiserror::Error;
 
 use crate::protocol::{Ask, Code, FRAME_MAX, Reply};
@@ -127,6 +127,15 @@ impl Client {
     pub fn operate(&mut self, command: Command, patience: Duration) -> Result<Vec<u8>, CallError> {
         self.sequence += 1;
         self.ask(&Ask::Operate(self.sequence, command), self.sequence, patience, false)
+    }
+
+    /// Has a site's vote taken away, by the delegate of its cluster.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn remove(&mut self, site: SiteId, patience: Duration) -> Result<Vec<u8>, CallError> {
+        self.sequence += 1;
+        self.ask(&Ask::Remove(self.sequence, site), self.sequence, patience, false)
     }
 
     /// The site's report, JSON.

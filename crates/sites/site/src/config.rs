@@ -306,17 +306,14 @@ impl SitesConfig {
         pares_cluster::ReplicaConfig::new(site.number, u8::try_from(members).expect("at most 9"))
     }
 
-    /// What all sites must be told alike. With another certifier two clusters would certify; with other sites a majority would be another.
+    /// What all sites must be told alike: with another certifier two clusters would certify. The list of sites may differ while it is changed at one
+    /// after the other; who founds a database compares it.
     fn agreed(&self) -> Vec<Agreed> {
-        let mut sites: Vec<String> =
-            self.sites.iter().map(|site| format!("{}.{}", site.cluster, site.number)).collect();
-        sites.sort_unstable();
         let agreed = [
             ("identity", self.identity.clone()),
             ("certifier", self.certifier.to_string()),
             ("isolation", format!("{:?}", self.isolation).to_lowercase()),
             ("durability", format!("{:?}", self.durability).to_lowercase()),
-            ("site", sites.join(" ")),
         ];
         agreed.map(|(name, value)| Agreed { name, value }).to_vec()
     }

@@ -10,6 +10,7 @@ mod admission;
 mod beginning;
 mod comparing;
 mod effects;
+mod members;
 mod reading;
 mod serving;
 #[cfg(test)]
@@ -17,16 +18,14 @@ mod tests;
 mod transactions;
 mod words;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pares_cluster::{ClusterLog, ProposeError};
 use pares_store::{Store, StoreSnapshot, changes_schema};
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{
-    Base, LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write,
-};
+use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write};
 
 use crate::application::Application;
 use crate::applier::Applier;
@@ -37,7 +36,7 @@ use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
-use crate::place::standing::{Lack, Word};
+use crate::place::standing::{Lack, Numbers, Word};
 use crate::place::{Place, note_lack};
 use crate::protocol::{Ask, Between};
 use crate::reads::Readers;
@@ -64,9 +63,9 @@ const ROUNDS_MAX: usize = 8;
 pub(crate) struct Cycle<W: World, A> {
     pub(crate) world: W,
     bounds: Bounds,
-    /// All sites, and where this one's log began.
+    /// All sites, and those whose `sites.toml` names others.
     sites: Vec<SiteId>,
-    first: Base,
+    other_lists: BTreeSet<SiteId>,
     place: Place,
     site: Site,
     log: W::Log,
@@ -95,6 +94,8 @@ pub(crate) struct Cycle<W: World, A> {
     holds: Holds,
     /// Sites that have said that they have their items, and when.
     whole: BTreeMap<SiteId, u64>,
+    /// Whose votes count in this cluster, as its other sites have said.
+    counted: BTreeMap<u8, Numbers>,
     filling: Option<Filling>,
     comparison: Comparison,
     work: Worked,
@@ -181,6 +182,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             behind: self.site.is_behind(),
             held: HeldMemory::of(&self.site.held(), self.requests.held_bytes()),
             votes: self.votes(),
+            voters: self.voters().iter().collect(),
+            other_lists: self.other_lists(),
             apart: self.apart(),
             differing: self.differing(),
             refused: self.turned_away.told(),

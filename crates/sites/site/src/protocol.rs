@@ -8,6 +8,7 @@
 //! | 2 | read | tag `u64`, request |
 //! | 3 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`) |
 //! | 4 | report | tag `u64` |
+//! | 7 | remove | tag `u64`, site: cluster `u8`, number `u8` |
 //!
 //! | to a client | |
 //! |---|---|
@@ -21,7 +22,7 @@
 //! | 4 | forwarded: what became of it | id, code `u8`, reply |
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{ClusterId, ClusterSet, Command, TransactionId};
+use pares_wice::{ClusterId, ClusterSet, Command, SiteId, TransactionId};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
@@ -42,6 +43,8 @@ pub enum Ask {
     Operate(u64, Command),
     /// Say how the site is.
     Report(u64),
+    /// Take this site's vote away.
+    Remove(u64, SiteId),
 }
 
 /// What became of it.
@@ -114,7 +117,7 @@ impl Ask {
     pub(crate) fn number(&self) -> u64 {
         match *self {
             Self::Execute(id, _) => id.sequence,
-            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) => tag,
+            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) | Self::Remove(tag, _) => tag,
         }
     }
 
@@ -142,6 +145,7 @@ impl Ask {
                 bytes.push(4);
                 tag.encode(&mut bytes);
             }
+            Self::Remove(tag, site) => ((7u8, *tag), (site.cluster, site.number)).encode(&mut bytes),
         }
         bytes
     }
@@ -157,6 +161,10 @@ impl Ask {
             2 => Ok(Self::Read(Coded::decode(&mut from)?, from.to_vec())),
             3 => Ok(Self::Operate(Coded::decode(&mut from)?, decode_command(&mut from)?)),
             4 => Ok(Self::Report(Coded::decode(&mut from)?)),
+            7 => {
+                let (tag, (cluster, number)) = <(u64, (ClusterId, u8))>::decode(&mut from)?;
+                Ok(Self::Remove(tag, SiteId { cluster, number }))
+            }
             other => Err(DecodeError::Kind(other, "question")),
         }
     }
@@ -260,7 +268,8 @@ mod tests {
             Command::Migrate(ClusterId(2)),
         ];
         let asks = commands.map(|command| Ask::Operate(7, command)).into_iter();
-        for ask in asks.chain([Ask::Execute(ID, b"x".to_vec()), Ask::Read(3, vec![]), Ask::Report(4)]) {
+        let others = [Ask::Execute(ID, b"x".to_vec()), Ask::Read(3, vec![]), Ask::Report(4)];
+        for ask in asks.chain(others).chain([Ask::Remove(5, SiteId::new(1, 2))]) {
             assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));
         }
         assert!(

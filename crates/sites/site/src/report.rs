@@ -39,6 +39,12 @@ pub struct SiteReport {
     /// Whether it has a vote in its cluster, under the name of this life of its disk.
     #[serde(default)]
     pub votes: bool,
+    /// Numbers of the sites whose votes count in its cluster, as its log says.
+    #[serde(default)]
+    pub voters: Vec<u8>,
+    /// Sites whose `sites.toml` names other sites than this one's.
+    #[serde(default)]
+    pub other_lists: Vec<String>,
     /// Why it takes no part, or executes nothing; none if it does.
     #[serde(default)]
     pub apart: Option<String>,

@@ -8,7 +8,7 @@
 //! | `site-C-N` | report: how a site is |
 //! | `reader-NAME` | also read |
 //! | `client-NAME` | also execute |
-//! | `operator-NAME` | also decide: lost, admit, migrate |
+//! | `operator-NAME` | also decide: lost, admit, migrate, remove |
 //! | none, since `sites.toml` has no `tls` | everything |
 
 use crate::protocol::{Ask, Code};
@@ -49,7 +49,7 @@ impl Rights {
             Ask::Report(_) => Self::Report,
             Ask::Read(..) => Self::Read,
             Ask::Execute(..) => Self::Execute,
-            Ask::Operate(..) => Self::Operate,
+            Ask::Operate(..) | Ask::Remove(..) => Self::Operate,
         }
     }
 

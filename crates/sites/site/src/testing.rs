@@ -13,7 +13,7 @@ use pares_cluster::memory::Disk;
 use pares_link::{ClientId, LinkSink, SendError};
 use pares_store::{Applied, Mark, Memory, Reads, Store, StoreError, StoreSnapshot, Visit};
 use pares_wice::codec::Coded;
-use pares_wice::{ClusterId, Key, KeyRange, Settings, SiteId, Stored, Value, Version};
+use pares_wice::{Base, ClusterId, Key, KeyRange, Settings, SiteId, Stored, Value, Version};
 
 use crate::applier::StoreWriter;
 use crate::cycle::Cycle;
@@ -76,15 +76,17 @@ impl Machine {
     }
 
     fn setup(&self, clusters: &[u8]) -> Result<Setup, ProcessError> {
-        if self.notes.borrow().is_empty() {
-            crate::place::found(&mut self.clone(), IDENTITY, clusters[0])?;
-        }
         let sites = (0u8..).zip(clusters);
         let sites =
             sites.flat_map(|(cluster, &sites)| (0..sites).map(move |site| SiteId::new(cluster, site)));
+        let settings = Settings::new(SiteId::new(0, 0), sites.collect());
+        if self.notes.borrow().is_empty() {
+            let first = Base::founding(&settings, ClusterId(0));
+            crate::place::found(&mut self.clone(), IDENTITY, clusters[0], first)?;
+        }
         Ok(Setup {
             identity: IDENTITY.into(),
-            settings: Settings::new(SiteId::new(0, 0), sites.collect()),
+            settings,
             log: pares_cluster::ReplicaConfig::new(0, clusters[0]),
             certifier: ClusterId(0),
             bounds: Bounds {

@@ -50,9 +50,9 @@ impl Sites {
             let id = TransactionId { client: client as u64, sequence: state.sequence };
             (state.request, state.asked) = (Some(Request::draw(id, &mut self.random)), 0);
         }
-        if !again || self.random.chance(700) {
-            let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
-            self.clients[client].site = sites[self.random.index(sites.len())];
+        let is_gone = !self.list.contains(&self.clients[client].site);
+        if !again || is_gone || self.random.chance(700) {
+            self.clients[client].site = self.list[self.random.index(self.list.len())];
         }
         let state = &self.clients[client];
         let (site, request) = (state.site, state.request.expect("it has one"));

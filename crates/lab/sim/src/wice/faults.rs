@@ -96,7 +96,7 @@ impl Sites {
     /// A machine's disk is gone, and it starts with another. One at a time: two of three are what a cluster must not lose.
     fn lose_disk(&mut self, site: SiteId) {
         let mates = self.sites_of(site.cluster);
-        if mates.len() < 3 || !mates.iter().all(|mate| self.nodes[mate].votes()) {
+        if mates.len() < 3 || self.counts_gone() || !mates.iter().all(|mate| self.nodes[mate].votes()) {
             return;
         }
         self.summary.disks += 1;
@@ -177,8 +177,8 @@ impl Sites {
         }
     }
 
-    fn sites_of(&self, cluster: ClusterId) -> Vec<SiteId> {
-        self.nodes.keys().copied().filter(|site| site.cluster == cluster).collect()
+    pub(super) fn sites_of(&self, cluster: ClusterId) -> Vec<SiteId> {
+        self.list.iter().copied().filter(|site| site.cluster == cluster).collect()
     }
 
     fn come_back(&mut self, away: Away) -> Verdict {

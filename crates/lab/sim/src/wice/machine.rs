@@ -370,6 +370,11 @@ impl ClusterLog for Tapped {
     fn admit(&mut self, id: MemberId) {
         self.replica.admit(id);
     }
+    fn dismiss(&mut self, number: u8) {
+        if self.machine.defect != Some(Defect::DismissesNobody) {
+            self.replica.dismiss(number);
+        }
+    }
     fn resign(&mut self) -> Option<u8> {
         self.replica.resign()
     }

@@ -9,7 +9,7 @@
 //! **Simulated**: the shipped duty cycle, cluster log, codecs and checkpoints, on machines in memory ([`pares_site::world`]). Processes and
 //! power fail, of sites, delegates and whole clusters, with and without their disks; logs whose writes and syncs fail; machines without descriptors;
 //! delegates cut off on connections that seem to live; cut and lossy links; peers that sign on again and again; frames that mean nothing;
-//! false suspicion; certifiers moved; clusters that return with versions nobody else has; disks of single sites lost, which join again; members that get a copy because
+//! false suspicion; certifiers moved; sites and clusters that come and sites that go, while others have another `sites.toml`; clusters that return with versions nobody else has; disks of single sites lost, which join again; members that get a copy because
 //! the log was shortened, and clusters that lack what nobody keeps any more; clients that repeat a request at another site, or twice at one, while the first attempt is under way.
 //!
 //! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored, but for the wrong values of one store.
@@ -23,6 +23,7 @@
 mod bank;
 mod check;
 mod clients;
+mod comings;
 mod faults;
 mod machine;
 mod shelf;
@@ -51,6 +52,8 @@ pub struct Plan {
     pub fault_every_us: u64,
     /// Of 1,000 messages between sites, how many are lost, and how many come twice.
     pub loss_permille: u64,
+    /// Whether sites come and go: one to the first cluster, one from it, and then the first of another cluster.
+    pub changes: bool,
     /// What is broken at the seam between sites and machines.
     pub defect: Option<Defect>,
 }
@@ -65,6 +68,7 @@ impl Plan {
         faulty_us: 3_000_000,
         fault_every_us: 0,
         loss_permille: 0,
+        changes: false,
         defect: None,
     };
     /// Two clusters of three sites, everything fails.
@@ -74,8 +78,16 @@ impl Plan {
     pub const THREE: Self = Self { name: "sites-three", clusters: 3, ..Self::TWO };
     /// Two clusters of one site.
     pub const LONE: Self = Self { name: "sites-lone", sites: 1, clients: 6, ..Self::TWO };
+    /// Two clusters, to which sites come and from which they go.
+    pub const CHANGED: Self = Self {
+        name: "sites-changed",
+        changes: true,
+        faulty_us: 4_500_000,
+        fault_every_us: 250_000,
+        ..Self::TWO
+    };
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::CALM, Self::TWO, Self::THREE, Self::LONE];
+    pub const ALL: [Self; 5] = [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED];
 }
 
 /// A defect put at the seam between a site and its machine, to see that it is found.
@@ -93,6 +105,8 @@ pub enum Defect {
     StoresTooEarly,
     /// Transactions claim to have read a later version than they did.
     ClaimsLaterSnapshot,
+    /// Logs take no vote away.
+    DismissesNobody,
     /// Logs say that they have synced, and have not.
     SyncsNothing,
     /// The store of site 1.0 writes other values once. The sites find it themselves: the operator moves its directory away, and it is filled anew.
@@ -139,7 +153,9 @@ pub struct Summary {
     pub aborted: u64,
     /// Faults that happened, operator's decisions among them.
     pub faults: u64,
-    /// Of them, disks lost by one site alone.
+    /// Changes of who there is.
+    pub changes: u64,
+    /// Of the faults, disks lost by one site alone.
     pub disks: u64,
     /// Directories moved away because their sites were alone with what they had applied.
     pub alone: u64,

@@ -1,7 +1,7 @@
 //! The event loop: sites on their machines, messages between them, clients.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
 use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
+use super::comings::Change;
 use super::faults::Faults;
 use super::machine::{Arrived, IDENTITY, Machine, number_of};
 use super::{Broken, Defect, Failure, Plan, Summary, Verdict};
@@ -39,8 +40,10 @@ pub(super) enum Event {
     Act { client: usize, turn: u64 },
     Restart { site: SiteId },
     Relieve { site: SiteId },
+    Roll { site: SiteId },
     Fault,
     Operator,
+    Change,
 }
 
 /// A site, up or down.
@@ -55,9 +58,17 @@ pub(super) struct Node {
     pub(super) isolated_until_us: u64,
     /// A turn is scheduled.
     pub(super) due: bool,
+    /// All sites, as its `sites.toml` said when it started.
+    pub(super) list: Vec<SiteId>,
 }
 
 impl Node {
+    /// One that has not started yet.
+    pub(super) fn new(machine: Machine) -> Self {
+        let list = Vec::new();
+        Self { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false, list }
+    }
+
     /// Whether a client can connect.
     pub(super) fn accepts(&self) -> bool {
         self.cycle.is_some() && !self.machine.exhausted.get()
@@ -77,11 +88,15 @@ impl Node {
 pub(super) struct Sites {
     pub(super) plan: Plan,
     pub(super) random: Random,
-    now_us: Rc<Cell<u64>>,
+    pub(super) seed: u64,
+    pub(super) now_us: Rc<Cell<u64>>,
     queue: BTreeMap<(u64, u64), Event>,
     count: u64,
     pub(super) connections: u64,
     pub(super) nodes: BTreeMap<SiteId, Node>,
+    /// All sites, as `sites.toml` says now, and what is to change in it.
+    pub(super) list: Vec<SiteId>,
+    pub(super) changes: VecDeque<Change>,
     /// What each cluster's log has committed.
     pub(super) committed: Vec<Committed>,
     pub(super) faults: Faults,
@@ -123,7 +138,7 @@ impl Sites {
             if plan.defect == Some(Defect::StoresWrongValues) && id == SiteId::new(1, 0) {
                 machine.make_erring();
             }
-            (id, Node { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false })
+            (id, Node::new(machine))
         };
         let client = |client: usize| Client {
             site: ids[client % ids.len()],
@@ -132,15 +147,19 @@ impl Sites {
             asked: 0,
             turn: 0,
         };
+        let clients = (0..plan.clients).map(client).collect();
         Self {
             plan,
             random: Random::new(seed),
+            seed,
             nodes: ids.iter().map(node).collect(),
+            list: ids,
+            changes: VecDeque::new(),
             now_us,
             queue: BTreeMap::new(),
             count: 0,
             connections: 0,
-            clients: (0..plan.clients).map(client).collect(),
+            clients,
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
             faults: Faults::default(),
             ledger: Shared::default(),
@@ -200,6 +219,7 @@ impl Sites {
             self.schedule(300_000, Event::Fault);
         }
         self.schedule(100_000, Event::Operator);
+        self.plan_changes();
         let end = self.now_us() + self.plan.faulty_us;
         while self.now_us() < end {
             self.step()?;
@@ -217,17 +237,19 @@ impl Sites {
     }
 
     fn is_settled(&self) -> bool {
-        let rules = || self.nodes.values().map(Node::rules);
+        let nodes = || self.list.iter().map(|site| &self.nodes[site]);
+        let rules = || nodes().map(Node::rules);
         let newest = rules().flatten().map(pares_wice::Site::delivered).max().unwrap_or_default();
-        self.clients.iter().all(|client| client.request.is_none())
-            && self.nodes.values().all(Node::votes)
+        self.changes.is_empty()
+            && self.clients.iter().all(|client| client.request.is_none())
+            && nodes().all(Node::votes)
             && rules()
                 .all(|rules| rules.is_some_and(|rules| !rules.is_recalling() && rules.stable() == newest))
-            && self.nodes.values().all(|node| pares_store::Store::applied(&*node.machine.store()) == newest)
+            && nodes().all(|node| pares_store::Store::applied(&*node.machine.store()) == newest)
     }
 
     fn unsettled(&self) -> String {
-        let mut text = String::from("not everything came to an end:");
+        let mut text = format!("not everything came to an end; to be changed: {:?}", self.changes);
         for client in self.clients.iter().filter(|client| client.request.is_some()) {
             text += &format!("\n  {client:?}");
         }
@@ -240,6 +262,9 @@ impl Sites {
     fn step(&mut self) -> Verdict {
         let ((at, _), event) = self.queue.pop_first().expect("a tick is always to come");
         self.now_us.set(at);
+        if event.of().into_iter().flatten().any(|site| !self.nodes.contains_key(&site)) {
+            return Ok(());
+        }
         match event {
             // What a site sent before it lost its disk does not come after it has connected again.
             Event::Message { from, wipes, .. } if self.nodes[&from].wipes != wipes => {}
@@ -261,6 +286,8 @@ impl Sites {
             Event::Act { client, turn } => self.act(client, turn),
             Event::Restart { site } => return self.start(site),
             Event::Relieve { site } => self.nodes[&site].machine.exhausted.set(false),
+            Event::Roll { site } => return self.roll(site),
+            Event::Change => return self.change(),
             Event::Fault => self.fault(),
             Event::Operator => return self.operate(),
         }
@@ -268,7 +295,7 @@ impl Sites {
     }
 
     fn setup(&mut self, site: SiteId) -> Setup {
-        let mut settings = Settings::new(site, self.nodes.keys().copied().collect());
+        let mut settings = Settings::new(site, self.list.clone());
         (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
         settings.retained_versions = 8;
         (settings.unstable_versions_max, settings.unstable_bytes_max) = (400, 300 << 10);
@@ -294,11 +321,16 @@ impl Sites {
 
     /// A site begins with what its machine has.
     pub(super) fn begin(&mut self, site: SiteId) -> Verdict {
+        if !self.list.contains(&site) {
+            self.leave(site);
+            return Ok(());
+        }
         self.note(|| format!("{site} starts"));
         let setup = self.setup(site);
         let node = self.nodes.get_mut(&site).expect("all sites exist");
         node.life += 1;
         node.due = false;
+        node.list.clone_from(&setup.settings.sites);
         let (life, ledger) = (node.life, self.ledger.clone());
         match SiteNode::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
             Ok(cycle) => node.cycle = Some(cycle),
@@ -315,7 +347,8 @@ impl Sites {
 
     /// Two sites have a new connection.
     pub(super) fn connect(&mut self, one: SiteId, other: SiteId) {
-        if self.nodes[&one].cycle.is_some() && self.nodes[&other].cycle.is_some() {
+        let are_up = self.nodes[&one].cycle.is_some() && self.nodes[&other].cycle.is_some();
+        if are_up && self.know_each_other(one, other) {
             self.arrives(one, Arrived::Connected(other));
             self.arrives(other, Arrived::Connected(one));
         }
@@ -336,7 +369,8 @@ impl Sites {
     }
 
     pub(super) fn send(&mut self, from: SiteId, to: u16, bytes: &[u8]) {
-        let to = *self.nodes.keys().find(|site| number_of(**site) == to).expect("sites send to sites");
+        let to = self.nodes.keys().copied().find(|site| number_of(*site) == to);
+        let Some(to) = to.filter(|to| self.know_each_other(from, *to)) else { return };
         let cut = self.is_isolated(from) || self.is_isolated(to);
         if cut || self.faults.cuts(from.cluster, to.cluster) || self.random.chance(self.plan.loss_permille) {
             return;

@@ -81,6 +81,10 @@ impl Sites {
             self.replace_disk(site);
             return Ok(());
         }
+        if matches!(error, ProcessError::Expelled) && !self.list.contains(&site) {
+            self.end(site);
+            return Ok(());
+        }
         let expected = match &error {
             ProcessError::Spent | ProcessError::Refused(_) => true,
             ProcessError::Open(ReplicaError::Journal(_)) => true,

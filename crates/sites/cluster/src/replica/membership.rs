@@ -1,7 +1,7 @@
 //! Members that come, catch up, and lack what is gone.
 
 use raft::eraftpb::Message;
-use raft::{ProgressState, SnapshotStatus, StateRole};
+use raft::{INVALID_ID, ProgressState, SnapshotStatus, StateRole};
 
 use super::Replica;
 use crate::journal::Journal;
@@ -17,6 +17,13 @@ impl<J: Journal> Replica<J> {
         }
         if let Some(change) = self.members.towards(id) {
             self.change(change);
+        }
+    }
+
+    pub(super) fn go_without(&mut self, number: u8) {
+        let life = self.members.all().find(|id| id.number == number && number != self.config.id.number);
+        if let Some(life) = life {
+            self.change(Change::Remove(life));
         }
     }
 
@@ -42,6 +49,20 @@ impl<J: Journal> Replica<J> {
         if self.role.leads && !raft.has_pending_conf() && raft.lead_transferee.is_none() {
             // What is refused all the same is proposed again.
             let _ = self.node.propose_conf_change(change.to_bytes().to_vec(), change.to_raft());
+        }
+    }
+
+    /// A change is committed.
+    pub(super) fn carry_out_change(&mut self, change: Change) {
+        self.members.apply(change);
+        self.has_changed = true;
+        let applied = self.node.apply_conf_change(&change.to_raft());
+        applied.expect("a change of one member, which was proposed");
+        // A delegate before this one may have proposed to remove it.
+        let is_removed = change == Change::Remove(self.config.id);
+        if is_removed && self.node.raft.state == StateRole::Leader {
+            let term = self.node.raft.term;
+            self.node.raft.become_follower(term, INVALID_ID);
         }
     }
 

@@ -47,6 +47,14 @@ impl<J: Journal> Replica<J> {
         ready.entries().first().map_or(commit, |first| commit.min(first.index - 1))
     }
 
+    /// Makes durable that a change of the members is committed: after a crash this member would count by those before it until a delegate told it
+    /// otherwise, and there could be too few of them left to elect one.
+    pub(super) fn keep_change(&mut self) -> Result<(), LogError> {
+        let hard = HardState { commit: self.handed.0, ..self.node.raft.hard_state() };
+        self.write_hard(hard)?;
+        Ok(self.journal.sync()?)
+    }
+
     pub(super) fn write_entries(&mut self, entries: Vec<Entry>) -> Result<(), LogError> {
         for entry in entries {
             let (kind, body) = match change_in(&entry) {

@@ -1,11 +1,11 @@
 //! How a site begins: from its notes, its log and its store.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
 use pares_store::{Memory, Store};
-use pares_wice::{Base, Configuration, Site, Stored};
+use pares_wice::{Site, Stored};
 
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
@@ -45,12 +45,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     ) -> Result<Self, ProcessError> {
         let links = world.open_links()?;
         let bases = Bases::open(&world, setup.bounds.base_every_bytes)?;
-        let applied = bases.written().map_or(0, |(index, _)| *index);
+        let (applied, base) = bases.written().clone();
         let mut log = open_log(&mut world, &setup, &place, applied)?;
         let mut log_events = LogEvents::default();
         log.cycle(&mut log_events)?;
-        let first = first_of(&setup);
-        let base = bases.written().map_or_else(|| first.clone(), |(_, base)| base.clone());
         let (store, stored) = open_store(&mut world, lack.is_some())?;
         if lack.is_none() && stored.version < base.delivered {
             return Err(ProcessError::Gap { stored: stored.version, base: base.delivered });
@@ -65,8 +63,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(Self {
             bounds: setup.bounds,
             sites: setup.settings.sites.clone(),
+            other_lists: BTreeSet::new(),
             site: Site::restore(setup.settings, base, stored),
-            first,
             place,
             log,
             base: store.snapshot()?,
@@ -90,6 +88,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             shows_from: world.now() + setup.bounds.catch_up_patience,
             holds: Holds::default(),
             whole: BTreeMap::new(),
+            counted: BTreeMap::new(),
             comparison: Comparison::new(stored),
             filling: lack.map(|lack| Filling::new(own, lack)),
             work: Worked::default(),
@@ -138,12 +137,6 @@ fn open_store(world: &mut impl World, is_filled: bool) -> Result<(Arc<dyn Store>
     let store = world.open_store()?;
     let stored = stored_of(&store.meta())?;
     Ok((store, stored))
-}
-
-/// Where the log of a database begins.
-fn first_of(setup: &Setup) -> Base {
-    let clusters = setup.settings.sites.iter().map(|site| site.cluster).collect();
-    Base::first(Configuration::first(clusters, setup.certifier))
 }
 
 /// Counts the starts of a site from 1, and begins again after many. A count begun too early would number executions as others

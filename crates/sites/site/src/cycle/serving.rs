@@ -47,6 +47,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 Err(refused) => (tag, refused),
             },
             Ask::Operate(tag, command) => (tag, self.operate(command)),
+            Ask::Remove(tag, site) => (tag, self.remove(site)),
             Ask::Report(tag) => {
                 let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
                 (tag, Answer { code: Code::Done, body })

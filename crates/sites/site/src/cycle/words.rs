@@ -11,7 +11,7 @@ use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::place::apart::WORD_TICKS;
 use crate::place::filling::Filling;
-use crate::place::standing::{Head, Lack, Member, Request, Role, Standing, Word};
+use crate::place::standing::{Head, Lack, Member, Request, Role, Standing, Word, list_of};
 use crate::place::{Behind, Part};
 use crate::world::{Connections, World};
 
@@ -19,9 +19,6 @@ use crate::world::{Connections, World};
 const HELD_TICKS: u64 = 500;
 /// Bases for which the log is kept at most for others: beyond, they need another copy.
 const HELD_BASES_MAX: u32 = 4;
-
-/// Ticks after which what a site said of its items is old.
-const SAID_TICKS: u64 = 200;
 
 /// What is kept of the log for sites that are being filled.
 #[derive(Default)]
@@ -80,6 +77,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     fn heard_standing(&mut self, from: SiteId, standing: Standing) -> Result<(), ProcessError> {
+        self.heard_list(from, standing.list);
         if let Some(filling) = &mut self.filling {
             filling.heard(from, standing);
         }
@@ -98,7 +96,12 @@ impl<W: World, A: Application> Cycle<W, A> {
                 }
             }
             Role::Filling(index) if is_mate => drop(self.holds.from.insert(from, (index, self.ticks))),
-            Role::Member(member) if is_mate && !standing.asks => self.judge(member)?,
+            Role::Member(member) if is_mate => {
+                self.counted.insert(from.number, member.voters);
+                if !standing.asks {
+                    self.judge(member)?;
+                }
+            }
             _ => {}
         }
         if standing.asks {
@@ -126,8 +129,10 @@ impl<W: World, A: Application> Cycle<W, A> {
             leads: role.leads,
             gives: !self.site.is_recalling(),
             knows,
+            voters: self.voters(),
         };
-        Standing { asks, incarnation: self.place.incarnation, role: Role::Member(member) }
+        let (incarnation, list) = (self.place.incarnation, list_of(&self.sites));
+        Standing { asks, incarnation, list, role: Role::Member(member) }
     }
 
     /// Once in a while: copies go on, and a site that its log has not let in asks for that.
@@ -140,25 +145,15 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Ok(());
         }
         let is_filled = self.filling.is_none();
-        let standing = Word::Standing(self.standing(!is_filled, true));
+        // Whom no delegate speaks to may have been removed.
+        let asks = !is_filled || self.log.role().delegate.is_none();
+        let standing = Word::Standing(self.standing(asks, true));
         self.others(is_filled).into_iter().for_each(|site| self.say(site, &standing));
         self.count_whole();
         if self.place.part == Part::Joins {
             self.join()?;
         }
         Ok(())
-    }
-
-    /// Whether most sites of the cluster have their items.
-    fn count_whole(&mut self) {
-        let own = self.site.id();
-        let (said, ticks) = (&self.whole, self.ticks);
-        let has = |site: &SiteId| said.get(site).is_some_and(|tick| ticks - tick < SAID_TICKS);
-        let mates = || self.sites.iter().filter(|site| site.cluster == own.cluster);
-        let count = mates().filter(|site| has(site) && **site != own).count()
-            + usize::from(!self.site.is_recalling());
-        let is_whole = count > mates().count() / 2;
-        self.site.set_whole(is_whole);
     }
 
     /// Whether its log lets it vote.
@@ -237,7 +232,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Where this site's log would begin for another.
     fn begins_at(&self) -> (u64, Base) {
-        self.bases.written().cloned().unwrap_or_else(|| (0, self.first.clone()))
+        self.bases.written().clone()
     }
 
     /// The pieces of this turn.

@@ -11,7 +11,7 @@ use pares_wice::{Base, SiteId, Version};
 
 use super::filling::Filling;
 use super::forming::{Decision, Forming};
-use super::standing::{Form, Lack, Standing, Word};
+use super::standing::{Form, Lack, Standing, Word, list_of};
 use super::{Behind, Part, Place};
 use crate::checkpoint::Bases;
 use crate::config::number_of;
@@ -72,7 +72,7 @@ impl<W: World> Apart<W> {
             None => {
                 // What was there before, and has lost its place, is no new directory.
                 let is_new = super::is_new(&world, &setup.identity)? && has_empty_store(&mut world)?;
-                Task::Forming(Forming::new(own, place.incarnation, is_new, &setup.settings.sites))
+                Task::Forming(Forming::new(&setup, place.incarnation, is_new))
             }
         };
         let links = world.open_links()?;
@@ -142,7 +142,8 @@ impl<W: World> Apart<W> {
             Task::Forming(forming) => forming.role(),
             Task::Filling(filling) => filling.role(),
         };
-        Standing { asks, incarnation: self.place.incarnation, role }
+        let list = list_of(&self.setup.settings.sites);
+        Standing { asks, incarnation: self.place.incarnation, list, role }
     }
 
     fn say(&mut self, to: SiteId, word: &Word) {
@@ -201,10 +202,12 @@ impl<W: World> Apart<W> {
 
     /// Its cluster's log begins, and it is a member.
     fn form(&mut self, form: Form) -> Result<(), ProcessError> {
-        if let Some(era) = form.returns_to {
-            let base = Base::returning(&self.setup.settings, era);
-            Bases::replace(&self.world, (0, base))?;
-        }
+        let settings = &self.setup.settings;
+        let base = match form.returns_to {
+            Some(era) => Base::returning(settings, era),
+            None => Base::founding(settings, self.setup.certifier),
+        };
+        Bases::replace(&self.world, (0, base))?;
         self.world.clear_store()?;
         let beginning = Beginning { members: form.members.clone(), ..Beginning::default() };
         super::note_copied(&self.world, beginning)?;
@@ -235,7 +238,9 @@ impl<W: World> Apart<W> {
                 (tag, Code::Done, serde_json::to_vec(&self.report()).expect("a report is JSON"))
             }
             Ok(Ask::Execute(id, _)) => (id.sequence, Code::Elsewhere, self.why_not()),
-            Ok(Ask::Read(tag, _) | Ask::Operate(tag, _)) => (tag, Code::Elsewhere, self.why_not()),
+            Ok(Ask::Read(tag, _) | Ask::Operate(tag, _) | Ask::Remove(tag, _)) => {
+                (tag, Code::Elsewhere, self.why_not())
+            }
             Err(_) => return self.links.close_client(client),
         };
         // A client that is gone asks elsewhere.

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use pares_cluster::{Incarnation, MemberId, Members};
 use pares_wice::{ClusterId, Configuration, Era, SiteId};
 
-use super::standing::{Form, Member, Role, Standing};
+use super::standing::{Form, Member, Role, Standing, list_of};
+use crate::setup::Setup;
 
 /// Ticks that the others must have gone on without a cluster, as far as is heard, before it returns: five times as long as a delegate that is alone
 /// keeps its office.
@@ -34,19 +35,26 @@ pub(crate) struct Forming {
     cluster: ClusterId,
     is_new: bool,
     others: Vec<SiteId>,
+    /// Which sites it knows of: others count for the founding only if they know of the same.
+    list: u32,
+    /// Whether one of them is of the cluster that certifies at first.
+    has_certifier: bool,
     heard: BTreeMap<SiteId, Standing>,
     /// For how long it could return, and to which era.
     returns: Option<(Era, u32)>,
 }
 
 impl Forming {
-    /// Nothing is heard yet. `sites` are all, `own` among them.
-    pub(crate) fn new(own: SiteId, incarnation: Incarnation, is_new: bool, sites: &[SiteId]) -> Self {
+    /// Nothing is heard yet.
+    pub(crate) fn new(setup: &Setup, incarnation: Incarnation, is_new: bool) -> Self {
+        let (own, sites) = (setup.settings.site, &setup.settings.sites);
         Self {
             own: MemberId { number: own.number, incarnation },
             cluster: own.cluster,
             is_new,
             others: sites.iter().copied().filter(|site| *site != own).collect(),
+            list: list_of(sites),
+            has_certifier: sites.iter().any(|site| site.cluster == setup.certifier),
             heard: BTreeMap::new(),
             returns: None,
         }
@@ -76,7 +84,7 @@ impl Forming {
         }
         let decides = self.mates().all(|site| site.number > self.own.number);
         let members = self.members().filter(|_| decides)?;
-        if self.is_new && self.others.iter().all(|site| self.begins(*site)) {
+        if self.is_new && self.has_certifier && self.others.iter().all(|site| self.begins(*site)) {
             return Some(Decision::Form(Form { members, returns_to: None }));
         }
         let (era, _) = self.returns.filter(|(_, ticks)| *ticks >= RETURN_TICKS)?;
@@ -107,8 +115,11 @@ impl Forming {
         Some(Members { voters: voters?, ..Members::default() })
     }
 
-    /// Whether another site is new, or of a cluster that has begun a moment ago and counts on this one.
+    /// Whether another site knows of the same sites, and is new, or of a cluster that has begun a moment ago and counts on this one.
     fn begins(&self, site: SiteId) -> bool {
+        if self.heard.get(&site).is_none_or(|standing| standing.list != self.list) {
+            return false;
+        }
         match self.role_of(site) {
             Some(Role::New) => true,
             Some(Role::Member(Member { configuration, is_fresh, .. })) => {
@@ -144,12 +155,14 @@ impl Forming {
 
     /// What it waits for, for people.
     pub(crate) fn waits_for(&self) -> String {
-        let silent: Vec<String> = self
-            .others
-            .iter()
-            .filter(|site| !self.heard.contains_key(site))
-            .map(|site| format!("{}.{}", site.cluster.0, site.number))
-            .collect();
+        let named = |is: &dyn Fn(&SiteId) -> bool| {
+            let sites = self.others.iter().filter(|site| is(site));
+            let names: Vec<String> =
+                sites.map(|site| format!("{}.{}", site.cluster.0, site.number)).collect();
+            names.join(", ")
+        };
+        let silent = named(&|site| !self.heard.contains_key(site));
+        let other_list = named(&|site| self.heard.get(site).is_some_and(|said| said.list != self.list));
         let what = if self.is_new { "is new" } else { "has no past: its disk is empty" };
         let counted = self.newest().is_some_and(|newest| newest.live.contains(self.cluster));
         let cluster = self.cluster.0;
@@ -157,10 +170,16 @@ impl Forming {
             format!(
                 "all sites of cluster {cluster} have lost their disks, and the others still count on it: declare it lost (`pares site lost {cluster}`)"
             )
-        } else if silent.is_empty() {
-            "waiting for its cluster to take it in".to_owned()
+        } else if !silent.is_empty() {
+            format!("waiting for a word of {silent}")
+        } else if self.is_new && !other_list.is_empty() {
+            format!(
+                "the sites.toml of {other_list} names other sites than the one here: give all of them the same"
+            )
+        } else if self.is_new && !self.has_certifier {
+            "no site is in the cluster that sites.toml names as `certifier`".to_owned()
         } else {
-            format!("waiting for a word of {}", silent.join(", "))
+            "waiting for its cluster to take it in".to_owned()
         };
         format!("{what}; {rest}")
     }
@@ -168,25 +187,40 @@ impl Forming {
 
 #[cfg(test)]
 mod tests {
-    use pares_wice::ClusterSet;
+    use pares_cluster::ReplicaConfig;
+    use pares_wice::{ClusterSet, Settings};
 
     use super::*;
+    use crate::place::standing::Numbers;
+    use crate::setup::Bounds;
 
     const SITES: [SiteId; 4] = [SiteId::new(0, 0), SiteId::new(0, 1), SiteId::new(1, 0), SiteId::new(1, 1)];
 
     fn forming(own: usize, is_new: bool) -> Forming {
-        Forming::new(SITES[own], Incarnation(own as u64), is_new, &SITES)
+        let setup = Setup {
+            identity: "test".into(),
+            settings: Settings::new(SITES[own], SITES.to_vec()),
+            log: ReplicaConfig::new(0, 2),
+            certifier: ClusterId(0),
+            bounds: Bounds::default(),
+        };
+        Forming::new(&setup, Incarnation(own as u64), is_new)
     }
 
     fn says(forming: &mut Forming, site: usize, role: Role) {
-        forming.heard(SITES[site], Standing { asks: false, incarnation: Incarnation(site as u64), role });
+        said(forming, site, list_of(&SITES), role);
+    }
+
+    fn said(forming: &mut Forming, site: usize, list: u32, role: Role) {
+        let incarnation = Incarnation(site as u64);
+        forming.heard(SITES[site], Standing { asks: false, incarnation, list, role });
     }
 
     fn member(live: u64, number: u32, stable: u64) -> Role {
         let era = Era { takeovers: 0, number, by: ClusterId(1) };
         let configuration = Configuration { era, certifier: ClusterId(1), live: ClusterSet(live) };
-        let (is_fresh, term) = (stable == 0, 1);
-        Role::Member(Member { configuration, is_fresh, term, leads: true, gives: true, knows: true })
+        let (is_fresh, term, voters) = (stable == 0, 1, Numbers::default());
+        Role::Member(Member { configuration, is_fresh, term, leads: true, gives: true, knows: true, voters })
     }
 
     fn formed(returns_to: Option<Era>) -> Option<Decision> {
@@ -203,6 +237,14 @@ mod tests {
             says(&mut first, site, Role::New);
         }
         assert_eq!(first.decision(), formed(None));
+        said(&mut first, 3, list_of(&SITES[..3]), Role::New);
+        assert_eq!(first.decision(), None);
+        assert!(
+            first.waits_for().contains("the sites.toml of 1.1 names other sites"),
+            "{}",
+            first.waits_for()
+        );
+        says(&mut first, 3, Role::New);
         let mut second = forming(1, true);
         [0, 2, 3].into_iter().for_each(|site| says(&mut second, site, Role::New));
         assert_eq!(second.decision(), None, "one decides for all");

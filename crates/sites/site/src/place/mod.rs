@@ -53,7 +53,7 @@ const LACKS: &str = "lacks";
 const COPIED: &str = "copied";
 const DIFFERS: &str = "differs";
 /// The form of these notes. It changes when an older release could no longer read them.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 /// Whether a site takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,12 +160,18 @@ pub(crate) fn note_differs(notes: &impl Notes, version: Version) -> Result<(), P
 
 /// Makes a site of a cluster of `members` out of an empty machine, as if it had been there when its log began.
 #[cfg(test)]
-pub(crate) fn found(world: &mut impl World, identity: &str, members: u8) -> Result<(), ProcessError> {
+pub(crate) fn found(
+    world: &mut impl World,
+    identity: &str,
+    members: u8,
+    base: pares_wice::Base,
+) -> Result<(), ProcessError> {
     let place = Place { incarnation: Incarnation(0), part: Part::Member, ..Place::open(world, identity)? };
     note_copied(
         world,
         Beginning { members: pares_cluster::Members::first(members), ..Beginning::default() },
     )?;
+    crate::checkpoint::Bases::replace(world, (0, base))?;
     place.write(world)
 }
 

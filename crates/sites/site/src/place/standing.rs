@@ -2,7 +2,7 @@
 //!
 //! | between sites | | |
 //! |---|---|---|
-//! | STANDING | to all | whether an answer is wanted, incarnation, what it is: new, empty, filling (from a place of the log), member |
+//! | STANDING | to all | whether an answer is wanted, incarnation, which sites there are, what it is: new, empty, filling (from a place of the log), member |
 //! | FORM | to the cluster | the log begins now, among these members; after the loss of all its disks, and promising nothing before an era |
 //! | JOIN | to the cluster | let this incarnation in |
 //! | LACK | to who gives | a copy of this is lacking: the next piece, the key before it, and how many may come |
@@ -12,10 +12,11 @@
 
 use pares_cluster::{Beginning, Incarnation, Members};
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Base, Configuration, Era, Key, Stored, Value};
+use pares_wice::{Base, Configuration, Era, Key, SiteId, Stored, Value};
 
 use super::Behind;
 use crate::comparison::Said;
+use crate::config::number_of;
 
 /// What a site is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,28 @@ pub(crate) struct Member {
     pub(crate) gives: bool,
     /// Whether its log knows the receiver. Only in an answer.
     pub(crate) knows: bool,
+    /// Whose votes count in its cluster, as far as it has read its log.
+    pub(crate) voters: Numbers,
+}
+
+/// Numbers of a cluster's sites: a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Numbers(pub(crate) u16);
+
+impl Numbers {
+    pub(crate) fn contains(self, number: u8) -> bool {
+        self.0 >> number & 1 == 1
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = u8> {
+        (0..9).filter(move |number| self.contains(*number))
+    }
+}
+
+impl FromIterator<u8> for Numbers {
+    fn from_iter<I: IntoIterator<Item = u8>>(numbers: I) -> Self {
+        Self(numbers.into_iter().fold(0, |bits, number| bits | 1 << number))
+    }
 }
 
 /// What a site says of its place.
@@ -53,7 +76,17 @@ pub(crate) struct Standing {
     pub(crate) asks: bool,
     /// Which life of its disk.
     pub(crate) incarnation: Incarnation,
+    /// Which sites its `sites.toml` names, as [`list_of`] says.
+    pub(crate) list: u32,
     pub(crate) role: Role,
+}
+
+/// Tells lists of sites apart. All must have the same when a database is founded; afterwards members are what the logs say, and lists differ while
+/// `sites.toml` is changed at one site after the other.
+pub(crate) fn list_of(sites: &[SiteId]) -> u32 {
+    let mut numbers: Vec<u16> = sites.iter().map(|site| number_of(*site)).collect();
+    numbers.sort_unstable();
+    crc32c::crc32c(&numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 /// How a cluster's log begins: among which members, and what its cluster returns to, if it has lost everything.
@@ -180,7 +213,7 @@ impl Word {
 
 impl Coded for Standing {
     fn encode(&self, to: &mut Vec<u8>) {
-        (self.asks, self.incarnation.0).encode(to);
+        ((self.asks, self.incarnation.0), self.list).encode(to);
         match self.role {
             Role::New => to.push(0),
             Role::Empty => to.push(1),
@@ -189,7 +222,7 @@ impl Coded for Standing {
         }
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (asks, incarnation) = <(bool, u64)>::decode(from)?;
+        let ((asks, incarnation), list) = <((bool, u64), u32)>::decode(from)?;
         let role = match u8::decode(from)? {
             0 => Role::New,
             1 => Role::Empty,
@@ -197,19 +230,19 @@ impl Coded for Standing {
             3 => Role::Member(Coded::decode(from)?),
             other => return Err(DecodeError::Kind(other, "standing")),
         };
-        Ok(Self { asks, incarnation: Incarnation::drawn(incarnation), role })
+        Ok(Self { asks, incarnation: Incarnation::drawn(incarnation), list, role })
     }
 }
 
 impl Coded for Member {
     fn encode(&self, to: &mut Vec<u8>) {
         ((self.configuration, self.is_fresh), self.term).encode(to);
-        (self.leads, (self.gives, self.knows)).encode(to);
+        ((self.leads, self.gives), (self.knows, u32::from(self.voters.0))).encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         let ((configuration, is_fresh), term) = Coded::decode(from)?;
-        let (leads, (gives, knows)) = Coded::decode(from)?;
-        Ok(Self { configuration, is_fresh, term, leads, gives, knows })
+        let ((leads, gives), (knows, voters)) = <((bool, bool), (bool, u32))>::decode(from)?;
+        Ok(Self { configuration, is_fresh, term, leads, gives, knows, voters: Numbers(voters as u16) })
     }
 }
 
@@ -254,16 +287,18 @@ impl Coded for Lack {
 
 #[cfg(test)]
 mod tests {
-    use pares_wice::{ClusterId, ClusterSet, SiteId, Version};
+    use pares_wice::{ClusterId, ClusterSet, Version};
 
     use super::*;
 
     #[test]
     fn words_are_read_as_they_were_written_and_no_part_of_them_is() {
         let first = Configuration::first(ClusterSet(3), ClusterId(1));
-        let member =
-            Member { configuration: first, is_fresh: true, term: 3, leads: true, gives: false, knows: true };
-        let standing = |role| Word::Standing(Standing { asks: true, incarnation: Incarnation(9), role });
+        let voters = [0, 2].into_iter().collect();
+        let (is_fresh, term, leads, gives, knows) = (true, 3, true, false, true);
+        let member = Member { configuration: first, is_fresh, term, leads, gives, knows, voters };
+        let standing =
+            |role| Word::Standing(Standing { asks: true, incarnation: Incarnation(9), list: 7, role });
         let form = Form { members: Members::first(3), returns_to: Some(Era::default()) };
         let stored = Stored { version: Version(4), position: 5, era: Era::default(), digest: 6 };
         let beginning = Beginning { index: 4, term: 2, members: Members::first(2) };

@@ -36,7 +36,13 @@ impl Base {
         Self { position: 0, delivered: Version(0), promised: first.era, eras, takeover: None }
     }
 
-    /// The beginning for a cluster that has lost everything: it does not live, somebody else certifies, and nothing is taken from eras before
+    /// The beginning of a database: everything lives, `certifier` certifies.
+    #[must_use]
+    pub fn founding(settings: &Settings, certifier: ClusterId) -> Self {
+        Self::first(Configuration::first(settings.clusters(), certifier))
+    }
+
+    /// The beginning for a cluster that has lost everything, or that has come later: it does not live, somebody else certifies, and nothing is taken from eras before
     /// `promised`, which must be the era in which it was declared lost, or a later one. (With its log it lost its promises; a cluster that
     /// has not heard of anything since could otherwise make it the certifier it once was.)
     ///

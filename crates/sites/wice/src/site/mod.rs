@@ -178,8 +178,8 @@ impl Site {
     /// A site of an empty database: everything lives, `certifier` certifies.
     #[must_use]
     pub fn new(settings: Settings, certifier: ClusterId) -> Self {
-        let first = Configuration::first(settings.clusters(), certifier);
-        Self::restore(settings, Base::first(first), Stored::default())
+        let base = Base::founding(&settings, certifier);
+        Self::restore(settings, base, Stored::default())
     }
 
     /// Which site it is.

@@ -1,0 +1,177 @@
+//! `pares site up`: all sites of a directory as children of this process.
+//!
+//! What dies is started again. When `sites.toml` changes, the sites are restarted one after the other, each only when the one before takes part
+//! again: so its cluster keeps its majority, and clients do not notice.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use pares_os::process::{Lock, stop_on_signals};
+use pares_site::{Access, SitesConfig};
+use pares_wice::SiteId;
+
+use crate::error::{OperatorError, OperatorResult, usage};
+use crate::init::OPERATOR;
+use crate::sites::{self, Processes, Speech};
+
+/// Between two looks at the children, so that a signal is noticed.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Between two looks at `sites.toml`, and at a site that was restarted because of it.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+/// A site that has lived for less than this is not started again at once.
+const LIFE_MIN: Duration = Duration::from_secs(1);
+/// Time between two starts of a site that has to be repaired; so it comes back by itself once it is.
+const REPAIR_PAUSE: Duration = Duration::from_secs(30);
+/// How long a restarted site that cannot be asked is waited for.
+const UNASKED: Duration = Duration::from_secs(10);
+
+/// Runs all sites until Ctrl-C.
+///
+/// # Errors
+/// If another process does it, or one cannot be started.
+pub fn up(config: SitesConfig, dir: &Path) -> OperatorResult {
+    let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
+    let _lock = take_lock(dir)?;
+    let mut supervisor = Supervisor::start(config, dir)?;
+    pares_text::tell!(
+        "Ctrl-C stops everything. `pares site status --dir {}` shows how they are.",
+        dir.display()
+    );
+    while !stop.load(Ordering::Relaxed) {
+        supervisor.revive()?;
+        if supervisor.looked.elapsed() >= LOOK_PAUSE {
+            supervisor.looked = Instant::now();
+            supervisor.look()?;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    supervisor.processes.stop();
+    pares_text::tell!("stopped");
+    Ok(())
+}
+
+/// The lock of the sites in that directory. A second supervisor would start all of them again, each time in vain.
+fn take_lock(dir: &Path) -> Result<Lock, OperatorError> {
+    let lock = Lock::take(&dir.join("lock"));
+    lock.map_err(OperatorError::io("locking the sites (does their file system have locks?)"))?.ok_or_else(
+        || {
+            usage(format!(
+                "another `pares site up` runs the sites in {}; stop it, or use another --dir",
+                dir.display()
+            ))
+        },
+    )
+}
+
+struct Supervisor<'a> {
+    dir: &'a Path,
+    config: SitesConfig,
+    processes: Processes,
+    /// What died, and when it is started again.
+    due: Vec<(SiteId, Instant)>,
+    started: Instant,
+    looked: Instant,
+    /// What is wrong with `sites.toml`, as was said last.
+    complaint: Option<String>,
+    /// Sites still to be restarted, and the one that is waited for.
+    left: VecDeque<SiteId>,
+    awaited: Option<(SiteId, Instant)>,
+}
+
+impl<'a> Supervisor<'a> {
+    fn start(config: SitesConfig, dir: &'a Path) -> Result<Self, OperatorError> {
+        let mut processes = Processes::new(dir, Speech::Here)?;
+        for site in sites::all(&config) {
+            processes.start(site)?;
+        }
+        let (started, due, left) = (Instant::now(), Vec::new(), VecDeque::new());
+        let (complaint, awaited) = (None, None);
+        Ok(Self { dir, config, processes, due, started, looked: started, complaint, left, awaited })
+    }
+
+    /// Starts again what has died.
+    fn revive(&mut self) -> OperatorResult {
+        for (site, how) in self.processes.ended()? {
+            // A site that cannot live is not tried more often than once a second.
+            let pause = pause_after(site, how).unwrap_or(LIFE_MIN.saturating_sub(self.started.elapsed()));
+            self.due.push((site, Instant::now() + pause));
+        }
+        for (site, _) in self.due.extract_if(.., |(_, at)| *at <= Instant::now()) {
+            self.started = Instant::now();
+            self.processes.start(site)?;
+        }
+        Ok(())
+    }
+
+    /// Heeds what `sites.toml` says now.
+    fn look(&mut self) -> OperatorResult {
+        match SitesConfig::load(self.dir) {
+            Ok(config) if config != self.config => {
+                pares_text::tell!("sites.toml has changed: sites are restarted one after the other");
+                self.change(config);
+            }
+            Ok(_) => self.complaint = None,
+            Err(error) => {
+                let error = error.to_string();
+                if self.complaint.as_ref() != Some(&error) {
+                    pares_text::tell!("{error}; the sites go on as they are");
+                }
+                self.complaint = Some(error);
+            }
+        }
+        self.go_on()
+    }
+
+    /// Those that are no more are stopped, those that run are restarted, those that are new come last.
+    fn change(&mut self, config: SitesConfig) {
+        let (before, now) = (sites::all(&self.config), sites::all(&config));
+        let gone: Vec<SiteId> = before.iter().copied().filter(|site| !now.contains(site)).collect();
+        self.processes.stop_those(&gone);
+        self.due.retain(|(site, _)| !gone.contains(site));
+        let is_new = |site: &SiteId| !before.contains(site);
+        self.left = now.iter().copied().filter(|site| !is_new(site)).collect();
+        self.left.extend(now.iter().copied().filter(is_new));
+        self.awaited = None;
+        self.config = config;
+    }
+
+    fn go_on(&mut self) -> OperatorResult {
+        if let Some((site, since)) = self.awaited {
+            if !self.is_well(site, since) {
+                return Ok(());
+            }
+            self.awaited = None;
+        }
+        let Some(site) = self.left.pop_front() else { return Ok(()) };
+        self.processes.stop_those(&[site]);
+        self.due.retain(|(due, _)| *due != site);
+        self.processes.start(site)?;
+        self.awaited = Some((site, Instant::now()));
+        if self.left.is_empty() {
+            pares_text::tell!("{site} is the last of them");
+        }
+        Ok(())
+    }
+
+    /// Whether a site takes part again.
+    fn is_well(&self, site: SiteId, since: Instant) -> bool {
+        let Ok(access) = Access::named(self.config.clone(), self.dir, &[OPERATOR]) else {
+            return since.elapsed() >= UNASKED;
+        };
+        sites::report(&access, site).is_some_and(|report| report.apart.is_none() && !report.recalling)
+    }
+}
+
+/// Says that a site has ended; how long to wait before it is started again, if that is long.
+fn pause_after(site: SiteId, how: ExitStatus) -> Option<Duration> {
+    let is_damaged = how.code() == Some(i32::from(OperatorError::DAMAGED));
+    if is_damaged {
+        pares_text::tell!("{site} has to be repaired; it is tried again every {} s", REPAIR_PAUSE.as_secs());
+    } else {
+        pares_text::tell!("{site} ended ({how}); starting it again");
+    }
+    is_damaged.then_some(REPAIR_PAUSE)
+}

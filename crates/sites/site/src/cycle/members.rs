@@ -1,0 +1,111 @@
+//! Sites that leave their cluster, and lists of sites that differ meanwhile.
+//!
+//! Who counts is what the cluster's log says, so taking a name out of `sites.toml` alone takes no vote away: the cluster would go on waiting for
+//! one that nobody starts any more. An operator has it removed, at the delegate, as an entry of the log; after it was taken out of `sites.toml`, since
+//! whom that names is let in with an empty disk. The wrong one removed could cost the cluster its majority; so those that are left must be
+//! there, most of them, with their items.
+
+use pares_cluster::ClusterLog;
+use pares_wice::SiteId;
+
+use super::Cycle;
+use super::admission::no;
+use crate::application::Application;
+use crate::place::standing::{Numbers, list_of};
+use crate::protocol::Code;
+use crate::requests::Answer;
+use crate::world::World;
+
+/// Ticks after which what a site said of its items is old.
+const SAID_TICKS: u64 = 200;
+
+impl<W: World, A: Application> Cycle<W, A> {
+    /// Takes a site's vote away. To be asked again until it is done: a step of the log is one change.
+    pub(super) fn remove(&mut self, leaving: SiteId) -> Answer {
+        let own = self.site.id();
+        if leaving.cluster != own.cluster || !self.log.role().leads {
+            return no(Code::Elsewhere, &format!("the delegate of {} removes its sites", leaving.cluster));
+        }
+        if let Some(why) = self.is_named(leaving) {
+            return no(Code::Impossible, &why);
+        }
+        if !self.log.members().all().any(|member| member.number == leaving.number) {
+            return self.has_left(leaving.number);
+        }
+        if !self.can_spare(leaving) {
+            let why =
+                "most of the sites that would be left must be up and have their items: start them first";
+            return no(Code::Impossible, why);
+        }
+        self.log.dismiss(leaving.number);
+        no(Code::Unknown, "its removal is under way")
+    }
+
+    /// Where a site is still named, if it is: there an empty disk in its place would be let in again.
+    fn is_named(&self, leaving: SiteId) -> Option<String> {
+        let is_here = self.sites.contains(&leaving).then(|| "this site's sites.toml names it".to_owned());
+        let differs = self.other_lists.iter().find(|site| self.others(true).contains(site));
+        let is_there =
+            differs.map(|site| format!("the sites.toml of {site} names other sites than this one's"));
+        is_here.or(is_there).map(|where_| {
+            format!(
+                "{where_}: take it out of all of them, restart these sites one after the other, and ask again"
+            )
+        })
+    }
+
+    /// Who has not read yet that a site has left still counts on its vote: until most have, its machine is to stay. Else, if the delegate's disk is lost too, the rest
+    /// waits for two of four.
+    fn has_left(&self, number: u8) -> Answer {
+        let own = self.site.id().number;
+        let voters = self.voters();
+        let counts_without = |other: &u8| {
+            *other == own || self.counted.get(other).is_some_and(|counted| !counted.contains(number))
+        };
+        match voters.iter().filter(counts_without).count() > voters.iter().count() / 2 {
+            true => Answer { code: Code::Done, body: Vec::new() },
+            false => no(Code::Unknown, "not all have heard of its removal"),
+        }
+    }
+
+    /// Whether most of the voters that would be left are there, with their items.
+    fn can_spare(&self, leaving: SiteId) -> bool {
+        let left: Vec<u8> = self.voters().iter().filter(|number| *number != leaving.number).collect();
+        let there = left.iter().filter(|number| self.has_items(SiteId::new(leaving.cluster.0, **number)));
+        there.count() > left.len() / 2
+    }
+
+    fn has_items(&self, site: SiteId) -> bool {
+        match site == self.site.id() {
+            true => !self.site.is_recalling(),
+            false => self.whole.get(&site).is_some_and(|said| self.ticks - said < SAID_TICKS),
+        }
+    }
+
+    /// Whether most sites of the cluster have their items.
+    pub(super) fn count_whole(&mut self) {
+        let own = self.site.id();
+        let mates = || self.sites.iter().filter(|site| site.cluster == own.cluster);
+        let count = mates().filter(|site| self.has_items(**site)).count();
+        let is_whole = count > mates().count() / 2;
+        self.site.set_whole(is_whole);
+    }
+
+    /// Another site has said which sites its `sites.toml` names.
+    pub(super) fn heard_list(&mut self, from: SiteId, list: u32) {
+        match list == list_of(&self.sites) {
+            true => self.other_lists.remove(&from),
+            false => self.other_lists.insert(from),
+        };
+    }
+
+    /// Sites whose `sites.toml` names others than the one here, for people.
+    pub(super) fn other_lists(&self) -> Vec<String> {
+        self.other_lists.iter().map(|site| format!("{}.{}", site.cluster.0, site.number)).collect()
+    }
+
+    /// Whose votes count in the cluster, as far as this site has read its log.
+    pub(super) fn voters(&self) -> Numbers {
+        self.log.members().voters.iter().map(|id| id.number).collect()
+    }
+}
