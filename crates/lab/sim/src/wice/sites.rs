@@ -9,7 +9,7 @@ use std::time::Duration;
 use pares_cluster::ReplicaConfig;
 use pares_link::ClientId;
 use pares_site::SiteNode;
-use pares_site::protocol::{Ask, Code};
+use pares_site::protocol::{Ask, Code, Horizon};
 use pares_site::setup::{Bounds, Setup};
 use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
 
@@ -86,7 +86,9 @@ pub(super) struct Sites {
     pub(super) committed: Vec<Committed>,
     pub(super) faults: Faults,
     pub(super) clients: Vec<Client>,
-    ledger: Shared,
+    pub(super) ledger: Shared,
+    /// Reads under way, and the version that they must show.
+    pub(super) looks: BTreeMap<ClientId, Version>,
     pub(super) checker: Checker,
     pub(super) summary: Summary,
     pub(super) operator_told: Option<Code>,
@@ -131,6 +133,9 @@ impl Sites {
             request: None,
             asked: 0,
             turn: 0,
+            seen: Horizon::default(),
+            floor: Version(0),
+            floor_of_request: Version(0),
         };
         Self {
             plan,
@@ -144,6 +149,7 @@ impl Sites {
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
             faults: Faults::default(),
             ledger: Shared::default(),
+            looks: BTreeMap::new(),
             checker: Checker::default(),
             summary: Summary::default(),
             operator_told: None,
