@@ -180,11 +180,7 @@ impl Client {
     }
 
     fn ask(&mut self, ask: &Ask, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
-        let (bytes, to) = (ask.to_bytes(), ask.number());
-        if bytes.len() > FRAME_MAX {
-            let why = "the request is longer than a frame may be: ask for less at a time".into();
-            return Err(CallError::No { code: Code::Impossible, why });
-        }
+        let (bytes, to) = (checked(ask.to_bytes())?, ask.number());
         let began = Instant::now();
         let (mut was_asked, mut why) = (again, None);
         let mut doors = Doors { was_open: again, ..Doors::default() };
@@ -255,6 +251,15 @@ impl Client {
             }
         }
     }
+}
+
+/// Bytes that a site takes.
+fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, CallError> {
+    if bytes.len() <= FRAME_MAX {
+        return Ok(bytes);
+    }
+    let why = "the request is longer than a frame may be: ask for less at a time".into();
+    Err(CallError::No { code: Code::Impossible, why })
 }
 
 /// What became of a call's connections.
