@@ -160,7 +160,10 @@ impl Requests {
 
     /// This site has come to a version: what waited for that is to be executed.
     pub(crate) fn come_to(&mut self, version: Version) {
-        while let Some((_, id)) = self.ahead.pop_first_if(|(least, _)| *least <= version) {
+        while let Some((least, id)) = self.ahead.first().copied()
+            && least <= version
+        {
+            self.ahead.pop_first();
             self.again(id);
         }
     }

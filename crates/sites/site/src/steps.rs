@@ -77,10 +77,16 @@ impl Coded for ItemStep {
 }
 
 /// The request for these steps.
-pub(crate) fn written(steps: &Vec<ItemStep>) -> Vec<u8> {
+pub(crate) fn written(steps: &[ItemStep]) -> Vec<u8> {
     let mut request = vec![STEPS];
-    steps.encode(&mut request);
+    encode_all(steps, &mut request);
     request
+}
+
+/// As a list of them is encoded.
+fn encode_all<T: Coded>(parts: &[T], to: &mut Vec<u8>) {
+    u32::try_from(parts.len()).expect("as many as a frame holds").encode(to);
+    parts.iter().for_each(|part| part.encode(to));
 }
 
 /// The steps of a request, if it is one of steps.
@@ -131,9 +137,9 @@ pub(crate) fn look(steps: &[ItemStep], items: &dyn Reads) -> Result<Vec<u8>, App
     reply(&found)
 }
 
-fn reply(found: &Vec<Option<Value>>) -> Result<Vec<u8>, ApplicationError> {
+fn reply(found: &[Option<Value>]) -> Result<Vec<u8>, ApplicationError> {
     let mut reply = Vec::new();
-    found.encode(&mut reply);
+    encode_all(found, &mut reply);
     if reply.len() > REPLY_BYTES_MAX {
         return refuse("so much does not fit into a reply: ask for less together");
     }

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use pares_link::ClientId;
 use pares_sql::{Ready, Verdict};
+use pares_wice::Version;
 
 use super::Cycle;
 use super::admission::{is_ahead, of_another_database};
