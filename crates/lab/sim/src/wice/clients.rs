@@ -69,7 +69,7 @@ impl Sites {
             self.ask(client, site, request);
         }
         if self.random.chance(300) {
-            self.look(client);
+            self.read_somewhere(client);
         }
     }
 
@@ -82,7 +82,7 @@ impl Sites {
     }
 
     /// A client reads, at any site.
-    fn look(&mut self, client: usize) {
+    fn read_somewhere(&mut self, client: usize) {
         let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
         let site = sites[self.random.index(sites.len())];
         let wants_latest = self.random.chance(300);
