@@ -96,11 +96,13 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
         ("transfer alice carol 1", "refused: carol is text, not a number"),
         ("give alice 1", "refused: `give alice 1` is not one of get NAME, put NAME VALUE"),
         ("get dora", "refused: there is no item dora"),
+        ("together expect alice 99; put carol y", "refused: changed: alice is 100, not 99"),
     ] {
         let said = site(&format!("execute {request}"), &dir).unwrap_err();
         assert!(said.contains(why), "{said}");
     }
     assert_eq!(site("execute --site 1.0 transfer alice bob 30", &dir).unwrap(), "alice has 70 left");
+    assert_eq!(site("read --site 0.0 --latest get alice", &dir).unwrap(), "70");
     until("all is well", || output("status", &dir).status.code() == Some(0));
     drop(here);
     let missing = output("status", &dir);

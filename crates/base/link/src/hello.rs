@@ -11,7 +11,7 @@
 //! different clusters for the certifier's each certify. So each of these settings has a digest (crc32c of its text) in the hello.
 
 /// What both ends must speak alike.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// The most settings that can be agreed on.
 pub(crate) const FIELDS_MAX: usize = 24;
 /// The longest name of a system, bytes.
@@ -172,7 +172,7 @@ mod tests {
         let agreed = [Agreed { name: "certifier", value: "0".into() }];
         let digests = digests(&agreed);
         let bytes = Hello { from: 0x0100, to: 0x0201, system: "pares", digests: &digests }.encode();
-        assert_eq!(bytes, b"PLNK\x02\x00\x00\x01\x01\x02\x05pares\x01\xe0\x1a\x9e\x62");
+        assert_eq!(bytes, b"PLNK\x03\x00\x00\x01\x01\x02\x05pares\x01\xe0\x1a\x9e\x62");
     }
 
     #[test]

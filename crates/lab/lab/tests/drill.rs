@@ -156,8 +156,11 @@ fn what_clients_of_sites_saw_while_sites_died_is_snapshot_isolation() {
     for count in ["g0", "g1a", "g1b", "g1c", "g_single", "lost_updates", "lost_appends", "total_off"] {
         assert_eq!(figures[count], 0, "{count}: {figures}");
     }
+    for count in ["read_your_writes", "monotonic_reads"] {
+        assert_eq!(figures[count], 0, "{count}: {figures}");
+    }
     let scenarios = figures["scenarios"].as_array().unwrap();
-    assert_eq!(scenarios.len(), 5, "{figures}");
+    assert_eq!(scenarios.len(), 6, "{figures}");
     // A history in which nothing happens proves nothing.
     for scenario in scenarios {
         assert!(scenario["ok"].as_u64() > Some(20) && scenario["snapshots"].as_u64() > Some(0), "{scenario}");

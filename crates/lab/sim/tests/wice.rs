@@ -92,6 +92,8 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::StoresTooEarly, vec![Broken::Lost]),
         (Defect::ClaimsLaterSnapshot, vec![Broken::Money]),
         (Defect::DismissesNobody, vec![Broken::Unsettled]),
+        (Defect::ForgetsSessions, vec![Broken::WentBack]),
+        (Defect::ReadsLatestAtOnce, vec![Broken::WentBack]),
         // Two disks disagree, or one site finds that its own has forgotten.
         (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
     ];

@@ -89,15 +89,21 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Have a request executed: get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
+    /// Have a request executed: get NAME, put NAME VALUE, expect NAME VALUE, absent NAME, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
     /// append NAME WORD, trade CASH HOLDING RATE AMOUNT ID, noted COUNTER and one of these, which also counts it, or together and several
     /// of these with ; between them, which are one transaction
     #[command(after_help = EXIT_STATUS)]
     Execute(Asking),
-    /// Read from the stable version: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (- for
+    /// Read from the stable version, or the latest: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (- for
     /// all, - for the beginning), digest
     #[command(after_help = "Exit status: 0 done; 1 refused; 5 no answer in 30 s.")]
-    Read(Asking),
+    Read {
+        /// With all that anybody was told before: takes as long as `execute`, and waits for all living clusters
+        #[arg(long)]
+        latest: bool,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
     Lost(decide::Lost),
     /// Take a cluster that has returned and caught up among the living again
@@ -139,7 +145,10 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Add(add) => add.run(config()?, &args.dir),
         What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),
         What::Execute(asking) => asking.call(&client()?, Client::execute, MAY_BE_DONE),
-        What::Read(asking) => asking.call(&client()?, Client::read, NOTHING_DONE),
+        What::Read { latest, asking } => {
+            let read = if *latest { Client::read_latest } else { Client::read };
+            asking.call(&client()?, read, NOTHING_DONE)
+        }
         What::Lost(lost) => lost.run(&operator()?),
         What::Admit(admit) => admit.run(&operator()?),
         What::Migrate(migrate) => migrate.run(&operator()?),

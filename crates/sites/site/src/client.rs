@@ -2,6 +2,9 @@
 //!
 //! It has one number for each request, for ever, and repeats a request under its number until it has an answer: at the same site, or, if that
 //! does not answer, at the next. Sites see to it that it happens once.
+//!
+//! Sites are not equally far, so a client that moves could read less than it was told, and so could one that stays, at a site that has come back. So each answer
+//! says on which version it rests; the client remembers the highest, its [`Horizon`], and asks for no less with everything that it asks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +14,7 @@ use pares_link::{ClientStream as Connection, Door};
 use pares_wice::{Command, SiteId, TransactionId};
 use thiserror::Error;
 
-use crate::protocol::{Ask, Code, FRAME_MAX, Reply};
+use crate::protocol::{Ask, Code, FRAME_MAX, Horizon, Reply};
 
 /// A site that has not answered for so long is asked again, or another is.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -65,6 +68,7 @@ pub struct Client {
     connection: Option<Connection>,
     /// How often it had to turn to another site, or to the same again.
     repeats: u64,
+    horizon: Horizon,
 }
 
 impl Client {
@@ -77,7 +81,19 @@ impl Client {
     pub fn new(number: u64, sequence: u64, sites: Vec<impl Into<Door>>) -> Self {
         assert!(!sites.is_empty(), "a client needs a site");
         let sites = sites.into_iter().map(Into::into).collect();
-        Self { number, sequence, sites, at: 0, connection: None, repeats: 0 }
+        let horizon = Horizon::default();
+        Self { number, sequence, sites, at: 0, connection: None, repeats: 0, horizon }
+    }
+
+    /// How far it has seen. Another client that is given this, in this process or elsewhere, goes on behind it.
+    #[must_use]
+    pub fn horizon(&self) -> Horizon {
+        self.horizon
+    }
+
+    /// It has seen that too: nothing older is shown to it from now on.
+    pub fn has_seen(&mut self, horizon: Horizon) {
+        self.horizon = self.horizon.and(horizon);
     }
 
     /// How often it asked again, for want of an answer.
@@ -97,9 +113,8 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub fn execute(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
-        self.sequence += 1;
-        let id = TransactionId { client: self.number, sequence: self.sequence };
-        self.ask(&Ask::Execute(id, request.to_vec()), self.sequence, patience, false)
+        let sequence = self.next();
+        self.execute_as(sequence, request, patience, false)
     }
 
     /// The last request again, after [`CallError::Silence`].
@@ -107,17 +122,43 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub fn execute_again(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
-        let id = TransactionId { client: self.number, sequence: self.sequence };
-        self.ask(&Ask::Execute(id, request.to_vec()), self.sequence, patience, true)
+        self.execute_as(self.sequence, request, patience, true)
     }
 
-    /// Reads from the stable version.
+    /// The number of the next request.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// Executes a request under a number, which was asked for before (`again`), or was not.
+    pub(crate) fn execute_as(
+        &mut self,
+        sequence: u64,
+        request: &[u8],
+        patience: Duration,
+        again: bool,
+    ) -> Result<Vec<u8>, CallError> {
+        let id = TransactionId { client: self.number, sequence };
+        self.ask(&Ask::Execute(id, self.horizon, request.to_vec()), patience, again)
+    }
+
+    /// Reads from the stable version: what this client was told is there, and nothing of what it has read is missing, wherever it asks.
     ///
     /// # Errors
     /// [`CallError`].
     pub fn read(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
-        self.sequence += 1;
-        self.ask(&Ask::Read(self.sequence, request.to_vec()), self.sequence, patience, false)
+        let ask = Ask::Read(self.next(), self.horizon, request.to_vec());
+        self.ask(&ask, patience, false)
+    }
+
+    /// The same, with all that anybody was told before this call. It takes as long as an execution, and needs all living clusters as that does.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn read_latest(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
+        let ask = Ask::Latest(self.next(), self.horizon, request.to_vec());
+        self.ask(&ask, patience, false)
     }
 
     /// Has a decision carried out.
@@ -125,8 +166,8 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub fn operate(&mut self, command: Command, patience: Duration) -> Result<Vec<u8>, CallError> {
-        self.sequence += 1;
-        self.ask(&Ask::Operate(self.sequence, command), self.sequence, patience, false)
+        let ask = Ask::Operate(self.next(), command);
+        self.ask(&ask, patience, false)
     }
 
     /// Has a site's vote taken away, by the delegate of its cluster.
@@ -134,8 +175,8 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub fn remove(&mut self, site: SiteId, patience: Duration) -> Result<Vec<u8>, CallError> {
-        self.sequence += 1;
-        self.ask(&Ask::Remove(self.sequence, site), self.sequence, patience, false)
+        let ask = Ask::Remove(self.next(), site);
+        self.ask(&ask, patience, false)
     }
 
     /// The site's report, JSON.
@@ -143,12 +184,12 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub fn report(&mut self, patience: Duration) -> Result<Vec<u8>, CallError> {
-        self.sequence += 1;
-        self.ask(&Ask::Report(self.sequence), self.sequence, patience, false)
+        let ask = Ask::Report(self.next());
+        self.ask(&ask, patience, false)
     }
 
-    fn ask(&mut self, ask: &Ask, to: u64, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
-        let bytes = ask.to_bytes();
+    fn ask(&mut self, ask: &Ask, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
+        let (bytes, to) = (checked(ask.to_bytes())?, ask.number());
         let began = Instant::now();
         let (mut was_asked, mut why) = (again, None);
         let mut doors = Doors { was_open: again, ..Doors::default() };
@@ -160,7 +201,8 @@ impl Client {
                     None => CallError::Silence(patience),
                 });
             }
-            let patience_here = if matches!(ask, Ask::Read(..)) { READ_PATIENCE } else { PATIENCE };
+            let patience_here =
+                if matches!(ask, Ask::Read(..) | Ask::Latest(..)) { READ_PATIENCE } else { PATIENCE };
             match self.ask_once(&bytes, to, left.min(patience_here)) {
                 Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
                 // Another site may know; this one's connection is as good as ever.
@@ -213,10 +255,20 @@ impl Client {
             connection.set_timeout(Some(left))?;
             let reply = Reply::from_bytes(&connection.receive()?).map_err(io::Error::other)?;
             if reply.to == to {
+                self.horizon = self.horizon.and(reply.horizon);
                 return Ok(reply);
             }
         }
     }
+}
+
+/// Bytes that a site takes.
+fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, CallError> {
+    if bytes.len() <= FRAME_MAX {
+        return Ok(bytes);
+    }
+    let why = "the request is longer than a frame may be: ask for less at a time".into();
+    Err(CallError::No { code: Code::Impossible, why })
 }
 
 /// What became of a call's connections.

@@ -47,6 +47,7 @@ use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
 
 use effects::{LogEvents, LogNews, Wanted, payloads};
+use reading::Barrier;
 use transactions::Transactions;
 use words::Holds;
 
@@ -62,6 +63,8 @@ const ROUNDS_MAX: usize = 8;
 /// A site's duty cycle.
 pub(crate) struct Cycle<W: World, A> {
     pub(crate) world: W,
+    /// Tells its database from others to clients.
+    database: u32,
     bounds: Bounds,
     /// All sites, and those whose `sites.toml` names others.
     sites: Vec<SiteId>,
@@ -74,6 +77,7 @@ pub(crate) struct Cycle<W: World, A> {
     base: Box<dyn StoreSnapshot>,
     applier: Applier<W::Task>,
     readers: Readers<W::Task>,
+    barrier: Option<Barrier>,
     application: Arc<A>,
     requests: Requests,
     /// Found done or refused, on versions that are not stable: the version, and what to say then.
@@ -125,8 +129,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.is_filled()?;
         self.take_stored()?;
         self.caught_up |= self.site.has_caught_up() || self.world.now() >= self.shows_from;
-        self.go_on_with_reads()?;
         self.take_transactions()?;
+        self.go_on_with_reads()?;
         self.execute()?;
         self.settle()?;
         self.leave_office()?;
@@ -138,7 +142,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Executes a request of this process's driver; [`Cycle::answered`] has the answer. The id's client must be nobody else's.
     pub(crate) fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
-        self.requests.arrived(id, Asker::Here, request);
+        self.requests.arrived(id, Asker::Here, Version(0), request);
     }
 
     /// Answers to [`Cycle::submit`] since it was asked last.
@@ -246,8 +250,8 @@ impl<W: World, A: Application> Cycle<W, A> {
                 let _ = self.log.receive(from.number, bytes);
             }
             Ok(Between::Log(_)) => {}
-            Ok(Between::Forward(id, request)) => self.forwarded_here(from, id, request),
-            Ok(Between::Forwarded(id, code, body)) => self.forwarded_back(id, code, body),
+            Ok(Between::Forward(id, least, request)) => self.forwarded_here(from, id, least, request),
+            Ok(Between::Forwarded(id, code, version, body)) => self.forwarded_back(id, code, version, body),
             Err(_) => {
                 if let Ok(word) = Word::from_bytes(bytes) {
                     self.word(from, word)?;

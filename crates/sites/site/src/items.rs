@@ -1,10 +1,12 @@
-//! The application of `pares site`: items by name, transfers between accounts, counters. Requests and replies are text.
+//! The application of `pares site`: items by name, transfers between accounts, counters. Requests and replies are text, or [steps](crate::steps), which carry any value.
 //!
 //! | request | effect | reply |
 //! |---|---|---|
 //! | `get NAME` | none | the value; refused if there is none |
 //! | `put NAME VALUE` | the item has this value, all that follows the name: a whole number is a counter, anything else text; in double quotes it is text, whatever it is | what was done, in words |
 //! | `append NAME WORD` | the word is put behind the item's text, which is empty if there is no item | the same |
+//! | `expect NAME VALUE` | refused unless the item has this value, written as for `put`; nobody changes it before this commits | that it is so |
+//! | `absent NAME` | refused if there is such an item; nobody makes it before this commits | the same |
 //! | `delete NAME` | the item is no more | the same |
 //! | `add NAME AMOUNT` | added to the counter, without reading it | the same |
 //! | `transfer FROM TO AMOUNT` | between two accounts, none of which may fall below 0 | the balance left |
@@ -16,7 +18,7 @@
 //! | `digest` | none | one number for all there is, replies remembered included |
 //!
 //! `get` and `together` can be executed as well as read; `together` has neither itself nor `noted` inside, and
-//! values in it have no semicolon. A reply beyond a kibibyte is not remembered: a repeat learns only that it was done. `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
+//! values in it have no semicolon. `together expect a 5; put a 6` is compare-and-set, over as many items as it has. A reply beyond a kibibyte is not remembered: a repeat learns only that it was done. `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
 //! how often.
 
 use core::ops::ControlFlow;
@@ -26,13 +28,14 @@ use pares_wice::{Key, KeyRange, VALUE_BYTES_MAX, Value};
 
 use crate::application::{Application, ApplicationError};
 use crate::protocol::REPLY_BYTES_MAX;
+use crate::steps;
 use crate::view::View;
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Items;
 
-fn refuse<T>(why: impl Into<String>) -> Result<T, ApplicationError> {
+pub(crate) fn refuse<T>(why: impl Into<String>) -> Result<T, ApplicationError> {
     Err(ApplicationError::Refused(why.into()))
 }
 
@@ -41,7 +44,7 @@ fn number(text: &str) -> Result<i64, ApplicationError> {
 }
 
 /// What a request may be.
-const REQUESTS: &str = "get NAME, put NAME VALUE, append NAME WORD, delete NAME, add NAME AMOUNT, \
+const REQUESTS: &str = "get NAME, put NAME VALUE, expect NAME VALUE, absent NAME, append NAME WORD, delete NAME, add NAME AMOUNT, \
                         transfer FROM TO AMOUNT, trade CASH HOLDING RATE AMOUNT ID, noted COUNTER and one of \
                         these, or together and several of these with ; between";
 /// What may be read.
@@ -56,7 +59,7 @@ fn unknown<T>(words: &[&str], known: &str) -> Result<T, ApplicationError> {
 const NAMES: &str = "i/";
 
 /// An item's name in the store: none of the site's own begins so.
-fn named(name: &str) -> Key {
+pub(crate) fn named(name: &str) -> Key {
     Key::from(format!("{NAMES}{name}").as_str())
 }
 
@@ -73,7 +76,7 @@ fn words(text: &str) -> Vec<&str> {
     let mut rest = text.trim_ascii();
     while !rest.is_empty() {
         let verb = if words.first() == Some(&"noted") { 2 } else { 0 };
-        let is_value = words.len() == verb + 2 && words[verb] == "put";
+        let is_value = words.len() == verb + 2 && matches!(words[verb], "put" | "expect");
         let end = rest.find(|letter: char| letter.is_ascii_whitespace()).filter(|_| !is_value);
         let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
         words.push(word);
@@ -115,8 +118,38 @@ fn found(name: &str, value: Option<&Value>) -> Result<Vec<u8>, ApplicationError>
     value.map_or_else(|| refuse(format!("there is no item {name}")), |value| Ok(shown(value)))
 }
 
+/// What a refusal begins with whose request expected something else than there is, and that of no other [step](crate::steps).
+pub(crate) const CHANGED: &str = "changed: ";
+/// Bytes of a value that is told in one.
+const TOLD_BYTES_MAX: usize = 100;
+
+/// Refuses what expected something else.
+pub(crate) fn expected(
+    name: &str,
+    found: Option<&Value>,
+    expected: Option<&Value>,
+) -> Result<(), ApplicationError> {
+    if found == expected {
+        return Ok(());
+    }
+    let text = |value: &Value| {
+        let text = String::from_utf8(shown(value)).ok().filter(|text| text.len() <= TOLD_BYTES_MAX)?;
+        Some(if value.as_counter().is_some() { text } else { format!("\"{text}\"") })
+    };
+    // What is refused is remembered, if it is short.
+    let name = if name.len() <= TOLD_BYTES_MAX { name } else { "of a long name" };
+    refuse(match (found, expected) {
+        (None, _) => format!("{CHANGED}there is no item {name}"),
+        (Some(_), None) => format!("{CHANGED}there is an item {name}"),
+        (Some(found), Some(expected)) => match (text(found), text(expected)) {
+            (Some(found), Some(expected)) => format!("{CHANGED}{name} is {found}, not {expected}"),
+            _ => format!("{CHANGED}{name} is something else"),
+        },
+    })
+}
+
 /// In the words of the request: names, not keys.
-fn told(error: WorkError, name: &str) -> ApplicationError {
+pub(crate) fn told(error: WorkError, name: &str) -> ApplicationError {
     match error {
         WorkError::NotACounter(_) => ApplicationError::Refused(format!("{name} is text, not a number")),
         other => other.into(),
@@ -192,6 +225,14 @@ impl Items {
             ["put", name, value] => {
                 work.put(&named(name), put_value(value));
                 Ok(format!("{name} is {value}").into_bytes())
+            }
+            ["expect", name, value] => {
+                expected(name, work.hold(&named(name))?.as_ref(), Some(&put_value(value)))?;
+                Ok(format!("{name} is {value}").into_bytes())
+            }
+            ["absent", name] => {
+                expected(name, work.hold(&named(name))?.as_ref(), None)?;
+                Ok(format!("{name} is absent").into_bytes())
             }
             ["append", name, word] => Self::append(work, name, word),
             ["delete", name] => {
@@ -277,6 +318,9 @@ impl Items {
 
 impl Application for Items {
     fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
+        if let Some(steps) = steps::read(request) {
+            return steps::execute(&steps?, work);
+        }
         if let Some(requests) = together(request) {
             return lines(requests, |words| Self::change(words, work));
         }
@@ -291,6 +335,9 @@ impl Application for Items {
     }
 
     fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+        if let Some(steps) = steps::read(request) {
+            return steps::look(&steps?, items);
+        }
         match together(request) {
             Some(requests) => lines(requests, |words| Self::look(words, items)),
             None => Self::look(&text(request)?, items),
@@ -315,5 +362,23 @@ mod tests {
         assert!(Items.read(b"list - - 2", &*items).unwrap().len() <= REPLY_BYTES_MAX);
         Items.read(b"list - - 3", &*items).unwrap_err();
         assert_eq!(Items.read(b"sum", &*items).unwrap(), b"0 0");
+    }
+
+    #[test]
+    fn what_is_expected_is_compared_as_it_would_be_put() {
+        let found = [Some(Value::counter(5)), Some(Value::from("5")), None];
+        for (number, found) in found.iter().enumerate() {
+            for (other, expect) in found_as().iter().enumerate() {
+                assert_eq!(expected("a", found.as_ref(), expect.as_ref()).is_ok(), number == other);
+            }
+        }
+        let told = |found: &Value, expect: &Value| expected("a", Some(found), Some(expect)).unwrap_err();
+        let (number, text) = (Value::counter(5), put_value("\"5\""));
+        assert_eq!(told(&number, &text).to_string(), "changed: a is 5, not \"5\"");
+        assert_eq!(told(&number, &Value::new(vec![9; 999])).to_string(), "changed: a is something else");
+    }
+
+    fn found_as() -> [Option<Value>; 3] {
+        [Some(put_value("5")), Some(put_value("\"5\"")), None]
     }
 }

@@ -22,6 +22,8 @@
 //! | [`protocol`] | frames between clients and sites, and between sites |
 //! | [`rights`] | what somebody may ask, by what his certificate calls him |
 //! | [`client`] | a client: any site, exactly once |
+//! | [`interactive`] | transactions of programs: read, decide, write |
+//! | `steps` | requests to items that carry any value |
 //! | [`access`] | where sites let somebody in, and what he shows there |
 //! | [`world`] | what the duty cycle touches, so that the simulator runs it too |
 //! | [`setup`] | what it is told when it begins |
@@ -54,12 +56,14 @@ mod cycle;
 mod digest;
 mod error;
 mod inbox;
+pub mod interactive;
 mod node;
 pub mod place;
 mod process;
 mod reads;
 mod report;
 mod requests;
+mod steps;
 #[cfg(test)]
 mod testing;
 mod turned_away;
@@ -71,6 +75,7 @@ pub use applier::StoreWriter;
 pub use client::{CallError, Client};
 pub use config::{ConfigError, SitesConfig};
 pub use error::ProcessError;
+pub use interactive::{ClientTransaction, TransactionError};
 pub use node::SiteNode;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;

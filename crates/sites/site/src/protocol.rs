@@ -1,28 +1,31 @@
 //! Frames between clients and sites, and between sites.
 //!
-//! In the layouts of [`pares_wice::codec`]: the first byte is the kind.
+//! In the layouts of [`pares_wice::codec`]: the first byte is the kind. Kinds 1 to 4 were those of clients that said nothing of what they had seen.
 //!
 //! | from a client | | |
 //! |---|---|---|
-//! | 1 | execute | id (client `u64`, sequence `u64`), request |
-//! | 2 | read | tag `u64`, request |
-//! | 3 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`) |
-//! | 4 | report | tag `u64` |
-//! | 7 | remove | tag `u64`, site: cluster `u8`, number `u8` |
+//! | 5 | execute | id (client `u64`, sequence `u64`), horizon, request |
+//! | 6 | read | tag `u64`, horizon, request |
+//! | 7 | read the latest | tag `u64`, horizon, request |
+//! | 8 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`) |
+//! | 9 | report | tag `u64` |
+//! | 10 | remove | tag `u64`, site: cluster `u8`, number `u8` |
 //!
 //! | to a client | |
 //! |---|---|
-//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 denied, 7 not known yet, 8 busy, 9 not at this site now |
+//! | sequence or tag `u64`, code `u8`, horizon, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here, 6 denied, 7 not known yet, 8 busy, 9 not at this site now |
 //!
 //! | between sites | | |
 //! |---|---|---|
 //! | 1 | a message of the rules | |
 //! | 2 | a message of the cluster's log | |
-//! | 3 | forward: execute this, you are the certifier | id, request |
-//! | 4 | forwarded: what became of it | id, code `u8`, reply |
+//! | 3 | forward: execute this on so much at least, you are the certifier | id, version `u64`, request |
+//! | 4 | forwarded: what became of it, and on which version that rests | id, code `u8`, version `u64`, reply |
+//!
+//! A horizon is a database `u32` and a version `u64`.
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{ClusterId, ClusterSet, Command, SiteId, TransactionId};
+use pares_wice::{ClusterId, ClusterSet, Command, SiteId, TransactionId, Version};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
@@ -30,15 +33,64 @@ pub const OPEN_MAX: u64 = 64;
 /// Longest frame between client and site, bytes.
 pub(crate) const FRAME_MAX: usize = 1 << 20;
 /// Longest body of a reply, bytes.
-pub const REPLY_BYTES_MAX: usize = FRAME_MAX - 9;
+pub const REPLY_BYTES_MAX: usize = FRAME_MAX - REPLY_HEAD_BYTES;
+/// What stands before the body of a reply, bytes.
+const REPLY_HEAD_BYTES: usize = 21;
+
+/// How far a client has seen: what it is shown from now on is not older. Versions have one content for ever once somebody was told of them, in whatever era; so
+/// they can be compared at all sites of a database, and at those of no other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Horizon {
+    /// Which database: a checksum of its identity. 0: it has seen none.
+    pub database: u32,
+    /// What it was told rests on nothing later.
+    pub version: Version,
+}
+
+impl Horizon {
+    /// Of a database with this identity.
+    pub(crate) fn of(identity: &str, version: Version) -> Self {
+        Self { database: crc32c::crc32c(identity.as_bytes()).max(1), version }
+    }
+
+    /// Who has seen this, and is shown `other`. If that is of another database, nothing that was seen before counts.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match other.database {
+            0 => self,
+            database if database == self.database => {
+                Self { version: self.version.max(other.version), ..self }
+            }
+            _ => other,
+        }
+    }
+
+    /// Whether there is nothing that the database of `other` cannot have.
+    pub(crate) fn is_of(self, database: u32) -> bool {
+        self.database == database || self == Self::default()
+    }
+}
+
+impl Coded for Horizon {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.database, self.version).encode(to);
+    }
+
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (database, version) = Coded::decode(from)?;
+        Ok(Self { database, version })
+    }
+}
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Execute this, once, whatever happens and however often it is asked.
-    Execute(TransactionId, Vec<u8>),
-    /// Answer this from the stable version.
-    Read(u64, Vec<u8>),
+    /// Execute this, once, whatever happens and however often it is asked; on what the client has seen, or later.
+    Execute(TransactionId, Horizon, Vec<u8>),
+    /// Answer this from the stable version; from what the client has seen, or later.
+    Read(u64, Horizon, Vec<u8>),
+    /// The same, from a version that has all that was answered to anybody before this was asked.
+    Latest(u64, Horizon, Vec<u8>),
     /// Carry out a decision.
     Operate(u64, Command),
     /// Say how the site is.
@@ -67,7 +119,7 @@ pub enum Code {
     Unknown = 7,
     /// Too much of this is under way at this site; nothing has changed. Ask again later, or another site.
     Busy = 8,
-    /// This site takes no part now, or reads its log; nothing has changed. Another site may do it, or this one later.
+    /// This site takes no part now, reads its log, or does not have what the client has seen; nothing has changed. Another site may do it, or this one later.
     Elsewhere = 9,
 }
 
@@ -95,6 +147,8 @@ pub struct Reply {
     pub to: u64,
     /// What became of it.
     pub code: Code,
+    /// How far who reads this has seen. Nothing, where this says nothing of the database.
+    pub horizon: Horizon,
     /// The application's reply, or why there is none.
     pub body: Vec<u8>,
 }
@@ -106,18 +160,22 @@ pub enum Between<'a> {
     Rules(&'a [u8]),
     /// A message of the cluster's log.
     Log(&'a [u8]),
-    /// Execute this request: the receiver certifies.
-    Forward(TransactionId, &'a [u8]),
-    /// What became of a request that was forwarded.
-    Forwarded(TransactionId, Code, &'a [u8]),
+    /// Execute this request, on that version or later: the receiver certifies.
+    Forward(TransactionId, Version, &'a [u8]),
+    /// What became of a request that was forwarded, and the version on which that rests.
+    Forwarded(TransactionId, Code, Version, &'a [u8]),
 }
 
 impl Ask {
     /// The number that the reply answers.
     pub(crate) fn number(&self) -> u64 {
         match *self {
-            Self::Execute(id, _) => id.sequence,
-            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) | Self::Remove(tag, _) => tag,
+            Self::Execute(id, ..) => id.sequence,
+            Self::Read(tag, ..)
+            | Self::Latest(tag, ..)
+            | Self::Operate(tag, _)
+            | Self::Report(tag)
+            | Self::Remove(tag, _) => tag,
         }
     }
 
@@ -125,28 +183,34 @@ impl Ask {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        match self {
-            Self::Execute(id, request) => {
-                bytes.push(1);
-                id.encode(&mut bytes);
-                bytes.extend_from_slice(request);
+        let request = match self {
+            Self::Execute(id, horizon, request) => {
+                (5u8, (*id, *horizon)).encode(&mut bytes);
+                request.as_slice()
             }
-            Self::Read(tag, request) => {
-                bytes.push(2);
-                tag.encode(&mut bytes);
-                bytes.extend_from_slice(request);
+            Self::Read(tag, horizon, request) => {
+                (6u8, (*tag, *horizon)).encode(&mut bytes);
+                request
+            }
+            Self::Latest(tag, horizon, request) => {
+                (7u8, (*tag, *horizon)).encode(&mut bytes);
+                request
             }
             Self::Operate(tag, command) => {
-                bytes.push(3);
-                tag.encode(&mut bytes);
+                (8u8, *tag).encode(&mut bytes);
                 encode_command(*command, &mut bytes);
+                &[]
             }
             Self::Report(tag) => {
-                bytes.push(4);
-                tag.encode(&mut bytes);
+                (9u8, *tag).encode(&mut bytes);
+                &[]
             }
-            Self::Remove(tag, site) => ((7u8, *tag), (site.cluster, site.number)).encode(&mut bytes),
-        }
+            Self::Remove(tag, site) => {
+                ((10u8, *tag), (site.cluster, site.number)).encode(&mut bytes);
+                &[]
+            }
+        };
+        bytes.extend_from_slice(request);
         bytes
     }
 
@@ -157,11 +221,12 @@ impl Ask {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut from = bytes;
         match u8::decode(&mut from)? {
-            1 => Ok(Self::Execute(Coded::decode(&mut from)?, from.to_vec())),
-            2 => Ok(Self::Read(Coded::decode(&mut from)?, from.to_vec())),
-            3 => Ok(Self::Operate(Coded::decode(&mut from)?, decode_command(&mut from)?)),
-            4 => Ok(Self::Report(Coded::decode(&mut from)?)),
-            7 => {
+            5 => Ok(Self::Execute(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
+            6 => Ok(Self::Read(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
+            7 => Ok(Self::Latest(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
+            8 => Ok(Self::Operate(Coded::decode(&mut from)?, decode_command(&mut from)?)),
+            9 => Ok(Self::Report(Coded::decode(&mut from)?)),
+            10 => {
                 let (tag, (cluster, number)) = <(u64, (ClusterId, u8))>::decode(&mut from)?;
                 Ok(Self::Remove(tag, SiteId { cluster, number }))
             }
@@ -191,8 +256,8 @@ impl Reply {
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(9 + self.body.len());
-        (self.to, self.code as u8).encode(&mut bytes);
+        let mut bytes = Vec::with_capacity(REPLY_HEAD_BYTES + self.body.len());
+        (self.to, (self.code as u8, self.horizon)).encode(&mut bytes);
         bytes.extend_from_slice(&self.body);
         bytes
     }
@@ -203,8 +268,8 @@ impl Reply {
     /// If they are none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut from = bytes;
-        let (to, code) = <(u64, u8)>::decode(&mut from)?;
-        Ok(Self { to, code: Code::of(code)?, body: from.to_vec() })
+        let (to, (code, horizon)) = <(u64, (u8, Horizon))>::decode(&mut from)?;
+        Ok(Self { to, code: Code::of(code)?, horizon, body: from.to_vec() })
     }
 }
 
@@ -222,12 +287,12 @@ impl<'a> Between<'a> {
                 bytes.push(2);
                 body
             }
-            Self::Forward(id, body) => {
-                (3u8, id).encode(&mut bytes);
+            Self::Forward(id, least, body) => {
+                (3u8, (id, least)).encode(&mut bytes);
                 body
             }
-            Self::Forwarded(id, code, body) => {
-                ((4u8, id), code as u8).encode(&mut bytes);
+            Self::Forwarded(id, code, version, body) => {
+                ((4u8, id), (code as u8, version)).encode(&mut bytes);
                 body
             }
         };
@@ -244,10 +309,10 @@ impl<'a> Between<'a> {
         match u8::decode(&mut from)? {
             1 => Ok(Self::Rules(from)),
             2 => Ok(Self::Log(from)),
-            3 => Ok(Self::Forward(Coded::decode(&mut from)?, from)),
+            3 => Ok(Self::Forward(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from)),
             4 => {
-                let (id, code) = <(TransactionId, u8)>::decode(&mut from)?;
-                Ok(Self::Forwarded(id, Code::of(code)?, from))
+                let (id, (code, version)) = <(TransactionId, (u8, Version))>::decode(&mut from)?;
+                Ok(Self::Forwarded(id, Code::of(code)?, version, from))
             }
             other => Err(DecodeError::Kind(other, "frame")),
         }
@@ -259,6 +324,36 @@ mod tests {
     use super::*;
 
     const ID: TransactionId = TransactionId { client: 1, sequence: 2 };
+    const SEEN: Horizon = Horizon { database: 5, version: Version(0x0102) };
+
+    #[test]
+    fn a_question_and_its_reply_have_these_bytes() {
+        let asked = b"\x06\x07\0\0\0\0\0\0\0\x05\0\0\0\x02\x01\0\0\0\0\0\0get a";
+        assert_eq!(Ask::Read(7, SEEN, b"get a".to_vec()).to_bytes(), asked);
+        let told = b"\x07\0\0\0\0\0\0\0\x01\x05\0\0\0\x02\x01\0\0\0\0\0\0five";
+        let reply = Reply { to: 7, code: Code::Done, horizon: SEEN, body: b"five".to_vec() };
+        assert_eq!(reply.to_bytes(), told);
+        assert_eq!(Reply { body: vec![], ..reply }.to_bytes().len(), REPLY_HEAD_BYTES);
+    }
+
+    #[test]
+    fn a_question_of_a_client_that_says_nothing_of_what_it_has_seen_is_none() {
+        for kind in 0..=4 {
+            assert!(Ask::from_bytes(&[&[kind][..], &[0; 40]].concat()).is_err());
+        }
+    }
+
+    #[test]
+    fn who_has_seen_a_version_is_shown_nothing_older_of_that_database() {
+        let [older, newer] = [3, 9].map(|version| Horizon { database: 5, version: Version(version) });
+        assert_eq!(newer.and(older), newer);
+        assert_eq!(older.and(newer), newer);
+        assert_eq!(newer.and(Horizon::default()), newer);
+        assert_eq!(Horizon::default().and(older), older);
+        let other = Horizon { database: 6, version: Version(1) };
+        assert_eq!(newer.and(other), other);
+        assert!(newer.is_of(5) && !newer.is_of(6) && Horizon::default().is_of(6));
+    }
 
     #[test]
     fn questions_are_read_as_they_were_written() {
@@ -268,8 +363,14 @@ mod tests {
             Command::Migrate(ClusterId(2)),
         ];
         let asks = commands.map(|command| Ask::Operate(7, command)).into_iter();
-        let others = [Ask::Execute(ID, b"x".to_vec()), Ask::Read(3, vec![]), Ask::Report(4)];
-        for ask in asks.chain(others).chain([Ask::Remove(5, SiteId::new(1, 2))]) {
+        let others = [
+            Ask::Execute(ID, SEEN, b"x".to_vec()),
+            Ask::Read(3, SEEN, vec![]),
+            Ask::Latest(3, SEEN, b"y".to_vec()),
+            Ask::Report(4),
+            Ask::Remove(5, SiteId::new(1, 2)),
+        ];
+        for ask in asks.chain(others) {
             assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));
         }
         assert!(
@@ -281,13 +382,13 @@ mod tests {
 
     #[test]
     fn replies_and_frames_are_read_as_they_were_written() {
-        let reply = Reply { to: 9, code: Code::Behind, body: b"later".to_vec() };
+        let reply = Reply { to: 9, code: Code::Behind, horizon: SEEN, body: b"later".to_vec() };
         assert_eq!(Reply::from_bytes(&reply.to_bytes()), Ok(reply));
         let frames = [
             Between::Rules(b"r"),
             Between::Log(b""),
-            Between::Forward(ID, b"x"),
-            Between::Forwarded(ID, Code::Done, b"y"),
+            Between::Forward(ID, Version(3), b"x"),
+            Between::Forwarded(ID, Code::Done, Version(4), b"y"),
         ];
         for frame in frames {
             assert_eq!(Between::from_bytes(&frame.to_bytes()), Ok(frame));

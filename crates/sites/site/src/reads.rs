@@ -3,16 +3,18 @@
 //! A read may walk the whole database. Done by the duty cycle, it keeps everybody waiting, the log's clock too: a delegate that says nothing for
 //! a tenth of a second is deposed. So reads are done by a few threads of their own, each read on a snapshot of the store. The store is always a
 //! stable prefix, and a batch of the [applier](crate::applier) behind what is stable: a read waits until the store has come to what was stable
-//! when it came, so that a client reads what it was answered.
+//! when it came, and to what its client has seen at other sites, so that a client reads what it was answered.
 //!
 //! ```text
 //!   asked --> waits for the store --> queue --> reader: snapshot, Application::read --> duty cycle: reply
 //!             \------ at most so many, of so many bytes; more are refused ------/
 //! ```
+//! What waits for more than this site has may wait for ever, since a client can say what it likes: so it waits only for a while, and takes a quarter of the places at most.
+//!
 //! A snapshot holds on to what was deleted or replaced since, so a read may take only so long.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +27,7 @@ use pares_wice::{Key, KeyRange, Value, Version};
 use crate::application::{Application, answer_of};
 use crate::error::ProcessError;
 use crate::protocol::Code;
-use crate::requests::Answer;
+use crate::requests::{AHEAD_SHARE, Answer};
 use crate::setup::Bounds;
 
 /// Replies that readers have ready before they wait for the duty cycle to take them.
@@ -45,11 +47,31 @@ struct Job {
     /// The store's version must not be below.
     least: Version,
     request: Vec<u8>,
+    /// Until when it waits.
+    until: Option<Duration>,
+}
+
+/// What a read waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Awaits {
+    /// The store has come to this version.
+    Version(Version),
+    /// A barrier that was sent after the read came.
+    Barrier,
+}
+
+/// What a read must see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Least {
+    pub(crate) awaits: Awaits,
+    /// For ever, if it waits for no more than this site has.
+    pub(crate) until: Option<Duration>,
 }
 
 /// What a reader has to say.
 enum Done {
-    Read(Ticket, Result<Answer, StoreError>),
+    /// What was read, and from which version.
+    Read(Ticket, Result<(Answer, Version), StoreError>),
     /// Its thread has ended in a panic.
     Panicked,
 }
@@ -92,9 +114,11 @@ impl StoreReader {
                 let until = clock() + self.time_max;
                 let items = Timed { items: &*snapshot, clock, until, expired: Cell::new(false) };
                 let read = self.application.read(&job.request, &items);
-                if items.expired.get() { Ok(took_too_long(self.time_max)) } else { answer_of(read) }
+                let answer =
+                    if items.expired.get() { Ok(took_too_long(self.time_max)) } else { answer_of(read) };
+                answer.map(|answer| (answer, snapshot.version()))
             }
-            Err(StoreError::Busy(_)) => Ok(busy("its store can give no more snapshots")),
+            Err(StoreError::Busy(_)) => Ok((busy("its store can give no more snapshots"), Version(0))),
             Err(error) => Err(error),
         };
         self.done.send(Done::Read(job.ticket, answer)).is_ok()
@@ -166,8 +190,10 @@ pub(crate) struct Readers<T> {
     jobs: Sender<Job>,
     done: Receiver<Done>,
     _tasks: Vec<T>,
-    /// Until the store has come to their version; in order of versions.
-    waiting: VecDeque<Job>,
+    /// By what they wait for, and in the order in which they came.
+    waiting: BTreeMap<(Awaits, u64), Job>,
+    /// How many have come.
+    taken: u64,
     /// Reads without a reply, of each connection.
     open: BTreeMap<ClientId, usize>,
     count: usize,
@@ -181,6 +207,8 @@ pub(crate) struct ReadLimits {
     count_max: usize,
     client_max: usize,
     bytes_max: usize,
+    /// Of those that wait for more than the site has.
+    ahead_max: usize,
 }
 
 impl Readers<()> {
@@ -205,29 +233,32 @@ impl Readers<()> {
             count_max: bounds.reads_max,
             client_max: bounds.client_open_max,
             bytes_max: bounds.reads_bytes_max,
+            ahead_max: (bounds.reads_max / AHEAD_SHARE).max(1),
         };
         let (waiting, open) = Default::default();
-        (Self { jobs, done, _tasks: Vec::new(), waiting, open, count: 0, bytes: 0, limits }, readers)
+        (
+            Self { jobs, done, _tasks: Vec::new(), waiting, taken: 0, open, count: 0, bytes: 0, limits },
+            readers,
+        )
     }
 
     /// With what runs the other ends.
     pub(crate) fn run_by<T>(self, tasks: Vec<T>) -> Readers<T> {
-        let Self { jobs, done, waiting, open, count, bytes, limits, .. } = self;
-        Readers { jobs, done, _tasks: tasks, waiting, open, count, bytes, limits }
+        let Self { jobs, done, waiting, taken, open, count, bytes, limits, .. } = self;
+        Readers { jobs, done, _tasks: tasks, waiting, taken, open, count, bytes, limits }
     }
 }
 
 impl<T> Readers<T> {
-    /// Takes a read that must see all up to `least`, the stable version of now.
+    /// Takes a read of a client, under a tag.
     ///
     /// # Errors
     /// The refusal, if there are too many.
     pub(crate) fn take(
         &mut self,
-        client: ClientId,
-        tag: u64,
+        (client, tag): (ClientId, u64),
         request: Vec<u8>,
-        least: Version,
+        least: Least,
     ) -> Result<(), Answer> {
         let own = self.open.get(&client).copied().unwrap_or(0);
         let bytes = request.len();
@@ -237,30 +268,65 @@ impl<T> Readers<T> {
         if self.count >= self.limits.count_max || self.bytes + bytes > self.limits.bytes_max {
             return Err(busy("too many wait"));
         }
+        if least.until.is_some() && self.ahead() >= self.limits.ahead_max {
+            return Err(busy("too many wait for other sites"));
+        }
         self.open.insert(client, own + 1);
         self.count += 1;
         self.bytes += bytes;
-        self.waiting.push_back(Job { ticket: Ticket { client, tag, bytes }, least, request });
+        self.taken += 1;
+        let version = if let Awaits::Version(version) = least.awaits { version } else { Version(0) };
+        let ticket = Ticket { client, tag, bytes };
+        let job = Job { ticket, least: version, request, until: least.until };
+        self.waiting.insert((least.awaits, self.taken), job);
         Ok(())
+    }
+
+    fn ahead(&self) -> usize {
+        self.waiting.values().filter(|job| job.until.is_some()).count()
     }
 
     /// The store has come to `stored`: what waited for that is read.
     pub(crate) fn go_on(&mut self, stored: Version) {
-        while let Some(job) = self.waiting.pop_front_if(|job| job.least <= stored) {
+        while let Some(first) = self.waiting.first_entry()
+            && first.key().0 <= Awaits::Version(stored)
+        {
             // If all readers are gone, their last word says why.
-            let _ = self.jobs.send(job);
+            let _ = self.jobs.send(first.remove());
         }
+    }
+
+    /// The last of those that wait for a barrier.
+    pub(crate) fn last_at_barrier(&self) -> Option<u64> {
+        let ((awaits, number), _) = self.waiting.last_key_value()?;
+        (*awaits == Awaits::Barrier).then_some(*number)
+    }
+
+    /// The store has come to `stored`, and to the barrier that was sent after the read `last`: what came until then is read.
+    pub(crate) fn passed(&mut self, last: u64, stored: Version) {
+        let at_barrier = (Awaits::Barrier, 0)..=(Awaits::Barrier, last);
+        let numbers: Vec<_> = self.waiting.range(at_barrier).map(|(key, _)| *key).collect();
+        for key in numbers {
+            let job = self.waiting.remove(&key).expect("found above");
+            self.waiting.insert((Awaits::Version(stored), key.1), Job { least: stored, ..job });
+        }
+    }
+
+    /// Those that have waited for long enough, and what for.
+    pub(crate) fn expired(&mut self, now: Duration) -> Vec<(Ticket, Awaits)> {
+        self.remove_waiting(|job| job.until.is_some_and(|until| until <= now))
     }
 
     /// The next reply, if one has come.
     ///
     /// # Errors
     /// If the store or the application fails: the site ends.
-    pub(crate) fn done(&mut self) -> Result<Option<(Ticket, Answer)>, ProcessError> {
+    pub(crate) fn done(&mut self) -> Result<Option<(Ticket, Answer, Version)>, ProcessError> {
         match self.done.try_recv() {
-            Ok(Done::Read(ticket, answer)) => {
+            Ok(Done::Read(ticket, read)) => {
                 self.settle(ticket);
-                Ok(Some((ticket, answer?)))
+                let (answer, version) = read?;
+                Ok(Some((ticket, answer, version)))
             }
             Err(TryRecvError::Empty) => Ok(None),
             Ok(Done::Panicked) | Err(TryRecvError::Disconnected) => Err(ProcessError::Reader),
@@ -269,11 +335,14 @@ impl<T> Readers<T> {
 
     /// A client is gone: of what it asked, only what is being read or queued for a reader still costs anything.
     pub(crate) fn forget(&mut self, client: ClientId) {
-        let (gone, waiting) =
-            std::mem::take(&mut self.waiting).into_iter().partition(|job| job.ticket.client == client);
-        self.waiting = waiting;
-        let gone: VecDeque<Job> = gone;
-        gone.iter().for_each(|job| self.settle(job.ticket));
+        self.remove_waiting(|job| job.ticket.client == client);
+    }
+
+    fn remove_waiting(&mut self, is_such: impl Fn(&Job) -> bool) -> Vec<(Ticket, Awaits)> {
+        let gone = self.waiting.extract_if(.., |_, job| is_such(job));
+        let gone: Vec<_> = gone.map(|((awaits, _), job)| (job.ticket, awaits)).collect();
+        gone.iter().for_each(|(ticket, _)| self.settle(*ticket));
+        gone
     }
 
     fn settle(&mut self, ticket: Ticket) {
@@ -289,46 +358,4 @@ impl<T> Readers<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use pares_store::{Applied, Memory};
-
-    use super::*;
-
-    #[test]
-    fn what_takes_too_long_reads_no_more() {
-        let store = Memory::default();
-        let writes = (0..9u8).map(|name| (Key::new([name]), Some(Value::counter(1)))).collect();
-        store.apply(&[Applied { version: Version(1), writes }], None).unwrap();
-        let (now, snapshot) = (Cell::new(Duration::ZERO), store.snapshot().unwrap());
-        let clock = || {
-            now.set(now.get() + Duration::from_secs(1));
-            now.get()
-        };
-        let until = Duration::from_secs(5);
-        let items = Timed { items: &*snapshot, clock, until, expired: Cell::new(false) };
-        let mut seen = 0;
-        items
-            .range(&KeyRange::prefix(b""), &mut |_, _| {
-                seen += 1;
-                ControlFlow::Continue(())
-            })
-            .unwrap_err();
-        assert_eq!((seen, items.expired.get()), (4, true));
-        items.get(&Key::new([0])).unwrap_err();
-    }
-
-    #[test]
-    fn who_is_gone_leaves_no_read_behind_that_still_waits() {
-        let bounds = Bounds { client_open_max: 2, ..Bounds::default() };
-        let store: Arc<dyn Store> = Arc::new(Memory::default());
-        let (mut readers, _ends) = Readers::new(Arc::new(crate::items::Items), &store, &bounds);
-        let take = |readers: &mut Readers<()>, client| {
-            readers.take(ClientId(client), 1, vec![0; 10], Version(1)).map_err(|refused| refused.code)
-        };
-        assert_eq!([take(&mut readers, 1), take(&mut readers, 1)], [Ok(()), Ok(())]);
-        assert_eq!(take(&mut readers, 1), Err(Code::Busy), "one client does not take all places");
-        assert_eq!(take(&mut readers, 2), Ok(()));
-        readers.forget(ClientId(1));
-        assert_eq!((readers.count, readers.bytes, readers.waiting.len(), readers.open.len()), (1, 10, 1, 1));
-    }
-}
+mod tests;

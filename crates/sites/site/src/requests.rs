@@ -1,6 +1,8 @@
 //! Requests from arrival to reply.
 //!
 //! ```text
+//!   ahead of this site --has come there--> arrived; or, after a while: not here
+//!
 //!   arrived --execute--> submitted --committed--> answered
 //!      ^  ^                 |  \--aborted, at the certifier's site--> execute again
 //!      |  |                 \--aborted, elsewhere--> forwarded to the certifier's site --> answered
@@ -13,11 +15,11 @@
 //! known yet, and asks again under the same number; the request stays, for nobody, until it has an outcome. A refusal is such a transaction too, with
 //! nothing but the item: otherwise one site could refuse what another, which the client asked before, commits later.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use pares_link::ClientId;
 use pares_wice::codec::Coded;
-use pares_wice::{Key, SiteId, TransactionId, Value};
+use pares_wice::{Key, SiteId, TransactionId, Value, Version};
 
 use crate::protocol::{Code, OPEN_MAX};
 use crate::setup::Bounds;
@@ -28,6 +30,8 @@ pub(crate) const EXECUTIONS_MAX: u16 = 200;
 const REQUEST_HELD_BYTES: usize = 256;
 /// Requests of other sites have as much room again as those of a site's own clients, so that neither take all of it.
 const ROOM_FOR_SITES: usize = 2;
+/// Of all places for requests, and for reads, one in so many is for those that wait for what this site does not have.
+pub(crate) const AHEAD_SHARE: usize = 4;
 /// Longest reply that is remembered for repeats; of a longer one a repeat learns only that it was done.
 const REMEMBERED_BYTES_MAX: usize = 1 << 10;
 
@@ -65,6 +69,8 @@ pub(crate) enum Asker {
 pub(crate) struct Request {
     pub(crate) asker: Asker,
     pub(crate) body: Vec<u8>,
+    /// It is executed on this version or later: its client has seen that.
+    pub(crate) least: Version,
     /// Executions so far.
     pub(crate) executions: u16,
     /// What the execution that is submitted came to.
@@ -86,6 +92,8 @@ impl Request {
 pub(crate) enum State {
     /// To be executed.
     Queued,
+    /// To be executed when this site has come to what its client has seen.
+    Ahead,
     /// Its transaction has no outcome.
     Submitted,
     /// The certifier's site has it; ticks since it was sent.
@@ -100,6 +108,8 @@ pub(crate) struct Requests {
     pub(crate) open: HashMap<TransactionId, Request>,
     /// To be executed, in order.
     pub(crate) queue: VecDeque<TransactionId>,
+    /// To be executed when this site has come to these versions.
+    ahead: BTreeSet<(Version, TransactionId)>,
     /// How many of them each client has.
     of_client: HashMap<u64, usize>,
     /// What all of them take.
@@ -113,11 +123,13 @@ pub(crate) struct Due {
     pub(crate) forwards: Vec<TransactionId>,
     /// Who asked has waited long enough.
     pub(crate) unanswered: Vec<TransactionId>,
+    /// The same, and this site has not come to what it waits for.
+    pub(crate) ahead: Vec<TransactionId>,
 }
 
 impl Requests {
     /// A request has come. The same again replaces who wants to know; but not by another site, which may ask because this one had asked it.
-    pub(crate) fn arrived(&mut self, id: TransactionId, asker: Asker, body: Vec<u8>) {
+    pub(crate) fn arrived(&mut self, id: TransactionId, asker: Asker, least: Version, body: Vec<u8>) {
         if let Some(request) = self.open.get_mut(&id) {
             if !matches!(asker, Asker::Site(_)) || matches!(request.asker, Asker::Site(_) | Asker::Nobody) {
                 (request.asker, request.waited_ticks) = (asker, 0);
@@ -125,11 +137,40 @@ impl Requests {
             return;
         }
         let (answer, state) = (Answer { code: Code::Done, body: Vec::new() }, State::Queued);
-        let request = Request { asker, body, executions: 0, answer, state, forwards: 0, waited_ticks: 0 };
+        let request =
+            Request { asker, body, least, executions: 0, answer, state, forwards: 0, waited_ticks: 0 };
         self.bytes += request.held_bytes();
         *self.of_client.entry(id.client).or_default() += 1;
         self.open.insert(id, request);
         self.queue.push_back(id);
+    }
+
+    /// The version on which a request is to be executed, or a later one.
+    pub(crate) fn least_of(&self, id: TransactionId) -> Version {
+        self.open.get(&id).map_or(Version(0), |request| request.least)
+    }
+
+    /// A request is not to be executed on what this site has now.
+    pub(crate) fn wait(&mut self, id: TransactionId) {
+        if let Some(request) = self.open.get_mut(&id) {
+            request.state = State::Ahead;
+            self.ahead.insert((request.least, id));
+        }
+    }
+
+    /// This site has come to a version: what waited for that is to be executed.
+    pub(crate) fn come_to(&mut self, version: Version) {
+        while let Some((least, id)) = self.ahead.first().copied()
+            && least <= version
+        {
+            self.ahead.pop_first();
+            self.again(id);
+        }
+    }
+
+    /// Whether no more can wait for what this site does not have: so who says to have seen what nobody has takes a share of its places, for a while.
+    pub(crate) fn has_enough_ahead(&self, bounds: &Bounds) -> bool {
+        self.ahead.len() >= (bounds.open_requests_max / AHEAD_SHARE).max(1)
     }
 
     /// What all of them take in memory, bytes, about.
@@ -169,6 +210,7 @@ impl Requests {
     /// A request has its answer.
     pub(crate) fn remove(&mut self, id: TransactionId) -> Option<Request> {
         let request = self.open.remove(&id)?;
+        self.ahead.remove(&(request.least, id));
         self.bytes -= request.held_bytes();
         if let Some(own) = self.of_client.get_mut(&id.client) {
             *own -= 1;
@@ -192,6 +234,10 @@ impl Requests {
         let mut due = Due::default();
         for (&id, request) in &mut self.open {
             request.waited_ticks = request.waited_ticks.saturating_add(1);
+            if request.state == State::Ahead {
+                due.ahead.extend((request.waited_ticks >= patience).then_some(id));
+                continue;
+            }
             if request.waited_ticks >= patience && matches!(request.asker, Asker::Client(_)) {
                 due.unanswered.push(id);
             }
@@ -205,6 +251,7 @@ impl Requests {
         }
         due.forwards.sort_unstable();
         due.unanswered.sort_unstable();
+        due.ahead.sort_unstable();
         due
     }
 }
@@ -262,9 +309,9 @@ mod tests {
     fn a_client_that_asks_is_told_though_another_site_asks_too() {
         let mut requests = Requests::default();
         let (site, client) = (Asker::Site(SiteId::new(0, 1)), Asker::Client(ClientId(7)));
-        requests.arrived(id(1), site, Vec::new());
-        requests.arrived(id(1), client, Vec::new());
-        requests.arrived(id(1), site, Vec::new());
+        requests.arrived(id(1), site, Version(0), Vec::new());
+        requests.arrived(id(1), client, Version(0), Vec::new());
+        requests.arrived(id(1), site, Version(0), Vec::new());
         assert_eq!(requests.open[&id(1)].asker, client);
         assert_eq!(requests.queue.len(), 1);
     }
@@ -273,12 +320,12 @@ mod tests {
     fn what_requests_take_is_counted_until_they_are_answered() {
         let bounds = Bounds { open_requests_max: 2, open_bytes_max: 3_000, ..Bounds::default() };
         let mut requests = Requests::default();
-        requests.arrived(id(1), Asker::Here, vec![0; 1_000]);
+        requests.arrived(id(1), Asker::Here, Version(0), vec![0; 1_000]);
         assert!(!requests.is_full(1_000, &bounds) && requests.is_full(2_000, &bounds));
         requests.executed(id(1), Answer { code: Code::Done, body: vec![0; 1_000] });
         assert!(requests.is_full(1_000, &bounds), "answers count");
         assert!(!requests.is_full_for_sites(1_000, &bounds));
-        requests.arrived(id(2), Asker::Here, Vec::new());
+        requests.arrived(id(2), Asker::Here, Version(0), Vec::new());
         assert!(requests.is_full(0, &bounds) && requests.of_client(5) == 2);
         assert!(requests.remove(id(1)).is_some() && requests.remove(id(2)).is_some());
         assert_eq!((requests.held_bytes(), requests.of_client(5)), (0, 0));
@@ -288,14 +335,34 @@ mod tests {
     fn who_asked_is_told_once_that_it_is_not_known_and_may_ask_again() {
         let mut requests = Requests::default();
         let client = Asker::Client(ClientId(7));
-        requests.arrived(id(1), client, Vec::new());
+        requests.arrived(id(1), client, Version(0), Vec::new());
         assert!(requests.tick(9, 2).unanswered.is_empty());
         assert_eq!(requests.tick(9, 2).unanswered, [id(1)]);
         requests.open.get_mut(&id(1)).unwrap().asker = Asker::Nobody;
         assert!(requests.tick(9, 2).unanswered.is_empty());
-        requests.arrived(id(1), client, Vec::new());
+        requests.arrived(id(1), client, Version(0), Vec::new());
         assert!(requests.tick(9, 2).unanswered.is_empty());
         assert_eq!(requests.tick(9, 2).unanswered, [id(1)]);
+    }
+
+    #[test]
+    fn what_waits_for_a_version_is_executed_when_it_has_come_or_is_due_after_a_while() {
+        let bounds = Bounds { open_requests_max: 8, ..Bounds::default() };
+        let mut requests = Requests::default();
+        for (sequence, least) in [(1, 7), (2, u64::MAX)] {
+            requests.arrived(id(sequence), Asker::Here, Version(least), Vec::new());
+            assert!(!requests.has_enough_ahead(&bounds));
+            assert_eq!(requests.queue.pop_front(), Some(id(sequence)));
+            requests.wait(id(sequence));
+        }
+        assert!(requests.has_enough_ahead(&bounds), "a quarter of eight");
+        requests.come_to(Version(6));
+        assert!(requests.queue.is_empty());
+        requests.come_to(Version(7));
+        assert_eq!(requests.queue, [id(1)]);
+        assert!(requests.tick(9, 2).ahead.is_empty());
+        assert_eq!(requests.tick(9, 2).ahead, [id(2)]);
+        assert!(requests.remove(id(2)).is_some() && requests.ahead.is_empty());
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Rights {
     pub(crate) fn needed_for(ask: &Ask) -> Self {
         match ask {
             Ask::Report(_) => Self::Report,
-            Ask::Read(..) => Self::Read,
+            Ask::Read(..) | Ask::Latest(..) => Self::Read,
             Ask::Execute(..) => Self::Execute,
             Ask::Operate(..) | Ask::Remove(..) => Self::Operate,
         }

@@ -60,7 +60,7 @@ pub(crate) struct Wire {
 
 pub(crate) type TestSite = SiteNode<Machine, Items>;
 
-const IDENTITY: &str = "test";
+pub(crate) const IDENTITY: &str = "test";
 
 impl Machine {
     /// Begins site 0.0 of clusters with so many sites each.

@@ -9,7 +9,7 @@ use common::{PATIENCE, Sites, done};
 use pares_link::{ClientStream, Door};
 use pares_site::SiteReport;
 use pares_site::config::SiteLimits;
-use pares_site::protocol::{Ask, Code, OPEN_MAX, Reply};
+use pares_site::protocol::{Ask, Code, Horizon, OPEN_MAX, Reply};
 use pares_wice::{SiteId, TransactionId};
 
 const HERE: [SiteId; 3] = [SiteId::new(0, 0), SiteId::new(0, 1), SiteId::new(0, 2)];
@@ -34,7 +34,7 @@ impl Plain {
 
     fn send(&mut self, sequence: u64, request: &str) {
         let id = TransactionId { client: self.client, sequence };
-        self.stream.send(&Ask::Execute(id, request.into()).to_bytes()).unwrap();
+        self.stream.send(&Ask::Execute(id, Horizon::default(), request.into()).to_bytes()).unwrap();
     }
 
     fn receive(&mut self) -> Reply {
@@ -80,7 +80,7 @@ fn who_waits_is_told_that_it_is_not_known_and_learns_it_by_asking_again() {
     }
     assert_eq!(elsewhere.ask_until_known(1, "add a 10"), Code::Done);
     let client = &mut clients[0];
-    client.stream.send(&Ask::Read(9, b"get a".to_vec()).to_bytes()).unwrap();
+    client.stream.send(&Ask::Read(9, Horizon::default(), b"get a".to_vec()).to_bytes()).unwrap();
     assert_eq!(client.receive().body, b"31", "each was done once");
 }
 

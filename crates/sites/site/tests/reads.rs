@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{PATIENCE, Sites, done};
 use pares_link::ClientStream;
 use pares_site::items::Items;
-use pares_site::protocol::{Ask, Code, Reply};
+use pares_site::protocol::{Ask, Code, Horizon, Reply};
 use pares_site::{Application, ApplicationError, Client, SiteReport, View};
 use pares_store::{Reads, Work};
 use pares_wice::SiteId;
@@ -93,7 +93,7 @@ fn a_read_that_takes_long_deposes_nobody_and_delays_nobody() {
     done(client.execute(b"put a 1", PATIENCE));
     // Not a client, which would ask again.
     let mut reader = ClientStream::connect(&client.site().into(), 1 << 20).unwrap();
-    reader.send(&Ask::Read(7, b"hold".to_vec()).to_bytes()).unwrap();
+    reader.send(&Ask::Read(7, Horizon::default(), b"hold".to_vec()).to_bytes()).unwrap();
     held.0.wait_until_held();
     for round in 2..60 {
         done(client.execute(format!("put a {round}").as_bytes(), PATIENCE));
@@ -103,5 +103,6 @@ fn a_read_that_takes_long_deposes_nobody_and_delays_nobody() {
     assert!(report(&mut client).certifies, "and its site has kept its office");
     held.0.open();
     let reply = Reply::from_bytes(&reader.receive().unwrap()).unwrap();
-    assert_eq!(reply, Reply { to: 7, code: Code::Done, body: b"1".to_vec() });
+    assert_eq!((reply.to, reply.code, &reply.body[..]), (7, Code::Done, &b"1"[..]));
+    assert!(reply.horizon.version < client.horizon().version, "it is of the moment at which it began");
 }

@@ -12,6 +12,7 @@
 //! | gets an item | the item, unless the transaction itself put or deleted it before | - |
 //! | walks a range | the part of it that was walked: up to and with the last item shown, if it stopped there | - |
 //! | puts, deletes | - | the item |
+//! | holds an item | the item | the item, as it is |
 //! | adds to a counter | - (that the item *is* a counter is looked at, but is no more than a form) | the sum added |
 
 use core::ops::{Bound, ControlFlow};
@@ -79,6 +80,21 @@ impl<R: Reads> Work<R> {
     /// The item is no more.
     pub fn delete(&mut self, key: &Key) {
         self.writes.insert(key.clone(), Change::Delete);
+    }
+
+    /// Reads an item, and counts as writing it: of two concurrent transactions that write or hold it, the first to be certified commits. Nothing that a
+    /// transaction decided by can change before it commits if it holds that, under [`pares_wice::Isolation::Snapshot`] too, where what is read alone is not
+    /// protected. The item is put as it is, or deleted where it is absent; so this costs as much as writing it.
+    ///
+    /// # Errors
+    /// If the snapshot cannot be read.
+    pub fn hold(&mut self, key: &Key) -> Result<Option<Value>, WorkError> {
+        let value = self.get(key)?;
+        match &value {
+            Some(value) => self.put(key, value.clone()),
+            None => self.delete(key),
+        }
+        Ok(value)
     }
 
     /// Adds to a counter without reading it: concurrent transactions that add to it do not conflict with this one.

@@ -8,6 +8,7 @@ use pares_store::{Reads, Work};
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, KeyRange, SiteId, TransactionId, Value, Version, Write};
 
+use super::check::digest;
 use crate::random::Random;
 
 /// Accounts; few, so that transfers meet.
@@ -134,10 +135,11 @@ impl Application for Bank {
         if refused { Err(ApplicationError::Refused(number)) } else { Ok(number.into_bytes()) }
     }
 
-    /// All money; 0 at every version.
+    /// All money, which is 0 at every version; and a digest of all there is, by which the version is known.
     fn read(&self, _request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
-        let all = items.first(&KeyRange::prefix(b""), usize::MAX)?;
-        Ok(total(all.iter().map(|(key, value)| (key, value))).to_string().into_bytes())
+        let all: BTreeMap<Key, Value> =
+            items.first(&KeyRange::prefix(b""), usize::MAX)?.into_iter().collect();
+        Ok(format!("{} {}", total(all.iter()), digest(&all)).into_bytes())
     }
 }
 
@@ -145,6 +147,12 @@ impl Application for Bank {
 pub(super) fn total<'a>(items: impl Iterator<Item = (&'a Key, &'a Value)>) -> i128 {
     let money = items.filter(|(key, _)| !key.as_bytes().starts_with(REPLIES));
     money.filter_map(|(_, value)| value.as_counter()).sum()
+}
+
+/// What a read was answered: all money, and the digest of all there is.
+pub(super) fn looked(reply: &[u8]) -> Option<(i128, u64)> {
+    let (total, digest) = core::str::from_utf8(reply).ok()?.split_once(' ')?;
+    Some((total.parse().ok()?, digest.parse().ok()?))
 }
 
 /// What the names of the items begin with that remember replies.

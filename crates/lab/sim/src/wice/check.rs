@@ -70,11 +70,14 @@ pub(super) struct Checker {
     /// The items of each version, as one number.
     digests: Vec<u64>,
     answered: BTreeSet<usize>,
+    /// The highest version of those.
+    highest: Version,
     /// Requests that were asked once and turned away: nothing of them may ever be done.
     denied: BTreeSet<TransactionId>,
 }
 
-fn digest(items: &impl Hash) -> u64 {
+/// One number for all of it.
+pub(super) fn digest(items: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     items.hash(&mut hasher);
     hasher.finish()
@@ -139,9 +142,26 @@ impl Checker {
         }
     }
 
-    /// A client is told of an execution that it was committed.
-    pub(super) fn on_answer(&mut self, number: usize) {
+    /// Somebody is told of an execution that it was committed, under a version.
+    pub(super) fn on_answer(&mut self, number: usize, version: Version) {
         self.answered.insert(number);
+        self.highest = self.highest.max(version);
+    }
+
+    /// All that anybody was told of until now is at or below it.
+    pub(super) fn highest(&self) -> Version {
+        self.highest
+    }
+
+    /// The versions, from the first to the last, at which all items together are what has this digest. Versions without writes are like those before.
+    pub(super) fn versions_of(&self, seen: u64) -> Option<(Version, Version)> {
+        if seen == digest(&BTreeMap::<Key, Value>::new()) {
+            return Some((Version(0), Version(0)));
+        }
+        let at = |place: usize| Version(place as u64 + 1);
+        let first = self.digests.iter().position(|digest| *digest == seen)?;
+        let last = self.digests.iter().rposition(|digest| *digest == seen)?;
+        Some((at(first), at(last)))
     }
 
     /// A client that has asked once is told that nothing has changed, and gives it up.

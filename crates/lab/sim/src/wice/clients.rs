@@ -1,13 +1,13 @@
-//! Clients: one request at a time, repeated until it is known to be done, at one site or another.
+//! Clients: one request at a time, repeated until it is known to be done, at one site or another. Meanwhile they read, anywhere.
 
 use pares_link::ClientId;
-use pares_site::protocol::{Ask, Between, Code, Reply};
-use pares_wice::{Era, SiteId, TransactionId};
+use pares_site::protocol::{Ask, Between, Code, Horizon, Reply};
+use pares_wice::{Era, SiteId, TransactionId, Version};
 
 use super::bank::{self, Request};
 use super::check::Committed;
 use super::sites::{Event, NEAR_US, Sites};
-use super::{Broken, Verdict};
+use super::{Broken, Defect, Verdict};
 
 /// A client that has heard nothing for so long tries another site.
 const PATIENCE_US: u64 = 700_000;
@@ -26,6 +26,11 @@ pub(super) struct Client {
     pub(super) asked: u32,
     /// Counts what it does, so that what was meant for an earlier state is known.
     pub(super) turn: u64,
+    /// How far it has seen, as sites have told it.
+    pub(super) seen: Horizon,
+    /// The same, as the checker knows: now, and when it asked for its request first.
+    pub(super) floor: Version,
+    pub(super) floor_of_request: Version,
 }
 
 impl Sites {
@@ -49,6 +54,7 @@ impl Sites {
             state.sequence += 1;
             let id = TransactionId { client: client as u64, sequence: state.sequence };
             (state.request, state.asked) = (Some(Request::draw(id, &mut self.random)), 0);
+            state.floor_of_request = state.floor;
         }
         let is_gone = !self.list.contains(&self.clients[client].site);
         if !again || is_gone || self.random.chance(700) {
@@ -62,15 +68,40 @@ impl Sites {
         if accepts {
             self.ask(client, site, request);
         }
+        if self.random.chance(300) {
+            self.read_somewhere(client);
+        }
+    }
+
+    /// What a client says that it has seen.
+    fn seen(&self, client: usize) -> Horizon {
+        match self.plan.defect {
+            Some(Defect::ForgetsSessions) => Horizon::default(),
+            _ => self.clients[client].seen,
+        }
+    }
+
+    /// A client reads, at any site.
+    fn read_somewhere(&mut self, client: usize) {
+        let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
+        let site = sites[self.random.index(sites.len())];
+        let wants_latest = self.random.chance(300);
+        let (mut floor, seen) = (self.clients[client].floor, self.seen(client));
+        if wants_latest {
+            floor = floor.max(self.checker.highest());
+        }
+        let asks_latest = wants_latest && self.plan.defect != Some(Defect::ReadsLatestAtOnce);
+        let ask = if asks_latest { Ask::Latest } else { Ask::Read };
+        let connection = self.ask_site(client, site, ask(READ, seen, Vec::new()).to_bytes());
+        self.looks.insert(connection, floor);
     }
 
     fn ask(&mut self, client: usize, site: SiteId, request: Request) {
-        let ask = Ask::Execute(request.id, request.to_bytes()).to_bytes();
+        let ask = Ask::Execute(request.id, self.seen(client), request.to_bytes()).to_bytes();
         if self.random.chance(50) {
-            // Nonsense first; or a read; or the same twice, on two connections.
+            // Nonsense first; then the same twice, on two connections.
             let nonsense = vec![self.random.index(256) as u8 & 0xf0, 1, 2];
             self.ask_site(client, site, nonsense);
-            self.ask_site(client, site, Ask::Read(READ, Vec::new()).to_bytes());
             self.clients[client].asked += 1;
             self.ask_site(client, site, ask.clone());
         }
@@ -78,25 +109,29 @@ impl Sites {
         self.ask_site(client, site, ask);
     }
 
-    fn ask_site(&mut self, client: usize, site: SiteId, bytes: Vec<u8>) {
+    fn ask_site(&mut self, client: usize, site: SiteId, bytes: Vec<u8>) -> ClientId {
         self.connections += 1;
         let connection = ClientId(self.connections << 16 | client as u64);
         let after = self.random.between(NEAR_US.0, NEAR_US.1);
         let life = self.nodes[&site].life;
         self.schedule(after, Event::Ask { site, life, connection, bytes });
+        connection
     }
 
     /// A site answers.
     pub(super) fn replied(&mut self, site: SiteId, connection: ClientId, bytes: &[u8]) -> Verdict {
-        let Reply { to, code, body } = Reply::from_bytes(bytes).expect("a site sends replies");
+        let Reply { to, code, horizon, body } = Reply::from_bytes(bytes).expect("a site sends replies");
         if connection == OPERATOR {
             self.operator_told = Some(code);
             return Ok(());
         }
         let client = (connection.0 & 0xffff) as usize;
+        let floor = self.looks.remove(&connection);
         if to == READ {
-            let total = core::str::from_utf8(&body).ok().and_then(|total| total.parse().ok());
-            return total.map_or(Ok(()), |total| self.checker.on_total(site, total));
+            return match (code, floor) {
+                (Code::Done, Some(floor)) => self.looked(site, client, (floor, horizon), &body),
+                _ => Ok(()),
+            };
         }
         let waits = self.clients[client].request.is_some() && self.clients[client].sequence == to;
         match code {
@@ -106,25 +141,65 @@ impl Sites {
                     return Err((Broken::Lost, format!("{site} answers {client}/{to} {body:?}")));
                 };
                 self.note(|| format!("{site} tells {client}/{to}: {code:?}, execution {number}"));
-                self.answer(site, number)?;
+                let version = self.answer(site, number)?;
                 if waits {
-                    self.clients[client].request = None;
-                    self.summary.committed += 1;
-                    let after = self.random.between(1_000, 60_000);
-                    self.turn_of(client, after);
+                    self.told(site, client, number, (version, horizon))?;
                 }
             }
             // Every client may ask everything here.
             Code::Denied => {}
-            _ if waits => {
-                if code != Code::Unknown && self.clients[client].asked == 1 {
-                    self.deny(client);
-                }
-                let after = self.random.between(1_000, 30_000);
-                self.turn_of(client, after);
-            }
+            _ if waits => self.told_no(client, code),
             _ => {}
         }
+        Ok(())
+    }
+
+    /// A client's request was not done, or it is not known: it asks again, or gives it up.
+    fn told_no(&mut self, client: usize, code: Code) {
+        if code != Code::Unknown && self.clients[client].asked == 1 {
+            self.deny(client);
+        }
+        let after = self.random.between(1_000, 30_000);
+        self.turn_of(client, after);
+    }
+
+    /// A client is shown a state: which version is that, and is it not older than it must be?
+    fn looked(&mut self, site: SiteId, client: usize, must: (Version, Horizon), body: &[u8]) -> Verdict {
+        let (floor, horizon) = must;
+        let (total, digest) = bank::looked(body).expect("a read is answered so");
+        let Some((first, last)) = self.checker.versions_of(digest) else {
+            // Its store has erred, and it will find that.
+            let errs = self.plan.defect == Some(Defect::StoresWrongValues);
+            let what = || format!("{site} shows {client} what no version is");
+            return if errs { Ok(()) } else { Err((Broken::Misread, what())) };
+        };
+        self.checker.on_total(site, total)?;
+        if last < floor {
+            let what = format!("{site} shows {client} version {last}, and not version {floor}");
+            return Err((Broken::WentBack, what));
+        }
+        let client = &mut self.clients[client];
+        (client.floor, client.seen) = (client.floor.max(first), client.seen.and(horizon));
+        Ok(())
+    }
+
+    /// A client is told of its request, which was executed on what it had seen then.
+    fn told(&mut self, site: SiteId, client: usize, number: usize, of: (Version, Horizon)) -> Verdict {
+        let (version, horizon) = of;
+        let snapshot = self.ledger.open().executions[number].snapshot;
+        let state = &mut self.clients[client];
+        let floor = state.floor_of_request;
+        if snapshot < floor {
+            let what = format!(
+                "{site} answers with execution {number} on {snapshot}, and its client had seen {floor}"
+            );
+            return Err((Broken::WentBack, what));
+        }
+        (state.floor, state.seen) = (state.floor.max(version), state.seen.and(horizon));
+        state.request = None;
+        self.summary.committed += 1;
+        let after = self.random.between(1_000, 60_000);
+        self.turn_of(client, after);
         Ok(())
     }
 
@@ -139,25 +214,30 @@ impl Sites {
     /// A site tells another what became of a request: the promise is its own, and is not the other's, which may know a later era.
     pub(super) fn passes_on(&mut self, site: SiteId, bytes: &[u8]) -> Verdict {
         match Between::from_bytes(bytes) {
-            Ok(Between::Forwarded(_, Code::Done | Code::Refused, body)) => {
-                bank::number(body).map_or(Ok(()), |number| self.answer(site, number))
+            Ok(Between::Forwarded(_, Code::Done | Code::Refused, _, body)) => {
+                bank::number(body).map_or(Ok(()), |number| self.answer(site, number).map(drop))
             }
             _ => Ok(()),
         }
     }
 
+    /// The version of an execution.
+    fn version_of(&self, number: usize) -> Option<Version> {
+        self.committed.iter().filter_map(|committed| committed.executions.get(&number)).min().copied()
+    }
+
     /// Whether an execution lies in the past that a cluster has taken over from others.
     fn has_adopted(&self, committed: &Committed, number: usize) -> bool {
-        let of_others = self.committed.iter().filter_map(|other| other.executions.get(&number));
-        let version = of_others.min();
-        version.is_some_and(|version| committed.adopted.is_some_and(|adopted| *version <= adopted))
+        let version = self.version_of(number);
+        version.is_some_and(|version| committed.adopted.is_some_and(|adopted| version <= adopted))
     }
 
     /// Somebody is told for the first time: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
-    /// go on without the others, and may still lack what was answered before.
-    fn answer(&mut self, site: SiteId, number: usize) -> Verdict {
+    /// go on without the others, and may still lack what was answered before. Its version.
+    fn answer(&mut self, site: SiteId, number: usize) -> Result<Version, (Broken, String)> {
+        let version = self.version_of(number).unwrap_or_default();
         if self.checker.is_answered(number) {
-            return Ok(());
+            return Ok(version);
         }
         let told = self.nodes[&site].rules().expect("it has just answered").configuration();
         // A site that has not heard yet that a cluster was declared lost had counted on it, and rightly so at that time.
@@ -170,7 +250,7 @@ impl Sites {
                 return Err((Broken::Lost, what));
             }
         }
-        self.checker.on_answer(number);
-        Ok(())
+        self.checker.on_answer(number, version);
+        Ok(version)
     }
 }

@@ -16,7 +16,8 @@
 //!
 //! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
 //! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
-//! was answered is in the logs of all clusters that live, at that moment and in the end; stores and states are prefixes; money is conserved at
+//! was answered is in the logs of all clusters that live, at that moment and in the end; clients, who ask at another site each time, are shown nothing older than what they were told or have read, and
+//! who asks for the latest all that anybody was told before; stores and states are prefixes; money is conserved at
 //! every version and for every reader; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
 //! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
 
@@ -109,6 +110,10 @@ pub enum Defect {
     DismissesNobody,
     /// Logs say that they have synced, and have not.
     SyncsNothing,
+    /// What clients have seen does not come to the sites that they ask.
+    ForgetsSessions,
+    /// Sites read the latest as they read everything.
+    ReadsLatestAtOnce,
     /// The store of site 1.0 writes other values once. The sites find it themselves: the operator moves its directory away, and it is filled anew.
     StoresWrongValues,
 }
@@ -130,6 +135,8 @@ pub enum Broken {
     Misread,
     /// Money was made or destroyed.
     Money,
+    /// A client was shown less than it had seen, or one that asked for the latest less than somebody was told.
+    WentBack,
     /// A site sees two histories that nothing can merge.
     Split,
     /// A site finds that another has applied something else, and no store has erred.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use pares_cluster::ReplicaConfig;
 use pares_link::ClientId;
 use pares_site::SiteNode;
-use pares_site::protocol::{Ask, Code};
+use pares_site::protocol::{Ask, Code, Horizon};
 use pares_site::setup::{Bounds, Setup};
-use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
+use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId, Version};
 
 use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
@@ -101,7 +101,9 @@ pub(super) struct Sites {
     pub(super) committed: Vec<Committed>,
     pub(super) faults: Faults,
     pub(super) clients: Vec<Client>,
-    ledger: Shared,
+    pub(super) ledger: Shared,
+    /// Reads under way, and the version that they must show.
+    pub(super) looks: BTreeMap<ClientId, Version>,
     pub(super) checker: Checker,
     pub(super) summary: Summary,
     pub(super) operator_told: Option<Code>,
@@ -146,6 +148,9 @@ impl Sites {
             request: None,
             asked: 0,
             turn: 0,
+            seen: Horizon::default(),
+            floor: Version(0),
+            floor_of_request: Version(0),
         };
         let clients = (0..plan.clients).map(client).collect();
         Self {
@@ -163,6 +168,7 @@ impl Sites {
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
             faults: Faults::default(),
             ledger: Shared::default(),
+            looks: BTreeMap::new(),
             checker: Checker::default(),
             summary: Summary::default(),
             operator_told: None,

@@ -9,6 +9,7 @@
 //!   asked --> known already, and stable ------------------------> its reply
 //!         --> known already, and not stable, and no room here --> not known yet
 //!         --> too much waits: behind; the client has 64: busy
+//!         --> its client has seen what this site does not have: waits; after a while: elsewhere
 //!         --> taken --in time--> answered
 //!                   \--later---> not known yet; asked again --> taken again, or its reply
 //! ```
@@ -18,16 +19,24 @@ use pares_wice::{SiteId, TransactionId, Version};
 
 use super::{Cycle, FORWARD_PATIENCE_TICKS, TICK, TICKS_OF_RULES};
 use crate::application::Application;
-use crate::protocol::Code;
-use crate::requests::{Answer, Asker, Remembered, State, remembered, reply_key};
+use crate::protocol::{Code, Horizon};
+use crate::requests::{Answer, Asker, Remembered, Request, State, remembered, reply_key};
 use crate::view::View;
 use crate::world::World;
 
 impl<W: World, A: Application> Cycle<W, A> {
-    /// What a client is told at once, if its request of so many bytes is not taken.
-    pub(super) fn refusal(&self, id: TransactionId, bytes: usize) -> Result<Option<Answer>, StoreError> {
+    /// What a client that has seen so much is told at once, if its request of so many bytes is not taken.
+    pub(super) fn refusal(
+        &self,
+        id: TransactionId,
+        seen: Horizon,
+        bytes: usize,
+    ) -> Result<Option<Answer>, StoreError> {
         if self.requests.open.contains_key(&id) {
             return Ok(None);
+        }
+        if let Some(refused) = self.refusal_of(seen) {
+            return Ok(Some(refused));
         }
         let has_its_share = self.requests.of_client(id.client) >= self.bounds.client_open_max;
         let is_full = self.requests.is_full(bytes, &self.bounds);
@@ -53,28 +62,37 @@ impl<W: World, A: Application> Cycle<W, A> {
         }))
     }
 
+    /// What a client is told whose request this site does not wait with until it has come to what the client has seen.
+    fn refusal_of(&self, seen: Horizon) -> Option<Answer> {
+        if !seen.is_of(self.database) {
+            return Some(of_another_database());
+        }
+        let is_beyond = seen.version > self.site.snapshot().version;
+        (is_beyond && self.requests.has_enough_ahead(&self.bounds)).then(is_ahead)
+    }
+
     fn remembered_at(&self, id: TransactionId, version: Version) -> Result<Remembered, StoreError> {
         let view = View::new(self.site.overlay(), &*self.base, version);
         Ok(remembered(id, view.get(&reply_key(id))?.as_ref()))
     }
 
     /// Another site wants a request executed. What finds no room is as good as lost: it is sent again.
-    pub(super) fn forwarded_here(&mut self, from: SiteId, id: TransactionId, request: &[u8]) {
+    pub(super) fn forwarded_here(&mut self, from: SiteId, id: TransactionId, least: Version, request: &[u8]) {
         let is_open = self.requests.open.contains_key(&id);
         if is_open || !self.requests.is_full_for_sites(request.len(), &self.bounds) {
-            self.requests.arrived(id, Asker::Site(from), request.to_vec());
+            self.requests.arrived(id, Asker::Site(from), least, request.to_vec());
         }
     }
 
     /// What became of a request that was sent on. If it was sent more than once, a no says nothing of the other times.
-    pub(super) fn forwarded_back(&mut self, id: TransactionId, code: Code, body: &[u8]) {
+    pub(super) fn forwarded_back(&mut self, id: TransactionId, code: Code, version: Version, body: &[u8]) {
         let Some(request) = self.requests.open.get(&id) else { return };
         if !matches!(request.state, State::Forwarded { .. }) {
             return;
         }
         let is_open = request.forwards > 1 && !matches!(code, Code::Done | Code::Refused);
         let answer = if is_open { not_known_yet() } else { Answer { code, body: body.to_vec() } };
-        self.answer(id, answer);
+        self.answer(id, answer, version);
     }
 
     /// Some time has passed.
@@ -89,8 +107,15 @@ impl<W: World, A: Application> Cycle<W, A> {
             let Some(request) = self.requests.open.get_mut(&id) else { continue };
             if let Asker::Client(client) = std::mem::replace(&mut request.asker, Asker::Nobody) {
                 self.work.unknown += 1;
-                self.reply(client, id.sequence, &not_known_yet());
+                self.reply(client, id.sequence, &not_known_yet(), Version(0));
             }
+        }
+        for id in due.ahead {
+            // Where two sites have to do with it, one of them may yet do what the other says it has not.
+            let is_shared =
+                |request: &Request| request.forwards > 0 || matches!(request.asker, Asker::Site(_));
+            let may_be_done = self.requests.open.get(&id).is_some_and(is_shared);
+            self.answer(id, if may_be_done { not_known_yet() } else { is_ahead() }, Version(0));
         }
     }
 }
@@ -101,6 +126,15 @@ pub(super) fn no(code: Code, why: &str) -> Answer {
 
 fn not_known_yet() -> Answer {
     no(Code::Unknown, "it waits for another cluster or for the certifier, or is done and waits to be stable")
+}
+
+/// It has seen what this site does not have.
+pub(super) fn is_ahead() -> Answer {
+    no(Code::Elsewhere, "this site does not have what this client has seen")
+}
+
+pub(super) fn of_another_database() -> Answer {
+    no(Code::Impossible, "what this client has seen is of another database: begin with a new client")
 }
 
 pub(super) fn too_old() -> Answer {
@@ -118,7 +152,7 @@ mod tests {
 
     fn execute(sequence: u64) -> Ask {
         let id = TransactionId { client: 1, sequence };
-        Ask::Execute(id, format!("add a/{sequence} 1").into_bytes())
+        Ask::Execute(id, Horizon::default(), format!("add a/{sequence} 1").into_bytes())
     }
 
     /// What a client is told who asks this, and waits longer than a site is patient.
@@ -195,7 +229,11 @@ mod tests {
         let machine = Machine::default();
         let mut site = cut_off(&machine);
         for sequence in 100..120 {
-            machine.site_sent(&Between::Forward(TransactionId { client: 2, sequence }, b"add b 1"));
+            machine.site_sent(&Between::Forward(
+                TransactionId { client: 2, sequence },
+                Version(0),
+                b"add b 1",
+            ));
         }
         machine.pass(&mut site, 3);
         assert_eq!(site.report().open, 8);
@@ -210,7 +248,7 @@ mod tests {
             let id = TransactionId { client: 1, sequence: 1 };
             let request = site.cycle().requests.open.get_mut(&id).unwrap();
             (request.state, request.forwards) = (State::Forwarded { ticks: 0 }, forwards);
-            machine.site_sent(&Between::Forwarded(id, Code::Behind, b""));
+            machine.site_sent(&Between::Forwarded(id, Code::Behind, Version(0), b""));
             machine.pass(&mut site, 1);
             assert_eq!(machine.heard().map(|reply| reply.code), Some(code));
         }

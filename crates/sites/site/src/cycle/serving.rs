@@ -1,14 +1,14 @@
 //! Requests of clients, of other sites and of the process's driver: executing, answering.
 
 use pares_store::{Work, is_reserved};
-use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
+use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId, Version};
 
 use super::Cycle;
 use super::admission::too_old;
 use crate::application::{Application, answer_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
-use crate::protocol::{Ask, Between, Code, REPLY_BYTES_MAX, Reply};
+use crate::protocol::{Ask, Between, Code, Horizon, REPLY_BYTES_MAX, Reply};
 use crate::requests::{
     Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, remembered, reply_key, reply_value,
 };
@@ -32,33 +32,49 @@ impl<W: World, A: Application> Cycle<W, A> {
         rights: Rights,
         ask: Ask,
     ) -> Result<(), ProcessError> {
-        let needed = Rights::needed_for(&ask);
-        let (to, answer) = match ask {
-            _ if needed > rights => (ask.number(), denied(needed)),
-            Ask::Execute(id, request) => match self.refusal(id, request.len())? {
-                Some(refused) => (id.sequence, refused),
-                None => {
-                    self.requests.arrived(id, Asker::Client(client), request);
-                    return Ok(());
-                }
-            },
-            Ask::Read(tag, request) => match self.read(client, tag, request) {
-                Ok(()) => return Ok(()),
-                Err(refused) => (tag, refused),
-            },
-            Ask::Operate(tag, command) => (tag, self.operate(command)),
-            Ask::Remove(tag, site) => (tag, self.remove(site)),
-            Ask::Report(tag) => {
-                let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
-                (tag, Answer { code: Code::Done, body })
-            }
-        };
-        self.reply(client, to, &answer);
+        let to = ask.number();
+        if let Some(answer) = self.take(client, rights, ask)? {
+            let says_something = matches!(answer.code, Code::Done | Code::Refused);
+            self.reply(client, to, &answer, if says_something { self.site.stable() } else { Version(0) });
+        }
         Ok(())
     }
 
-    pub(super) fn reply(&mut self, client: pares_link::ClientId, to: u64, answer: &Answer) {
-        let mut reply = Reply { to, code: answer.code, body: answer.body.clone() };
+    /// Takes what a client asks, unless it is answered at once.
+    fn take(
+        &mut self,
+        client: pares_link::ClientId,
+        rights: Rights,
+        ask: Ask,
+    ) -> Result<Option<Answer>, ProcessError> {
+        let needed = Rights::needed_for(&ask);
+        Ok(match ask {
+            _ if needed > rights => Some(denied(needed)),
+            Ask::Execute(id, seen, request) => {
+                let refused = self.refusal(id, seen, request.len())?;
+                if refused.is_none() {
+                    self.requests.arrived(id, Asker::Client(client), seen.version, request);
+                }
+                refused
+            }
+            Ask::Read(tag, seen, request) => self.read((client, tag), request, seen).err(),
+            Ask::Latest(tag, seen, request) => self.read_latest((client, tag), request, seen).err(),
+            Ask::Operate(_, command) => Some(self.operate(command)),
+            Ask::Remove(_, site) => Some(self.remove(site)),
+            Ask::Report(_) => {
+                let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
+                Some(Answer { code: Code::Done, body })
+            }
+        })
+    }
+
+    /// Tells a client what rests on nothing later than `version`.
+    pub(super) fn reply(&mut self, client: pares_link::ClientId, to: u64, answer: &Answer, version: Version) {
+        let horizon = match version {
+            Version(0) => Horizon::default(),
+            version => Horizon { database: self.database, version },
+        };
+        let mut reply = Reply { to, code: answer.code, horizon, body: answer.body.clone() };
         if reply.body.len() > REPLY_BYTES_MAX {
             reply.body = b"the reply is longer than a frame may be: ask for less at a time".to_vec();
             reply.code = if reply.code == Code::Done { Code::Impossible } else { reply.code };
@@ -80,7 +96,11 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
         for _ in 0..self.bounds.executed_max {
             let Some(id) = self.requests.queue.pop_front() else { break };
-            self.execute_one(id)?;
+            if self.requests.least_of(id) > self.site.snapshot().version {
+                self.requests.wait(id);
+            } else {
+                self.execute_one(id)?;
+            }
         }
         Ok(())
     }
@@ -98,7 +118,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 return Ok(());
             }
             Remembered::TooOld => {
-                self.answer(id, too_old());
+                self.answer(id, too_old(), Version(0));
                 return Ok(());
             }
         }
@@ -115,7 +135,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         let transaction = work.finish(id, attempt, snapshot.version);
         self.requests.executed(id, answer);
         if let Err(error) = self.site.submit(transaction, snapshot, &mut self.wanted) {
-            self.answer(id, Answer { code: Code::Impossible, body: error.to_string().into_bytes() });
+            let body = error.to_string().into_bytes();
+            self.answer(id, Answer { code: Code::Impossible, body }, Version(0));
         }
         Ok(())
     }
@@ -126,20 +147,20 @@ impl<W: World, A: Application> Cycle<W, A> {
         };
         self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         match outcome {
-            Outcome::Committed { attempt, .. } => {
+            Outcome::Committed { attempt, version } => {
                 let own = attempt_of(self.site.id(), self.life, request.executions);
                 if attempt == Some(own) {
                     let answer = request.answer.clone();
-                    self.answer(id, answer);
+                    self.answer(id, answer, version);
                 } else {
                     self.requests.again(id); // finds the reply of the attempt that was committed
                 }
             }
             Outcome::Aborted(AbortReason::Behind) => {
-                self.answer(id, Answer { code: Code::Behind, body: Vec::new() })
+                self.answer(id, Answer { code: Code::Behind, body: Vec::new() }, Version(0));
             }
             Outcome::Aborted(_) if request.executions >= EXECUTIONS_MAX => {
-                self.answer(id, Answer { code: Code::Aborted, body: Vec::new() });
+                self.answer(id, Answer { code: Code::Aborted, body: Vec::new() }, Version(0));
             }
             Outcome::Aborted(_) if self.site.certifies() => self.requests.again(id),
             // Also what was forwarded to this site when it certified: here it would lose on and on.
@@ -155,15 +176,16 @@ impl<W: World, A: Application> Cycle<W, A> {
                 self.work.forwarded += u64::from(!matches!(request.state, State::Forwarded { .. }));
                 request.state = State::Forwarded { ticks: 0 };
                 request.forwards = request.forwards.saturating_add(1);
-                let frame = Between::Forward(id, &request.body).to_bytes();
+                let frame = Between::Forward(id, request.least, &request.body).to_bytes();
                 let _ = self.links.send(number_of(certifier), &frame);
             }
             _ => self.requests.again(id),
         }
     }
 
-    /// Answers found, on versions that are stable now; on versions that never were, executes again.
+    /// Answers found, on versions that are stable now; on versions that never were, executes again. So does what waited for a version that has come.
     pub(super) fn tell_waiting(&mut self) {
+        self.requests.come_to(self.site.snapshot().version);
         let stable = self.site.stable();
         while let Some(entry) = self.waiting.first_entry() {
             let (version, id) = *entry.key();
@@ -172,20 +194,21 @@ impl<W: World, A: Application> Cycle<W, A> {
             }
             let (branch, answer) = entry.remove();
             if self.site.holds(Snapshot { version, branch }) {
-                self.answer(id, answer);
+                self.answer(id, answer, version);
             } else {
                 self.requests.again(id);
             }
         }
     }
 
-    pub(super) fn answer(&mut self, id: TransactionId, answer: Answer) {
+    /// A request has its answer, which rests on nothing later than `version`.
+    pub(super) fn answer(&mut self, id: TransactionId, answer: Answer, version: Version) {
         let Some(request) = self.requests.remove(id) else { return };
         self.work.done += u64::from(answer.code == Code::Done);
         match request.asker {
-            Asker::Client(client) => self.reply(client, id.sequence, &answer),
+            Asker::Client(client) => self.reply(client, id.sequence, &answer, version),
             Asker::Site(site) => {
-                let frame = Between::Forwarded(id, answer.code, &answer.body).to_bytes();
+                let frame = Between::Forwarded(id, answer.code, version, &answer.body).to_bytes();
                 let _ = self.links.send(number_of(site), &frame);
             }
             Asker::Here => self.answered.push(Answered { id, answer }),

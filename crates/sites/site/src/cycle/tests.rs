@@ -1,5 +1,7 @@
 //! The duty cycle of one site, in memory.
 
+mod sessions;
+
 use std::sync::Arc as Shared;
 use std::sync::atomic::Ordering;
 
@@ -7,17 +9,30 @@ use pares_wice::{Body, ClusterId, Command, Entry, Era, LogEntry, Message, Status
 
 use super::*;
 use crate::comparison::Said;
-use crate::protocol::{Code, Reply};
+use crate::protocol::{Code, Horizon, Reply};
 use crate::testing::{Machine, TestSite};
 
 const ID: TransactionId = TransactionId { client: 1, sequence: 1 };
 
 fn execute(sequence: u64, request: &str) -> Ask {
-    Ask::Execute(TransactionId { sequence, ..ID }, request.into())
+    execute_seeing(sequence, Horizon::default(), request)
 }
 
-fn done(body: &str) -> Option<Reply> {
-    Some(Reply { to: 1, code: Code::Done, body: body.into() })
+fn execute_seeing(sequence: u64, seen: Horizon, request: &str) -> Ask {
+    Ask::Execute(TransactionId { sequence, ..ID }, seen, request.into())
+}
+
+fn read(tag: u64, request: &str) -> Ask {
+    Ask::Read(tag, Horizon::default(), request.into())
+}
+
+fn done(body: &str, version: u64) -> Option<Reply> {
+    Some(Reply { to: 1, code: Code::Done, horizon: seen(version), body: body.into() })
+}
+
+/// What a client of the test's database has seen.
+fn seen(version: u64) -> Horizon {
+    Horizon::of(crate::testing::IDENTITY, Version(version))
 }
 
 #[test]
@@ -25,9 +40,9 @@ fn a_request_is_executed_and_a_repeat_is_told_the_same() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
     let add = execute(1, "noted n add a 5");
-    assert_eq!(machine.ask(&mut site, &add), done("5 added to a"));
-    assert_eq!(machine.ask(&mut site, &add), done("5 added to a"));
-    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get n".to_vec())), done("1"));
+    assert_eq!(machine.ask(&mut site, &add), done("5 added to a", 1));
+    assert_eq!(machine.ask(&mut site, &add), done("5 added to a", 1));
+    assert_eq!(machine.ask(&mut site, &read(1, "get n")), done("1", 1));
 }
 
 fn turn(site: &mut TestSite) {
@@ -41,8 +56,8 @@ fn a_read_sees_what_was_stable_when_it_came_or_waits_for_it() {
     machine.pass(&mut site, 3);
     machine.client_sent(&execute(1, "add a 5").to_bytes());
     turn(&mut site);
-    assert_eq!(machine.heard(), done("5 added to a"));
-    machine.client_sent(&Ask::Read(1, b"get a".to_vec()).to_bytes());
+    assert_eq!(machine.heard(), done("5 added to a", 1));
+    machine.client_sent(&read(1, "get a").to_bytes());
     turn(&mut site);
     assert!(site.report().stored < site.report().stable);
     machine.step(); // the batch; the read waits for it
@@ -50,7 +65,7 @@ fn a_read_sees_what_was_stable_when_it_came_or_waits_for_it() {
     turn(&mut site);
     machine.step();
     turn(&mut site);
-    assert_eq!(machine.heard(), done("5"));
+    assert_eq!(machine.heard(), done("5", 1));
 }
 
 #[test]
@@ -59,14 +74,14 @@ fn more_reads_than_a_site_holds_are_refused() {
     let mut site = machine.begin(&[1]).unwrap();
     machine.ask(&mut site, &execute(1, "add a 5"));
     for tag in 1..=3 {
-        machine.client_sent(&Ask::Read(tag, b"get a".to_vec()).to_bytes());
+        machine.client_sent(&read(tag, "get a").to_bytes());
     }
     turn(&mut site);
     assert_eq!(machine.heard().map(|reply| (reply.to, reply.code)), Some((3, Code::Busy)));
     machine.pass(&mut site, 3);
     let told = [machine.heard(), machine.heard()].map(|reply| reply.unwrap());
     assert_eq!(told.map(|reply| (reply.to, reply.code)), [(2, Code::Done), (1, Code::Done)]);
-    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())), done("5"));
+    assert_eq!(machine.ask(&mut site, &read(1, "get a")), done("5", 1));
 }
 
 #[test]
@@ -75,10 +90,10 @@ fn a_store_that_gives_no_snapshot_refuses_a_read_and_ends_nobody() {
     let mut site = machine.begin(&[1]).unwrap();
     machine.ask(&mut site, &execute(1, "add a 5"));
     machine.busy.store(true, Ordering::Relaxed);
-    let refused = machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())).unwrap();
+    let refused = machine.ask(&mut site, &read(1, "get a")).unwrap();
     assert_eq!(refused.code, Code::Busy);
     machine.busy.store(false, Ordering::Relaxed);
-    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())), done("5"));
+    assert_eq!(machine.ask(&mut site, &read(1, "get a")), done("5", 1));
 }
 
 #[test]
@@ -90,7 +105,7 @@ fn what_was_answered_is_there_after_a_crash() {
     machine.disk.crash(0);
     let mut site = machine.begin(&[1]).unwrap();
     machine.pass(&mut site, 3);
-    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())), done("5"));
+    assert_eq!(machine.ask(&mut site, &read(1, "get a")), done("5", 1));
 }
 
 #[test]
@@ -111,7 +126,7 @@ fn what_is_damaged_in_the_store_ends_the_site_and_is_neither_told_nor_computed_w
         machine.ask(&mut site, &execute(sequence, request)).unwrap();
     }
     let stored = site.report().delivered;
-    let reads = ["get a", "sum", "list - - 9", "digest"].map(|read| Ask::Read(3, read.into()));
+    let reads = ["get a", "sum", "list - - 9", "digest"].map(|request| read(3, request));
     let changes = ["transfer a b 300", "add a 1"].map(|change| execute(3, change));
     for ask in changes.into_iter().chain(reads) {
         machine.pass(&mut site, 8);
@@ -197,7 +212,7 @@ fn frames_that_mean_nothing_here_change_nothing() {
     }
     machine.site_sent(&Between::Rules(b"nothing"));
     machine.site_sent(&Between::Log(b"nothing"));
-    machine.site_sent(&Between::Forwarded(ID, Code::Done, b"nobody asked"));
+    machine.site_sent(&Between::Forwarded(ID, Code::Done, Version(9), b"nobody asked"));
     machine.pass(&mut site, 5);
     assert_eq!(site.report(), before);
 }

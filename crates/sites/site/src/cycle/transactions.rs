@@ -1,4 +1,4 @@
-//! Transactions that were executed outside: at this site's SQL server, by its sessions.
+//! Transactions that were executed outside: at this site's SQL server, by its sessions; and [barriers](super::reading), which nobody executes.
 //!
 //! A request can be executed again, here or by the certifier's site; such a transaction cannot, since who executed it is a client's program. So it is submitted
 //! once, and what became of it is told as it is. It is told as done only when it is in this site's store: the same client's next transaction begins there.
@@ -97,14 +97,14 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.transactions.answered.is_some_and(|answered| self.base.version() >= answered)
     }
 
-    fn transact(&mut self, ready: Ready) {
+    pub(super) fn transact(&mut self, ready: Ready) {
         let Ready { snapshot, writes, verdict } = ready;
         self.transactions.last += 1;
         let place = u64::from(number_of(self.site.id())) << 16 | u64::from(self.life);
         let id = TransactionId { client: OWN | place, sequence: self.transactions.last };
         let attempt = attempt_of(self.site.id(), self.life, 1);
         let transaction = Transaction { id, attempt, snapshot, writes, ..Transaction::default() };
-        // What the store has is stable: no branch of the history is without it.
+        // What the store has is stable: no branch of the history is without it. A barrier has read nothing.
         let snapshot = Snapshot { version: snapshot, ..self.site.snapshot() };
         match self.site.submit(transaction, snapshot, &mut self.wanted) {
             Ok(()) => drop(self.transactions.submitted.insert(id, verdict)),

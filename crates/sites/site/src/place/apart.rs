@@ -18,7 +18,7 @@ use crate::config::number_of;
 use crate::cycle::TICK;
 use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
-use crate::protocol::{Ask, Code, Reply};
+use crate::protocol::{Ask, Code, Horizon, Reply};
 use crate::report::SiteReport;
 use crate::rights::{Rights, denied};
 use crate::setup::Setup;
@@ -237,14 +237,12 @@ impl<W: World> Apart<W> {
             Ok(Ask::Report(tag)) => {
                 (tag, Code::Done, serde_json::to_vec(&self.report()).expect("a report is JSON"))
             }
-            Ok(Ask::Execute(id, _)) => (id.sequence, Code::Elsewhere, self.why_not()),
-            Ok(Ask::Read(tag, _) | Ask::Operate(tag, _) | Ask::Remove(tag, _)) => {
-                (tag, Code::Elsewhere, self.why_not())
-            }
+            Ok(ask) => (ask.number(), Code::Elsewhere, self.why_not()),
             Err(_) => return self.links.close_client(client),
         };
         // A client that is gone asks elsewhere.
-        let _ = self.links.send_client(client, &Reply { to, code, body }.to_bytes());
+        let _ =
+            self.links.send_client(client, &Reply { to, code, horizon: Horizon::default(), body }.to_bytes());
     }
 
     fn why_not(&self) -> Vec<u8> {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use pares_flow::Random;
 use pares_link::Door;
 use pares_load::LabError;
-use pares_site::protocol::{Ask, Code, OPEN_MAX, Reply};
+use pares_site::protocol::{Ask, Code, Horizon, OPEN_MAX, Reply};
 use pares_wice::TransactionId;
 
 use super::funded;
@@ -238,7 +238,7 @@ impl Clients {
     fn connect(&mut self) -> std::io::Result<()> {
         let mut wire = Wire::connect(&self.plan.sites[self.at])?;
         for (&id, open) in &self.open {
-            wire.send(&Ask::Execute(id, open.request.clone()).to_bytes());
+            wire.send(&Ask::Execute(id, Horizon::default(), open.request.clone()).to_bytes());
         }
         let repeats = self.open.len() as u64;
         self.note(|told| told.repeats += repeats);
@@ -271,7 +271,10 @@ impl Clients {
             *sequence += lanes;
             let id = TransactionId { client: self.plan.first + lane / OPEN_MAX, sequence: *sequence };
             let request = self.request(id);
-            self.wire.as_mut().expect("connected").send(&Ask::Execute(id, request.clone()).to_bytes());
+            self.wire
+                .as_mut()
+                .expect("connected")
+                .send(&Ask::Execute(id, Horizon::default(), request.clone()).to_bytes());
             self.open.insert(id, Open { request, due });
         }
     }
@@ -307,7 +310,7 @@ impl Clients {
         let lane = reply.to % self.sequences.len() as u64;
         let id = TransactionId { client: self.plan.first + lane / OPEN_MAX, sequence: reply.to };
         if let (Code::Unknown, Some(open)) = (reply.code, self.open.get(&id)) {
-            let again = Ask::Execute(id, open.request.clone()).to_bytes();
+            let again = Ask::Execute(id, Horizon::default(), open.request.clone()).to_bytes();
             self.wire.as_mut().expect("it has just answered").send(&again);
             return;
         }

@@ -71,8 +71,8 @@ fn level(text: &str) -> Result<Level, String> {
 /// Runs the drill and prints what it found.
 ///
 /// # Errors
-/// If a history has what its level of isolation forbids; if money was made; if sites differ at the end; if sessions that stay at their site, while nothing
-/// fails, do not read what they wrote or have read; if what was hit does not come back.
+/// If a history has what its level of isolation forbids; if a session does not read what it wrote or has read, wherever it asks; if money was made; if sites
+/// differ at the end; if what was hit does not come back.
 pub fn run(args: &Args) -> LabResult {
     if !(0.2..=3_600.0).contains(&args.seconds_per_part) {
         return Err(LabError::Usage("--seconds-per-part is between 0.2 and 3600".into()));

@@ -1,4 +1,5 @@
-//! Sessions: each asks one thing after the other, and notes what it asked and was told. Times are places in one count that all of them share.
+//! Sessions: each asks one thing after the other, and notes what it asked and was told. One that moves has a client at each site, and hands what it has
+//! seen from one to the next. Times are places in one count that all of them share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,6 +9,7 @@ use std::time::Duration;
 use pares_flow::Random;
 use pares_isolation::history::{Element, Ending, MicroOperation, Operation};
 use pares_load::LabError;
+use pares_site::protocol::Horizon;
 use pares_site::{CallError, Client};
 
 use super::lists::{ACCOUNTS, Lists, answered, balances};
@@ -58,6 +60,7 @@ impl Shared {
 pub(super) struct Session {
     number: u32,
     clients: Vec<Client>,
+    seen: Horizon,
     random: Random,
     shared: Arc<Shared>,
     elements: u64,
@@ -73,7 +76,8 @@ impl Session {
         shared: Arc<Shared>,
     ) -> Result<JoinHandle<Notes>, LabError> {
         let random = Random::new(u64::from(number) + 1);
-        let session = Self { number, clients, random, shared, elements: 0, notes: Notes::default() };
+        let (seen, notes) = Default::default();
+        let session = Self { number, clients, seen, random, shared, elements: 0, notes };
         let thread = std::thread::Builder::new().name("session".into()).spawn(move || session.run(trade));
         thread.map_err(LabError::io("starting a session"))
     }
@@ -131,10 +135,12 @@ impl Session {
     fn ask(&mut self, request: &str, only_reads: bool) -> (Ending, Option<String>) {
         let at = self.random.below(self.clients.len() as u64) as usize;
         let client = &mut self.clients[at];
+        client.has_seen(self.seen);
         let reply = match only_reads {
             true => client.read(request.as_bytes(), PATIENCE),
             false => client.execute(request.as_bytes(), PATIENCE),
         };
+        self.seen = client.horizon();
         match reply {
             // A long reply is not remembered: who asks again learns only that it was done.
             Ok(reply) if reply.is_empty() => (Ending::Done, None),
