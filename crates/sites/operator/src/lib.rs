@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`init`] | `sites.toml` and certificates, for sites on this machine |
 //! | `issue` | certificates of those who use it, and their end |
-//! | `run` | one site in this process, or all as children |
+//! | [`run`] | one site in this process, of any application, or all as children |
 //! | `status` | how they are |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
 //! | [`sites`] | sites as processes of this machine, and what they say of themselves |
@@ -17,7 +17,7 @@ pub mod decide;
 mod error;
 pub mod init;
 mod issue;
-mod run;
+pub mod run;
 pub mod sites;
 mod status;
 
@@ -27,6 +27,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pares_site::items::Items;
 use pares_site::{Access, CallError, Client, SitesConfig};
 use pares_wice::SiteId;
 
@@ -127,7 +128,7 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Init(init) => init::run(init, &args.dir),
         What::Issue(owner) => owner.issue(&config()?, &args.dir),
         What::Revoke(owner) => owner.revoke(&config()?, &args.dir),
-        What::Run(run) => run::one(run, &args.dir),
+        What::Run(run) => run::one(run, &args.dir, Items),
         What::Up => run::up(&config()?, &args.dir),
         What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),
         What::Execute(asking) => asking.call(&client()?, Client::execute, MAY_BE_DONE),

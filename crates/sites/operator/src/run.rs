@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::{Lock, stop_on_signals};
 use pares_site::config::directory_of;
-use pares_site::items::Items;
-use pares_site::{Process, ProcessError, SitesConfig};
+use pares_site::{Application, Process, ProcessError, SitesConfig};
 use pares_wice::{Notice, SiteId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
-use crate::sites::{self, Processes, Speech};
+use crate::sites::{self, Processes, SITE_RUN, Speech};
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
@@ -34,11 +33,11 @@ pub struct Args {
     with_parent: Option<u32>,
 }
 
-/// Runs a site until it is told to stop.
+/// Runs a site that executes `application` until it is told to stop.
 ///
 /// # Errors
 /// Whatever ends it otherwise.
-pub fn one(args: &Args, dir: &Path) -> OperatorResult {
+pub fn one<A: Application + Clone>(args: &Args, dir: &Path, application: A) -> OperatorResult {
     if let Some(parent) = args.with_parent {
         end_with(parent)?;
     }
@@ -46,7 +45,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     let config = SitesConfig::load(dir)?;
     let place = config.place(args.site)?.clone();
     let ended = |error| ended(args.site, dir, &error);
-    let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
+    let mut process = Process::open(&config, args.site, dir, application).map_err(ended)?;
     pares_text::tell!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
     let mut apart = None;
     while !stop.load(Ordering::Relaxed) {
@@ -64,7 +63,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
 }
 
 /// Says why a site takes no part, when that changes.
-fn tell_apart(site: SiteId, process: &Process<Items>, told: &mut Option<String>) {
+fn tell_apart<A: Application + Clone>(site: SiteId, process: &Process<A>, told: &mut Option<String>) {
     let now = process.apart();
     if now != *told {
         match &now {
@@ -127,7 +126,7 @@ fn told(notice: &Notice) -> String {
 pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
     let _lock = take_lock(dir)?;
-    let mut processes = Processes::new(dir, Speech::Here)?;
+    let mut processes = Processes::new(dir, Speech::Here, SITE_RUN)?;
     let mut due: Vec<(SiteId, Instant)> = Vec::new();
     let mut started = Instant::now();
     for site in sites::all(config) {
