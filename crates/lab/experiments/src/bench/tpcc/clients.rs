@@ -264,11 +264,9 @@ pub(super) fn execute_all(clients: Vec<Client>, requests: Vec<Vec<u8>>) -> Resul
             })
         };
         let threads: Vec<_> = clients.into_iter().map(run).collect();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        ended
-            .map(|ended| {
-                ended.unwrap_or_else(|_| Err(LabError::Failed("a client's thread has ended".into())))
-            })
-            .collect()
+        threads.into_iter().try_for_each(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err(LabError::Failed("a client's thread has ended".into())))
+        })
     })
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pares_load::LabResult;
-use pares_operator::run;
+use pares_operator::run::{Args as SiteArgs, one};
 use pares_wholesale::Wholesale;
 
 /// The command that runs one.
@@ -14,7 +14,7 @@ pub(super) const COMMAND: &[&str] = &["wholesale"];
 #[group(skip)] // its name would be that of the flattened one
 pub struct Args {
     #[command(flatten)]
-    site: run::Args,
+    site: SiteArgs,
     /// The system's directory
     #[arg(long)]
     dir: PathBuf,
@@ -25,5 +25,5 @@ pub struct Args {
 /// # Errors
 /// Whatever ends it otherwise.
 pub fn run(args: &Args) -> LabResult {
-    Ok(run::one(&args.site, &args.dir, Wholesale)?)
+    Ok(one(&args.site, &args.dir, Wholesale)?)
 }
