@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   app        pares                                                    the command line
-//!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan | isolation   what proves and measures
+//!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
@@ -105,6 +105,7 @@ pub(super) const CRATES: &[Place] = &[
     place("lab", "pares-isolation", 1, &[]),
     place("lab", "pares-sim", 3, &["pares-site"]), // runs its duty cycle
     place("lab", "pares-tpcc", 2, &[]),
+    place("lab", "pares-wholesale", 3, &[]),
     place("lab", "pares-wan", 2, &[]),
     place("lab", "pares-books", 3, &[]),
     place("lab", "pares-faults", 3, &[]),

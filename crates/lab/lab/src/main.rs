@@ -56,6 +56,9 @@ enum Command {
     /// One site of a replicated database started here
     #[command(hide = true)]
     Site(pares_operator::Args),
+    /// One site of a wholesale supplier's database started here
+    #[command(hide = true)]
+    Wholesale(bench::tpcc::site::Args),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ fn run(command: Command) -> LabResult {
         Command::Member(command) => member::run(&command),
         Command::Trader(args) => experiment::trader::run(&args),
         Command::Site(args) => Ok(pares_operator::run(&args)?),
+        Command::Wholesale(args) => bench::tpcc::site::run(&args),
     }
 }
 

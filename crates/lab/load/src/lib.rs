@@ -15,6 +15,7 @@
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
 //! | `system` | systems started for the length of one command |
+//! | `distant_sites` | clusters of sites with a wide area network between them, for the length of one command |
 //! | `scratch`, `small_disk` | where their files lie |
 //! | `venues` | which venue leads, which is back |
 //! | `records` | what the recorders have, and whether they agree |
@@ -23,6 +24,7 @@
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
+mod distant_sites;
 mod error;
 mod generator;
 mod killer;
@@ -38,6 +40,7 @@ mod small_disk;
 mod system;
 mod venues;
 
+pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
 pub use error::{LabError, LabResult, failed};
 pub use generator::Load;
 pub use killer::{Killer, Return};

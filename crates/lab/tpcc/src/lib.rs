@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`setting`] | what is simulated; unknowns of the paper as parameters |
 //! | `workload`, `item` | TPC-C's transactions as the rows they write |
+//! | [`Dice`] | chance, TPC-C's uneven kind among it |
 //! | `server`, `processor`, `pipe`, `locks`, `network` | the machines |
 //! | `world` | everything together; the protocols |
 //! | `check` | one-copy snapshot isolation |
@@ -28,7 +29,10 @@ pub mod tally;
 mod workload;
 mod world;
 
-pub use setting::{DayAndNight, Ordering, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters};
+pub use random::{Dice, mix};
+pub use setting::{
+    DayAndNight, MeasuredCosts, Ordering, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters,
+};
 pub use tally::{ResponseTime, SideResult};
 pub use workload::Kind;
 pub use world::RunResult;

@@ -7,10 +7,12 @@ use core::f64::consts::TAU;
 
 /// A seeded stream of numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct Dice(u64);
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+impl Dice {
+    /// The stream of `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -21,17 +23,17 @@ impl Random {
     }
 
     /// A number in `0..bound`; 0 if the bound is 0.
-    pub(crate) fn below(&mut self, bound: u32) -> u32 {
+    pub fn below(&mut self, bound: u32) -> u32 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
     }
 
-    /// A number in `low..=high`.
-    pub(crate) fn between(&mut self, low: u32, high: u32) -> u32 {
+    /// A number in `low..=high`, which must not be empty.
+    pub fn between(&mut self, low: u32, high: u32) -> u32 {
         low + self.below(high - low + 1)
     }
 
     /// True in `percent` of 100 cases.
-    pub(crate) fn chance(&mut self, percent: u32) -> bool {
+    pub fn chance(&mut self, percent: u32) -> bool {
         self.below(100) < percent
     }
 
@@ -57,14 +59,20 @@ impl Random {
     }
 
     /// TPC-C's uneven choice in `low..=high` (clause 2.1.6), `a` one less than a power of two; its constant C is fixed.
-    pub(crate) fn uneven(&mut self, a: u32, low: u32, high: u32) -> u32 {
+    pub fn uneven(&mut self, a: u32, low: u32, high: u32) -> u32 {
         let c = 123 & a;
         ((self.between(0, a) | self.between(low, high)) + c) % (high - low + 1) + low
+    }
+
+    /// One of `0..count` (at least 1) that is not `home`; `home` if there is no other.
+    pub fn elsewhere(&mut self, home: u32, count: u32) -> u32 {
+        (home + 1 + self.below(count - 1)) % count
     }
 }
 
 /// The finaliser of `SplitMix64`: every input bit reaches every output bit.
-pub(crate) fn mix(value: u64) -> u64 {
+#[must_use]
+pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ (value >> 31)
@@ -74,8 +82,8 @@ pub(crate) fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn mean_and_deviation(mut draw: impl FnMut(&mut Random) -> f64) -> (f64, f64) {
-        let mut random = Random::new(7);
+    fn mean_and_deviation(mut draw: impl FnMut(&mut Dice) -> f64) -> (f64, f64) {
+        let mut random = Dice::new(7);
         let drawn: Vec<f64> = (0..200_000).map(|_| draw(&mut random)).collect();
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
         let variance = drawn.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / drawn.len() as f64;
@@ -95,7 +103,7 @@ mod tests {
 
     #[test]
     fn uneven_choices_stay_in_their_range() {
-        let mut random = Random::new(1);
+        let mut random = Dice::new(1);
         let drawn: Vec<u32> = (0..10_000).map(|_| random.uneven(1023, 1, 3000)).collect();
         assert!(drawn.iter().all(|row| (1..=3000).contains(row)));
         let again: std::collections::BTreeSet<u32> = drawn.iter().copied().collect();

@@ -32,7 +32,8 @@ pub(crate) struct Executed {
     pub(crate) attempt: u32,
     pub(crate) snapshot: u64,
     pub(crate) writes: Rc<[Written]>,
-    pub(crate) work: Nanos,
+    /// Processor time that it takes each other site, ns.
+    pub(crate) apply_work: Nanos,
 }
 
 /// Items locked for these writes: additions lock nothing.

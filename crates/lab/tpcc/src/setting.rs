@@ -1,6 +1,7 @@
 //! What is simulated: the paper's table of section 4.1, and what the paper does not say as parameters.
 
 use crate::queue::Nanos;
+use crate::workload::Kind;
 
 /// Servers (paper figure 4).
 pub const SITES: usize = 6;
@@ -89,6 +90,15 @@ pub enum ReadsOf {
     Stable,
 }
 
+/// Processor time of each kind of transaction, in the order of [`Kind::ALL`], ns: what `pares bench tpcc --costs` measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeasuredCosts {
+    /// Where it is executed.
+    pub execute_ns: [Nanos; 5],
+    /// At each other server.
+    pub apply_ns: [Nanos; 5],
+}
+
 /// How the traffic of a day moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayAndNight {
@@ -120,6 +130,8 @@ pub struct Setting {
     pub write_set_bytes: u32,
     /// Applying a transaction elsewhere costs this share of executing it, percent.
     pub apply_percent: u32,
+    /// What transactions take of a processor; the paper's Table 1, and the share above, if not given.
+    pub costs: Option<MeasuredCosts>,
     /// How many warehouses; one for every ten clients if not given.
     pub warehouses: Option<u32>,
     /// Whether the clients of a warehouse are at all servers, instead of at one.
@@ -159,6 +171,7 @@ impl Setting {
             keying: false,
             write_set_bytes: 4_096,
             apply_percent: 2,
+            costs: None,
             warehouses: None,
             scattered: false,
             waiters: Waiters::default(),
@@ -171,6 +184,14 @@ impl Setting {
             batch: 0,
             distance: 200_000_000,
             day: None,
+        }
+    }
+
+    /// What a transaction that took `work` where it was executed takes each other server, ns.
+    pub(crate) fn apply_work(&self, kind: Kind, work: Nanos) -> Nanos {
+        match &self.costs {
+            Some(measured) => measured.apply_ns[kind as usize],
+            None => work * u64::from(self.apply_percent) / 100,
         }
     }
 

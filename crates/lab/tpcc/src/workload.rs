@@ -7,7 +7,8 @@
 
 use crate::item::{Item, Table, Written};
 use crate::queue::{MILLISECOND, Nanos, SECOND};
-use crate::random::Random;
+use crate::random::Dice;
+use crate::setting::MeasuredCosts;
 
 const DISTRICTS: u8 = 10;
 const ITEMS: u32 = 100_000;
@@ -32,7 +33,24 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn draw(random: &mut Random) -> Self {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::NewOrder, Self::Payment, Self::Delivery, Self::OrderStatus, Self::StockLevel];
+
+    /// Its name in tables and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NewOrder => "new_order",
+            Self::Payment => "payment",
+            Self::Delivery => "delivery",
+            Self::OrderStatus => "order_status",
+            Self::StockLevel => "stock_level",
+        }
+    }
+
+    /// A kind, as the mix has it.
+    pub fn draw(random: &mut Dice) -> Self {
         match random.below(100) {
             0..45 => Self::NewOrder,
             45..88 => Self::Payment,
@@ -48,8 +66,11 @@ impl Kind {
         matches!(self, Self::OrderStatus | Self::StockLevel)
     }
 
-    /// Processor time, ns (paper Table 1).
-    pub(crate) fn work(self, random: &mut Random) -> Nanos {
+    /// Processor time where it is executed, ns: as measured, or as the paper's Table 1 has it.
+    fn work(self, random: &mut Dice, measured: Option<&MeasuredCosts>) -> Nanos {
+        if let Some(measured) = measured {
+            return measured.execute_ns[self as usize];
+        }
         let milliseconds = match self {
             Self::Delivery => random.normal(143.70, 2.33),
             Self::NewOrder => random.uniform(6.45, 16.83),
@@ -61,7 +82,7 @@ impl Kind {
     }
 
     /// Time its client thinks afterwards, ns.
-    pub(crate) fn think(self, random: &mut Random) -> Nanos {
+    pub fn think(self, random: &mut Dice) -> Nanos {
         let mean = match self {
             Self::NewOrder | Self::Payment => 12.0,
             Self::OrderStatus => 10.0,
@@ -71,7 +92,8 @@ impl Kind {
     }
 
     /// Time its client takes to key it in, ns.
-    pub(crate) fn keying(self) -> Nanos {
+    #[must_use]
+    pub fn keying(self) -> Nanos {
         match self {
             Self::NewOrder => 18 * SECOND,
             Self::Payment => 3 * SECOND,
@@ -94,11 +116,16 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn draw(random: &mut Random, warehouse: u32, warehouses: u32) -> Self {
+    pub(crate) fn draw(
+        random: &mut Dice,
+        warehouse: u32,
+        warehouses: u32,
+        measured: Option<&MeasuredCosts>,
+    ) -> Self {
         let kind = Kind::draw(random);
         let mut request = Self {
             kind,
-            work: kind.work(random),
+            work: kind.work(random, measured),
             rolls_back: kind == Kind::NewOrder && random.chance(1),
             warehouse,
             district: random.below(DISTRICTS.into()) as u8,
@@ -165,11 +192,11 @@ impl Request {
 }
 
 /// 5 to 15 different items, 1 % of them from another warehouse (clause 2.4.1.5).
-fn draw_stock(random: &mut Random, home: u32, warehouses: u32) -> Vec<Item> {
+fn draw_stock(random: &mut Dice, home: u32, warehouses: u32) -> Vec<Item> {
     let lines = random.between(5, 15);
     let mut stock: Vec<Item> = Vec::new();
     while stock.len() < lines as usize {
-        let supplier = if random.chance(1) { elsewhere(random, home, warehouses) } else { home };
+        let supplier = if random.chance(1) { random.elsewhere(home, warehouses) } else { home };
         let item = Item::new(Table::Stock, supplier, 0, random.uneven(8_191, 1, ITEMS));
         if !stock.contains(&item) {
             stock.push(item);
@@ -179,9 +206,9 @@ fn draw_stock(random: &mut Random, home: u32, warehouses: u32) -> Vec<Item> {
 }
 
 /// 15 % live elsewhere; 60 % are found by their last name, of which there are 1,000 (clause 2.5.1.2).
-fn draw_payer(random: &mut Random, home: u32, district: u8, warehouses: u32) -> Item {
+fn draw_payer(random: &mut Dice, home: u32, district: u8, warehouses: u32) -> Item {
     let (warehouse, district) = match random.chance(15) {
-        true => (elsewhere(random, home, warehouses), random.below(DISTRICTS.into()) as u8),
+        true => (random.elsewhere(home, warehouses), random.below(DISTRICTS.into()) as u8),
         false => (home, district),
     };
     let customer = match random.chance(60) {
@@ -189,10 +216,6 @@ fn draw_payer(random: &mut Random, home: u32, district: u8, warehouses: u32) -> 
         false => random.uneven(1_023, 1, CUSTOMERS),
     };
     Item::new(Table::Customer, warehouse, district, customer)
-}
-
-fn elsewhere(random: &mut Random, home: u32, warehouses: u32) -> u32 {
-    (home + 1 + random.below(warehouses - 1)) % warehouses
 }
 
 /// Numbers of a district's orders.
@@ -241,8 +264,8 @@ mod tests {
     use super::*;
 
     fn drawn(count: usize) -> Vec<Request> {
-        let mut random = Random::new(3);
-        (0..count).map(|_| Request::draw(&mut random, 4, 60)).collect()
+        let mut random = Dice::new(3);
+        (0..count).map(|_| Request::draw(&mut random, 4, 60, None)).collect()
     }
 
     /// Paper section 4.1: 92 % update; Table 1 and the mix give 12.11 ms of processor time for each.
@@ -257,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_cycle_without_keying_is_eleven_seconds() {
-        let mut random = Random::new(5);
+        let mut random = Dice::new(5);
         let sum: u64 = (0..100_000).map(|_| Kind::draw(&mut random).think(&mut random)).sum();
         let mean = sum as f64 / 1e5 / 1e9;
         assert!((mean / 11.36 - 1.0).abs() < 0.02, "{mean} s");

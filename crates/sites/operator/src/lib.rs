@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`init`] | `sites.toml` and certificates, for sites on this machine |
 //! | `issue` | certificates of those who use it, and their end |
-//! | `run`, `up` | one site in this process; all as children |
+//! | [`run`] | one site in this process, of any application |
+//! | `up` | all as children |
 //! | `add` | another site |
 //! | `status` | how they are |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on; a site leaves |
@@ -19,7 +20,7 @@ pub mod decide;
 mod error;
 pub mod init;
 mod issue;
-mod run;
+pub mod run;
 pub mod sites;
 mod status;
 mod up;
@@ -30,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pares_site::items::Items;
 use pares_site::{Access, CallError, Client, SitesConfig};
 use pares_wice::SiteId;
 
@@ -140,7 +142,7 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Init(init) => init::run(init, &args.dir),
         What::Issue(owner) => owner.issue(&config()?, &args.dir),
         What::Revoke(owner) => owner.revoke(&config()?, &args.dir),
-        What::Run(run) => run::one(run, &args.dir),
+        What::Run(run) => run::one(run, &args.dir, Items),
         What::Up => up::up(config()?, &args.dir),
         What::Add(add) => add.run(config()?, &args.dir),
         What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),

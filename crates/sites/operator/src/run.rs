@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use pares_os::process::stop_on_signals;
 use pares_site::config::directory_of;
-use pares_site::items::Items;
-use pares_site::{Process, ProcessError, SitesConfig};
+use pares_site::{Application, Process, ProcessError, SitesConfig};
 use pares_wice::{Notice, SiteId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -29,11 +28,11 @@ pub struct Args {
     with_parent: Option<u32>,
 }
 
-/// Runs a site until it is told to stop.
+/// Runs a site that executes `application` until it is told to stop.
 ///
 /// # Errors
 /// Whatever ends it otherwise.
-pub fn one(args: &Args, dir: &Path) -> OperatorResult {
+pub fn one<A: Application + Clone>(args: &Args, dir: &Path, application: A) -> OperatorResult {
     if let Some(parent) = args.with_parent {
         end_with(parent)?;
     }
@@ -41,7 +40,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     let config = SitesConfig::load(dir)?;
     let place = config.place(args.site)?.clone();
     let ended = |error| ended(args.site, dir, &error);
-    let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
+    let mut process = Process::open(&config, args.site, dir, application).map_err(ended)?;
     pares_text::tell!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
     let mut apart = None;
     while !stop.load(Ordering::Relaxed) {
@@ -59,7 +58,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
 }
 
 /// Says why a site takes no part, when that changes.
-fn tell_apart(site: SiteId, process: &Process<Items>, told: &mut Option<String>) {
+fn tell_apart<A: Application + Clone>(site: SiteId, process: &Process<A>, told: &mut Option<String>) {
     let now = process.apart();
     if now != *told {
         match &now {

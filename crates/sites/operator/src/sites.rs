@@ -21,6 +21,9 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Clients that only ask how sites are, or tell them what was decided, execute nothing; so all can have this number.
 pub(crate) const OPERATOR: u64 = u64::MAX;
 
+/// The command that runs a site of `pares site`.
+pub const SITE_RUN: &[&str] = &["site", "run"];
+
 /// Where processes write what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
@@ -33,18 +36,21 @@ pub enum Speech {
 /// Processes of a system's sites. Dropping them kills them.
 pub struct Processes {
     program: PathBuf,
+    /// The command of this program that runs a site.
+    command: &'static [&'static str],
     dir: PathBuf,
     speech: Speech,
     running: BTreeMap<SiteId, Child>,
 }
 
 impl Processes {
-    /// None yet.
+    /// None yet. They will be this program, with `command` and the arguments of `site run` behind it.
     ///
     /// # Errors
     /// If this program does not know where it is.
-    pub fn new(dir: &Path, speech: Speech) -> Result<Self, OperatorError> {
+    pub fn new(dir: &Path, speech: Speech, command: &'static [&'static str]) -> Result<Self, OperatorError> {
         Ok(Self {
+            command,
             program: std::env::current_exe()
                 .map_err(OperatorError::io("finding the path of this program"))?,
             dir: dir.to_owned(),
@@ -60,13 +66,19 @@ impl Processes {
     pub fn start(&mut self, site: SiteId) -> Result<(), OperatorError> {
         let mut command = Command::new(&self.program);
         let own = std::process::id().to_string();
-        command.args(["site", "run", "--with-parent", &own, "--site", &name(site), "--dir"]).arg(&self.dir);
+        command.args(self.command);
+        command.args(["--with-parent", &own, "--site", &name(site), "--dir"]).arg(&self.dir);
         if self.speech == Speech::File {
             command.stdout(self.log(site)?).stderr(self.log(site)?);
         }
         let child = command.stdin(Stdio::null()).spawn();
         self.running.insert(site, child.map_err(OperatorError::io(format!("starting {site}")))?);
         Ok(())
+    }
+
+    /// The processes that were started and not found to have ended.
+    pub fn ids(&self) -> impl Iterator<Item = (SiteId, u32)> {
+        self.running.iter().map(|(site, child)| (*site, child.id()))
     }
 
     fn log(&self, site: SiteId) -> Result<File, OperatorError> {

@@ -15,7 +15,7 @@ use pares_wice::SiteId;
 
 use crate::error::{OperatorError, OperatorResult, usage};
 use crate::init::OPERATOR;
-use crate::sites::{self, Processes, Speech};
+use crate::sites::{self, Processes, SITE_RUN, Speech};
 
 /// Between two looks at the children, so that a signal is noticed.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -83,7 +83,7 @@ struct Supervisor<'a> {
 
 impl<'a> Supervisor<'a> {
     fn start(config: SitesConfig, dir: &'a Path) -> Result<Self, OperatorError> {
-        let mut processes = Processes::new(dir, Speech::Here)?;
+        let mut processes = Processes::new(dir, Speech::Here, SITE_RUN)?;
         for site in sites::all(&config) {
             processes.start(site)?;
         }

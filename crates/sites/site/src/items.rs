@@ -194,8 +194,11 @@ fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<
     if fits || left <= 0 { Ok(lines) } else { refuse("so many items do not fit into a reply: list fewer") }
 }
 
-/// FNV-1a over all items, their lengths and their order: two databases with the same content have the same.
-fn digest(items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+/// FNV-1a over all items, their lengths and their order, in hexadecimal: two databases with the same content have the same.
+///
+/// # Errors
+/// If they cannot be read.
+pub fn digest(items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     items.range(&KeyRange::prefix(b""), &mut |key, value| {
         for bytes in [key.as_bytes(), value.encoded()] {

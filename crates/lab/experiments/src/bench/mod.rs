@@ -8,6 +8,7 @@ pub mod kill_switch;
 pub mod peer;
 pub mod sequencer;
 pub mod start;
+pub mod tpcc;
 
 use clap::Subcommand;
 use pares_load::LabResult;
@@ -35,6 +36,8 @@ enum Bench {
     Checkpoint(checkpoint::Args),
     /// How long a gateway takes to start, however long the record is
     Start(start::Args),
+    /// TPC-C's transactions on clusters of sites, far apart: throughput, latency, processor time; are its consistency conditions kept?
+    Tpcc(tpcc::Args),
     /// The other process of a benchmark
     #[command(subcommand, hide = true)]
     Peer(peer::Peer),
@@ -53,6 +56,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),
+        Bench::Tpcc(args) => tpcc::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }
 }

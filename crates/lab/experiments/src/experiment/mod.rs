@@ -63,6 +63,10 @@ pub struct Args {
     /// Where wice takes all chance from
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// What `pares bench tpcc --costs --json` printed: instead of the figure, wice shows what these processor times make of it, beside the
+    /// paper's
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -112,7 +116,10 @@ impl Experiment {
             Self::Fig9 => spread::run(context),
             Self::Fig10 => latency::two_gateways(context),
             Self::Journal => journalling::run(context),
-            Self::Wice => wice::run(context),
+            Self::Wice => match &context.costs {
+                Some(file) => wice::costs::run(context, file),
+                None => wice::run(context),
+            },
             Self::Swx => swx::run(context),
             Self::All => unreachable!("replaced by all the others"),
         }
@@ -127,6 +134,8 @@ struct Context {
     minutes: f64,
     seconds: u64,
     seed: u64,
+    /// Measured processor times.
+    costs: Option<PathBuf>,
 }
 
 impl Context {
@@ -159,7 +168,8 @@ pub fn run(args: &Args) -> LabResult {
     let Args { quick, minutes, seconds, seed, .. } = *args;
     let usual = if quick { "pares-quick/results" } else { "docs/results" };
     let out = args.out.clone().unwrap_or_else(|| usual.into());
-    let context = Context { out, dir: args.dir.clone(), quick, minutes, seconds, seed };
+    let (dir, costs) = (args.dir.clone(), args.costs.clone());
+    let context = Context { out, dir, quick, minutes, seconds, seed, costs };
     std::fs::create_dir_all(&context.out)
         .map_err(LabError::io(format!("making the directory {}", context.out.display())))?;
     let mut all = serde_json::Map::new();

@@ -73,7 +73,12 @@ impl World {
 
     pub(super) fn on_ready(&mut self, client: u32) {
         let Client { warehouse, site } = self.clients[client as usize];
-        let request = Request::draw(&mut self.random, warehouse, self.setting.warehouse_count());
+        let request = Request::draw(
+            &mut self.random,
+            warehouse,
+            self.setting.warehouse_count(),
+            self.setting.costs.as_ref(),
+        );
         let keying = if self.setting.keying { request.kind.keying() } else { 0 };
         let sent = self.now();
         let ask = Ask {

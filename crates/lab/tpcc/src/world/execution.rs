@@ -128,7 +128,7 @@ impl World {
                 attempt: running.ask.attempt,
                 snapshot: running.snapshot,
                 writes: Rc::clone(&running.writes),
-                work: request.work,
+                apply_work: self.setting.apply_work(request.kind, request.work),
             };
             self.ask_to_commit(Rc::new(executed));
         }

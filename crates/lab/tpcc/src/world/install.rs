@@ -50,9 +50,8 @@ impl World {
         for holder in overrun {
             self.overrun(holder);
         }
-        let work = executed.work * u64::from(self.setting.apply_percent) / 100;
         let now = self.now();
-        self.servers[site].processor.begin_urgent(now, work, Job::Apply(version));
+        self.servers[site].processor.begin_urgent(now, executed.apply_work, Job::Apply(version));
         self.ask_processor(site);
     }
 

@@ -23,7 +23,7 @@ use crate::check::Checker;
 use crate::locks::Holder;
 use crate::network::{Carried, Network, Site, side};
 use crate::queue::{Nanos, Queue, SECOND};
-use crate::random::Random;
+use crate::random::Dice;
 use crate::server::Server;
 use crate::setting::{Protocol, SITES, Setting};
 use crate::tally::{Counts, SideResult};
@@ -72,7 +72,7 @@ enum Replication {
 pub(crate) struct World {
     setting: Setting,
     queue: Queue<Event>,
-    random: Random,
+    random: Dice,
     network: Network,
     servers: Vec<Server>,
     clients: Vec<Client>,
@@ -113,7 +113,7 @@ pub struct RunResult {
 
 impl World {
     pub(crate) fn new(setting: &Setting) -> Self {
-        let mut random = Random::new(setting.seed);
+        let mut random = Dice::new(setting.seed);
         let distance = (setting.protocol != Protocol::DbsmCluster).then_some(setting.distance);
         let replication = match setting.protocol {
             Protocol::Dbsm | Protocol::DbsmCluster => {
@@ -136,7 +136,7 @@ impl World {
             delivered_at: Vec::new(),
             night: setting.day.map(|_| 1),
             moved_at: None,
-            random: Random::new(random.next()),
+            random: Dice::new(random.next()),
             setting: setting.clone(),
         };
         world.begin_protocol();

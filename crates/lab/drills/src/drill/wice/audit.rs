@@ -5,25 +5,23 @@
 
 use std::collections::BTreeMap;
 
-use pares_load::{LabError, LabResult};
-use pares_operator::sites;
+use pares_load::{DistantSites, LabError, LabResult};
 use pares_wice::TransactionId;
 
 use super::figures::Figures;
 use super::load::Told;
-use super::stage::Stage;
 
 /// Notes read at a time.
 const PAGE: usize = 20_000;
 
 /// Waits until all sites are in step, and fills in what is found.
-pub(super) fn audit(stage: &Stage, told: &[Told], figures: &mut Figures) -> LabResult {
-    stage.until("all sites in step", in_step)?;
+pub(super) fn audit(stage: &DistantSites, told: &[Told], figures: &mut Figures) -> LabResult {
+    stage.until("all sites in step", DistantSites::in_step)?;
     let all = stage.all();
     let digests: Vec<String> =
-        all.iter().map(|site| stage.read(*site, "digest")).collect::<Result<_, LabError>>()?;
+        all.iter().map(|site| stage.read_text(*site, "digest")).collect::<Result<_, LabError>>()?;
     let sums: Vec<String> =
-        all.iter().map(|site| stage.read(*site, "sum account/")).collect::<Result<_, LabError>>()?;
+        all.iter().map(|site| stage.read_text(*site, "sum account/")).collect::<Result<_, LabError>>()?;
     figures.sites_differing =
         (0..all.len()).filter(|&at| digests[at] != digests[0] || sums[at] != sums[0]).count() as u64;
     figures.money_off = total(&sums[0])? - super::MONEY;
@@ -32,30 +30,17 @@ pub(super) fn audit(stage: &Stage, told: &[Told], figures: &mut Figures) -> LabR
     Ok(())
 }
 
-/// All answer, and have and show the same version.
-pub(super) fn in_step(stage: &Stage) -> bool {
-    let reports = sites::reports(&stage.operator);
-    let first = reports.first().map(|(_, report)| report.delivered);
-    reports.len() == stage.operator.config.sites.len()
-        && reports.iter().all(|(_, report)| {
-            Some(report.delivered) == first
-                && report.stable == report.delivered
-                && !report.recalling
-                && report.open == 0
-        })
-}
-
 fn total(sum: &str) -> Result<i128, LabError> {
     let total = sum.split_whitespace().nth(1).and_then(|total| total.parse().ok());
     total.ok_or_else(|| LabError::Failed(format!("a sum says {sum:?}")))
 }
 
 /// How often each request was executed.
-fn notes(stage: &Stage) -> Result<BTreeMap<TransactionId, u64>, LabError> {
+fn notes(stage: &DistantSites) -> Result<BTreeMap<TransactionId, u64>, LabError> {
     let site = stage.all()[0];
     let (mut found, mut after) = (BTreeMap::new(), "-".to_owned());
     loop {
-        let page = stage.read(site, &format!("list note/ {after} {PAGE}"))?;
+        let page = stage.read_text(site, &format!("list note/ {after} {PAGE}"))?;
         let before = found.len();
         for line in page.lines() {
             let (name, id, count) =

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, PATIENCE};
 use pares_operator::{decide, sites};
 use pares_wice::SiteId;
 
@@ -12,7 +12,6 @@ use super::Drill;
 use super::faults::{INDECISION, Times};
 use super::figures::{latency, millis, tenth};
 use super::load::{Load, Mix, Pace, Told};
-use super::stage::PATIENCE;
 use super::{ACCOUNTS, figures::BigState};
 
 /// Bytes of an item of the big state: more than a piece of a copy, and less than a client's frame.

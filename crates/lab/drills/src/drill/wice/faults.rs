@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, PATIENCE};
 use pares_operator::decide;
 use pares_operator::sites;
 use pares_site::config::directory_of;
 use pares_wice::SiteId;
 
+use super::ACCOUNTS;
 use super::Drill;
 use super::figures::{Fault, gap, millis};
 use super::load::{Load, Mix, Pace, Told};
-use super::{ACCOUNTS, stage::PATIENCE};
 
 /// Clients of each site.
 const CLIENTS: u64 = 4;

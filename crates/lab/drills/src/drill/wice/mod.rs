@@ -9,7 +9,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`stage`] | the processes, and the network between them |
+//! | [`stage`] | the system |
 //! | [`wire`], [`load`] | clients with many requests open |
 //! | [`parts`] | what is measured without faults |
 //! | [`faults`] | the blows |
@@ -33,7 +33,7 @@ mod wire;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult};
+use pares_load::{DistantSites, LabError, LabResult};
 use pares_operator::init::promise;
 use pares_operator::sites;
 use pares_site::config::{Level, Promise};
@@ -41,7 +41,6 @@ use pares_wice::SiteId;
 
 use figures::Figures;
 use load::{Load, Mix, Pace, Plan, Told};
-use stage::Stage;
 
 /// Accounts of the steady load.
 const ACCOUNTS: u64 = 400;
@@ -108,7 +107,7 @@ pub fn run(args: &Args) -> LabResult {
 
 /// A drill under way.
 struct Drill {
-    stage: Stage,
+    stage: DistantSites,
     /// From which all times count.
     epoch: Instant,
     /// How long a part is.
@@ -141,9 +140,9 @@ impl Drill {
     }
 
     fn start(args: &Args) -> Result<Self, LabError> {
-        let store = args.store.clone();
+        let store = args.store.as_deref();
         let rtt = Duration::from_millis(args.rtt_ms);
-        let stage = Stage::start(args.durability, Level::Snapshot, rtt, args.dir.as_deref(), store)?;
+        let stage = stage::start(args.durability, Level::Snapshot, rtt, args.dir.as_deref(), store)?;
         let figures = Figures {
             drill: "wice",
             rtt_ms: args.rtt_ms,
@@ -193,7 +192,7 @@ impl Drill {
     }
 
     /// Whether these sites have read their logs, and show at least that version.
-    fn shows(stage: &Stage, sites: &[SiteId], version: u64) -> bool {
+    fn shows(stage: &DistantSites, sites: &[SiteId], version: u64) -> bool {
         sites.iter().all(|site| {
             sites::report(&stage.operator, *site)
                 .is_some_and(|report| !report.recalling && report.stable >= version)

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult};
+use pares_load::{LabError, LabResult, PATIENCE};
 use pares_site::Worked;
 use pares_wice::SiteId;
 
 use super::Drill;
 use super::figures::{Aborts, Latency, Throughput, latency, rate, tenth};
 use super::load::{Load, Mix, Pace, Told};
-use super::stage::{PATIENCE, SITES};
+use super::stage::SITES;
 
 /// Hot rows, where there are several.
 pub(super) const ROWS: u64 = 20;

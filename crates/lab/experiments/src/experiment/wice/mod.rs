@@ -10,8 +10,10 @@
 //! | [`verdicts`] | R1 to R5 |
 //! | [`unknowns`] | what the paper leaves open |
 //! | [`beyond`] | B1 to B7 |
+//! | [`costs`] | with processor times that were measured |
 
 mod beyond;
+pub(super) mod costs;
 mod figure;
 mod unknowns;
 mod verdicts;
@@ -47,12 +49,11 @@ struct Scope {
 }
 
 impl Scope {
-    fn new(context: &Context) -> Self {
+    fn new(context: &Context, runs: usize) -> Self {
         let (seconds, warmup_seconds) = match context.quick {
             true => (context.seconds.min(10), 10),
             false => (context.seconds, WARMUP_SECONDS),
         };
-        let runs = figure::RUNS + unknowns::RUNS + beyond::RUNS;
         Self { seed: context.seed, seconds, warmup_seconds, bar: progress::steps("wice", runs as u64) }
     }
 
@@ -76,7 +77,7 @@ impl Scope {
 /// # Errors
 /// If a history is not one-copy snapshot isolation, or a file cannot be written.
 pub fn run(context: &Context) -> Result<Report, LabError> {
-    let scope = Scope::new(context);
+    let scope = Scope::new(context, figure::RUNS + unknowns::RUNS + beyond::RUNS);
     let points = figure::run(&scope)?;
     let charts = figure::write(context, &points)?;
     let unknowns = unknowns::run(&scope, &points)?;

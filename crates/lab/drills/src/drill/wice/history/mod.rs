@@ -24,11 +24,11 @@ mod sessions;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pares_load::{LabError, LabResult};
+use pares_load::{DistantSites, LabError, LabResult};
 use pares_operator::init::promise;
 use pares_site::config::{Level, Promise};
 
-use super::stage::Stage;
+use super::stage;
 use figures::Figures;
 
 /// Arguments of `pares drill history`.
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> LabResult {
         return Err(LabError::Usage("--seconds-per-part is between 0.2 and 3600".into()));
     }
     let rtt = Duration::from_millis(args.rtt_ms);
-    let stage = Stage::start(args.durability, args.isolation, rtt, args.dir.as_deref(), None)?;
+    let stage = stage::start(args.durability, args.isolation, rtt, args.dir.as_deref(), None)?;
     let figures =
         Figures { drill: "history", rtt_ms: args.rtt_ms, isolation: args.isolation, ..Figures::default() };
     let mut drill = HistoryDrill {
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> LabResult {
 
 /// A drill under way.
 struct HistoryDrill {
-    stage: Stage,
+    stage: DistantSites,
     part: Duration,
     sessions: u32,
     histories: Option<PathBuf>,

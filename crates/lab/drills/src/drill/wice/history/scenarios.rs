@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use pares_isolation::bank::{self, Imbalance};
 use pares_isolation::history::{Ending, ListName, MicroOperation, Operation};
-use pares_load::{LabError, LabResult};
+use pares_load::{DistantSites, LabError, LabResult, PATIENCE};
 use pares_operator::sites;
 use pares_site::config::directory_of;
 use pares_wice::SiteId;
@@ -16,8 +16,6 @@ use super::HistoryDrill;
 use super::figures::{Found, Scenario};
 use super::lists::{ACCOUNTS, LISTS, Lists, MONEY, answered};
 use super::sessions::{Notes, Session, Shared, Trade};
-use crate::drill::wice::audit::in_step;
-use crate::drill::wice::stage::PATIENCE;
 
 /// Lists read in one reply.
 const PAGE: usize = 48;
@@ -69,7 +67,7 @@ impl HistoryDrill {
         self.clients += 1;
         let made = client.execute(lists.founding().as_bytes(), PATIENCE);
         made.map_err(|error| LabError::Failed(format!("making the lists: {error}")))?;
-        self.stage.until("all sites in step", in_step)
+        self.stage.until("all sites in step", DistantSites::in_step)
     }
 
     fn sessions(&mut self, moves: Where, shared: &Arc<Shared>) -> Result<Vec<JoinHandle<Notes>>, LabError> {
@@ -164,7 +162,7 @@ impl HistoryDrill {
 
     /// Waits until all is quiet, reads every list, and checks.
     fn check(&self, name: &str, shared: &Shared, notes: Vec<Notes>) -> Result<Found, LabError> {
-        self.stage.until("all sites in step", in_step)?;
+        self.stage.until("all sites in step", DistantSites::in_step)?;
         if let Some(strange) = notes.iter().find_map(|notes| notes.strange.as_ref()) {
             return Err(LabError::Failed(strange.clone()));
         }
@@ -190,7 +188,7 @@ impl HistoryDrill {
     }
 
     fn differing(&self) -> Result<u64, LabError> {
-        let digests = self.stage.all().into_iter().map(|site| self.stage.read(site, "digest"));
+        let digests = self.stage.all().into_iter().map(|site| self.stage.read_text(site, "digest"));
         let digests = digests.collect::<Result<Vec<_>, _>>()?;
         Ok(digests.iter().filter(|digest| **digest != digests[0]).count() as u64)
     }
@@ -200,7 +198,7 @@ impl HistoryDrill {
             (0..LISTS).map(|list| MicroOperation::Read(ListName(list), None)).collect();
         let mut parts = Vec::new();
         for page in asked.chunks(PAGE) {
-            let reply = self.stage.read(self.stage.all()[0], &shared.lists.request(page))?;
+            let reply = self.stage.read_text(self.stage.all()[0], &shared.lists.request(page))?;
             let read = answered(page, &reply);
             parts.extend(read.ok_or_else(|| LabError::Failed(format!("lists are read as {reply:?}")))?);
         }
