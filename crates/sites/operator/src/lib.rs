@@ -6,6 +6,8 @@
 //! | `issue` | certificates of those who use it, and their end |
 //! | `run` | one site in this process, or all as children |
 //! | `status` | how they are |
+//! | `backup` | a copy of the running database, and its versions since |
+//! | [`restore`] | another database that begins with it |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
 //! | [`sites`] | sites as processes of this machine, and what they say of themselves |
 //!
@@ -13,10 +15,12 @@
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
+mod backup;
 pub mod decide;
 mod error;
 pub mod init;
 mod issue;
+pub mod restore;
 mod run;
 pub mod sites;
 mod status;
@@ -99,6 +103,13 @@ enum What {
     Admit(decide::Admit),
     /// Let another cluster certify
     Migrate(decide::Migrate),
+    /// Copy the running database, and keep its versions since
+    #[command(
+        after_help = "Exit status: 0 done, or what was verified is whole; 1 anything else, and standard error says what."
+    )]
+    Backup(backup::Args),
+    /// Make another database that begins with what a backup holds
+    Restore(restore::Args),
 }
 
 #[derive(clap::Args)]
@@ -135,6 +146,8 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Lost(lost) => lost.run(&operator()?),
         What::Admit(admit) => admit.run(&operator()?),
         What::Migrate(migrate) => migrate.run(&operator()?),
+        What::Backup(backup) => backup.run(|| Ok(operator()?)),
+        What::Restore(restore) => restore.run(&args.dir),
     }
 }
 

@@ -8,6 +8,8 @@
 //! | 2 | read | tag `u64`, request |
 //! | 3 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`) |
 //! | 4 | report | tag `u64` |
+//! | 5 | copy | tag `u64`, copy `u64` (0: another), next piece `u32`, the key before it, the first piece not wanted yet `u32` |
+//! | 6 | versions | tag `u64`, version `u64`: what came after it |
 //!
 //! | to a client | |
 //! |---|---|
@@ -21,7 +23,7 @@
 //! | 4 | forwarded: what became of it | id, code `u8`, reply |
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{ClusterId, ClusterSet, Command, TransactionId};
+use pares_wice::{ClusterId, ClusterSet, Command, Key, TransactionId, Version};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
@@ -42,6 +44,35 @@ pub enum Ask {
     Operate(u64, Command),
     /// Say how the site is.
     Report(u64),
+    /// Hand out all items, as they are at one version.
+    Copy(u64, WantedPieces),
+    /// Hand out the versions that the store has behind this one.
+    Versions(u64, Version),
+}
+
+/// The next pieces of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedPieces {
+    /// Which copy, by the giver's number; 0 for another.
+    pub copy: u64,
+    /// The next piece, from 0.
+    pub next: u32,
+    /// The last key before it.
+    pub after: Key,
+    /// The first piece that is not to come yet.
+    pub until: u32,
+}
+
+impl Coded for WantedPieces {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.copy, self.next).encode(to);
+        self.after.encode(to);
+        self.until.encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (copy, next) = Coded::decode(from)?;
+        Ok(Self { copy, next, after: Coded::decode(from)?, until: Coded::decode(from)? })
+    }
 }
 
 /// What became of it.
@@ -114,7 +145,11 @@ impl Ask {
     pub(crate) fn number(&self) -> u64 {
         match *self {
             Self::Execute(id, _) => id.sequence,
-            Self::Read(tag, _) | Self::Operate(tag, _) | Self::Report(tag) => tag,
+            Self::Read(tag, _)
+            | Self::Operate(tag, _)
+            | Self::Report(tag)
+            | Self::Copy(tag, _)
+            | Self::Versions(tag, _) => tag,
         }
     }
 
@@ -138,10 +173,12 @@ impl Ask {
                 tag.encode(&mut bytes);
                 encode_command(*command, &mut bytes);
             }
-            Self::Report(tag) => {
-                bytes.push(4);
-                tag.encode(&mut bytes);
+            Self::Report(tag) => (4u8, *tag).encode(&mut bytes),
+            Self::Copy(tag, wanted) => {
+                (5u8, *tag).encode(&mut bytes);
+                wanted.encode(&mut bytes);
             }
+            Self::Versions(tag, after) => (6u8, (*tag, *after)).encode(&mut bytes),
         }
         bytes
     }
@@ -157,6 +194,8 @@ impl Ask {
             2 => Ok(Self::Read(Coded::decode(&mut from)?, from.to_vec())),
             3 => Ok(Self::Operate(Coded::decode(&mut from)?, decode_command(&mut from)?)),
             4 => Ok(Self::Report(Coded::decode(&mut from)?)),
+            5 => Ok(Self::Copy(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
+            6 => Ok(Self::Versions(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
             other => Err(DecodeError::Kind(other, "question")),
         }
     }
@@ -260,7 +299,15 @@ mod tests {
             Command::Migrate(ClusterId(2)),
         ];
         let asks = commands.map(|command| Ask::Operate(7, command)).into_iter();
-        for ask in asks.chain([Ask::Execute(ID, b"x".to_vec()), Ask::Read(3, vec![]), Ask::Report(4)]) {
+        let wanted = WantedPieces { copy: 7, next: 1, after: Key::from("a"), until: 9 };
+        let others = [
+            Ask::Execute(ID, b"x".to_vec()),
+            Ask::Read(3, vec![]),
+            Ask::Report(4),
+            Ask::Copy(5, wanted),
+            Ask::Versions(6, Version(8)),
+        ];
+        for ask in asks.chain(others) {
             assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));
         }
         assert!(

@@ -95,7 +95,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 }
 
-fn no(code: Code, why: &str) -> Answer {
+pub(super) fn no(code: Code, why: &str) -> Answer {
     Answer { code, body: why.into() }
 }
 

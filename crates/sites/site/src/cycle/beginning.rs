@@ -17,6 +17,7 @@ use crate::checkpoint::{Bases, stored_of};
 use crate::comparison::Comparison;
 use crate::error::ProcessError;
 use crate::inbox::Inbox;
+use crate::moments::Moments;
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::Lack;
@@ -91,6 +92,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             holds: Holds::default(),
             whole: BTreeMap::new(),
             comparison: Comparison::new(stored),
+            moments: Moments::new(stored.version, world.now()),
             filling: lack.map(|lack| Filling::new(own, lack)),
             work: Worked::default(),
             ticked: world.now(),
@@ -143,7 +145,7 @@ fn open_store(world: &mut impl World, is_filled: bool) -> Result<(Arc<dyn Store>
 /// Where the log of a database begins.
 fn first_of(setup: &Setup) -> Base {
     let clusters = setup.settings.sites.iter().map(|site| site.cluster).collect();
-    Base::first(Configuration::first(clusters, setup.certifier))
+    Base { delivered: setup.begins, ..Base::first(Configuration::first(clusters, setup.certifier)) }
 }
 
 /// Counts the starts of a site from 1, and begins again after many. A count begun too early would number executions as others

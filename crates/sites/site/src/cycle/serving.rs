@@ -47,6 +47,14 @@ impl<W: World, A: Application> Cycle<W, A> {
                 Err(refused) => (tag, refused),
             },
             Ask::Operate(tag, command) => (tag, self.operate(command)),
+            Ask::Copy(tag, wanted) => match self.copy(client, tag, &wanted)? {
+                Some(refused) => (tag, refused),
+                None => return Ok(()),
+            },
+            Ask::Versions(tag, after) => match self.versions_after(client, tag, after) {
+                Some(refused) => (tag, refused),
+                None => return Ok(()),
+            },
             Ask::Report(tag) => {
                 let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
                 (tag, Answer { code: Code::Done, body })

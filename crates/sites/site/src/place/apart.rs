@@ -25,9 +25,10 @@ use crate::setup::Setup;
 use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
 
-fn has_empty_store(world: &mut impl World) -> Result<bool, ProcessError> {
+/// Whether the store holds what the database begins with: nothing, or the items of a backup.
+fn has_first_store(world: &mut impl World, begins: Version) -> Result<bool, ProcessError> {
     match world.open_store() {
-        Ok(store) => Ok(store.applied() == Version(0)),
+        Ok(store) => Ok(store.applied() == begins),
         Err(ProcessError::Store(StoreError::Unfinished)) => Ok(false),
         Err(error) => Err(error),
     }
@@ -71,7 +72,8 @@ impl<W: World> Apart<W> {
             Some(lack) => Task::Filling(Box::new(Filling::new(own, lack))),
             None => {
                 // What was there before, and has lost its place, is no new directory.
-                let is_new = super::is_new(&world, &setup.identity)? && has_empty_store(&mut world)?;
+                let is_new =
+                    super::is_new(&world, &setup.identity)? && has_first_store(&mut world, setup.begins)?;
                 Task::Forming(Forming::new(own, place.incarnation, is_new, &setup.settings.sites))
             }
         };
@@ -205,7 +207,9 @@ impl<W: World> Apart<W> {
             let base = Base::returning(&self.setup.settings, era);
             Bases::replace(&self.world, (0, base))?;
         }
-        self.world.clear_store()?;
+        if form.returns_to.is_some() || self.setup.begins == Version(0) {
+            self.world.clear_store()?;
+        }
         let beginning = Beginning { members: form.members.clone(), ..Beginning::default() };
         super::note_copied(&self.world, beginning)?;
         Place { part: Part::Member, form: Some(form), ..self.place.clone() }.write(&self.world)?;
@@ -234,8 +238,7 @@ impl<W: World> Apart<W> {
             Ok(Ask::Report(tag)) => {
                 (tag, Code::Done, serde_json::to_vec(&self.report()).expect("a report is JSON"))
             }
-            Ok(Ask::Execute(id, _)) => (id.sequence, Code::Elsewhere, self.why_not()),
-            Ok(Ask::Read(tag, _) | Ask::Operate(tag, _)) => (tag, Code::Elsewhere, self.why_not()),
+            Ok(ask) => (ask.number(), Code::Elsewhere, self.why_not()),
             Err(_) => return self.links.close_client(client),
         };
         // A client that is gone asks elsewhere.
