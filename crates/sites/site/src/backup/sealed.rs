@@ -89,7 +89,7 @@ impl SealedReader {
     /// Opens a file of that kind.
     pub(super) fn open(path: &Path, kind: u8) -> Result<Self, BackupError> {
         let file = File::open(path).map_err(|source| BackupError::io(path, source))?;
-        Self::over(BufReader::with_capacity(1 << 20, file), path, kind)
+        Self::over(BufReader::with_capacity(64 << 10, file), path, kind)
     }
 }
 
@@ -132,6 +132,9 @@ impl<R: Read> SealedReader<R> {
         let (length, crc) = head.split_at(4);
         let length: [u8; 4] = length.try_into().expect("four bytes");
         let size = u32::from_le_bytes(length);
+        if size == 0 && self.has_only_zeros_left()? {
+            return Err(BackupError::Torn { path: self.path.clone(), at: self.at });
+        }
         if read == RECORD_HEAD_BYTES && size > CONTENT_MAX {
             return Err(self.damaged("a record is longer than any can be"));
         }
@@ -146,6 +149,18 @@ impl<R: Read> SealedReader<R> {
         self.crc = sum;
         self.at += (RECORD_HEAD_BYTES + content.len()) as u64;
         Ok(Some(content))
+    }
+
+    /// Whether the file was made longer, and what was to be there not written: so a loss of power may leave it. No record is empty.
+    fn has_only_zeros_left(&mut self) -> Result<bool, BackupError> {
+        let mut bytes = [0; 4_096];
+        loop {
+            match self.fill(&mut bytes)? {
+                0 => return Ok(true),
+                read if bytes[..read].iter().any(|byte| *byte != 0) => return Ok(false),
+                _ => {}
+            }
+        }
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, BackupError> {

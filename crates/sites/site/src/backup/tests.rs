@@ -243,9 +243,13 @@ fn following_goes_on_where_it_ended_whatever_was_half_written() {
     let scene = Scene::new();
     let path = scene.folder.log_path(Version(25));
     let right = fs::read(&path).unwrap();
-    fs::write(&path, [&right[..], b"half a rec"].concat()).unwrap();
+    for half in [&b"\x09\0\0\0crc.half"[..], b"\x09\0", &[0; 5_000]] {
+        fs::write(&path, [&right[..], half].concat()).unwrap();
+        assert_eq!(scene.folder.verify().unwrap().logs[1].torn_at, Some(right.len() as u64));
+        assert_eq!(Following::resume(&scene.folder).unwrap().unwrap().last(), Version(NEWEST));
+        assert_eq!(fs::read(&path).unwrap(), right);
+    }
     let following = Following::resume(&scene.folder).unwrap().unwrap();
-    assert_eq!(following.last(), Version(NEWEST));
     assert!(Following::resume(&scene.folder).is_err(), "nobody else follows into it meanwhile");
     following.end().unwrap();
     assert_eq!(scene.folder.verify().unwrap().logs[1].torn_at, None);
