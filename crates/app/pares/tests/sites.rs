@@ -340,3 +340,68 @@ fn who_may_do_what_is_issued_shown_and_revoked_by_commands() {
     std::fs::write(dir.join("sites.toml"), open).unwrap();
     assert!(site("run --site 0.0", &dir).unwrap_err().contains("`plain = true` if that network is trusted"));
 }
+
+/// `pares site backup --follow` until it is told to stop.
+struct Follower(Child);
+
+impl Follower {
+    fn start(dir: &Path, to: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        command.args(["site", "backup", "--follow", "--dir"]).arg(dir).arg("--to").arg(to);
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn stop(mut self) {
+        kill_process(Pid::from_child(&self.0), Signal::INT).unwrap();
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+/// What `backup verify` says of that directory.
+fn verified(backups: &Path) -> Value {
+    let said = site(&format!("backup verify --json {}", backups.display()), backups).unwrap();
+    serde_json::from_str(&said).unwrap()
+}
+
+/// The last version that is kept there.
+fn kept(backups: &Path) -> u64 {
+    verified(backups)["logs"].as_array().unwrap().last().map_or(0, |log| log["last"].as_u64().unwrap())
+}
+
+#[test]
+fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [dir, to, other] = ["sites", "backups", "restored"].map(|name| scratch.path().join(name));
+    site("init --sites 1 --durability os", &dir).unwrap();
+    let running = ["0.0", "1.0"].map(|site| Running::start(site, &dir));
+    site("execute add alice 100", &dir).unwrap();
+    let follower = Follower::start(&dir, &to);
+    until("a base", || to.is_dir() && site(&format!("backup verify {}", to.display()), &dir).is_ok());
+    site("execute transfer alice bob 30", &dir).unwrap();
+    let good = site("read list - - 9", &dir).unwrap();
+    until("both show it", || status(&dir).iter().all(|site| site["stable"] == status(&dir)[0]["stable"]));
+    let version = status(&dir)[0]["stable"].as_u64().unwrap();
+    site("execute delete alice", &dir).unwrap();
+    until("the spoiled version is kept too", || kept(&to) > version);
+    follower.stop();
+    let begun_again = Follower::start(&dir, &to);
+    site("execute delete bob", &dir).unwrap();
+    until("it goes on where it was", || kept(&to) > version + 1);
+    begun_again.stop();
+    assert_eq!(verified(&to)["bases"].as_array().unwrap().len(), 1, "no other base was needed");
+    drop(running);
+    let restore = |until: &str, dir: &Path| {
+        site(&format!("restore --from {} {until} --clusters 1 --sites 3 --durability os", to.display()), dir)
+    };
+    assert!(restore("--until 999", &other).unwrap_err().contains("goes up to version"));
+    assert!(restore("", &other).unwrap_err().contains("not empty"));
+    std::fs::remove_dir_all(&other).unwrap();
+    let said = restore(&format!("--until {version}"), &other).unwrap();
+    assert!(said.starts_with(&format!("version {version}, as it was stored at 20")), "{said}");
+    let _running = ["0.0", "0.1", "0.2"].map(|site| Running::start(site, &other));
+    until("it lives", || output("status", &other).status.code() == Some(0));
+    for at in ["0.0", "0.1", "0.2"] {
+        assert_eq!(site(&format!("read --site {at} list - - 9"), &other).unwrap(), good);
+    }
+    assert_eq!(site("execute transfer alice bob 70", &other).unwrap(), "alice has 0 left");
+}

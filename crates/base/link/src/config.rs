@@ -27,8 +27,10 @@ pub struct ClientsConfig {
     pub tls: bool,
     /// Connections at a time; more are closed at once.
     pub count_max: usize,
-    /// Payload of a frame, bytes.
+    /// Payload of a frame from one, bytes.
     pub frame_max: usize,
+    /// Payload of a frame to one, bytes.
+    pub reply_max: usize,
     /// Bytes that may wait for one that does not read, before it is closed.
     pub backlog_max: usize,
     /// Bytes that all of them together may have half sent or not read. Beyond, one that has more than 64 KiB of it is closed when it sends or is sent more.
@@ -36,7 +38,7 @@ pub struct ClientsConfig {
 }
 
 impl ClientsConfig {
-    /// The usual bounds: 1,024 connections, frames of 1 MiB, 8 MiB unread, 128 MiB in all.
+    /// The usual bounds: 1,024 connections, frames of 1 MiB from them and of 6 MiB to them, 8 MiB unread, 128 MiB in all.
     #[must_use]
     pub fn listening(listen: SocketAddr) -> Self {
         Self {
@@ -44,6 +46,7 @@ impl ClientsConfig {
             tls: false,
             count_max: 1_024,
             frame_max: 1 << 20,
+            reply_max: 6 << 20,
             backlog_max: 8 << 20,
             held_max: 128 << 20,
         }

@@ -184,12 +184,12 @@ impl Links {
     /// As [`Self::send`]; an application with too much waiting is closed for good.
     pub fn send_client(&mut self, client: ClientId, payload: &[u8]) -> Result<(), SendError> {
         let Some(limits) = &self.config.clients else { return Err(SendError::NotConnected) };
-        let (frame_max, backlog_max) = (limits.frame_max, limits.backlog_max);
+        let (reply_max, backlog_max) = (limits.reply_max, limits.backlog_max);
         let known = self.table.client(client.slot(), client.generation()).is_some_and(|entry| entry.known);
         if !known {
             return Err(SendError::NotConnected);
         }
-        self.push(client.slot(), payload, frame_max, backlog_max)
+        self.push(client.slot(), payload, reply_max, backlog_max)
     }
 
     /// Closes an application's connection, what is unsent included. `client_gone` follows with the next poll.

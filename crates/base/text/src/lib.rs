@@ -2,6 +2,7 @@
 //!
 //! Widths are counted in characters; everything printed here is ASCII.
 
+pub mod moment;
 pub mod output;
 pub mod progress;
 

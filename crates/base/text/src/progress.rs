@@ -33,3 +33,11 @@ pub fn rate(what: &'static str, count: u64) -> ProgressBar {
         .expect("a constant template is valid");
     ProgressBar::new(count).with_style(style).with_message(what)
 }
+
+/// How many bytes there are so far, and how many a second, where nobody knows how many there will be.
+#[must_use]
+pub fn growing(what: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} {bytes} {bytes_per_sec} {elapsed}")
+        .expect("a constant template is valid");
+    ProgressBar::no_length().with_style(style).with_message(what)
+}

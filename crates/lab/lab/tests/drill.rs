@@ -142,6 +142,9 @@ fn clusters_sites_and_the_link_die_under_load_and_nothing_answered_is_lost() {
         assert_eq!(figures[count], 0, "{count}: {figures}");
     }
     assert!(figures["completed"].as_u64() > Some(100), "{figures}");
+    let backup = &figures["backup"];
+    assert_eq!(backup["restored_differing"], 0, "{figures}");
+    assert!(backup["items"].as_u64() > Some(100) && backup["versions"].as_u64() > Some(9), "{figures}");
     assert!(figures["hot_row_commits_per_s"].as_f64() > Some(0.0), "{figures}");
     assert_eq!(figures["faults"].as_array().unwrap().len(), 12, "{figures}");
 }

@@ -6,6 +6,9 @@ pub enum OperatorError {
     /// `sites.toml`.
     #[error(transparent)]
     Config(#[from] pares_site::ConfigError),
+    /// A backup.
+    #[error(transparent)]
+    Backup(#[from] pares_site::backup::BackupError),
     /// What was asked cannot be done.
     #[error("{0}")]
     Usage(String),

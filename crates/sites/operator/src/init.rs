@@ -98,6 +98,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         durability: args.durability,
         isolation: Level::Snapshot,
         certifier: 0,
+        begins: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),
         store: args.store.clone(),
         limits: SiteLimits::default(),

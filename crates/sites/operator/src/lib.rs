@@ -8,6 +8,8 @@
 //! | `up` | all as children |
 //! | `add` | another site |
 //! | `status` | how they are |
+//! | `backup` | a copy of the running database, and its versions since |
+//! | [`restore`] | another database that begins with it |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on; a site leaves |
 //! | [`sites`] | sites as processes of this machine, and what they say of themselves |
 //!
@@ -16,10 +18,12 @@
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
 mod add;
+mod backup;
 pub mod decide;
 mod error;
 pub mod init;
 mod issue;
+pub mod restore;
 pub mod run;
 pub mod sites;
 mod status;
@@ -114,6 +118,13 @@ enum What {
     Migrate(decide::Migrate),
     /// Take the vote of a site away that leaves its cluster for good
     Remove(decide::Remove),
+    /// Copy the running database, and keep its versions since
+    #[command(
+        after_help = "Exit status: 0 done, or what was verified is whole; 1 anything else, and standard error says what."
+    )]
+    Backup(backup::Args),
+    /// Make another database that begins with what a backup holds
+    Restore(restore::Args),
 }
 
 #[derive(clap::Args)]
@@ -155,6 +166,8 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Admit(admit) => admit.run(&operator()?),
         What::Migrate(migrate) => migrate.run(&operator()?),
         What::Remove(remove) => remove.run(&operator()?),
+        What::Backup(backup) => backup.run(|| Ok(operator()?)),
+        What::Restore(restore) => restore.run(&args.dir),
     }
 }
 

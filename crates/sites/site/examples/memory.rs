@@ -40,6 +40,7 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
         durability: Promise::Os,
         isolation: Level::Snapshot,
         certifier: 0,
+        begins: 0,
         tls: None,
         limits: SiteLimits::default(),
         sites: vec![place],

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Duration;
 
-use pares_store::{Applied, Reads, Store, StoreError, StoreSnapshot};
+use pares_store::{Applied, Reads, Store, StoreError, StoreSnapshot, changes_schema};
 use pares_wice::codec::Coded;
 use pares_wice::{Change, Key, Stored, Value, Version, Write};
 
@@ -146,6 +146,22 @@ impl StoreWriter {
         let done = write_batch(&*self.store, batch);
         let failed = done.is_err();
         self.done.send(done).is_ok() && !failed
+    }
+}
+
+/// Writes versions that follow the store's, for a store that no site uses yet; their digests, in order.
+pub(crate) fn apply_versions(
+    store: &dyn Store,
+    versions: Vec<(Version, Vec<Write>)>,
+    stored: Stored,
+) -> Result<Vec<u64>, StoreError> {
+    Ok(write_batch(store, &Batch { versions, stored, flush: false })?.digests)
+}
+
+/// The first of these versions, as many as may be written at once: a change of the schema is written by itself.
+pub(crate) fn in_one_batch(versions: &mut Vec<(Version, Vec<Write>)>) {
+    if let Some(at) = versions.iter().position(|(_, writes)| changes_schema(writes)) {
+        versions.truncate(at.max(1));
     }
 }
 

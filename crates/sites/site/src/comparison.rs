@@ -93,6 +93,11 @@ impl Comparison {
         (version > Version(0)).then_some(Said { version, digest, agrees })
     }
 
+    /// The digest of a version that the store has applied, if that is remembered.
+    pub(crate) fn digest_at(&self, version: Version) -> Option<u64> {
+        self.digests.at(version)
+    }
+
     /// Who differs, and at which version that was seen last.
     pub(crate) fn differing(&self) -> impl Iterator<Item = (SiteId, Version)> {
         self.with(false)

@@ -6,6 +6,7 @@
 //! durability = "disk"        # or "os": survives the process, not the power
 //! isolation = "snapshot"     # or "serialisable"; the same for ever
 //! certifier = 0              # the cluster that certifies at first
+//! # begins = 1234            # the version with which a restored database begins
 //! tls = "tls"                # certificates, beside this file: everybody shows one, sites and clients
 //! store = "postgres://pares@db/bank_{cluster}_{number}"   # each site's database; without it a file beside this one
 //! # plain = true             # instead of it, beyond loopback: who reaches a port may be any site, client or operator
@@ -35,7 +36,7 @@ use std::time::Duration;
 
 use pares_cluster::Durability;
 use pares_link::{Agreed, ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
-use pares_wice::{ClusterId, Isolation, Settings, SiteId};
+use pares_wice::{ClusterId, Isolation, Settings, SiteId, Version};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -65,6 +66,9 @@ pub struct SitesConfig {
     /// it a site's items are in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+    /// The version with which the database begins: 0, or that of the backup it was restored from.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub begins: u64,
     /// Without certificates, beyond this machine: everybody who reaches a port is believed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
@@ -206,6 +210,11 @@ pub enum ConfigError {
     Tls(#[from] pares_link::TlsError),
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// The directory of a site, where its system's is `dir`.
 #[must_use]
 pub fn directory_of(dir: &Path, site: SiteId) -> PathBuf {
@@ -290,7 +299,8 @@ impl SitesConfig {
     pub fn setup(&self, site: SiteId) -> Setup {
         let (settings, log) = (self.settings(site), self.log(site));
         let (identity, certifier) = (self.identity.clone(), ClusterId(self.certifier));
-        Setup { identity, settings, log, certifier, bounds: self.limits.bounds() }
+        let begins = Version(self.begins);
+        Setup { identity, settings, log, certifier, begins, bounds: self.limits.bounds() }
     }
 
     pub(crate) fn durability(&self) -> Durability {
@@ -315,7 +325,8 @@ impl SitesConfig {
             ("isolation", format!("{:?}", self.isolation).to_lowercase()),
             ("durability", format!("{:?}", self.durability).to_lowercase()),
         ];
-        agreed.map(|(name, value)| Agreed { name, value }).to_vec()
+        let restored = (self.begins > 0).then(|| ("begins", self.begins.to_string()));
+        agreed.into_iter().chain(restored).map(|(name, value)| Agreed { name, value }).collect()
     }
 
     /// A site's connections. Certificates are looked for beside `dir`'s `sites.toml`.

@@ -7,6 +7,7 @@
 //! Everything that has come is done in one turn, and one turn syncs once: the more load, the larger the batches.
 
 mod admission;
+mod backups;
 mod beginning;
 mod comparing;
 mod effects;
@@ -23,17 +24,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_cluster::{ClusterLog, ProposeError};
-use pares_store::{Store, StoreSnapshot, changes_schema};
+use pares_store::{Store, StoreSnapshot};
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write};
 
 use crate::application::Application;
-use crate::applier::Applier;
+use crate::applier::{Applier, in_one_batch};
 use crate::checkpoint::Bases;
 use crate::comparison::Comparison;
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
+use crate::moments::Moments;
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::{Lack, Numbers, Word};
@@ -68,6 +70,8 @@ pub(crate) struct Cycle<W: World, A> {
     bounds: Bounds,
     /// All sites, and those whose `sites.toml` names others.
     sites: Vec<SiteId>,
+    /// The version at which its database began.
+    begins: Version,
     other_lists: BTreeSet<SiteId>,
     place: Place,
     site: Site,
@@ -102,6 +106,7 @@ pub(crate) struct Cycle<W: World, A> {
     counted: BTreeMap<u8, Numbers>,
     filling: Option<Filling>,
     comparison: Comparison,
+    moments: Moments,
     work: Worked,
     ticked: Duration,
     ticks: u64,
@@ -232,7 +237,10 @@ impl<W: World, A: Application> Cycle<W, A> {
                     Ok(ask) => self.asked(client, rights, ask)?,
                     Err(_) => self.links.close_client(client),
                 },
-                Arrived::Gone(client) => self.readers.forget(client),
+                Arrived::Gone(client) => {
+                    self.readers.forget(client);
+                    self.giving.forget(client);
+                }
             }
         }
         Ok(())
@@ -279,7 +287,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Somebody may be told of a version from now on, and count on it: so this database is not one that begins.
     fn note_first(&mut self) -> Result<(), ProcessError> {
-        if self.place.has_shown || self.site.stable() == Version(0) {
+        if self.place.has_shown || self.site.stable() == self.begins {
             return Ok(());
         }
         self.place.has_shown = true;
@@ -361,6 +369,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.base = done.snapshot;
             self.site.applied(self.base.version());
             self.comparison.applied(&done.digests);
+            self.moments.note(self.base.version(), self.world.now());
             if let Some(flushed) = done.flushed
                 && let Some(before) = self.bases.flushed(flushed, &self.world)?
             {
@@ -384,9 +393,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let versions = self.site.overlay().after(after, self.site.stable()).take(self.bounds.applied_max);
         let versions = versions.take_while(fits).map(|(version, writes)| (version, writes.to_vec()));
         let mut versions: Vec<_> = versions.collect();
-        if let Some(at) = versions.iter().position(|(_, writes)| changes_schema(writes)) {
-            versions.truncate(at.max(1));
-        }
+        in_one_batch(&mut versions);
         if let Some((version, _)) = versions.last() {
             let era = self.site.era_at(*version).expect("what is stable is of an era that is kept");
             let stored = Stored { version: *version, position: self.site.position(), era, digest: 0 };

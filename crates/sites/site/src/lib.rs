@@ -27,6 +27,7 @@
 //! | [`access`] | where sites let somebody in, and what he shows there |
 //! | [`world`] | what the duty cycle touches, so that the simulator runs it too |
 //! | [`setup`] | what it is told when it begins |
+//! | [`backup`] | copies of a running database, its versions since, and another database made of them |
 //! | [`place`] | what a site's directory says of itself, and how one without a past gets one |
 //! | `node` | a site, whether it takes part or not |
 //! | `cycle` | the duty cycle of one that does |
@@ -38,9 +39,11 @@
 //! | `checkpoint` | where the log begins |
 //! | `digest` | the running digest of what was applied |
 //! | `comparison` | whether other sites have applied the same |
+//! | `moments` | when versions were stored |
 
 pub mod access;
 pub mod application;
+pub mod backup;
 pub mod client;
 pub mod config;
 pub mod items;
@@ -57,6 +60,7 @@ mod digest;
 mod error;
 mod inbox;
 pub mod interactive;
+mod moments;
 mod node;
 pub mod place;
 mod process;

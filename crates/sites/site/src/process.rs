@@ -81,6 +81,15 @@ fn leave_descriptors(links: &mut LinksConfig, speaks_sql: bool) {
     }
 }
 
+/// The store of a site whose directory is `own`; its database is made if it is missing.
+pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<dyn Store>, ProcessError> {
+    if let Some(database) = database {
+        postgres::provide(database)?;
+        return Ok(Arc::new(PostgresStore::open(database.clone())?));
+    }
+    Ok(Arc::new(RedbStore::open(&own.join("store"))?))
+}
+
 impl World for Host {
     type Log = Replica<Files>;
     type Links = Links;
@@ -99,11 +108,7 @@ impl World for Host {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        if let Some(database) = &self.database {
-            postgres::provide(database)?;
-            return Ok(Arc::new(PostgresStore::open(database.clone())?));
-        }
-        Ok(Arc::new(RedbStore::open(&self.own.join("store"))?))
+        open_store(&self.own, self.database.as_ref())
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {

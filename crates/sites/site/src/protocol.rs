@@ -10,6 +10,8 @@
 //! | 8 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`) |
 //! | 9 | report | tag `u64` |
 //! | 10 | remove | tag `u64`, site: cluster `u8`, number `u8` |
+//! | 11 | copy | tag `u64`, copy `u64` (0: another), next piece `u32`, the key before it, the first piece not wanted yet `u32` |
+//! | 12 | versions | tag `u64`, version `u64`: what came after it |
 //!
 //! | to a client | |
 //! |---|---|
@@ -25,7 +27,7 @@
 //! A horizon is a database `u32` and a version `u64`.
 
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{ClusterId, ClusterSet, Command, SiteId, TransactionId, Version};
+use pares_wice::{ClusterId, ClusterSet, Command, Key, SiteId, TransactionId, Version};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
@@ -97,6 +99,35 @@ pub enum Ask {
     Report(u64),
     /// Take this site's vote away.
     Remove(u64, SiteId),
+    /// Hand out all items, as they are at one version.
+    Copy(u64, WantedPieces),
+    /// Hand out the versions that the store has behind this one.
+    Versions(u64, Version),
+}
+
+/// The next pieces of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedPieces {
+    /// Which copy, by the giver's number; 0 for another.
+    pub copy: u64,
+    /// The next piece, from 0.
+    pub next: u32,
+    /// The last key before it.
+    pub after: Key,
+    /// The first piece that is not to come yet.
+    pub until: u32,
+}
+
+impl Coded for WantedPieces {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.copy, self.next).encode(to);
+        self.after.encode(to);
+        self.until.encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (copy, next) = Coded::decode(from)?;
+        Ok(Self { copy, next, after: Coded::decode(from)?, until: Coded::decode(from)? })
+    }
 }
 
 /// What became of it.
@@ -175,7 +206,9 @@ impl Ask {
             | Self::Latest(tag, ..)
             | Self::Operate(tag, _)
             | Self::Report(tag)
-            | Self::Remove(tag, _) => tag,
+            | Self::Remove(tag, _)
+            | Self::Copy(tag, _)
+            | Self::Versions(tag, _) => tag,
         }
     }
 
@@ -209,6 +242,15 @@ impl Ask {
                 ((10u8, *tag), (site.cluster, site.number)).encode(&mut bytes);
                 &[]
             }
+            Self::Copy(tag, wanted) => {
+                (11u8, *tag).encode(&mut bytes);
+                wanted.encode(&mut bytes);
+                &[]
+            }
+            Self::Versions(tag, after) => {
+                (12u8, (*tag, *after)).encode(&mut bytes);
+                &[]
+            }
         };
         bytes.extend_from_slice(request);
         bytes
@@ -230,6 +272,8 @@ impl Ask {
                 let (tag, (cluster, number)) = <(u64, (ClusterId, u8))>::decode(&mut from)?;
                 Ok(Self::Remove(tag, SiteId { cluster, number }))
             }
+            11 => Ok(Self::Copy(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
+            12 => Ok(Self::Versions(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
             other => Err(DecodeError::Kind(other, "question")),
         }
     }
@@ -363,12 +407,15 @@ mod tests {
             Command::Migrate(ClusterId(2)),
         ];
         let asks = commands.map(|command| Ask::Operate(7, command)).into_iter();
+        let wanted = WantedPieces { copy: 7, next: 1, after: Key::from("a"), until: 9 };
         let others = [
             Ask::Execute(ID, SEEN, b"x".to_vec()),
             Ask::Read(3, SEEN, vec![]),
             Ask::Latest(3, SEEN, b"y".to_vec()),
             Ask::Report(4),
             Ask::Remove(5, SiteId::new(1, 2)),
+            Ask::Copy(5, wanted),
+            Ask::Versions(6, Version(8)),
         ];
         for ask in asks.chain(others) {
             assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));

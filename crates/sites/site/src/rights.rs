@@ -8,7 +8,7 @@
 //! | `site-C-N` | report: how a site is |
 //! | `reader-NAME` | also read |
 //! | `client-NAME` | also execute |
-//! | `operator-NAME` | also decide: lost, admit, migrate, remove |
+//! | `operator-NAME` | also decide: lost, admit, migrate, remove; also take all of it away: copies, versions |
 //! | none, since `sites.toml` has no `tls` | everything |
 
 use crate::protocol::{Ask, Code};
@@ -25,7 +25,7 @@ pub enum Rights {
     Read,
     /// Also that something is executed.
     Execute,
-    /// Also what an operator decides.
+    /// Also what an operator decides, and backups.
     Operate,
 }
 
@@ -49,7 +49,7 @@ impl Rights {
             Ask::Report(_) => Self::Report,
             Ask::Read(..) | Ask::Latest(..) => Self::Read,
             Ask::Execute(..) => Self::Execute,
-            Ask::Operate(..) | Ask::Remove(..) => Self::Operate,
+            Ask::Operate(..) | Ask::Remove(..) | Ask::Copy(..) | Ask::Versions(..) => Self::Operate,
         }
     }
 

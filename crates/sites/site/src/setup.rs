@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pares_wice::{ClusterId, Settings};
+use pares_wice::{ClusterId, Settings, Version};
 
 use crate::protocol::OPEN_MAX;
 
@@ -17,6 +17,8 @@ pub struct Setup {
     pub log: pares_cluster::ReplicaConfig,
     /// The cluster that certifies at first.
     pub certifier: ClusterId,
+    /// The version with which the database begins: 0, or that of the backup that its sites' stores were filled from.
+    pub begins: Version,
     /// How much it keeps and does at a time.
     pub bounds: Bounds,
 }

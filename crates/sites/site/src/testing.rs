@@ -44,6 +44,8 @@ pub(crate) struct Machine {
     writer: Rc<RefCell<Option<StoreWriter>>>,
     readers: Rc<RefCell<Vec<StoreReader>>>,
     drawn: Rc<Cell<u64>>,
+    /// The version with which its database begins.
+    pub(crate) begins: Version,
 }
 
 /// What came and was not polled, and what was sent.
@@ -89,6 +91,7 @@ impl Machine {
             settings,
             log: pares_cluster::ReplicaConfig::new(0, clusters[0]),
             certifier: ClusterId(0),
+            begins: self.begins,
             bounds: Bounds {
                 open_requests_max: 4,
                 unstored_max: 1,

@@ -322,7 +322,14 @@ impl Sites {
             flush_every: Duration::from_millis(100),
             ..Bounds::default()
         };
-        Setup { identity: IDENTITY.into(), settings, log, certifier: ClusterId(0), bounds }
+        Setup {
+            identity: IDENTITY.into(),
+            settings,
+            log,
+            certifier: ClusterId(0),
+            begins: Version(0),
+            bounds,
+        }
     }
 
     /// A site begins with what its machine has.

@@ -14,6 +14,7 @@ fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
         durability: Promise::Os,
         isolation: Level::Snapshot,
         certifier: 0,
+        begins: 0,
         tls: None,
         plain: false,
         limits: SiteLimits::default(),

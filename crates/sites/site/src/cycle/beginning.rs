@@ -17,6 +17,7 @@ use crate::checkpoint::{Bases, stored_of};
 use crate::comparison::Comparison;
 use crate::error::ProcessError;
 use crate::inbox::Inbox;
+use crate::moments::Moments;
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::Lack;
@@ -65,6 +66,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             database: Horizon::of(&setup.identity, Version(0)).database,
             bounds: setup.bounds,
             sites: setup.settings.sites.clone(),
+            begins: setup.begins,
             other_lists: BTreeSet::new(),
             site: Site::restore(setup.settings, base, stored),
             place,
@@ -93,6 +95,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             whole: BTreeMap::new(),
             counted: BTreeMap::new(),
             comparison: Comparison::new(stored),
+            moments: Moments::new(stored.version, world.now()),
             filling: lack.map(|lack| Filling::new(own, lack)),
             work: Worked::default(),
             ticked: world.now(),

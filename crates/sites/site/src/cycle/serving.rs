@@ -61,6 +61,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             Ask::Latest(tag, seen, request) => self.read_latest((client, tag), request, seen).err(),
             Ask::Operate(_, command) => Some(self.operate(command)),
             Ask::Remove(_, site) => Some(self.remove(site)),
+            Ask::Copy(tag, wanted) => self.copy(client, tag, &wanted)?,
+            Ask::Versions(tag, after) => self.versions_after(client, tag, after),
             Ask::Report(_) => {
                 let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
                 Some(Answer { code: Code::Done, body })

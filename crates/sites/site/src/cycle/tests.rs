@@ -5,11 +5,12 @@ mod sessions;
 use std::sync::Arc as Shared;
 use std::sync::atomic::Ordering;
 
-use pares_wice::{Body, ClusterId, Command, Entry, Era, LogEntry, Message, Status, Write};
+use pares_wice::{Body, ClusterId, Command, Entry, Era, Key, LogEntry, Message, Status, Write};
 
 use super::*;
+use crate::backup::words::{Handed, HandedVersions};
 use crate::comparison::Said;
-use crate::protocol::{Code, Horizon, Reply};
+use crate::protocol::{Code, Horizon, Reply, WantedPieces};
 use crate::testing::{Machine, TestSite};
 
 const ID: TransactionId = TransactionId { client: 1, sequence: 1 };
@@ -292,4 +293,51 @@ fn a_site_says_what_it_has_applied_and_who_differs() {
     assert!(site.notices().any(|notice| notice == Notice::Differs(SiteId::new(1, 0), Version(1))));
     let own = Word::Digest(Said { version: Version(1), digest: 6, agrees: Vec::new() }).to_bytes();
     assert!(machine.wire.to_sites.borrow().contains(&(0x0100, own)));
+}
+
+#[test]
+fn versions_are_handed_out_as_they_are_stored_and_with_their_digests() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    for sequence in 1..=3 {
+        assert!(machine.ask(&mut site, &execute(sequence, "add a 5")).is_some());
+    }
+    let mut handed = |after| {
+        let reply = machine.ask(&mut site, &Ask::Versions(9, Version(after))).unwrap();
+        assert_eq!((reply.to, reply.code), (9, Code::Done));
+        HandedVersions::from_bytes(&reply.body).unwrap()
+    };
+    let (all, rest) = (handed(0), handed(2));
+    let versions = all.versions.unwrap();
+    assert_eq!(versions.iter().map(|handed| handed.entry.version.0).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(versions.iter().all(|handed| handed.digest.is_some()) && all.stored == Version(3));
+    assert_eq!(rest.before, versions[1].digest);
+    let last = &rest.versions.unwrap()[0];
+    assert_eq!((&last.entry, last.digest), (&versions[2].entry, versions[2].digest));
+    assert_eq!(handed(3).versions, Some(vec![]));
+    assert_eq!(handed(u64::MAX).versions, Some(vec![]), "what nobody has yet");
+}
+
+#[test]
+fn a_copy_comes_in_pieces_and_no_further_than_it_was_asked_for() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    let big = "v".repeat(100 << 10);
+    for sequence in 1..=4 {
+        let put = execute(sequence, &format!("put big/{sequence} {big}"));
+        assert!(machine.ask(&mut site, &put).is_some());
+    }
+    let wanted = WantedPieces { copy: 0, next: 0, after: Key::new([]), until: 1 };
+    machine.client_sent(&Ask::Copy(9, wanted.clone()).to_bytes());
+    machine.pass(&mut site, 8);
+    let told: Vec<Handed> = std::iter::from_fn(|| machine.heard())
+        .map(|reply| Handed::from_bytes(&reply.body).unwrap())
+        .collect();
+    let [Handed::Piece(piece), Handed::Begun(begun)] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!((begun.stored.version, piece.number, piece.is_last), (Version(4), 0, false));
+    let unknown = Ask::Copy(9, WantedPieces { copy: begun.copy + 1, ..wanted.clone() });
+    assert_eq!(machine.ask(&mut site, &unknown).map(|reply| reply.code), Some(Code::Impossible));
+    *machine.wire.caller.borrow_mut() = Some("client-app".into());
+    let denied = machine.ask(&mut site, &Ask::Copy(9, wanted));
+    assert_eq!(denied.map(|reply| reply.code), Some(Code::Denied));
 }

@@ -6,11 +6,13 @@ use pares_wice::{Base, SiteId, Stored};
 
 use super::Cycle;
 use crate::application::Application;
+use crate::backup::words::Handed;
 use crate::checkpoint::stored_of;
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::place::apart::WORD_TICKS;
 use crate::place::filling::Filling;
+use crate::place::giving::Taker;
 use crate::place::standing::{Head, Lack, Member, Request, Role, Standing, Word, list_of};
 use crate::place::{Behind, Part};
 use crate::world::{Connections, World};
@@ -192,8 +194,9 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     fn asked_for_copy(&mut self, from: SiteId, request: &Request) -> Result<(), ProcessError> {
-        if self.giving.goes_on(from, request, self.ticks)
-            || !self.giving.has_room(from)
+        let taker = Taker::Site(from);
+        if self.giving.goes_on(taker, &request.pieces, self.ticks)
+            || !self.giving.has_room(taker)
             || self.site.is_recalling()
         {
             return Ok(());
@@ -205,7 +208,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let stored = stored_of(snapshot.meta())?;
         let copy = self.world.draw().max(1);
         let Some(head) = self.head(from, request.lack, stored, copy) else { return Ok(()) };
-        self.giving.begin(from, &head, snapshot, request.until, self.ticks);
+        self.giving.begin(taker, copy, snapshot, request.pieces.until, self.ticks);
         self.say(from, &Word::Head(head));
         Ok(())
     }
@@ -238,7 +241,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// The pieces of this turn.
     pub(super) fn give(&mut self) -> Result<(), ProcessError> {
         for (to, piece) in self.giving.pieces()? {
-            self.say(to, &Word::Piece(piece));
+            match to {
+                Taker::Site(site) => self.say(site, &Word::Piece(piece)),
+                Taker::Backup(client, tag) => self.hand(client, tag, &Handed::Piece(piece)),
+            }
         }
         Ok(())
     }

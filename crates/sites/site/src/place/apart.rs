@@ -25,9 +25,10 @@ use crate::setup::Setup;
 use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
 
-fn has_empty_store(world: &mut impl World) -> Result<bool, ProcessError> {
+/// Whether the store holds what the database begins with: nothing, or the items of a backup.
+fn has_first_store(world: &mut impl World, begins: Version) -> Result<bool, ProcessError> {
     match world.open_store() {
-        Ok(store) => Ok(store.applied() == Version(0)),
+        Ok(store) => Ok(store.applied() == begins),
         Err(ProcessError::Store(StoreError::Unfinished)) => Ok(false),
         Err(error) => Err(error),
     }
@@ -71,7 +72,8 @@ impl<W: World> Apart<W> {
             Some(lack) => Task::Filling(Box::new(Filling::new(own, lack))),
             None => {
                 // What was there before, and has lost its place, is no new directory.
-                let is_new = super::is_new(&world, &setup.identity)? && has_empty_store(&mut world)?;
+                let is_new =
+                    super::is_new(&world, &setup.identity)? && has_first_store(&mut world, setup.begins)?;
                 Task::Forming(Forming::new(&setup, place.incarnation, is_new))
             }
         };
@@ -203,12 +205,13 @@ impl<W: World> Apart<W> {
     /// Its cluster's log begins, and it is a member.
     fn form(&mut self, form: Form) -> Result<(), ProcessError> {
         let settings = &self.setup.settings;
-        let base = match form.returns_to {
-            Some(era) => Base::returning(settings, era),
-            None => Base::founding(settings, self.setup.certifier),
-        };
+        let founding =
+            || Base { delivered: self.setup.begins, ..Base::founding(settings, self.setup.certifier) };
+        let base = form.returns_to.map_or_else(founding, |era| Base::returning(settings, era));
         Bases::replace(&self.world, (0, base))?;
-        self.world.clear_store()?;
+        if form.returns_to.is_some() || self.setup.begins == Version(0) {
+            self.world.clear_store()?;
+        }
         let beginning = Beginning { members: form.members.clone(), ..Beginning::default() };
         super::note_copied(&self.world, beginning)?;
         Place { part: Part::Member, form: Some(form), ..self.place.clone() }.write(&self.world)?;

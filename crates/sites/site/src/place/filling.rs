@@ -17,6 +17,7 @@ use pares_wice::{KEY_BYTES_MAX, Key, SiteId, VALUE_BYTES_MAX, Value};
 use super::giving::PIECE_BYTES;
 use super::standing::{Head, Lack, Member, Piece, Request, Role, Standing, Word};
 use crate::error::ProcessError;
+use crate::protocol::WantedPieces;
 use crate::world::World;
 
 /// Pieces under way at a time.
@@ -112,8 +113,8 @@ impl Filling {
         let (to, copy) = (self.from?, self.head.as_ref().map_or(0, |head| head.copy));
         let next = if copy == 0 { 0 } else { self.next };
         self.asked = next + WINDOW;
-        let request = Request { lack: self.lack, copy, next, after: self.after.clone(), until: self.asked };
-        Some((to, Word::Lack(request)))
+        let pieces = WantedPieces { copy, next, after: self.after.clone(), until: self.asked };
+        Some((to, Word::Lack(Request { lack: self.lack, pieces })))
     }
 
     /// A copy begins.

@@ -188,7 +188,7 @@ impl Forming {
 #[cfg(test)]
 mod tests {
     use pares_cluster::ReplicaConfig;
-    use pares_wice::{ClusterSet, Settings};
+    use pares_wice::{ClusterSet, Settings, Version};
 
     use super::*;
     use crate::place::standing::Numbers;
@@ -202,6 +202,7 @@ mod tests {
             settings: Settings::new(SITES[own], SITES.to_vec()),
             log: ReplicaConfig::new(0, 2),
             certifier: ClusterId(0),
+            begins: Version(0),
             bounds: Bounds::default(),
         };
         Forming::new(&setup, Incarnation(own as u64), is_new)

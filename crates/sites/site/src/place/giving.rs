@@ -1,21 +1,40 @@
 //! Giving copies: a snapshot of the store in pieces, one piece a turn, as many as were asked for.
 //!
-//! The snapshot holds still while the store goes on. A copy is kept for a while after its taker's last word, so that a broken connection
-//! costs the pieces under way and no more; after that the taker begins with another.
+//! The snapshot holds still while the store goes on, and keeps on the disk what was replaced since. So a copy is kept only for a while after its taker
+//! has come further: a broken connection between sites costs the pieces under way and no more; after that the taker begins with another. Sites
+//! that are filled and backups are given copies in the same way; neither take the other's places.
 
 use std::collections::BTreeMap;
 
+use pares_link::ClientId;
 use pares_store::{Export, StoreError, StoreSnapshot};
 use pares_wice::SiteId;
 
-use super::standing::{Head, Piece, Request};
+use super::standing::Piece;
+use crate::protocol::WantedPieces;
 
-/// Bytes of a piece, about: what one turn reads of the store for another site.
+/// Bytes of a piece, about: what one turn reads of the store for another site, or for a backup.
 pub(crate) const PIECE_BYTES: usize = 128 << 10;
-/// Copies given at a time.
-const COPIES_MAX: usize = 4;
-/// Ticks after which a copy that nobody asks of is let go.
+/// Copies given at a time to sites, and for backups.
+const SITES_MAX: usize = 4;
+const BACKUPS_MAX: usize = 2;
+/// Ticks after which a copy whose taker has come no further is let go.
 const KEPT_TICKS: u64 = 1_000;
+
+/// Whom a copy is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Taker {
+    /// A site that is filled.
+    Site(SiteId),
+    /// A backup: its connection, and the tag of its question.
+    Backup(ClientId, u64),
+}
+
+impl Taker {
+    fn is_site(self) -> bool {
+        matches!(self, Self::Site(_))
+    }
+}
 
 struct Copy {
     id: u64,
@@ -23,45 +42,58 @@ struct Copy {
     /// The next piece to send, and the first that is not to be sent yet.
     next: u32,
     until: u32,
-    asked_tick: u64,
+    /// The piece that was asked for last of all, and when that was new.
+    reached: u32,
+    reached_tick: u64,
 }
 
 /// The copies that a site gives.
 #[derive(Default)]
 pub(crate) struct Giving {
-    copies: BTreeMap<SiteId, Copy>,
+    copies: BTreeMap<Taker, Copy>,
 }
 
 impl Giving {
     /// Whether `to` has that copy; then its request is noted.
-    pub(crate) fn goes_on(&mut self, to: SiteId, request: &Request, tick: u64) -> bool {
-        let Some(copy) = self.copies.get_mut(&to).filter(|copy| copy.id == request.copy) else {
+    pub(crate) fn goes_on(&mut self, to: Taker, wanted: &WantedPieces, tick: u64) -> bool {
+        let Some(copy) = self.copies.get_mut(&to).filter(|copy| copy.id == wanted.copy) else {
             return false;
         };
-        if request.next != copy.next {
-            copy.pieces.seek(request.next, &request.after);
-            copy.next = request.next;
+        // To a backup nothing is lost on its one connection: what it has not got is under way.
+        if to.is_site() && wanted.next != copy.next {
+            copy.pieces.seek(wanted.next, &wanted.after);
+            copy.next = wanted.next;
         }
-        (copy.until, copy.asked_tick) = (request.until.max(copy.next), tick);
+        copy.until = wanted.until.max(copy.next);
+        if wanted.next > copy.reached {
+            (copy.reached, copy.reached_tick) = (wanted.next, tick);
+        }
         true
     }
 
     /// Whether there is room for another.
-    pub(crate) fn has_room(&self, to: SiteId) -> bool {
-        self.copies.len() < COPIES_MAX || self.copies.contains_key(&to)
+    pub(crate) fn has_room(&self, to: Taker) -> bool {
+        let most = if to.is_site() { SITES_MAX } else { BACKUPS_MAX };
+        let alike = self.copies.keys().filter(|taker| taker.is_site() == to.is_site());
+        alike.count() < most || self.copies.contains_key(&to)
     }
 
-    /// Begins a copy for `to`, in place of any other of its.
+    /// Begins copy `id` for `to`, in place of any other of its.
     pub(crate) fn begin(
         &mut self,
-        to: SiteId,
-        head: &Head,
+        to: Taker,
+        id: u64,
         snapshot: Box<dyn StoreSnapshot>,
         until: u32,
         tick: u64,
     ) {
         let pieces = Export::new(snapshot, PIECE_BYTES);
-        self.copies.insert(to, Copy { id: head.copy, pieces, next: 0, until, asked_tick: tick });
+        self.copies.insert(to, Copy { id, pieces, next: 0, until, reached: 0, reached_tick: tick });
+    }
+
+    /// An application's connection is gone, and its backup with it.
+    pub(crate) fn forget(&mut self, gone: ClientId) {
+        self.copies.retain(|taker, _| !matches!(taker, Taker::Backup(client, _) if *client == gone));
     }
 
     /// Whether a piece can be sent.
@@ -73,7 +105,7 @@ impl Giving {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub(crate) fn pieces(&mut self) -> Result<Vec<(SiteId, Piece)>, StoreError> {
+    pub(crate) fn pieces(&mut self) -> Result<Vec<(Taker, Piece)>, StoreError> {
         let mut pieces = Vec::new();
         for (to, copy) in self.copies.iter_mut().filter(|(_, copy)| copy.is_due()) {
             let Some(chunk) = copy.pieces.next() else {
@@ -90,7 +122,7 @@ impl Giving {
 
     /// A tick has passed.
     pub(crate) fn tick(&mut self, tick: u64) {
-        self.copies.retain(|_, copy| tick - copy.asked_tick < KEPT_TICKS);
+        self.copies.retain(|_, copy| tick - copy.reached_tick < KEPT_TICKS);
     }
 }
 
@@ -105,13 +137,12 @@ mod tests {
     use core::ops::ControlFlow;
 
     use pares_store::{Reads, Visit};
-    use pares_wice::{Era, Key, KeyRange, Stored, Value, Version};
+    use pares_wice::{Key, KeyRange, Value, Version};
 
     use super::*;
-    use crate::place::standing::Lack;
 
     const ITEM_BYTES: usize = 512 << 10;
-    const TO: SiteId = SiteId::new(0, 1);
+    const TO: Taker = Taker::Site(SiteId::new(0, 1));
 
     /// A store of so many items, of which none is anywhere before it is read.
     struct Endless(u64);
@@ -144,15 +175,14 @@ mod tests {
         }
     }
 
-    fn request(next: u32, after: &Key) -> Request {
-        Request { lack: Lack::Log(0), copy: 5, next, after: after.clone(), until: next + 24 }
+    fn wanted(next: u32, after: &Key) -> WantedPieces {
+        WantedPieces { copy: 5, next, after: after.clone(), until: next + 24 }
     }
 
     /// Takes a copy of so many items, of which every so-many-th piece is lost; how many items came, each once and in order.
     fn taken(items: u64, lost_every: u64) -> u64 {
-        let stored = Stored { version: Version(7), position: 1, era: Era::default(), digest: 0 };
         let mut giving = Giving::default();
-        giving.begin(TO, &Head { copy: 5, log: None, stored }, Box::new(Endless(items)), 24, 0);
+        giving.begin(TO, 5, Box::new(Endless(items)), 24, 0);
         let (mut next, mut after, mut came, mut sent) = (0, Key::new([]), 0, 0);
         loop {
             let pieces = giving.pieces().unwrap();
@@ -173,7 +203,7 @@ mod tests {
                 }
             }
             if !giving.is_due() {
-                assert!(giving.goes_on(TO, &request(next, &after), 1));
+                assert!(giving.goes_on(TO, &wanted(next, &after), 1));
             }
         }
     }
@@ -192,12 +222,26 @@ mod tests {
 
     #[test]
     fn a_copy_that_nobody_asks_of_is_let_go() {
-        let stored = Stored { version: Version(7), position: 1, era: Era::default(), digest: 0 };
         let mut giving = Giving::default();
-        giving.begin(TO, &Head { copy: 5, log: None, stored }, Box::new(Endless(3)), 24, 0);
+        giving.begin(TO, 5, Box::new(Endless(3)), 24, 0);
         giving.tick(KEPT_TICKS - 1);
-        assert!(giving.goes_on(TO, &request(0, &Key::new([])), KEPT_TICKS - 1));
+        assert!(giving.goes_on(TO, &wanted(1, &Key::from("a")), KEPT_TICKS - 1));
+        giving.tick(KEPT_TICKS * 2 - 2);
+        assert!(giving.goes_on(TO, &wanted(1, &Key::from("a")), KEPT_TICKS * 2 - 2), "it has come further");
         giving.tick(KEPT_TICKS * 2 - 1);
-        assert!(!giving.goes_on(TO, &request(0, &Key::new([])), KEPT_TICKS * 2));
+        assert!(!giving.goes_on(TO, &wanted(2, &Key::from("a")), KEPT_TICKS * 2), "asking is not taking");
+    }
+
+    #[test]
+    fn backups_are_few_and_leave_sites_their_copies() {
+        let mut giving = Giving::default();
+        let backup = |client| Taker::Backup(ClientId(client), 1);
+        for client in 0..2 {
+            assert!(giving.has_room(backup(client)));
+            giving.begin(backup(client), 5, Box::new(Endless(3)), 24, 0);
+        }
+        assert!(!giving.has_room(backup(2)) && giving.has_room(backup(1)) && giving.has_room(TO));
+        giving.forget(ClientId(0));
+        assert!(giving.has_room(backup(2)));
     }
 }

@@ -106,6 +106,11 @@ impl Place {
         Ok(place)
     }
 
+    /// The database that it is of.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
     /// It is so from now on.
     pub(crate) fn write(&self, notes: &impl Notes) -> Result<(), ProcessError> {
         write(notes, PLACE, self)?;

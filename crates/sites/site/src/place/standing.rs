@@ -17,6 +17,7 @@ use pares_wice::{Base, Configuration, Era, Key, SiteId, Stored, Value};
 use super::Behind;
 use crate::comparison::Said;
 use crate::config::number_of;
+use crate::protocol::WantedPieces;
 
 /// What a site is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,13 +110,7 @@ pub(crate) enum Lack {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) lack: Lack,
-    /// Which copy, by the giver's number; 0 for another.
-    pub(crate) copy: u64,
-    /// The next piece, and the last key before it.
-    pub(crate) next: u32,
-    pub(crate) after: Key,
-    /// The first piece that is not to come yet.
-    pub(crate) until: u32,
+    pub(crate) pieces: WantedPieces,
 }
 
 /// What a copy is.
@@ -162,14 +157,14 @@ impl Word {
             Self::Join(incarnation) => (FIRST_KIND + 2, incarnation.0).encode(&mut bytes),
             Self::Lack(request) => {
                 (FIRST_KIND + 3, request.lack).encode(&mut bytes);
-                ((request.copy, request.next), (request.after.clone(), request.until)).encode(&mut bytes);
+                request.pieces.encode(&mut bytes);
             }
             Self::Head(head) => {
                 ((FIRST_KIND + 4, head.copy), (head.log.clone(), head.stored)).encode(&mut bytes);
             }
             Self::Piece(piece) => {
-                ((FIRST_KIND + 5, piece.copy), (piece.number, piece.is_last)).encode(&mut bytes);
-                piece.items.encode(&mut bytes);
+                bytes.push(FIRST_KIND + 5);
+                piece.encode(&mut bytes);
             }
             Self::Digest(said) => {
                 ((FIRST_KIND + 6, said.version), (said.digest, said.agrees.clone())).encode(&mut bytes);
@@ -190,17 +185,13 @@ impl Word {
             2 => Self::Join(Incarnation::drawn(Coded::decode(from)?)),
             3 => {
                 let lack = Lack::decode(from)?;
-                let ((copy, next), (after, until)) = Coded::decode(from)?;
-                Self::Lack(Request { lack, copy, next, after, until })
+                Self::Lack(Request { lack, pieces: Coded::decode(from)? })
             }
             4 => {
                 let (copy, (log, stored)) = Coded::decode(from)?;
                 Self::Head(Head { copy, log, stored })
             }
-            5 => {
-                let (copy, (number, is_last)) = Coded::decode(from)?;
-                Self::Piece(Piece { copy, number, is_last, items: Coded::decode(from)? })
-            }
+            5 => Self::Piece(Coded::decode(from)?),
             6 => {
                 let (version, (digest, agrees)) = Coded::decode(from)?;
                 Self::Digest(Said { version, digest, agrees })
@@ -208,6 +199,17 @@ impl Word {
             other => return Err(DecodeError::Kind(other, "word")),
         };
         if from.is_empty() { Ok(word) } else { Err(DecodeError::Length) }
+    }
+}
+
+impl Coded for Piece {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.copy, (self.number, self.is_last)).encode(to);
+        self.items.encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (copy, (number, is_last)) = Coded::decode(from)?;
+        Ok(Self { copy, number, is_last, items: Coded::decode(from)? })
     }
 }
 
@@ -303,7 +305,8 @@ mod tests {
         let stored = Stored { version: Version(4), position: 5, era: Era::default(), digest: 6 };
         let beginning = Beginning { index: 4, term: 2, members: Members::first(2) };
         let after = Key::from("a");
-        let request = |lack| Word::Lack(Request { lack, copy: 8, next: 2, after: after.clone(), until: 4 });
+        let pieces = WantedPieces { copy: 8, next: 2, after: after.clone(), until: 4 };
+        let request = |lack| Word::Lack(Request { lack, pieces: pieces.clone() });
         let items = vec![(after.clone(), Value::from("x"))];
         let words = [
             standing(Role::New),

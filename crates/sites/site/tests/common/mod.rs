@@ -121,6 +121,34 @@ struct Fittings {
     store: Option<String>,
 }
 
+/// So many sites, over `engine`, which must be installed: not yet there.
+pub fn configuration_over(engine: Engine, clusters: u8, sites: u8) -> Option<SitesConfig> {
+    Some(configuration(clusters, sites, Fittings { store: engine.store()?, ..Fittings::default() }))
+}
+
+fn configuration(clusters: u8, sites: u8, fittings: Fittings) -> SitesConfig {
+    let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
+    let with_sql = fittings.store.is_some();
+    let places = ids.map(|(cluster, number)| {
+        let mut place = Place::new(cluster, number, free_address(), free_address());
+        place.sql = with_sql.then(free_address);
+        place
+    });
+    SitesConfig {
+        system: SYSTEM.into(),
+        identity: SitesConfig::draw_identity(),
+        durability: Promise::Os,
+        isolation: Level::Snapshot,
+        certifier: 0,
+        begins: 0,
+        tls: fittings.tls,
+        plain: false,
+        limits: fittings.limits,
+        store: fittings.store,
+        sites: places.collect(),
+    }
+}
+
 impl<A: Application + Clone + Send + 'static> Sites<A> {
     /// The same with another application.
     pub fn start_with(dir: &Path, clusters: u8, sites: u8, application: A) -> Self {
@@ -128,27 +156,14 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
     }
 
     fn start_so(dir: &Path, clusters: u8, sites: u8, application: A, fittings: Fittings) -> Self {
-        let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
-        let with_sql = fittings.store.is_some();
-        let places = ids.map(|(cluster, number)| {
-            let mut place = Place::new(cluster, number, free_address(), free_address());
-            place.sql = with_sql.then(free_address);
-            place
-        });
-        let config = SitesConfig {
-            system: SYSTEM.into(),
-            identity: SitesConfig::draw_identity(),
-            durability: Promise::Os,
-            isolation: Level::Snapshot,
-            certifier: 0,
-            tls: fittings.tls,
-            plain: false,
-            limits: fittings.limits,
-            store: fittings.store,
-            sites: places.collect(),
-        };
-        std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
+        let config = configuration(clusters, sites, fittings);
         config.make_directories(dir).unwrap();
+        Self::begin(dir, config, application)
+    }
+
+    /// The sites of that configuration, whose directories are made.
+    pub fn begin(dir: &Path, config: SitesConfig, application: A) -> Self {
+        std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
         let mut all = Self { dir: dir.to_owned(), config, application, running: Vec::new() };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);

@@ -237,6 +237,13 @@ impl Site {
         }
     }
 
+    /// The versions behind `after` that this site has delivered and keeps, in order; none if it keeps the first of them no more.
+    #[must_use]
+    pub fn kept_after(&self, after: Version) -> Option<impl Iterator<Item = &Arc<Entry>>> {
+        let oldest = self.recent.front().map_or(self.delivered.next(), |entry| entry.version);
+        (after.0 >= oldest.previous().0).then(|| self.recent_from(Version(after.0.saturating_add(1))))
+    }
+
     /// The versions kept, from one on.
     fn recent_from(&self, first: Version) -> impl Iterator<Item = &Arc<Entry>> {
         let oldest = self.recent.front().map_or(first, |entry| entry.version);

@@ -159,8 +159,8 @@ impl Select {
             instrument,
             member: self.member.map(MemberId),
             client_order_id: self.client_order_id.map(ClientOrderId),
-            from: self.from.map(|moment| moment.resolve(now_ns)),
-            to: self.to.map(|moment| moment.resolve(now_ns)),
+            from: self.from.map(|moment| Timestamp(moment.resolve(now_ns))),
+            to: self.to.map(|moment| Timestamp(moment.resolve(now_ns))),
             limit: self.limit,
             ..Filter::default()
         })

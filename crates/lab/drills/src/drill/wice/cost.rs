@@ -126,6 +126,7 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
         durability,
         isolation: Level::Snapshot,
         certifier: 0,
+        begins: 0,
         tls: None,
         store: None,
         limits: SiteLimits::default(),

@@ -65,6 +65,24 @@ pub(super) struct BigState {
     pub(super) p99_ratio: f64,
 }
 
+/// A backup under load, and a database that is restored of it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Restoring {
+    /// Of the copy.
+    pub(super) items: u64,
+    pub(super) mib: u64,
+    pub(super) copied_ms: f64,
+    /// Versions that were kept behind it.
+    pub(super) versions: u64,
+    /// What a commit took all clients before, and while the copy was taken.
+    pub(super) quiet_p99_ms: f64,
+    pub(super) copy_p99_ms: f64,
+    /// From the command until all new sites show it.
+    pub(super) restored_ms: f64,
+    /// New sites that show anything else than the old ones did at that version.
+    pub(super) restored_differing: u64,
+}
+
 /// All of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Figures {
@@ -97,6 +115,7 @@ pub(crate) struct Figures {
     pub(super) forged_accepted: u64,
     #[serde(rename = "big-state")]
     pub(super) big_state: BigState,
+    pub(super) backup: Restoring,
     /// Requests answered as done.
     pub(super) completed: u64,
     /// Requests sent again for want of an answer.
@@ -182,6 +201,7 @@ impl Figures {
             ("denied and done", self.denied_and_done),
             ("sites differing", self.sites_differing),
             ("forged peers let in", self.forged_accepted),
+            ("restored sites differing", self.backup.restored_differing),
             ("money made or destroyed", u64::try_from(self.money_off.unsigned_abs()).unwrap_or(u64::MAX)),
         ];
         let mut broken: Vec<String> = counts
@@ -224,6 +244,12 @@ impl Figures {
         let BigState { state_mib, filled_ms, quiet_p99_ms, fill_p99_ms, p99_ratio } = self.big_state;
         pares_text::say!(
             "a site filled with {state_mib} MiB: {filled_ms} ms; p99 of the others {fill_p99_ms} ms, before {quiet_p99_ms} ({p99_ratio} times)"
+        );
+        let Restoring { items, mib, copied_ms, versions, quiet_p99_ms, copy_p99_ms, restored_ms, .. } =
+            self.backup;
+        pares_text::say!(
+            "a backup of {items} items, {mib} MiB: {copied_ms} ms; p99 of all {copy_p99_ms} ms, before {quiet_p99_ms}. Restored with {versions} versions: {restored_ms} ms, {} sites differing",
+            self.backup.restored_differing
         );
         pares_text::say!(
             "{} done, {} sent again, {} answered as not done, {} never answered; lost {}, twice {}, denied and done {}, money off {}, sites differing {}",

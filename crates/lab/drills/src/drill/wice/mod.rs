@@ -16,10 +16,12 @@
 //! | [`disks`] | lost disks, states of some size, settings that differ, peers that are none |
 //! | [`cost`] | what a transaction costs in one cluster alone |
 //! | [`audit`] | what the sites have at the end |
+//! | [`backups`] | a backup under load, the end of everything, and what is restored |
 //! | [`figures`] | what it gave |
 //! | [`history`] | the other drill of sites: what clients saw, checked for isolation |
 
 mod audit;
+mod backups;
 mod cost;
 mod disks;
 mod faults;
@@ -88,7 +90,7 @@ pub struct Args {
 /// Runs the drill and prints what it gave.
 ///
 /// # Errors
-/// If something was lost, done twice, or denied and done; if sites differ at the end; if the death of a site was noticed in the other cluster; if what was hit does
+/// If something was lost, done twice, or denied and done; if sites differ at the end, or what is restored from what it was; if the death of a site was noticed in the other cluster; if what was hit does
 /// not come back.
 pub fn run(args: &Args) -> LabResult {
     if !(0.2..=3_600.0).contains(&args.seconds_per_part) {
@@ -128,6 +130,7 @@ impl Drill {
         self.parts()?;
         self.faults()?;
         audit::audit(&self.stage, &self.told, &mut self.figures)?;
+        self.back_up()?;
         let figures = &mut self.figures;
         figures.settle();
         match args.json {

@@ -1,0 +1,180 @@
+//! A backup under load, the end of everything, and what is restored.
+//!
+//! ```text
+//!  quiet | a copy, and all versions behind it, under load | stop: this is right | spoiled on | all disks gone | restored up to what was right
+//! ```
+
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use pares_link::Door;
+use pares_load::{LabError, LabResult};
+use pares_operator::sites::{self, Processes, Speech};
+use pares_operator::{OperatorError, init, restore};
+use pares_site::Access;
+use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, Until, take};
+use pares_wice::{SiteId, Version};
+
+use super::ACCOUNTS;
+use super::Drill;
+use super::audit::in_step;
+use super::figures::{Restoring, latency, millis};
+use super::load::{Load, Mix, Pace as Rate, Told};
+use super::stage::{PATIENCE, SITES, Stage};
+
+/// As `pares site backup` takes a copy, if it is not told otherwise.
+const PACE: Pace = Pace { bytes_per_s: 50 << 20 };
+/// Clients of each site.
+const CLIENTS: u64 = 4;
+/// Accounts that get money out of nothing, which nobody wants to have restored.
+const SPOILED: u64 = 9;
+
+impl Drill {
+    /// Backs up, spoils, wrecks, restores and compares.
+    pub(super) fn back_up(&mut self) -> LabResult {
+        let folder = BackupFolder::create(&self.stage.dir().join("backups")).map_err(failed)?;
+        let (follower, facts) = self.copy_under_load(&folder)?;
+        self.stage.until("all sites in step", in_step)?;
+        let all = self.stage.all();
+        let right = seen(&self.stage.operator, all[0])?;
+        let version = self.stable()?;
+        let load = self.load(all[0], 1, Mix::Fund { funds: 1, accounts: SPOILED }, Rate::Open(9))?;
+        self.stage.until("what is spoiled", |_| load.done() as u64 >= SPOILED)?;
+        self.told.push(load.finish());
+        let followed = follower.end_at(self.stable()?)?;
+        self.stage.processes.kill_all(&all);
+        self.wipe(&all)?;
+        let began = Instant::now();
+        let restored = self.restored(&folder, version)?;
+        let figures = &mut self.figures.backup;
+        figures.restored_ms = millis(began.elapsed());
+        figures.restored_differing = restored.iter().filter(|seen| **seen != right).count() as u64;
+        (figures.items, figures.versions) = (facts.items, followed.0 - facts.version.0);
+        Ok(())
+    }
+
+    /// Takes a copy while all sites have a steady load, which goes on for a while.
+    fn copy_under_load(&mut self, folder: &BackupFolder) -> Result<(Follower, CopyFacts), LabError> {
+        let pace = Rate::PerSecond(self.rate);
+        let loads: Vec<Load> = self
+            .stage
+            .all()
+            .iter()
+            .map(|site| self.load(*site, CLIENTS, Mix::Among(ACCOUNTS), pace))
+            .collect::<Result<_, _>>()?;
+        self.stage.until("commits from all sites", |_| loads.iter().all(|load| load.done() > 0))?;
+        let quiet = self.quiet();
+        let began = self.now();
+        let doors: Result<Vec<Door>, _> =
+            self.stage.of(1).iter().map(|site| self.stage.operator.door(*site)).collect();
+        let doors = doors?;
+        let mut follower = None;
+        let mut hose = Hose::connect(&doors[0]).map_err(failed)?;
+        let begun = |identity: &str, stored, at_ms| {
+            follower = Some(
+                Following::begin(folder, identity, stored, at_ms)
+                    .map(|log| Follower::start(log, doors.clone())),
+            );
+        };
+        let facts = take(&mut hose, folder, PACE, begun, |_| true).map_err(failed)?;
+        let copied = self.now();
+        std::thread::sleep(self.part);
+        loads.iter().for_each(Load::end);
+        let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
+        let p99_ms = |from: Duration, to: Duration| {
+            let all = told.iter().flat_map(|told| &told.done).filter(|(at, _)| (from..to).contains(at));
+            latency(all.map(|done| done.1).collect()).p99_ms
+        };
+        let figures = &mut self.figures.backup;
+        figures.mib = facts.bytes >> 20;
+        figures.copied_ms = millis(copied - began);
+        (figures.quiet_p99_ms, figures.copy_p99_ms) = (p99_ms(quiet, began), p99_ms(began, copied));
+        self.told.extend(told);
+        let follower = follower.expect("a copy that is whole has begun").map_err(failed)?;
+        Ok((follower, facts))
+    }
+
+    fn stable(&self) -> Result<Version, LabError> {
+        let reports = sites::reports(&self.stage.operator);
+        let stable = reports.iter().map(|(_, report)| report.stable).max();
+        stable.map(Version).ok_or_else(|| LabError::Failed("no site says how far it is".into()))
+    }
+
+    /// Another database with what was so at that version; what each of its sites shows.
+    fn restored(&self, folder: &BackupFolder, version: Version) -> Result<Vec<[String; 2]>, LabError> {
+        let dir = self.stage.dir().join("restored");
+        let args = init::Args {
+            clusters: 2,
+            sites: SITES,
+            system: "restored".into(),
+            durability: self.stage.operator.config.durability,
+            no_tls: false,
+            store: None,
+            sql: false,
+        };
+        let config = init::configuration(&args)?;
+        restore::restore(folder, Until::Version(version), config.clone(), &dir)?;
+        let access = Access::named(config, &dir, &[init::OPERATOR])?;
+        let mut processes = Processes::new(&dir, Speech::File)?;
+        let all = sites::all(&access.config);
+        all.iter().try_for_each(|site| processes.start(*site))?;
+        let shows = |_: &Stage| {
+            let reports = sites::reports(&access);
+            reports.len() == all.len()
+                && reports.iter().all(|(_, report)| !report.recalling && report.stable >= version.0)
+        };
+        self.stage.until("the restored sites", shows)?;
+        let seen = all.iter().map(|site| seen(&access, *site)).collect();
+        processes.stop();
+        seen
+    }
+}
+
+/// What one site shows of all there is.
+fn seen(access: &Access, site: SiteId) -> Result<[String; 2], LabError> {
+    let mut client = sites::operator(access, site)?;
+    let mut read = |request: &str| {
+        let reply = client.read(request.as_bytes(), PATIENCE);
+        let reply = reply.map_err(|error| LabError::Failed(format!("{site}: {error}")))?;
+        Ok::<_, LabError>(String::from_utf8_lossy(&reply).into_owned())
+    };
+    Ok([read("digest")?, read("sum account/")?])
+}
+
+fn failed(error: BackupError) -> LabError {
+    OperatorError::from(error).into()
+}
+
+/// Follows, in a thread of its own, until it has come to the version that it is told.
+struct Follower {
+    target: Arc<OnceLock<Version>>,
+    thread: JoinHandle<Result<Version, BackupError>>,
+}
+
+impl Follower {
+    fn start(mut log: Following, doors: Vec<Door>) -> Self {
+        let target = Arc::new(OnceLock::new());
+        let wanted: Arc<OnceLock<Version>> = Arc::clone(&target);
+        let thread = std::thread::spawn(move || {
+            // One site after the other: a log is nobody's.
+            for door in doors.iter().cycle() {
+                match Hose::connect(door).and_then(|mut hose| log.take(&mut hose)) {
+                    Err(error) if !error.may_pass() => return Err(error),
+                    _ if wanted.get().is_some_and(|wanted| log.last() >= *wanted) => break,
+                    Ok(true) => {}
+                    _ => std::thread::sleep(Duration::from_millis(50)),
+                }
+            }
+            Ok(log.last())
+        });
+        Self { target, thread }
+    }
+
+    /// Has it come to `version`; the last one that it has.
+    fn end_at(self, version: Version) -> Result<Version, LabError> {
+        let _ = self.target.set(version);
+        let ended = self.thread.join().map_err(|_| LabError::Failed("following panicked".into()))?;
+        ended.map_err(failed)
+    }
+}

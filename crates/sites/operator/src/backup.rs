@@ -1,0 +1,295 @@
+//! `pares site backup`: a copy of the running database, and its versions since.
+//!
+//! One site is asked; if it does not answer, another. `--follow` begins to take versions as soon as it is known of which version the copy will be: until a
+//! long copy is done, sites would have let go of the first of them.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use pares_os::process::stop_on_signals;
+use pares_site::Access;
+use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, take};
+use pares_text::{self as text, Table, progress};
+use pares_wice::{SiteId, Stored, Version};
+use serde_json::json;
+
+use crate::error::{OperatorError, OperatorResult, usage};
+use crate::sites;
+
+/// Tries of all sites before a copy is given up.
+const TRIES: usize = 5;
+/// Between two tries, and between two questions for versions when there are no more.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Arguments of `pares site backup`.
+#[derive(clap::Args)]
+#[command(subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// The directory of backups of this database
+    #[arg(long, required = true)]
+    to: Option<PathBuf>,
+    /// The site to ask; others are asked if it does not answer
+    #[arg(long, value_parser = sites::parse)]
+    site: Option<SiteId>,
+    /// Also keep all versions from then on, until Ctrl-C; goes on where an earlier one has ended, and takes a copy only if there is a gap
+    #[arg(long)]
+    follow: bool,
+    /// How fast the copy is taken at most, MiB a second
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    mib_per_s: u64,
+    /// One JSON object in the end
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Read all of it, and say whether it is what was written
+    Verify {
+        /// The directory of backups
+        from: PathBuf,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Args {
+    /// Takes a backup, or verifies one; `access` is an operator's.
+    ///
+    /// # Errors
+    /// Why there is none, or what is wrong with it.
+    pub fn run(&self, access: impl FnOnce() -> Result<Access, OperatorError>) -> OperatorResult {
+        match (&self.what, &self.to) {
+            (Some(What::Verify { from, json }), _) => verify(&BackupFolder::open(from), *json),
+            (None, Some(to)) => self.take(&access()?, BackupFolder::create(to)?),
+            (None, None) => Err(usage("name the directory of backups: --to DIR")),
+        }
+    }
+
+    fn take(&self, access: &Access, folder: BackupFolder) -> OperatorResult {
+        let mut order = sites::all(&access.config);
+        if let Some(first) = self.site {
+            access.config.place(first)?;
+            order.sort_by_key(|site| *site != first);
+        }
+        let pace = Pace { bytes_per_s: self.mib_per_s << 20 };
+        let taker = Taker { access, order, folder, pace, began: Instant::now(), json: self.json };
+        if self.follow {
+            let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
+            taker.follow(&stop)
+        } else {
+            taker.copy(&AtomicBool::new(false), |_, _, _| {})?;
+            Ok(())
+        }
+    }
+}
+
+/// Who takes a backup, from whom and where to.
+struct Taker<'a> {
+    access: &'a Access,
+    order: Vec<SiteId>,
+    folder: BackupFolder,
+    pace: Pace,
+    began: Instant,
+    json: bool,
+}
+
+impl Taker<'_> {
+    /// Takes a copy, of the first site that gives one to its end, and says what it is.
+    fn copy(&self, stop: &AtomicBool, mut begun: impl FnMut(&str, Stored, u64)) -> Result<(), BackupError> {
+        let mut last = None;
+        for site in self.order.iter().cycle().take(self.order.len() * TRIES) {
+            let bar = progress::growing("copying");
+            let goes_on = |facts: CopyFacts| {
+                bar.set_position(facts.bytes);
+                !stop.load(Ordering::Relaxed)
+            };
+            let hose = Hose::connect(&self.access.door(*site)?);
+            let taken =
+                hose.and_then(|mut hose| take(&mut hose, &self.folder, self.pace, &mut begun, goes_on));
+            bar.finish_and_clear();
+            match taken {
+                Ok(facts) => {
+                    self.say(&facts);
+                    return Ok(());
+                }
+                Err(error) if error.may_pass() && !stop.load(Ordering::Relaxed) => last = Some(error),
+                Err(error) => return Err(error),
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(last.unwrap_or_else(|| BackupError::Absent("there is no site to ask".into())))
+    }
+
+    fn say(&self, facts: &CopyFacts) {
+        let CopyFacts { version, digest, items, bytes } = facts;
+        let seconds = self.began.elapsed().as_secs_f64();
+        if self.json {
+            let digest = format!("{digest:016x}");
+            let said = json!({ "version": version.0, "items": items, "bytes": bytes, "digest": digest, "seconds": seconds });
+            return text::print(&said.to_string());
+        }
+        text::print(&format!(
+            "version {version}: {}, {} of keys and values, in {seconds:.1} s",
+            text::count(*items, "item"),
+            text::bytes(*bytes)
+        ));
+    }
+
+    /// Keeps all versions until `stop`.
+    fn follow(&self, stop: &AtomicBool) -> OperatorResult {
+        let mut following = Following::resume(&self.folder)?;
+        while !stop.load(Ordering::Relaxed) {
+            let followed = match following.take() {
+                Some(following) => self.follow_on(following, || stop.load(Ordering::Relaxed)),
+                None => self.begin(stop),
+            }?;
+            match followed {
+                Followed::Stopped(last) => {
+                    pares_text::tell!("all versions up to {last} are kept");
+                    return Ok(());
+                }
+                Followed::Gone(log) => {
+                    pares_text::tell!(
+                        "the versions behind {} are kept no more by any site: taking another copy",
+                        log.last()
+                    );
+                    log.end()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a copy, and meanwhile all versions behind it.
+    fn begin(&self, stop: &AtomicBool) -> Result<Followed, OperatorError> {
+        let failed = AtomicBool::new(false);
+        let is_over = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            let (begun, heard) = mpsc::channel();
+            let failed = &failed;
+            let copying = scope.spawn(move || {
+                let copied = self.copy(stop, |identity, stored, at_ms| {
+                    // A second copy, from another site, lies behind the first: its versions are being kept.
+                    let _ = begun.send((identity.to_owned(), stored, at_ms));
+                });
+                failed.store(copied.is_err(), Ordering::Relaxed);
+                copied
+            });
+            // Nothing comes if no copy begins.
+            let log = heard.recv().ok();
+            let log =
+                log.map(|(identity, stored, at_ms)| Following::begin(&self.folder, &identity, stored, at_ms));
+            let followed = log.transpose().map_err(OperatorError::from).and_then(|log| match log {
+                Some(log) => self.follow_on(log, is_over),
+                None => Err(usage("no copy has begun")),
+            });
+            copying.join().map_err(|_| usage("taking the copy failed"))??;
+            followed
+        })
+    }
+
+    /// Takes versions until that is over, or until no site has the next one.
+    fn follow_on(&self, mut log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
+        let mut hoses = Hoses::default();
+        let mut gone = 0;
+        loop {
+            if is_over() {
+                return Ok(Followed::Stopped(log.last()));
+            }
+            match hoses.take(self, &mut log) {
+                Ok(true) => gone = 0,
+                Ok(false) => {
+                    gone = 0;
+                    std::thread::sleep(PAUSE);
+                }
+                Err(BackupError::Gone(_)) if gone + 1 < self.order.len() => {
+                    gone += 1;
+                    hoses.turn();
+                }
+                Err(BackupError::Gone(_)) => return Ok(Followed::Gone(log)),
+                Err(error) if error.may_pass() => {
+                    hoses.turn();
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// How following has ended.
+enum Followed {
+    /// As it was told to, at that version.
+    Stopped(Version),
+    /// No site keeps what comes next.
+    Gone(Following),
+}
+
+/// The connection that is used, to one site after the other.
+#[derive(Default)]
+struct Hoses {
+    at: usize,
+    hose: Option<Hose>,
+}
+
+impl Hoses {
+    fn take(&mut self, taker: &Taker<'_>, log: &mut Following) -> Result<bool, BackupError> {
+        let hose = match &mut self.hose {
+            Some(hose) => hose,
+            none => {
+                let site = taker.order[self.at % taker.order.len()];
+                none.insert(Hose::connect(&taker.access.door(site)?)?)
+            }
+        };
+        log.take(hose)
+    }
+
+    /// Another site from now on.
+    fn turn(&mut self) {
+        self.hose = None;
+        self.at += 1;
+    }
+}
+
+fn verify(folder: &BackupFolder, json: bool) -> OperatorResult {
+    let facts = folder.verify()?;
+    if json {
+        let bases = facts.bases.iter().map(|base| {
+            json!({ "version": base.version.0, "items": base.items, "bytes": base.bytes, "digest": format!("{:016x}", base.digest) })
+        });
+        let logs = facts.logs.iter().map(|log| {
+            json!({ "behind": log.behind.0, "last": log.last.0, "last_ms": log.last_ms, "torn_at": log.torn_at })
+        });
+        let said = json!({ "identity": facts.identity, "bases": bases.collect::<Vec<_>>(), "logs": logs.collect::<Vec<_>>() });
+        text::print(&said.to_string());
+        return Ok(());
+    }
+    let mut table = Table::new(["what", ">from", ">to", ">items", "last stored"]);
+    for base in &facts.bases {
+        let version = text::grouped(base.version.0);
+        table.row(vec!["base".into(), "".into(), version, text::grouped(base.items), String::new()]);
+    }
+    for log in &facts.logs {
+        let (from, to) = (text::grouped(log.behind.0), text::grouped(log.last.0));
+        let last = if log.last_ms == 0 { String::new() } else { moment(log.last_ms) };
+        table.row(vec!["versions".into(), from, to, String::new(), last]);
+    }
+    text::print(&table.render());
+    if let Some(at) = facts.logs.iter().find_map(|log| log.torn_at) {
+        text::print(&format!(
+            "the last log grows, or its writer died: byte {at} and what follows is no whole record"
+        ));
+    }
+    Ok(())
+}
+
+/// A moment for people.
+pub(crate) fn moment(ms: u64) -> String {
+    text::moment::format(ms.saturating_mul(1_000_000))
+}

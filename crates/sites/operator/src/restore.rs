@@ -1,0 +1,136 @@
+//! `pares site restore`: another database, which begins with what a backup holds.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use pares_site::SitesConfig;
+use pares_site::backup::{BackupFolder, Restoration, Restored, Until};
+use pares_text::moment::Moment;
+use pares_text::{self as text, progress};
+use pares_wice::Version;
+use serde_json::json;
+
+use crate::backup::moment;
+use crate::error::{OperatorError, OperatorResult, usage};
+use crate::{init, sites};
+
+/// Arguments of `pares site restore`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The directory of backups
+    #[arg(long)]
+    from: PathBuf,
+    /// Up to where: a version, or a moment as in 2026-08-01T09:30:00 (UTC) or 15m (ago); without it, all there is
+    #[arg(long, value_parser = until)]
+    until: Option<Bound>,
+    /// One JSON object in the end
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    system: init::Args,
+}
+
+/// Up to where, as it was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    Version(u64),
+    Moment(Moment),
+}
+
+fn until(said: &str) -> Result<Bound, String> {
+    match said.parse() {
+        Ok(version) => Ok(Bound::Version(version)),
+        Err(_) => Moment::from_str(said).map(Bound::Moment),
+    }
+}
+
+impl Bound {
+    fn until(self, now_ns: u64) -> Until {
+        match self {
+            Self::Version(version) => Until::Version(Version(version)),
+            Self::Moment(moment) => Until::Moment(moment.resolve(now_ns) / 1_000_000),
+        }
+    }
+}
+
+impl Args {
+    /// Makes it in `dir`, which must be empty or missing.
+    ///
+    /// # Errors
+    /// If the backup is not whole, or does not go so far, or something is there already.
+    pub fn run(&self, dir: &Path) -> OperatorResult {
+        let until = self.until.map_or(Until::Newest, |bound| bound.until(pares_os::clock::now_ns()));
+        let config = init::configuration(&self.system)?;
+        let restored = restore(&BackupFolder::open(&self.from), until, config, dir)?;
+        let Restored { version, digest, base, items, at_ms, torn_at } = restored;
+        if self.json {
+            let digest = format!("{digest:016x}");
+            let said = json!({ "version": version.0, "base": base.0, "items": items, "digest": digest, "at_ms": at_ms });
+            text::print(&said.to_string());
+            return Ok(());
+        }
+        text::print(&format!(
+            "version {version}, as it was stored at {} (base {base} with {}): `pares site up --dir {}` starts another database with it",
+            moment(at_ms),
+            text::count(items, "item"),
+            dir.display()
+        ));
+        if torn_at.is_some() {
+            text::print("the last log ends in the middle of a record: what followed is not in the backup");
+        }
+        Ok(())
+    }
+}
+
+/// Makes another database in `dir`, which must be empty or missing: every site's store first, then what lets them begin.
+///
+/// # Errors
+/// As [`Args::run`].
+pub fn restore(
+    folder: &BackupFolder,
+    until: Until,
+    mut config: SitesConfig,
+    dir: &Path,
+) -> Result<Restored, OperatorError> {
+    must_be_free(dir)?;
+    let plan = Restoration::plan(folder, until)?;
+    let mut restored = None;
+    for site in sites::all(&config) {
+        let bar = progress::growing("filling a store");
+        let filled = plan.fill(&config, site, dir, &mut |bytes| bar.inc(bytes));
+        bar.finish_and_clear();
+        let filled = filled.map_err(|error| {
+            let what = format!("{error}. Nothing can be started in {}: remove it", dir.display());
+            OperatorError::Failed(what)
+        })?;
+        restored = Some(filled);
+    }
+    let restored = restored.ok_or_else(|| usage("a database without sites"))?;
+    config.begins = restored.version.0;
+    init::write(&config, dir)?;
+    Ok(restored)
+}
+
+fn must_be_free(dir: &Path) -> OperatorResult {
+    match std::fs::read_dir(dir) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(usage(format!("{} is not empty: name a new directory", dir.display()))),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(OperatorError::io(format!("reading {}", dir.display()))(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_a_version_or_a_moment() {
+        assert_eq!(until("17").unwrap().until(0), Until::Version(Version(17)));
+        assert_eq!(until("1970-01-01T00:00:01.5").unwrap().until(0), Until::Moment(1_500));
+        assert_eq!(until("2s").unwrap().until(5_000_000_000), Until::Moment(3_000));
+        assert!(until("yesterday").is_err() && until("-1").is_err());
+    }
+}

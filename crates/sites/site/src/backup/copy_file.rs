@@ -1,0 +1,190 @@
+//! A copy in a file: `base-V.copy`.
+//!
+//! | record | content |
+//! |---|---|
+//! | 1 head | identity, what the store said of itself, when it was asked for (`u64`, milliseconds since 1970) |
+//! | 2 piece | items in the order of their keys |
+//! | 3 end | items `u64`, bytes of keys and values `u64` |
+
+use std::path::{Path, PathBuf};
+
+use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{Key, Stored, Value, Version};
+
+use super::BackupError;
+use super::sealed::{SealedReader, SealedWriter};
+use super::words::{decode_text, encode_text};
+
+/// The kind of such a file.
+pub(super) const KIND: u8 = 1;
+const HEAD: u8 = 1;
+const PIECE: u8 = 2;
+const END: u8 = 3;
+
+/// What a copy is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CopyHead {
+    pub(super) identity: String,
+    pub(super) stored: Stored,
+    pub(super) taken_ms: u64,
+}
+
+/// What a copy came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyFacts {
+    /// The version of all items.
+    pub version: Version,
+    /// The digest of all versions up to there.
+    pub digest: u64,
+    /// Items.
+    pub items: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+}
+
+impl Coded for CopyHead {
+    fn encode(&self, to: &mut Vec<u8>) {
+        encode_text(&self.identity, to);
+        (self.stored, self.taken_ms).encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let identity = decode_text(from)?;
+        let (stored, taken_ms) = Coded::decode(from)?;
+        Ok(Self { identity, stored, taken_ms })
+    }
+}
+
+/// A copy that is being written, under another name than it will have.
+pub(super) struct CopyWriter {
+    file: SealedWriter,
+    making: PathBuf,
+    path: PathBuf,
+    facts: CopyFacts,
+}
+
+impl CopyWriter {
+    /// Begins one at `path`; what another process left half written there goes.
+    pub(super) fn create(path: &Path, head: &CopyHead) -> Result<Self, BackupError> {
+        let making = path.with_added_extension("new");
+        match std::fs::remove_file(&making) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(BackupError::io(&making, error));
+            }
+            _ => {}
+        }
+        let mut file = SealedWriter::create(&making, KIND)?;
+        file.write(&record(HEAD, head))?;
+        let Stored { version, digest, .. } = head.stored;
+        let facts = CopyFacts { version, digest, items: 0, bytes: 0 };
+        Ok(Self { file, making, path: path.to_owned(), facts })
+    }
+
+    /// The next items.
+    pub(super) fn write(&mut self, items: &Vec<(Key, Value)>) -> Result<(), BackupError> {
+        self.facts.add(items);
+        self.file.write(&record(PIECE, items))
+    }
+
+    /// What it holds so far.
+    pub(super) fn facts(&self) -> CopyFacts {
+        self.facts
+    }
+
+    /// All has come: from now on it is a copy, also after the loss of power.
+    pub(super) fn end(mut self) -> Result<CopyFacts, BackupError> {
+        self.file.write(&record(END, &(self.facts.items, self.facts.bytes)))?;
+        self.file.sync()?;
+        std::fs::rename(&self.making, &self.path).map_err(|source| BackupError::io(&self.path, source))?;
+        super::folder::sync(&self.path)?;
+        Ok(self.facts)
+    }
+}
+
+impl CopyFacts {
+    fn add(&mut self, items: &[(Key, Value)]) {
+        let bytes = items.iter().map(|(key, value)| key.as_bytes().len() + value.as_bytes().len());
+        self.items += items.len() as u64;
+        self.bytes += bytes.sum::<usize>() as u64;
+    }
+}
+
+/// A record of `content`.
+pub(super) fn record(kind: u8, content: &impl Coded) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend(content.to_bytes());
+    bytes
+}
+
+/// A copy that is read.
+pub(super) struct CopyReader {
+    file: SealedReader,
+    pub(super) head: CopyHead,
+    facts: CopyFacts,
+    last: Key,
+    is_over: bool,
+}
+
+impl CopyReader {
+    /// Opens it.
+    pub(super) fn open(path: &Path) -> Result<Self, BackupError> {
+        let mut file = SealedReader::open(path, KIND)?;
+        let first = file.next()?.ok_or_else(|| file.damaged("it is empty"))?;
+        let head = match first.split_first() {
+            Some((&HEAD, content)) => CopyHead::from_bytes(content).ok(),
+            _ => None,
+        };
+        let head = head.ok_or_else(|| file.damaged("it does not say what it is a copy of"))?;
+        let Stored { version, digest, .. } = head.stored;
+        let facts = CopyFacts { version, digest, items: 0, bytes: 0 };
+        Ok(Self { file, head, facts, last: Key::new([]), is_over: false })
+    }
+
+    /// The next items; none when all have been read, and are as many as there were.
+    pub(super) fn next(&mut self) -> Result<Option<Vec<(Key, Value)>>, BackupError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let record = self.file.next()?.ok_or_else(|| self.file.damaged("its end is missing"))?;
+        match record.split_first() {
+            Some((&PIECE, content)) => {
+                let items = Vec::<(Key, Value)>::from_bytes(content);
+                self.take(items.map_err(|_| self.file.damaged("a piece holds no items"))?).map(Some)
+            }
+            Some((&END, content)) => self.end(content).map(|()| None),
+            _ => Err(self.file.damaged("a record is of no kind that is known")),
+        }
+    }
+
+    fn take(&mut self, items: Vec<(Key, Value)>) -> Result<Vec<(Key, Value)>, BackupError> {
+        for (key, _) in &items {
+            if *key <= self.last {
+                return Err(self.file.damaged("keys are not in order"));
+            }
+            self.last = key.clone();
+        }
+        self.facts.add(&items);
+        Ok(items)
+    }
+
+    fn end(&mut self, content: &[u8]) -> Result<(), BackupError> {
+        if <(u64, u64)>::from_bytes(content) != Ok((self.facts.items, self.facts.bytes)) {
+            return Err(self.file.damaged("it holds not as many items as it says"));
+        }
+        if self.file.next()?.is_some() {
+            return Err(self.file.damaged("something stands behind its end"));
+        }
+        self.is_over = true;
+        Ok(())
+    }
+
+    /// Reads the rest, and says what it came to.
+    pub(super) fn verify(mut self) -> Result<CopyFacts, BackupError> {
+        while self.next()?.is_some() {}
+        Ok(self.facts)
+    }
+
+    /// What was read so far.
+    pub(super) fn facts(&self) -> CopyFacts {
+        self.facts
+    }
+}

@@ -1,0 +1,202 @@
+//! A directory of backups: copies, and logs of versions that lead from one to the next.
+//!
+//! ```text
+//!   base-00000000000000001000.copy
+//!   log-00000000000000001000.versions       1001 .. 5000, then its end
+//!   log-00000000000000005000.versions       5001 .. : it grows
+//!   base-00000000000000004200.copy          a later base: the log goes through it
+//! ```
+//! Files begin with what they are, so a file under the wrong name, or of another database, is found.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use pares_wice::Version;
+
+use super::BackupError;
+use super::copy_file::{CopyFacts, CopyReader};
+use super::version_log::LogReader;
+
+/// A directory of backups.
+#[derive(Clone, Debug)]
+pub struct BackupFolder(PathBuf);
+
+/// What it holds, when all of it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FolderFacts {
+    /// The database that all of it is of.
+    pub identity: String,
+    /// Copies, in order of versions.
+    pub bases: Vec<CopyFacts>,
+    /// Logs, in order.
+    pub logs: Vec<LogFacts>,
+}
+
+/// What a log of versions holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogFacts {
+    /// The version it begins behind.
+    pub behind: Version,
+    /// The last one.
+    pub last: Version,
+    /// When that was stored, milliseconds since 1970; 0 if it is empty.
+    pub last_ms: u64,
+    /// Where a record begins that was not written to its end, if there is one: only in the last log, which grows, or whose writer died.
+    pub torn_at: Option<u64>,
+}
+
+impl BackupFolder {
+    /// That directory, which is made if it is missing.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn create(dir: &Path) -> Result<Self, BackupError> {
+        fs::create_dir_all(dir).map_err(|source| BackupError::io(dir, source))?;
+        Ok(Self(dir.to_owned()))
+    }
+
+    /// That directory, which must be there.
+    #[must_use]
+    pub fn open(dir: &Path) -> Self {
+        Self(dir.to_owned())
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn copy_path(&self, version: Version) -> PathBuf {
+        self.0.join(format!("base-{:020}.copy", version.0))
+    }
+
+    pub(super) fn log_path(&self, behind: Version) -> PathBuf {
+        self.0.join(format!("log-{:020}.versions", behind.0))
+    }
+
+    /// Copies, in order of versions.
+    pub(super) fn bases(&self) -> Result<Vec<(Version, PathBuf)>, BackupError> {
+        self.named("base-", ".copy")
+    }
+
+    /// Logs, in order of the versions they begin behind.
+    pub(super) fn logs(&self) -> Result<Vec<(Version, PathBuf)>, BackupError> {
+        self.named("log-", ".versions")
+    }
+
+    fn named(&self, before: &str, behind: &str) -> Result<Vec<(Version, PathBuf)>, BackupError> {
+        let io = |source| BackupError::io(&self.0, source);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.0).map_err(io)? {
+            let path = entry.map_err(io)?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let number = name.and_then(|name| name.strip_prefix(before)?.strip_suffix(behind)?.parse().ok());
+            found.extend(number.map(|number| (Version(number), path.clone())));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Reads all of it, and says what it holds.
+    ///
+    /// # Errors
+    /// If anything has changed, is missing, or is of another database than the rest.
+    pub fn verify(&self) -> Result<FolderFacts, BackupError> {
+        let (bases, logs) = (self.bases()?, self.logs()?);
+        if bases.is_empty() && logs.is_empty() {
+            return Err(BackupError::Absent(format!("{} holds no backup", self.0.display())));
+        }
+        let mut facts = FolderFacts::default();
+        for (version, path) in bases {
+            let read = CopyReader::open(&path)?;
+            facts.is_of(&read.head.identity, &path)?;
+            is_named(&path, version, read.head.stored.version)?;
+            facts.bases.push(read.verify()?);
+        }
+        let count = logs.len();
+        for (at, (version, path)) in logs.into_iter().enumerate() {
+            facts.read_log(&path, version, at + 1 == count)?;
+        }
+        Ok(facts)
+    }
+}
+
+impl FolderFacts {
+    fn is_of(&mut self, identity: &str, path: &Path) -> Result<(), BackupError> {
+        if self.identity.is_empty() {
+            identity.clone_into(&mut self.identity);
+        }
+        is_of(&self.identity, identity, path)
+    }
+
+    fn read_log(&mut self, path: &Path, version: Version, is_last: bool) -> Result<(), BackupError> {
+        let mut read = match LogReader::open(path) {
+            Err(BackupError::Torn { at, .. }) if is_last => {
+                self.logs.push(LogFacts { behind: version, last: version, last_ms: 0, torn_at: Some(at) });
+                return Ok(());
+            }
+            opened => opened?,
+        };
+        self.is_of(&read.head.identity, path)?;
+        is_named(path, version, read.head.behind)?;
+        let torn_at = loop {
+            match next_of(&mut read, is_last)? {
+                Next::Versions(_) => {}
+                Next::End => break None,
+                Next::Torn(at) => break Some(at),
+            }
+        };
+        let last = read.last();
+        self.logs.push(LogFacts { behind: version, last: last.version, last_ms: last.at_ms, torn_at });
+        Ok(())
+    }
+}
+
+/// What comes next in a log.
+pub(super) enum Next {
+    Versions(Vec<super::version_log::Kept>),
+    End,
+    /// What was half written, in the last log.
+    Torn(u64),
+}
+
+/// The next of a log. Only the last one may be without an end.
+pub(super) fn next_of(read: &mut LogReader, is_last: bool) -> Result<Next, BackupError> {
+    match read.next() {
+        Ok(Some(versions)) => Ok(Next::Versions(versions)),
+        Ok(None) if is_last || read.has_ended() => Ok(Next::End),
+        Ok(None) => Err(read.without_end()),
+        Err(BackupError::Torn { at, .. }) if is_last => Ok(Next::Torn(at)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a file is of that database.
+pub(super) fn is_of(identity: &str, found: &str, path: &Path) -> Result<(), BackupError> {
+    match found == identity {
+        true => Ok(()),
+        false => Err(BackupError::Another(format!(
+            "{} is of the database {found}, and others here are of {identity}: give each database its own directory",
+            path.display()
+        ))),
+    }
+}
+
+fn is_named(path: &Path, named: Version, found: Version) -> Result<(), BackupError> {
+    match found == named {
+        true => Ok(()),
+        false => Err(BackupError::damaged(path, 0, &format!("it is of version {found}, under another name"))),
+    }
+}
+
+/// The name of that file survives the loss of power from now on.
+pub(super) fn sync(path: &Path) -> Result<(), BackupError> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let synced = fs::File::open(dir).and_then(|dir| dir.sync_all());
+    match synced {
+        Err(error) if error.kind() != ErrorKind::InvalidInput => Err(BackupError::io(dir, error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,163 @@
+//! Taking all versions behind a copy, as sites store them.
+//!
+//! Sites note nothing of who follows: the next question may go to another site, or be asked tomorrow. A site keeps the last 262,144 versions, or 128 MiB
+//! of them; who was away for longer begins with another copy.
+
+use std::path::Path;
+
+use pares_os::process::Lock;
+use pares_wice::codec::DecodeError;
+use pares_wice::{Stored, Version};
+
+use super::BackupError;
+use super::folder::BackupFolder;
+use super::hose::{Hose, TAG};
+use super::taking::now_ms;
+use super::version_log::{Kept, LogReader, LogWriter, Point};
+use super::words::{HandedVersion, HandedVersions};
+use crate::protocol::Ask;
+
+/// Bytes of a file of versions, about.
+const FILE_BYTES: u64 = 64 << 20;
+const LOCK: &str = "following";
+
+/// A log of versions that goes on, in a directory that nobody else follows into.
+pub struct Following {
+    folder: BackupFolder,
+    identity: String,
+    log: LogWriter,
+    _lock: Lock,
+}
+
+impl Following {
+    /// Goes on where the last log in `folder` ends; none if there is no log.
+    ///
+    /// # Errors
+    /// If that is damaged, or somebody else follows into this directory.
+    pub fn resume(folder: &BackupFolder) -> Result<Option<Self>, BackupError> {
+        let lock = lock(folder.path())?;
+        while let Some((_, path)) = folder.logs()?.pop() {
+            let Some(read) = read_through(&path)? else {
+                std::fs::remove_file(&path).map_err(|source| BackupError::io(&path, source))?;
+                continue;
+            };
+            let (identity, last) = (read.head.identity.clone(), read.last());
+            let log = match read.has_ended() {
+                false => LogWriter::go_on(&path, &read)?,
+                true => LogWriter::create(&folder.log_path(last.version), &identity, last)?,
+            };
+            return Ok(Some(Self { folder: folder.clone(), identity, log, _lock: lock }));
+        }
+        Ok(None)
+    }
+
+    /// Begins behind a copy of the database `identity`, which says of itself `stored`, and was asked for at `taken_ms`.
+    ///
+    /// # Errors
+    /// If the file cannot be made, or somebody else follows into this directory.
+    pub fn begin(
+        folder: &BackupFolder,
+        identity: &str,
+        stored: Stored,
+        taken_ms: u64,
+    ) -> Result<Self, BackupError> {
+        let lock = lock(folder.path())?;
+        let last = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
+        let log = LogWriter::create(&folder.log_path(last.version), identity, last)?;
+        Ok(Self { folder: folder.clone(), identity: identity.to_owned(), log, _lock: lock })
+    }
+
+    /// The last version that is kept.
+    #[must_use]
+    pub fn last(&self) -> Version {
+        self.log.last().version
+    }
+
+    /// Takes what the site has; whether it has more.
+    ///
+    /// # Errors
+    /// [`BackupError::Gone`] if the site keeps the next version no more, [`BackupError::Another`] if it is of another database or another history.
+    pub fn take(&mut self, hose: &mut Hose) -> Result<bool, BackupError> {
+        let last = self.log.last();
+        hose.ask(&Ask::Versions(TAG, last.version))?;
+        let handed: HandedVersions = hose.receive()?;
+        if handed.identity != self.identity {
+            let why = format!(
+                "the site is of the database {}, and this log is of {}",
+                handed.identity, self.identity
+            );
+            return Err(BackupError::Another(why));
+        }
+        if !last.agrees(handed.before) {
+            let why = format!(
+                "version {} is another at this site than in the log: two histories, or an error",
+                last.version
+            );
+            return Err(BackupError::Another(why));
+        }
+        let versions = handed.versions.ok_or(BackupError::Gone(last.version))?;
+        let kept = kept(last, versions)?;
+        if !kept.is_empty() {
+            self.roll()?;
+            self.log.write(&kept)?;
+        }
+        Ok(!kept.is_empty() && self.last() < handed.stored)
+    }
+
+    /// Nothing more comes: what follows has a gap before it.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn end(self) -> Result<(), BackupError> {
+        self.log.end()
+    }
+
+    /// Another file, if this one is long.
+    fn roll(&mut self) -> Result<(), BackupError> {
+        if self.log.bytes() < FILE_BYTES {
+            return Ok(());
+        }
+        let last = self.log.last();
+        let next = LogWriter::create(&self.folder.log_path(last.version), &self.identity, last)?;
+        std::mem::replace(&mut self.log, next).end()
+    }
+}
+
+/// Stamps what was handed out, which must follow `last`. A clock that was set back does not show.
+fn kept(last: Point, versions: Vec<HandedVersion>) -> Result<Vec<Kept>, BackupError> {
+    let (now, mut last) = (now_ms(), last);
+    let mut kept = Vec::with_capacity(versions.len());
+    for HandedVersion { entry, digest, age_ms } in versions {
+        if Some(entry.version.0) != last.version.0.checked_add(1) {
+            return Err(BackupError::Answer(DecodeError::Length));
+        }
+        let next = Kept { at_ms: now.saturating_sub(age_ms).max(last.at_ms), digest, entry };
+        last = Point::behind(&next);
+        kept.push(next);
+    }
+    Ok(kept)
+}
+
+fn lock(dir: &Path) -> Result<Lock, BackupError> {
+    let path = dir.join(LOCK);
+    let lock = Lock::take(&path).map_err(|source| BackupError::io(&path, source))?;
+    lock.ok_or_else(|| BackupError::No(format!("somebody follows into {} already", dir.display())))
+}
+
+/// Reads a log to its last whole record; none if it has not even a head, or has ended without a version.
+fn read_through(path: &Path) -> Result<Option<LogReader>, BackupError> {
+    let mut read = match LogReader::open(path) {
+        Err(BackupError::Torn { .. }) => return Ok(None),
+        opened => opened?,
+    };
+    loop {
+        match read.next() {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(BackupError::Torn { .. }) => {
+                let is_void = read.has_ended() && read.last().version == read.head.behind;
+                return Ok((!is_void).then_some(read));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

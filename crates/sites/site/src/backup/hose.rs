@@ -1,0 +1,58 @@
+//! Questions to one site over one connection, and long answers.
+
+use std::io;
+use std::time::Duration;
+
+use pares_link::{ClientStream, Door};
+use pares_wice::codec::Coded;
+
+use super::BackupError;
+use crate::protocol::{Ask, Code, Reply};
+
+/// Longest frame that a site hands out, bytes.
+const FRAME_MAX: usize = 8 << 20;
+/// A site that says nothing for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The tag of all questions: one is open at a time.
+pub(super) const TAG: u64 = 1;
+
+/// A connection to one site.
+pub struct Hose {
+    connection: ClientStream,
+    site: String,
+}
+
+impl Hose {
+    /// Connects to the site behind that door.
+    ///
+    /// # Errors
+    /// [`BackupError::Broken`] if there is nobody.
+    pub fn connect(door: &Door) -> Result<Self, BackupError> {
+        let site = door.address().to_string();
+        let broken = |source| BackupError::Broken { site: site.clone(), source };
+        let connection = ClientStream::connect(door, FRAME_MAX).map_err(broken)?;
+        connection.set_timeout(Some(PATIENCE)).map_err(broken)?;
+        Ok(Self { connection, site })
+    }
+
+    pub(super) fn ask(&mut self, ask: &Ask) -> Result<(), BackupError> {
+        let sent = self.connection.send(&ask.to_bytes());
+        sent.map_err(|source| self.broken(source))
+    }
+
+    /// What the site hands out next.
+    pub(super) fn receive<T: Coded>(&mut self) -> Result<T, BackupError> {
+        let frame = self.connection.receive().map_err(|source| self.broken(source))?;
+        let reply = Reply::from_bytes(&frame)?;
+        let why = || format!("{}: {}", self.site, String::from_utf8_lossy(&reply.body));
+        match reply.code {
+            Code::Done => Ok(T::from_bytes(&reply.body)?),
+            Code::Busy | Code::Elsewhere => Err(BackupError::Later(why())),
+            _ => Err(BackupError::No(why())),
+        }
+    }
+
+    fn broken(&self, source: io::Error) -> BackupError {
+        BackupError::Broken { site: self.site.clone(), source }
+    }
+}

@@ -1,0 +1,275 @@
+//! Stores of another database, filled from a copy and the versions behind it.
+//!
+//! Put back into the directories of the first database, a backup makes sites that have forgotten what they promised. So it is the beginning of another: under
+//! an identity of its own, with the version it was restored up to in every site's configuration ([`SitesConfig::begins`]) and these items in every site's
+//! store. Until the configuration is written nothing of it can be started.
+//!
+//! Each version is executed anew on the items before it, as a site does it, and its digest compared with the one that a site of the first database had: what
+//! has changed in the base, in the log or on the way shows there, though every checksum fits.
+
+use std::path::{Path, PathBuf};
+
+use pares_store::postgres::Options;
+use pares_store::{Mark, Store};
+use pares_wice::codec::Coded;
+use pares_wice::{Era, Key, SiteId, Stored, Value, Version, Write};
+
+use super::BackupError;
+use super::copy_file::CopyReader;
+use super::folder::{BackupFolder, Next, is_of, next_of};
+use super::version_log::{Kept, LogReader, Point};
+use crate::applier::{apply_versions, in_one_batch};
+use crate::config::{SitesConfig, directory_of};
+use crate::process::open_store;
+
+/// Bytes loaded into a store at once.
+const LOAD_BYTES: usize = 4 << 20;
+/// Versions written at once, and bytes of them, about.
+const BATCH_MAX: usize = 4_096;
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Up to where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All there is.
+    Newest,
+    /// That version.
+    Version(Version),
+    /// What had been stored then, milliseconds since 1970.
+    Moment(u64),
+}
+
+/// What is to be restored.
+#[derive(Clone, Debug)]
+pub struct Restoration {
+    base: PathBuf,
+    /// The logs to be read, in order; whether the last of all is among them.
+    logs: Vec<PathBuf>,
+    until: Until,
+}
+
+/// What a store was filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The version of its items.
+    pub version: Version,
+    /// The digest of all versions up to there.
+    pub digest: u64,
+    /// The version of the base.
+    pub base: Version,
+    /// Items of the base.
+    pub items: u64,
+    /// When the last version was stored, milliseconds since 1970.
+    pub at_ms: u64,
+    /// Where the last log ends in the middle of a record, if it does.
+    pub torn_at: Option<u64>,
+}
+
+impl Restoration {
+    /// From the latest base in `folder` that is not beyond `until`, and the logs behind it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn plan(folder: &BackupFolder, until: Until) -> Result<Self, BackupError> {
+        let mut found = None;
+        for (version, path) in folder.bases()?.into_iter().rev() {
+            let is_before = match until {
+                Until::Newest => true,
+                Until::Version(until) => version <= until,
+                Until::Moment(until) => CopyReader::open(&path)?.head.taken_ms <= until,
+            };
+            if is_before {
+                found = Some((version, path));
+                break;
+            }
+        }
+        let (version, base) = found.ok_or_else(|| {
+            let dir = folder.path().display();
+            BackupError::Absent(format!("{dir} has no base, or none that is early enough"))
+        })?;
+        let logs = folder.logs()?;
+        let first = logs.partition_point(|(behind, _)| *behind <= version).saturating_sub(1);
+        let logs = logs.into_iter().skip(first).map(|(_, path)| path).collect();
+        Ok(Self { base, logs, until })
+    }
+
+    /// Fills the store of one site of the new database, which must be empty. `progress` hears of bytes of items and of versions.
+    ///
+    /// # Errors
+    /// If the store is not empty, or the backup is not what it was, or does not go so far. The store is of no use then.
+    pub fn fill(
+        &self,
+        config: &SitesConfig,
+        site: SiteId,
+        dir: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Restored, BackupError> {
+        let database = config.database(site)?.map(Options::new);
+        let store = open_store(&directory_of(dir, site), database.as_ref())?;
+        self.fill_store(&*store, progress)
+    }
+
+    /// The same for a store that is open.
+    pub(super) fn fill_store(
+        &self,
+        store: &dyn Store,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Restored, BackupError> {
+        let (identity, mut filling) = self.load(store, progress)?;
+        let count = self.logs.len();
+        for (at, path) in self.logs.iter().enumerate() {
+            if !self.read_log(path, at + 1 == count, &identity, &mut filling)? {
+                break;
+            }
+        }
+        filling.write()?;
+        store.flush()?;
+        let last = filling.restored;
+        match self.until {
+            Until::Version(until) if until != last.version => Err(BackupError::Absent(format!(
+                "this backup goes up to version {}, and not to {until}{}",
+                last.version,
+                last.torn_at.map_or("", |_| ": its last log ends in the middle of a record")
+            ))),
+            _ => Ok(last),
+        }
+    }
+
+    fn load<'a>(
+        &self,
+        store: &'a dyn Store,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(String, Filling<'a>), BackupError> {
+        let mut base = CopyReader::open(&self.base)?;
+        let (mut pending, mut bytes): (Vec<(Key, Value)>, _) = (Vec::new(), 0);
+        while let Some(items) = base.next()? {
+            bytes +=
+                items.iter().map(|(key, value)| key.as_bytes().len() + value.as_bytes().len()).sum::<usize>();
+            pending.extend(items);
+            if bytes >= LOAD_BYTES {
+                store.load(&pending, None)?;
+                progress(bytes as u64);
+                pending.clear();
+                bytes = 0;
+            }
+        }
+        let (version, digest) = (base.head.stored.version, base.head.stored.digest);
+        let meta = stored(version, digest).to_bytes();
+        store.load(&pending, Some(&Mark { whole: true, version, meta }))?;
+        progress(bytes as u64);
+        let items = base.facts().items;
+        let restored =
+            Restored { version, digest, base: version, items, at_ms: base.head.taken_ms, torn_at: None };
+        Ok((base.head.identity, Filling { store, restored, pending: Vec::new(), pending_bytes: 0 }))
+    }
+
+    /// Takes the versions of a log that are wanted; whether the next log may have more.
+    fn read_log(
+        &self,
+        path: &Path,
+        is_last: bool,
+        identity: &str,
+        filling: &mut Filling<'_>,
+    ) -> Result<bool, BackupError> {
+        let mut read = match LogReader::open(path) {
+            Err(BackupError::Torn { at, .. }) if is_last => {
+                filling.restored.torn_at = Some(at);
+                return Ok(false);
+            }
+            opened => opened?,
+        };
+        is_of(identity, &read.head.identity, path)?;
+        if !filling.goes_on(&read)? {
+            return Ok(false); // somebody was away for too long, and began with another base
+        }
+        loop {
+            match next_of(&mut read, is_last)? {
+                Next::Versions(versions) => {
+                    for kept in versions {
+                        if self.is_beyond(&kept) {
+                            return Ok(false);
+                        }
+                        filling.take(kept)?;
+                    }
+                }
+                Next::End => return Ok(true),
+                Next::Torn(at) => {
+                    filling.restored.torn_at = Some(at);
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    fn is_beyond(&self, kept: &Kept) -> bool {
+        match self.until {
+            Until::Newest => false,
+            Until::Version(until) => kept.entry.version > until,
+            Until::Moment(until) => kept.at_ms > until,
+        }
+    }
+}
+
+/// A store that is being filled.
+struct Filling<'a> {
+    store: &'a dyn Store,
+    /// What it holds when `pending` is written; its digest is that of what is written.
+    restored: Restored,
+    pending: Vec<Kept>,
+    pending_bytes: usize,
+}
+
+impl Filling<'_> {
+    /// Whether a log goes on from what was taken, or from before.
+    fn goes_on(&mut self, read: &LogReader) -> Result<bool, BackupError> {
+        if read.head.behind < self.restored.version {
+            return Ok(true);
+        }
+        self.write()?;
+        let Restored { version, digest, at_ms, .. } = self.restored;
+        let here = Point { version, digest: Some(digest), at_ms };
+        if read.head.behind == version && !here.agrees(read.head.digest) {
+            return Err(BackupError::Digest { version });
+        }
+        Ok(read.head.behind == version)
+    }
+
+    /// Takes the next version, or one that the base has.
+    fn take(&mut self, kept: Kept) -> Result<(), BackupError> {
+        if kept.entry.version <= self.restored.version {
+            return Ok(());
+        }
+        (self.restored.version, self.restored.at_ms) = (kept.entry.version, kept.at_ms);
+        self.pending_bytes += kept.entry.held_bytes();
+        self.pending.push(kept);
+        let is_enough = self.pending.len() >= BATCH_MAX || self.pending_bytes >= BATCH_BYTES;
+        if is_enough { self.write() } else { Ok(()) }
+    }
+
+    /// Writes what was taken, and compares.
+    fn write(&mut self) -> Result<(), BackupError> {
+        let mut kept = std::mem::take(&mut self.pending);
+        self.pending_bytes = 0;
+        while !kept.is_empty() {
+            let mut batch: Vec<(Version, Vec<Write>)> =
+                kept.iter().map(|kept| (kept.entry.version, kept.entry.writes().to_vec())).collect();
+            in_one_batch(&mut batch);
+            let rest = kept.split_off(batch.len());
+            let last = kept.last().expect("a batch has a version").entry.version;
+            let digests = apply_versions(self.store, batch, stored(last, 0))?;
+            for (kept, digest) in kept.iter().zip(&digests) {
+                if kept.digest.is_some_and(|theirs| theirs != *digest) {
+                    return Err(BackupError::Digest { version: kept.entry.version });
+                }
+            }
+            self.restored.digest = digests.last().copied().unwrap_or(self.restored.digest);
+            kept = rest;
+        }
+        Ok(())
+    }
+}
+
+/// What the store of a site says of itself that has not begun.
+fn stored(version: Version, digest: u64) -> Stored {
+    Stored { version, position: 0, era: Era::default(), digest }
+}

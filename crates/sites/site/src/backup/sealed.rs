@@ -1,0 +1,205 @@
+//! Files of sealed records: nothing of what they hold can change, go or be added unseen.
+//!
+//! A checksum for each record finds what changed in it, and not that a whole record is gone, or stands elsewhere, or is another file's. So each
+//! checksum goes on from the one before, and a file that is whole ends with a record that says so.
+//!
+//! ```text
+//!   file      | "PARESBAK" | form u32 | kind u8 | crc u32 | record | record | ... | end
+//!   record    | length u32 | crc u32 | content |     crc32c of the crc before, length and content, the first byte of which is its kind
+//! ```
+//! A file that grows has no end yet. What a process that died has half written behind its last record is told from damage by its length: it is
+//! shorter than it says.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::BackupError;
+
+const MAGIC: &[u8; 8] = b"PARESBAK";
+/// The form of these files. It changes when an older release could no longer read them.
+const FORM: u32 = 1;
+const HEAD_BYTES: usize = 17;
+const RECORD_HEAD_BYTES: usize = 8;
+/// Longest content, bytes: that of a reply.
+const CONTENT_MAX: u32 = 8 << 20;
+
+/// A file that is written, record by record.
+pub(super) struct SealedWriter {
+    file: File,
+    path: PathBuf,
+    crc: u32,
+    bytes: u64,
+}
+
+impl SealedWriter {
+    /// Makes the file, which must not be there.
+    pub(super) fn create(path: &Path, kind: u8) -> Result<Self, BackupError> {
+        let io = |source| BackupError::io(path, source);
+        let mut file = File::create_new(path).map_err(io)?;
+        let head = head(kind);
+        let crc = crc32c::crc32c(&head);
+        file.write_all(&[&head[..], &crc.to_le_bytes()].concat()).map_err(io)?;
+        Ok(Self { file, path: path.to_owned(), crc, bytes: HEAD_BYTES as u64 })
+    }
+
+    /// Cuts the file behind what `read` has read, and goes on there.
+    fn go_on(path: &Path, crc: u32, at: u64) -> Result<Self, BackupError> {
+        let io = |source| BackupError::io(path, source);
+        let mut file = File::options().write(true).open(path).map_err(io)?;
+        file.set_len(at).map_err(io)?;
+        file.seek(SeekFrom::Start(at)).map_err(io)?;
+        Ok(Self { file, path: path.to_owned(), crc, bytes: at })
+    }
+
+    /// Appends a record.
+    ///
+    /// # Panics
+    /// If it is longer than a record may be.
+    pub(super) fn write(&mut self, content: &[u8]) -> Result<(), BackupError> {
+        let length = u32::try_from(content.len()).ok().filter(|length| *length <= CONTENT_MAX);
+        let length = length.expect("a reply is no longer than a record").to_le_bytes();
+        self.crc = sum(self.crc, length, content);
+        let record = [&length[..], &self.crc.to_le_bytes(), content].concat();
+        self.bytes += record.len() as u64;
+        self.file.write_all(&record).map_err(|source| BackupError::io(&self.path, source))
+    }
+
+    /// What was written survives the loss of power from now on.
+    pub(super) fn sync(&self) -> Result<(), BackupError> {
+        self.file.sync_data().map_err(|source| BackupError::io(&self.path, source))
+    }
+
+    /// Bytes of the file so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// A file that is read, record by record.
+pub(super) struct SealedReader<R = BufReader<File>> {
+    from: R,
+    path: PathBuf,
+    crc: u32,
+    /// Where the next record begins.
+    at: u64,
+}
+
+impl SealedReader {
+    /// Opens a file of that kind.
+    pub(super) fn open(path: &Path, kind: u8) -> Result<Self, BackupError> {
+        let file = File::open(path).map_err(|source| BackupError::io(path, source))?;
+        Self::over(BufReader::with_capacity(64 << 10, file), path, kind)
+    }
+}
+
+impl<R: Read> SealedReader<R> {
+    pub(super) fn over(mut from: R, path: &Path, kind: u8) -> Result<Self, BackupError> {
+        let mut bytes = [0; HEAD_BYTES];
+        let read = read_all(&mut from, &mut bytes).map_err(|source| BackupError::io(path, source))?;
+        let damaged = |at, what: &str| BackupError::damaged(path, at, what);
+        let (head, crc) = bytes.split_at(HEAD_BYTES - 4);
+        if read < HEAD_BYTES {
+            return Err(BackupError::Torn { path: path.to_owned(), at: 0 });
+        }
+        if head[..8] != MAGIC[..] {
+            return Err(damaged(0, "it does not begin as such a file does"));
+        }
+        let crc = u32::from_le_bytes(crc.try_into().expect("four bytes"));
+        if crc32c::crc32c(head) != crc {
+            return Err(damaged(0, "its beginning has changed"));
+        }
+        let form = u32::from_le_bytes(head[8..12].try_into().expect("four bytes"));
+        if form != FORM {
+            return Err(BackupError::Form { path: path.to_owned(), found: form, known: FORM });
+        }
+        if head[12] != kind {
+            return Err(damaged(12, "it is a file of another kind, under this name"));
+        }
+        Ok(Self { from, path: path.to_owned(), crc, at: HEAD_BYTES as u64 })
+    }
+
+    /// The next record; none where the file ends.
+    ///
+    /// # Errors
+    /// [`BackupError::Torn`] if it ends in the middle of a record, [`BackupError::Damaged`] if that is not what was written.
+    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, BackupError> {
+        let mut head = [0; RECORD_HEAD_BYTES];
+        let read = self.fill(&mut head)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let (length, crc) = head.split_at(4);
+        let length: [u8; 4] = length.try_into().expect("four bytes");
+        let size = u32::from_le_bytes(length);
+        if size == 0 && self.has_only_zeros_left()? {
+            return Err(BackupError::Torn { path: self.path.clone(), at: self.at });
+        }
+        if read == RECORD_HEAD_BYTES && size > CONTENT_MAX {
+            return Err(self.damaged("a record is longer than any can be"));
+        }
+        let mut content = vec![0; if read < RECORD_HEAD_BYTES { 0 } else { size as usize }];
+        if read < RECORD_HEAD_BYTES || self.fill(&mut content)? < content.len() {
+            return Err(BackupError::Torn { path: self.path.clone(), at: self.at });
+        }
+        let sum = sum(self.crc, length, &content);
+        if sum.to_le_bytes() != crc {
+            return Err(self.damaged("a record has changed"));
+        }
+        self.crc = sum;
+        self.at += (RECORD_HEAD_BYTES + content.len()) as u64;
+        Ok(Some(content))
+    }
+
+    /// Whether the file was made longer, and what was to be there not written: so a loss of power may leave it. No record is empty.
+    fn has_only_zeros_left(&mut self) -> Result<bool, BackupError> {
+        let mut bytes = [0; 4_096];
+        loop {
+            match self.fill(&mut bytes)? {
+                0 => return Ok(true),
+                read if bytes[..read].iter().any(|byte| *byte != 0) => return Ok(false),
+                _ => {}
+            }
+        }
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, BackupError> {
+        read_all(&mut self.from, bytes).map_err(|source| BackupError::io(&self.path, source))
+    }
+
+    /// That the file is not what it was, at the record that was read last.
+    pub(super) fn damaged(&self, what: &str) -> BackupError {
+        BackupError::damaged(&self.path, self.at, what)
+    }
+
+    /// The same file, to be written on behind the last record read.
+    pub(super) fn go_on(&self, path: &Path) -> Result<SealedWriter, BackupError> {
+        SealedWriter::go_on(path, self.crc, self.at)
+    }
+}
+
+fn head(kind: u8) -> [u8; HEAD_BYTES - 4] {
+    let mut head = [0; HEAD_BYTES - 4];
+    head[..8].copy_from_slice(MAGIC);
+    head[8..12].copy_from_slice(&FORM.to_le_bytes());
+    head[12] = kind;
+    head
+}
+
+fn sum(before: u32, length: [u8; 4], content: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c_append(before, &length), content)
+}
+
+/// Fills `bytes` as far as there is something; how far.
+fn read_all(from: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match from.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,203 @@
+//! Versions in files: `log-V.versions` begins behind version V, and is followed by another when it has become long.
+//!
+//! | record | content |
+//! |---|---|
+//! | 1 head | identity, the version it begins behind `u64`, the digest there (if it is known) |
+//! | 2 versions | of each: when the site had stored it (`u64`, milliseconds since 1970), digest (if it is known), entry |
+//! | 3 end | the last version `u64`, its digest: another file goes on |
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{Entry, Version};
+
+use super::BackupError;
+use super::copy_file::record;
+use super::sealed::{SealedReader, SealedWriter};
+use super::words::{decode_text, encode_text};
+
+/// The kind of such a file.
+pub(super) const KIND: u8 = 2;
+const HEAD: u8 = 1;
+const VERSIONS: u8 = 2;
+const END: u8 = 3;
+
+/// A version, and when it was there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) at_ms: u64,
+    pub(super) digest: Option<u64>,
+    pub(super) entry: Arc<Entry>,
+}
+
+/// A place in the history: a version, its digest if that is known, and when that was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) version: Version,
+    pub(super) digest: Option<u64>,
+    pub(super) at_ms: u64,
+}
+
+impl Point {
+    /// Behind `kept`.
+    pub(super) fn behind(kept: &Kept) -> Self {
+        Self { version: kept.entry.version, digest: kept.digest, at_ms: kept.at_ms }
+    }
+
+    /// Whether the two may be the same: no digest that both know says otherwise.
+    pub(super) fn agrees(&self, digest: Option<u64>) -> bool {
+        self.digest.zip(digest).is_none_or(|(one, other)| one == other)
+    }
+}
+
+/// What a file begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LogHead {
+    pub(super) identity: String,
+    pub(super) behind: Version,
+    pub(super) digest: Option<u64>,
+}
+
+impl Coded for Kept {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.at_ms, self.digest).encode(to);
+        self.entry.encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (at_ms, digest) = Coded::decode(from)?;
+        Ok(Self { at_ms, digest, entry: Coded::decode(from)? })
+    }
+}
+
+impl Coded for LogHead {
+    fn encode(&self, to: &mut Vec<u8>) {
+        encode_text(&self.identity, to);
+        (self.behind, self.digest).encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let identity = decode_text(from)?;
+        let (behind, digest) = Coded::decode(from)?;
+        Ok(Self { identity, behind, digest })
+    }
+}
+
+/// A file that grows.
+pub(super) struct LogWriter {
+    file: SealedWriter,
+    last: Point,
+}
+
+impl LogWriter {
+    /// Begins one at `path`, behind `last`.
+    pub(super) fn create(path: &Path, identity: &str, last: Point) -> Result<Self, BackupError> {
+        let mut file = SealedWriter::create(path, KIND)?;
+        let head = LogHead { identity: identity.to_owned(), behind: last.version, digest: last.digest };
+        file.write(&record(HEAD, &head))?;
+        file.sync()?;
+        super::folder::sync(path)?;
+        Ok(Self { file, last })
+    }
+
+    /// Goes on where `read` has come to; what stands behind that was half written, and goes.
+    pub(super) fn go_on(path: &Path, read: &LogReader) -> Result<Self, BackupError> {
+        Ok(Self { file: read.file.go_on(path)?, last: read.last })
+    }
+
+    /// The next versions; they survive the loss of power from then on.
+    ///
+    /// # Panics
+    /// If they do not follow the last one.
+    pub(super) fn write(&mut self, versions: &Vec<Kept>) -> Result<(), BackupError> {
+        for kept in versions {
+            assert_eq!(kept.entry.version, self.last.version.next(), "versions are kept without a gap");
+            self.last = Point::behind(kept);
+        }
+        self.file.write(&record(VERSIONS, versions))?;
+        self.file.sync()
+    }
+
+    /// Nothing more comes into this file.
+    pub(super) fn end(mut self) -> Result<(), BackupError> {
+        self.file.write(&record(END, &(self.last.version, self.last.digest)))?;
+        self.file.sync()
+    }
+
+    pub(super) fn last(&self) -> Point {
+        self.last
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.file.bytes()
+    }
+}
+
+/// A file that is read.
+pub(super) struct LogReader {
+    file: SealedReader,
+    pub(super) head: LogHead,
+    last: Point,
+    has_ended: bool,
+}
+
+impl LogReader {
+    /// Opens it.
+    pub(super) fn open(path: &Path) -> Result<Self, BackupError> {
+        let mut file = SealedReader::open(path, KIND)?;
+        let torn = || BackupError::Torn { path: path.to_owned(), at: 0 };
+        let first = file.next()?.ok_or_else(torn)?;
+        let head = match first.split_first() {
+            Some((&HEAD, content)) => LogHead::from_bytes(content).ok(),
+            _ => None,
+        };
+        let head = head.ok_or_else(|| file.damaged("it does not say what it follows"))?;
+        let last = Point { version: head.behind, digest: head.digest, at_ms: 0 };
+        Ok(Self { file, head, last, has_ended: false })
+    }
+
+    /// The next versions; none where the file ends. [`LogReader::has_ended`] says whether another goes on.
+    pub(super) fn next(&mut self) -> Result<Option<Vec<Kept>>, BackupError> {
+        let Some(record) = self.file.next()? else { return Ok(None) };
+        match record.split_first() {
+            _ if self.has_ended => Err(self.file.damaged("something stands behind its end")),
+            Some((&VERSIONS, content)) => {
+                let versions = Vec::<Kept>::from_bytes(content);
+                self.take(versions.map_err(|_| self.file.damaged("a record holds no versions"))?).map(Some)
+            }
+            Some((&END, content)) => {
+                let end = <(Version, Option<u64>)>::from_bytes(content);
+                if end != Ok((self.last.version, self.last.digest)) {
+                    return Err(self.file.damaged("it ends with another version than it says"));
+                }
+                self.has_ended = true;
+                self.next()
+            }
+            _ => Err(self.file.damaged("a record is of no kind that is known")),
+        }
+    }
+
+    fn take(&mut self, versions: Vec<Kept>) -> Result<Vec<Kept>, BackupError> {
+        for kept in &versions {
+            if Some(kept.entry.version.0) != self.last.version.0.checked_add(1) {
+                return Err(self.file.damaged("a version does not follow the one before"));
+            }
+            self.last = Point::behind(kept);
+        }
+        Ok(versions)
+    }
+
+    /// The last version read.
+    pub(super) fn last(&self) -> Point {
+        self.last
+    }
+
+    /// That nothing says that it ends here.
+    pub(super) fn without_end(&self) -> BackupError {
+        self.file.damaged("its end is missing")
+    }
+
+    /// Whether it has come to its end, behind which another file goes on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+}
