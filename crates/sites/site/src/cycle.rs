@@ -13,6 +13,7 @@ mod comparing;
 mod effects;
 mod members;
 mod reading;
+mod reporting;
 mod serving;
 #[cfg(test)]
 mod tests;
@@ -42,7 +43,7 @@ use crate::place::standing::{Lack, Numbers, Word};
 use crate::place::{Place, note_lack};
 use crate::protocol::{Ask, Between};
 use crate::reads::Readers;
-use crate::report::{HeldMemory, SiteReport, Worked};
+use crate::report::Worked;
 use crate::requests::{Answer, Answered, Asker, Requests};
 use crate::setup::Bounds;
 use crate::turned_away::TurnedAway;
@@ -167,40 +168,6 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     pub(crate) fn into_world(self) -> W {
         self.world
-    }
-
-    /// How it is.
-    #[must_use]
-    pub(crate) fn report(&self) -> SiteReport {
-        let configuration = self.site.configuration();
-        let era = configuration.era;
-        let id = self.site.id();
-        let heard = self.site.statuses();
-        SiteReport {
-            site: format!("{}.{}", id.cluster.0, id.number),
-            era: (era.takeovers, era.number, era.by.0),
-            certifier: configuration.certifier.0,
-            live: configuration.live.iter().map(|cluster| cluster.0).collect(),
-            delegate: self.log.role().leads,
-            certifies: self.site.certifies(),
-            recalling: self.site.is_recalling(),
-            delivered: self.site.delivered().0,
-            stable: self.site.stable().0,
-            stored: self.base.version().0,
-            open: self.requests.open.len(),
-            behind: self.site.is_behind(),
-            held: HeldMemory::of(&self.site.held(), self.requests.held_bytes()),
-            votes: self.votes(),
-            voters: self.voters().iter().collect(),
-            other_lists: self.other_lists(),
-            apart: self.apart(),
-            differing: self.differing(),
-            refused: self.turned_away.told(),
-            heard: heard
-                .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
-                .collect(),
-            work: self.work,
-        }
     }
 
     fn tick(&mut self) -> Result<(), ProcessError> {

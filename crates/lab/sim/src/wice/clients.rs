@@ -6,7 +6,8 @@ use pares_wice::{Era, SiteId, TransactionId, Version};
 
 use super::bank::{self, Request};
 use super::check::Committed;
-use super::sites::{Event, NEAR_US, Sites};
+use super::sites::{Event, Sites};
+use super::wires::NEAR_US;
 use super::{Broken, Defect, Verdict};
 
 /// A client that has heard nothing for so long tries another site.

@@ -135,13 +135,6 @@ impl Sites {
         }
         self.start(site)
     }
-
-    /// Whether two sites have each other's address.
-    pub(super) fn know_each_other(&self, one: SiteId, other: SiteId) -> bool {
-        let knows =
-            |one: SiteId, other: SiteId| self.nodes.get(&one).is_some_and(|node| node.list.contains(&other));
-        knows(one, other) && knows(other, one)
-    }
 }
 
 impl Event {

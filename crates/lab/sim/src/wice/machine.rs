@@ -12,20 +12,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_cluster::memory::Disk;
-use pares_cluster::{
-    Beginning, ClusterLog, Journal, JournalError, LogError, MemberId, Members, MessageError, ProposeError,
-    Replica, Role, Sink,
-};
+use pares_cluster::{Journal, JournalError, Replica};
 use pares_link::{ClientId, LinkSink, SendError};
 use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
 use pares_site::{ProcessError, StoreReader, StoreWriter};
 use pares_store::Store;
 use pares_wice::codec::Coded;
-use pares_wice::{LogEntry, Message, SiteId, Version};
+use pares_wice::{Message, SiteId, Version};
 
 use super::Defect;
 use super::shelf::Shelf;
+use super::tapped::Tapped;
 
 /// The database's name.
 pub(super) const IDENTITY: &str = "simulated";
@@ -58,8 +56,8 @@ pub(super) struct Parts {
     now_us: Rc<Cell<u64>>,
     /// What was drawn last, and by whom: no two machines draw alike.
     drawn: Cell<u64>,
-    others: Vec<SiteId>,
-    defect: Option<Defect>,
+    pub(super) others: Vec<SiteId>,
+    pub(super) defect: Option<Defect>,
     pub(super) disk: RefCell<Disk>,
     store: RefCell<Arc<Shelf>>,
     pub(super) notes: RefCell<BTreeMap<String, Vec<u8>>>,
@@ -148,7 +146,7 @@ impl Machine {
         if self.exhausted.get() { Err(io::Error::other("too many open files")) } else { Ok(()) }
     }
 
-    fn send_rules(&self, to: SiteId, message: &Message) {
+    pub(super) fn send_rules(&self, to: SiteId, message: &Message) {
         let frame = Between::Rules(&message.to_bytes()).to_bytes();
         self.sent.borrow_mut().push(Sent::Site(number_of(to), frame));
     }
@@ -308,95 +306,5 @@ impl Journal for Records {
     }
     fn record_bytes_max(&self) -> usize {
         self.disk.record_bytes_max()
-    }
-}
-
-/// The shipped cluster log, listened to; and broken where it takes what the site proposes.
-pub(super) struct Tapped {
-    replica: Replica<Records>,
-    machine: Machine,
-}
-
-impl Tapped {
-    fn broken(&self, payload: &[u8]) -> Vec<u8> {
-        let Some(defect) = self.machine.defect else { return payload.to_vec() };
-        let mut entries = Vec::<LogEntry>::from_bytes(payload).expect("a site proposes entries");
-        for entry in &mut entries {
-            let LogEntry::Stream { era, entry } = entry else { continue };
-            match defect {
-                Defect::VouchesForLaterEra => era.takeovers = u32::MAX >> 1,
-                Defect::StreamsTooEarly => {
-                    let early = Message::Stream { era: *era, entries: vec![Arc::clone(entry)] };
-                    self.machine.others.iter().for_each(|&other| self.machine.send_rules(other, &early));
-                }
-                _ => {}
-            }
-        }
-        if defect == Defect::KeepsItsOwn {
-            entries.retain(|entry| !matches!(entry, LogEntry::Discard { .. }));
-        }
-        entries.to_bytes()
-    }
-}
-
-impl ClusterLog for Tapped {
-    fn tick(&mut self) {
-        self.replica.tick();
-    }
-    fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
-        self.replica.receive(from, message)
-    }
-    fn propose(&mut self, payload: &[u8]) -> Result<(), ProposeError> {
-        self.replica.propose(&self.broken(payload))
-    }
-    fn cycle(&mut self, out: &mut (impl Sink + ?Sized)) -> Result<(), LogError> {
-        self.replica.cycle(&mut Tap { machine: &self.machine, out })
-    }
-    fn pending(&self) -> bool {
-        self.replica.pending()
-    }
-    fn role(&self) -> Role {
-        self.replica.role()
-    }
-    fn compact(&mut self, up_to: u64) {
-        self.replica.compact(up_to);
-    }
-    fn members(&self) -> &Members {
-        self.replica.members()
-    }
-    fn beginning(&self, index: u64) -> Option<Beginning> {
-        self.replica.beginning(index)
-    }
-    fn admit(&mut self, id: MemberId) {
-        self.replica.admit(id);
-    }
-    fn dismiss(&mut self, number: u8) {
-        if self.machine.defect != Some(Defect::DismissesNobody) {
-            self.replica.dismiss(number);
-        }
-    }
-    fn resign(&mut self) -> Option<u8> {
-        self.replica.resign()
-    }
-}
-
-struct Tap<'a, S: ?Sized> {
-    machine: &'a Machine,
-    out: &'a mut S,
-}
-
-impl<S: Sink + ?Sized> Sink for Tap<'_, S> {
-    fn send(&mut self, to: u8, message: Vec<u8>) {
-        self.out.send(to, message);
-    }
-    fn committed(&mut self, index: u64, term: u64, payload: &[u8]) {
-        self.machine.committed.borrow_mut().push((index, payload.to_vec()));
-        self.out.committed(index, term, payload);
-    }
-    fn role(&mut self, role: Role) {
-        self.out.role(role);
-    }
-    fn lacks(&mut self, at_least: u64) {
-        self.out.lacks(at_least);
     }
 }

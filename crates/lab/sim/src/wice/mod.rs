@@ -29,7 +29,9 @@ mod faults;
 mod machine;
 mod shelf;
 mod sites;
+mod tapped;
 mod turns;
+mod wires;
 
 pub use sites::{run, run_traced};
 

@@ -22,9 +22,6 @@ use super::machine::{Arrived, IDENTITY, Machine, number_of};
 use super::{Broken, Defect, Failure, Plan, Summary, Verdict};
 use crate::random::Random;
 
-/// Between sites of one cluster, and of two, one way, microseconds.
-pub(super) const NEAR_US: (u64, u64) = (50, 400);
-const FAR_US: (u64, u64) = (20_000, 30_000);
 /// A site has a turn so often though nothing comes.
 const TICK_US: u64 = 10_000;
 /// After the last fault, everything must have an outcome within this.
@@ -356,46 +353,6 @@ impl Sites {
             self.connect(site, other);
         }
         Ok(())
-    }
-
-    /// Two sites have a new connection.
-    pub(super) fn connect(&mut self, one: SiteId, other: SiteId) {
-        let are_up = self.nodes[&one].cycle.is_some() && self.nodes[&other].cycle.is_some();
-        if are_up && self.know_each_other(one, other) {
-            self.arrives(one, Arrived::Connected(other));
-            self.arrives(other, Arrived::Connected(one));
-        }
-    }
-
-    /// Something comes to a site, which has a turn soon.
-    pub(super) fn arrives(&mut self, site: SiteId, arrived: Arrived) {
-        let node = self.nodes.get_mut(&site).expect("all sites exist");
-        if node.cycle.is_none() {
-            return;
-        }
-        node.machine.inbox.borrow_mut().push(arrived);
-        self.soon(site);
-    }
-
-    pub(super) fn is_isolated(&self, site: SiteId) -> bool {
-        self.nodes[&site].isolated_until_us > self.now_us()
-    }
-
-    pub(super) fn send(&mut self, from: SiteId, to: u16, bytes: &[u8]) {
-        let to = self.nodes.keys().copied().find(|site| number_of(*site) == to);
-        let Some(to) = to.filter(|to| self.know_each_other(from, *to)) else { return };
-        let cut = self.is_isolated(from) || self.is_isolated(to);
-        if cut || self.faults.cuts(from.cluster, to.cluster) || self.random.chance(self.plan.loss_permille) {
-            return;
-        }
-        let wipes = self.nodes[&from].wipes;
-        let (least, most) = if from.cluster == to.cluster { NEAR_US } else { FAR_US };
-        if self.random.chance(self.plan.loss_permille) {
-            let after = self.random.between(least, most * 4);
-            self.schedule(after, Event::Message { to, from, wipes, bytes: bytes.to_vec() });
-        }
-        let after = self.random.between(least, most);
-        self.schedule(after, Event::Message { to, from, wipes, bytes: bytes.to_vec() });
     }
 
     /// The configurations that the sites know.
