@@ -167,17 +167,7 @@ fn order<R: Reads>(part: &Part, number: u32, work: &mut Work<R>) {
     let is_delivered = number <= delivered_first(part.customers);
     let place = [w, d, number];
     let lines = drawn(&place, 6, 5, 15);
-    for line in 1..=lines {
-        let place = [w, d, number, line];
-        let row = OrderLine {
-            item: drawn(&place, 7, 1, 100),
-            supplier: w,
-            delivered_ms: u64::from(is_delivered),
-            quantity: 5,
-            amount: if is_delivered { 0 } else { i64::from(drawn(&place, 8, 1, 999_999)) },
-        };
-        put(work, &place, &row);
-    }
+    (1..=lines).for_each(|line| order_line([w, d, number, line], is_delivered, work));
     let row = Order {
         customer,
         entered_ms: 1,
@@ -191,4 +181,15 @@ fn order<R: Reads>(part: &Part, number: u32, work: &mut Work<R>) {
     if !is_delivered {
         work.put(&key(Open::TABLE, &place), Open { customer }.value());
     }
+}
+
+fn order_line<R: Reads>(place: [u32; 4], is_delivered: bool, work: &mut Work<R>) {
+    let row = OrderLine {
+        item: drawn(&place, 7, 1, 100),
+        supplier: place[0],
+        delivered_ms: u64::from(is_delivered),
+        quantity: 5,
+        amount: if is_delivered { 0 } else { i64::from(drawn(&place, 8, 1, 999_999)) },
+    };
+    put(work, &place, &row);
 }

@@ -62,11 +62,14 @@ pub(crate) fn new_order<R: Reads>(ask: &NewOrder, work: &mut Work<R>) -> Reply {
     put(work, &[w, d, number], &order);
     put(work, &[w, d, number], &Open { customer: ask.customer });
     work.put(&key(BY_CUSTOMER, &[w, d, ask.customer, newest_first(number)]), Value::new([]));
-    let taxed = i128::from(amount)
-        * (WHOLE - i128::from(customer.discount))
-        * (WHOLE + i128::from(warehouse.tax) + i128::from(district.tax))
-        / (WHOLE * WHOLE);
-    Ok(told(&(number, i64::try_from(taxed).unwrap_or(i64::MAX))))
+    Ok(told(&(number, taxed(amount, &customer, warehouse.tax, district.tax))))
+}
+
+/// With the customer's discount and both taxes.
+fn taxed(amount: i64, customer: &Customer, warehouse_tax: u32, district_tax: u32) -> i64 {
+    let taxes = WHOLE + i128::from(warehouse_tax) + i128::from(district_tax);
+    let taxed = i128::from(amount) * (WHOLE - i128::from(customer.discount)) * taxes / (WHOLE * WHOLE);
+    i64::try_from(taxed).unwrap_or(i64::MAX)
 }
 
 /// Takes a line's items from stock; gives what they cost.

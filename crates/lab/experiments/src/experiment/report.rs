@@ -94,16 +94,19 @@ impl Report {
         let quick = if context.quick { " --quick` (a trial: these figures mean little)" } else { "`" };
         let data: Vec<String> =
             self.data().map(|file| format!("[{file}.csv]({folder}/{file}.csv)")).collect();
-        writeln!(
-            out,
-            "{}, commit {}: `pares experiment {}{quick}; data: {}.",
-            machine(),
-            commit(),
-            self.name,
-            data.join(", ")
-        )
-        .expect("as above");
+        let data = if data.is_empty() { String::new() } else { format!("; data: {}", data.join(", ")) };
+        let command = self.command();
+        writeln!(out, "{}, commit {}: `pares experiment {command}{quick}{data}.", machine(), commit())
+            .expect("as above");
         out
+    }
+
+    /// How it is asked for: a name with a dash is that of an experiment with an option.
+    fn command(&self) -> String {
+        match self.name.split_once('-') {
+            Some((experiment, option)) => format!("{experiment} --{option} FILE"),
+            None => self.name.to_owned(),
+        }
     }
 
     /// The CSV files: one per chart.

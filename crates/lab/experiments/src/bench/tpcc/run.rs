@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use pares_load::{DistantSites, LabError, PATIENCE, SitesPlan, failed};
+use pares_operator::sites::reports;
 use pares_site::config::Level;
 use pares_tpcc::Kind;
 use pares_wholesale::{DatabaseSize, FoundRows, Terminal};
@@ -17,16 +18,18 @@ use super::{Args, Think, processor, site};
 
 /// Not measured at the beginning of a part.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// How long nobody asks, to see what sites use then.
-const IDLE: Duration = Duration::from_secs(2);
+/// How long nobody asks, to see what sites use then; and before that, since stores still write what they were given.
+const IDLE: Duration = Duration::from_secs(3);
 /// Clients that make the initial database, of all sites.
 const POPULATORS: usize = 12;
-/// Users of the parts with one kind alone.
-const ALONE: u32 = 8;
+/// Users of the parts with one kind alone: enough that what sites do for nobody is a small share.
+const ALONE: u32 = 16;
+/// The same of deliveries, which would soon have delivered everything.
+const DELIVERERS: u32 = 6;
 /// Conditions that are told when they do not hold.
 const TOLD_MAX: usize = 10;
-/// Making a database of the standard's size takes longer than anything else.
-const POPULATION_PATIENCE: Duration = Duration::from_secs(3_600);
+/// Making a database of the standard's size takes long, and a store that is behind catches up.
+const SETTLE_PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// What each site has used of processors.
 type Used = BTreeMap<SiteId, Duration>;
@@ -102,11 +105,7 @@ impl<'a> Bench<'a> {
             clients.push(self.sites.client.client(number.into(), 0, &self.order(all[at % all.len()]))?);
         }
         execute_all(clients, self.size.population())?;
-        self.sites.until_within(
-            "the initial database at every site",
-            POPULATION_PATIENCE,
-            DistantSites::in_step,
-        )?;
+        self.settle()?;
         self.figures.population_s = hundredth(began.elapsed().as_secs_f64());
         Ok(())
     }
@@ -118,9 +117,17 @@ impl<'a> Bench<'a> {
         order
     }
 
+    /// Waits until every site has everything, in its store too: what it is behind there it would do in the next part's time.
+    fn settle(&self) -> Result<(), LabError> {
+        self.sites.until_within("everything at every site", SETTLE_PATIENCE, |sites| {
+            let reports = reports(&sites.operator);
+            sites.in_step() && reports.iter().all(|(_, report)| report.stored == report.stable)
+        })
+    }
+
     /// What sites use when nobody asks.
     fn rest(&mut self) -> Result<(), LabError> {
-        std::thread::sleep(Duration::from_millis(500)); // what stores still write
+        std::thread::sleep(IDLE);
         let (began, before) = (Instant::now(), self.used());
         std::thread::sleep(IDLE);
         let used = sum(&between(&before, &self.used()));
@@ -180,6 +187,7 @@ impl<'a> Bench<'a> {
         think: Think,
         seconds: f64,
     ) -> Result<(Told, Used, Duration), LabError> {
+        self.settle()?;
         let time = (WARM_UP, Duration::from_secs_f64(seconds));
         let (told, [before, after], measured) = work(users, asked, think, time, || Ok(self.used()))?;
         let idle = measured.mul_f64(self.idle);
@@ -228,7 +236,8 @@ impl<'a> Bench<'a> {
         let own = self.sites.of(cluster);
         let at = own.iter().copied().find(|site| *site != delegate).unwrap_or(delegate);
         let homes: Vec<u32> = (1..=self.size.warehouses).collect();
-        let users = self.users(at, ALONE, &homes)?;
+        let count = if kind == Kind::Delivery { DELIVERERS } else { ALONE };
+        let users = self.users(at, count, &homes)?;
         let (told, used, _) = self.part(users, Asked::Only(kind), Think::None, self.beside())?;
         let count = told.count(|_, _| true) as f64;
         let others = used.iter().filter(|(site, _)| **site != at);
@@ -244,7 +253,7 @@ impl<'a> Bench<'a> {
 
     /// Conditions and content of every site, and what users were told against what the first site has.
     fn check(&mut self) -> Result<(), LabError> {
-        self.sites.until("all sites in step", DistantSites::in_step)?;
+        self.settle()?;
         let all = self.sites.all();
         let mut digests = Vec::new();
         for site in &all {

@@ -125,6 +125,7 @@ fn grid(all: &[Beside]) -> Grid {
         ">latency, ms",
         ">aborted, %",
         ">processors, %",
+        ">link, %",
     ];
     let row = |beside: &Beside, which: &str, outcome: &RunResult| {
         vec![
@@ -135,6 +136,7 @@ fn grid(all: &[Beside]) -> Grid {
             both(outcome, |side| side.update.mean_ms, 0),
             both(outcome, |side| side.abort_percent, 2),
             both(outcome, |side| side.processor_percent, 0),
+            both(outcome, |side| side.link_percent, 0),
         ]
     };
     let rows = |beside: &Beside| {
