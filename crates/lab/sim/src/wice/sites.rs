@@ -306,7 +306,7 @@ impl Sites {
         node.life += 1;
         node.due = false;
         let (life, ledger) = (node.life, self.ledger.clone());
-        match SiteNode::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
+        match SiteNode::begin(node.machine.clone(), setup, Bank::new(site, ledger)) {
             Ok(cycle) => node.cycle = Some(cycle),
             Err(error) => return self.ended(site, error),
         }
