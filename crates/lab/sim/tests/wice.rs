@@ -70,6 +70,12 @@ fn a_cluster_without_its_disks_is_heard_by_those_who_are_behind() {
     run(Plan::THREE, 1_795_357_081).unwrap_or_else(|failure| panic!("{failure:#?}"));
 }
 
+/// A site that lacked what its cluster had let go of began again by itself, and had forgotten what it had submitted: executed again there, that was taken for aborted, and was not.
+#[test]
+fn what_a_site_forgot_as_it_began_again_counts_for_nothing() {
+    run(Plan::THREE, 493).unwrap_or_else(|failure| panic!("{failure:#?}"));
+}
+
 /// The site that is alone with what it has applied ends, and no other; filled anew, it has what all have.
 #[test]
 fn a_store_that_errs_is_found_by_the_sites_themselves() {

@@ -102,7 +102,7 @@ fn transactions_of_many_clients_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let sites = Sites::start(dir.path(), 2, 1);
     let each = |number: u64| {
-        let mut client = sites.client(number, if number % 2 == 0 { &[A0, B0] } else { &[B0, A0] });
+        let mut client = sites.client(number, if number.is_multiple_of(2) { &[A0, B0] } else { &[B0, A0] });
         for _ in 0..10 {
             let moved = client.transaction(PATIENCE, |transaction| {
                 let total = transaction.get("total")?.and_then(|value| value.as_counter()).unwrap_or(0);

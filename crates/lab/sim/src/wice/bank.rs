@@ -63,6 +63,8 @@ pub(super) struct Execution {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) executions: Vec<Execution>,
+    /// Lives of all sites.
+    lives: u64,
     last: BTreeMap<(SiteId, u64, TransactionId), usize>,
 }
 
@@ -82,15 +84,26 @@ impl Shared {
     }
 }
 
-/// The application at one site in one life.
-#[derive(Clone)]
+/// The application at one site in one life. A site makes itself a clone for each: also when it begins again by itself, and forgets what it had submitted.
 pub(super) struct Bank {
-    pub(super) site: SiteId,
-    pub(super) life: u64,
-    pub(super) ledger: Shared,
+    site: SiteId,
+    life: u64,
+    ledger: Shared,
+}
+
+impl Clone for Bank {
+    fn clone(&self) -> Self {
+        Self::new(self.site, self.ledger.clone())
+    }
 }
 
 impl Bank {
+    pub(super) fn new(site: SiteId, ledger: Shared) -> Self {
+        ledger.open().lives += 1;
+        let life = ledger.open().lives;
+        Self { site, life, ledger }
+    }
+
     /// Writes down an execution; the reply is its number.
     fn note(&self, execution: Execution) -> String {
         let mut ledger = self.ledger.open();

@@ -342,7 +342,7 @@ impl Sites {
         node.due = false;
         node.list.clone_from(&setup.settings.sites);
         let (life, ledger) = (node.life, self.ledger.clone());
-        match SiteNode::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
+        match SiteNode::begin(node.machine.clone(), setup, Bank::new(site, ledger)) {
             Ok(cycle) => node.cycle = Some(cycle),
             Err(error) => return self.ended(site, error),
         }

@@ -80,7 +80,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             application,
             requests: Requests::default(),
             waiting: BTreeMap::new(),
-            transactions: Transactions::default(),
+            transactions: Transactions::numbered_behind(world.draw()),
             wanted: Wanted::default(),
             inbox: Inbox::default(),
             log_events,

@@ -26,7 +26,8 @@ const LOSER_PATIENCE: Duration = Duration::from_secs(1);
 /// Such transactions.
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
-    /// The last one's number, of this life.
+    /// The last one's number. Begins anywhere: a site that has lost its disk counts its lives anew, and a barrier that found one of before, which is empty too, would be taken for
+    /// committed.
     last: u64,
     /// Without an outcome.
     submitted: BTreeMap<TransactionId, Sender<Verdict>>,
@@ -41,6 +42,17 @@ pub(super) struct Transactions {
 }
 
 impl Transactions {
+    /// None yet; they are numbered behind `last`.
+    pub(super) fn numbered_behind(last: u64) -> Self {
+        Self { last, ..Self::default() }
+    }
+
+    /// The last one's number.
+    #[cfg(test)]
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome, now: Duration) {
         let Some(verdict) = self.submitted.remove(&id) else { return };
         match outcome {
@@ -99,7 +111,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     pub(super) fn transact(&mut self, ready: Ready) {
         let Ready { snapshot, writes, verdict } = ready;
-        self.transactions.last += 1;
+        self.transactions.last = self.transactions.last.wrapping_add(1);
         let place = u64::from(number_of(self.site.id())) << 16 | u64::from(self.life);
         let id = TransactionId { client: OWN | place, sequence: self.transactions.last };
         let attempt = attempt_of(self.site.id(), self.life, 1);

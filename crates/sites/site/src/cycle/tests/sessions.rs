@@ -111,6 +111,18 @@ fn the_latest_is_read_behind_an_empty_transaction() {
     assert_eq!(site.report().delivered, 3, "where nobody asks, nothing is ordered");
 }
 
+/// Its number of an earlier life, before its disk was lost: it is committed already, and lies before what was answered since.
+#[test]
+fn a_barrier_of_an_earlier_life_is_not_taken_for_a_later_one() {
+    let machine = Machine::default();
+    let mut site = begun(&machine, &[1]);
+    let first = site.cycle().transactions.last();
+    drop(site);
+    machine.notes.borrow_mut().remove("life");
+    let mut site = machine.begin(&[1]).unwrap();
+    assert_ne!(site.cycle().transactions.last(), first);
+}
+
 #[test]
 fn the_latest_is_not_known_while_a_cluster_does_not_answer() {
     let machine = Machine::default();
