@@ -11,7 +11,7 @@ use pares_link::ClientId;
 use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Code};
 use pares_site::setup::{Bounds, Setup};
-use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
+use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId, Version};
 
 use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
