@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
-use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, take};
+use pares_site::backup::{
+    BackupError, BackupFolder, CopyFacts, FolderFacts, Following, Hose, LogFacts, Pace, take,
+};
 use pares_text::{self as text, Table, progress};
 use pares_wice::{SiteId, Stored, Version};
 use serde_json::json;
@@ -260,20 +262,13 @@ impl Hoses {
 fn verify(folder: &BackupFolder, json: bool) -> OperatorResult {
     let facts = folder.verify()?;
     if json {
-        let bases = facts.bases.iter().map(|base| {
-            json!({ "version": base.version.0, "items": base.items, "bytes": base.bytes, "digest": format!("{:016x}", base.digest) })
-        });
-        let logs = facts.logs.iter().map(|log| {
-            json!({ "behind": log.behind.0, "last": log.last.0, "last_ms": log.last_ms, "torn_at": log.torn_at })
-        });
-        let said = json!({ "identity": facts.identity, "bases": bases.collect::<Vec<_>>(), "logs": logs.collect::<Vec<_>>() });
-        text::print(&said.to_string());
+        text::print(&as_json(&facts).to_string());
         return Ok(());
     }
     let mut table = Table::new(["what", ">from", ">to", ">items", "last stored"]);
     for base in &facts.bases {
-        let version = text::grouped(base.version.0);
-        table.row(vec!["base".into(), "".into(), version, text::grouped(base.items), String::new()]);
+        let (version, items) = (text::grouped(base.version.0), text::grouped(base.items));
+        table.row(vec!["base".into(), String::new(), version, items, String::new()]);
     }
     for log in &facts.logs {
         let (from, to) = (text::grouped(log.behind.0), text::grouped(log.last.0));
@@ -287,6 +282,20 @@ fn verify(folder: &BackupFolder, json: bool) -> OperatorResult {
         ));
     }
     Ok(())
+}
+
+fn as_json(facts: &FolderFacts) -> serde_json::Value {
+    let base = |base: &CopyFacts| {
+        let digest = format!("{:016x}", base.digest);
+        json!({ "version": base.version.0, "items": base.items, "bytes": base.bytes, "digest": digest })
+    };
+    let log = |log: &LogFacts| {
+        let LogFacts { behind, last, last_ms, torn_at } = log;
+        json!({ "behind": behind.0, "last": last.0, "last_ms": last_ms, "torn_at": torn_at })
+    };
+    let bases: Vec<_> = facts.bases.iter().map(base).collect();
+    let logs: Vec<_> = facts.logs.iter().map(log).collect();
+    json!({ "identity": facts.identity, "bases": bases, "logs": logs })
 }
 
 /// A moment for people.

@@ -16,6 +16,7 @@ use crate::{init, sites};
 
 /// Arguments of `pares site restore`.
 #[derive(clap::Args)]
+#[group(id = "restore")] // those of `init` are a group too
 pub struct Args {
     /// The directory of backups
     #[arg(long)]

@@ -182,23 +182,30 @@ impl Restoration {
         if !filling.goes_on(&read)? {
             return Ok(false); // somebody was away for too long, and began with another base
         }
-        loop {
+        let torn_at = loop {
             match next_of(&mut read, is_last)? {
                 Next::Versions(versions) => {
-                    for kept in versions {
-                        if self.is_beyond(&kept) {
-                            return Ok(false);
-                        }
-                        filling.take(kept)?;
+                    if !self.take_all(versions, filling)? {
+                        return Ok(false);
                     }
                 }
-                Next::End => return Ok(true),
-                Next::Torn(at) => {
-                    filling.restored.torn_at = Some(at);
-                    return Ok(false);
-                }
+                Next::End => break None,
+                Next::Torn(at) => break Some(at),
             }
+        };
+        filling.restored.torn_at = torn_at;
+        Ok(torn_at.is_none())
+    }
+
+    /// Takes those that are wanted; whether more may be.
+    fn take_all(&self, versions: Vec<Kept>, filling: &mut Filling<'_>) -> Result<bool, BackupError> {
+        for kept in versions {
+            if self.is_beyond(&kept) {
+                return Ok(false);
+            }
+            filling.take(kept)?;
         }
+        Ok(true)
     }
 
     fn is_beyond(&self, kept: &Kept) -> bool {

@@ -61,14 +61,22 @@ pub fn take(
         if !progress(file.facts()) {
             return Err(BackupError::No("stopped before the copy was whole".into()));
         }
-        (wanted.next, wanted.after) =
-            (wanted.next + 1, piece.items.last().map_or(wanted.after, |(key, _)| key.clone()));
         std::thread::sleep(pace.pause(file.facts().bytes, began.elapsed()));
-        if wanted.next + WINDOW / 2 >= wanted.until {
-            wanted.until = wanted.next + WINDOW;
-            hose.ask(&Ask::Copy(TAG, wanted.clone()))?;
-        }
+        ask_on(hose, &mut wanted, &piece)?;
     }
+}
+
+/// The piece after `piece` is the next, and more may come.
+fn ask_on(hose: &mut Hose, wanted: &mut WantedPieces, piece: &Piece) -> Result<(), BackupError> {
+    wanted.next += 1;
+    if let Some((last, _)) = piece.items.last() {
+        wanted.after = last.clone();
+    }
+    if wanted.next + WINDOW / 2 < wanted.until {
+        return Ok(());
+    }
+    wanted.until = wanted.next + WINDOW;
+    hose.ask(&Ask::Copy(TAG, wanted.clone()))
 }
 
 fn next_piece(hose: &mut Hose, wanted: &WantedPieces) -> Result<Piece, BackupError> {

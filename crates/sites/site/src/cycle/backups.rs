@@ -44,15 +44,10 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Ok(Some(not_yet()));
         }
         if !self.giving.has_room(taker) {
-            return Ok(Some(no(
-                Code::Busy,
-                "this site gives as many backups as it can: ask another, or later",
-            )));
+            return Ok(Some(busy("this site gives as many backups as it can")));
         }
         let snapshot = match self.store.snapshot() {
-            Err(StoreError::Busy(_)) => {
-                return Ok(Some(no(Code::Busy, "the store can give no more snapshots: ask again")));
-            }
+            Err(StoreError::Busy(_)) => return Ok(Some(busy("the store can give no more snapshots"))),
             snapshot => snapshot?,
         };
         let stored = stored_of(snapshot.meta())?;
@@ -101,6 +96,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn may_hand_out(&self) -> bool {
         !self.site.is_recalling() && self.caught_up
     }
+}
+
+fn busy(why: &str) -> Answer {
+    no(Code::Busy, &format!("{why}: ask another, or later"))
 }
 
 fn not_yet() -> Answer {

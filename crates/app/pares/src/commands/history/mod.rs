@@ -15,7 +15,7 @@ use pares_history::{Filter, Index, Story, TradeRow};
 use pares_log::MarksReader;
 use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
-    ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
+    ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId, Timestamp,
 };
 
 use super::stat::configuration;

@@ -12,14 +12,14 @@ use pares_link::Door;
 use pares_load::{LabError, LabResult};
 use pares_operator::sites::{self, Processes, Speech};
 use pares_operator::{OperatorError, init, restore};
-use pares_site::Access;
 use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, Until, take};
+use pares_site::{Access, ConfigError};
 use pares_wice::{SiteId, Version};
 
 use super::ACCOUNTS;
 use super::Drill;
 use super::audit::in_step;
-use super::figures::{Restoring, latency, millis};
+use super::figures::{millis, p99_ms};
 use super::load::{Load, Mix, Pace as Rate, Told};
 use super::stage::{PATIENCE, SITES, Stage};
 
@@ -66,35 +66,22 @@ impl Drill {
         self.stage.until("commits from all sites", |_| loads.iter().all(|load| load.done() > 0))?;
         let quiet = self.quiet();
         let began = self.now();
-        let doors: Result<Vec<Door>, _> =
-            self.stage.of(1).iter().map(|site| self.stage.operator.door(*site)).collect();
-        let doors = doors?;
-        let mut follower = None;
-        let mut hose = Hose::connect(&doors[0]).map_err(failed)?;
-        let begun = |identity: &str, stored, at_ms| {
-            follower = Some(
-                Following::begin(folder, identity, stored, at_ms)
-                    .map(|log| Follower::start(log, doors.clone())),
-            );
-        };
-        let facts = take(&mut hose, folder, PACE, begun, |_| true).map_err(failed)?;
+        let doors = self.stage.of(1).iter().map(|site| self.stage.operator.door(*site)).collect();
+        let (follower, facts) = Follower::copy(doors, folder).map_err(failed)?;
         let copied = self.now();
         std::thread::sleep(self.part);
         loads.iter().for_each(Load::end);
         let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
-        let p99_ms = |from: Duration, to: Duration| {
-            let all = told.iter().flat_map(|told| &told.done).filter(|(at, _)| (from..to).contains(at));
-            latency(all.map(|done| done.1).collect()).p99_ms
-        };
         let figures = &mut self.figures.backup;
         figures.mib = facts.bytes >> 20;
         figures.copied_ms = millis(copied - began);
-        (figures.quiet_p99_ms, figures.copy_p99_ms) = (p99_ms(quiet, began), p99_ms(began, copied));
+        (figures.quiet_p99_ms, figures.copy_p99_ms) =
+            (p99_ms(&told, quiet, began), p99_ms(&told, began, copied));
         self.told.extend(told);
-        let follower = follower.expect("a copy that is whole has begun").map_err(failed)?;
         Ok((follower, facts))
     }
 
+    /// The version up to which all is answered.
     fn stable(&self) -> Result<Version, LabError> {
         let reports = sites::reports(&self.stage.operator);
         let stable = reports.iter().map(|(_, report)| report.stable).max();
@@ -153,6 +140,21 @@ struct Follower {
 }
 
 impl Follower {
+    /// Takes a copy from the first of these sites, and follows as soon as it is known what it will be of.
+    fn copy(
+        doors: Result<Vec<Door>, ConfigError>,
+        folder: &BackupFolder,
+    ) -> Result<(Self, CopyFacts), BackupError> {
+        let doors = doors?;
+        let mut follower = None;
+        let begun = |identity: &str, stored, at_ms| {
+            let log = Following::begin(folder, identity, stored, at_ms);
+            follower = Some(log.map(|log| Self::start(log, doors.clone())));
+        };
+        let facts = take(&mut Hose::connect(&doors[0])?, folder, PACE, begun, |_| true)?;
+        Ok((follower.expect("a copy that is whole has begun")?, facts))
+    }
+
     fn start(mut log: Following, doors: Vec<Door>) -> Self {
         let target = Arc::new(OnceLock::new());
         let wanted: Arc<OnceLock<Version>> = Arc::clone(&target);

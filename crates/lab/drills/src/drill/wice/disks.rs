@@ -10,7 +10,7 @@ use pares_wice::SiteId;
 
 use super::Drill;
 use super::faults::{INDECISION, Times};
-use super::figures::{latency, millis, tenth};
+use super::figures::{millis, p99_ms, tenth};
 use super::load::{Load, Mix, Pace, Told};
 use super::{ACCOUNTS, figures::BigState};
 
@@ -151,11 +151,7 @@ impl Drill {
         let filled = self.now();
         loads.iter().for_each(Load::end);
         let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
-        let p99_ms = |from, to| {
-            let all = told.iter().flat_map(|told| &told.done).filter(|(at, _)| (from..to).contains(at));
-            latency(all.map(|done| done.1).collect()).p99_ms
-        };
-        let (quiet_p99_ms, fill_p99_ms) = (p99_ms(quiet, blow), p99_ms(blow, filled));
+        let (quiet_p99_ms, fill_p99_ms) = (p99_ms(&told, quiet, blow), p99_ms(&told, blow, filled));
         let p99_ratio = tenth(fill_p99_ms * 100.0 / quiet_p99_ms) / 100.0;
         let filled_ms = millis(filled - blow);
         self.figures.big_state =

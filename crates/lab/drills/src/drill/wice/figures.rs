@@ -153,6 +153,12 @@ pub(super) fn latency(mut all: Vec<Duration>) -> Latency {
     Latency { p50_ms: at(50), p95_ms: at(95), p99_ms: at(99) }
 }
 
+/// What a commit took at most, but for the longest hundredth, of those that ended between two moments; milliseconds.
+pub(super) fn p99_ms(told: &[Told], from: Duration, to: Duration) -> f64 {
+    let all = told.iter().flat_map(|told| &told.done).filter(|(at, _)| (from..to).contains(at));
+    latency(all.map(|done| done.1).collect()).p99_ms
+}
+
 /// Milliseconds, to the hundredth.
 pub(super) fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100_000.0).round() / 100.0
