@@ -71,6 +71,7 @@ impl Clusters {
             durability: Promise::Os, // processes are killed here, power is not cut
             isolation: Level::Snapshot,
             certifier: 0,
+            begins: 0,
             tls: Some("certificates".into()),
             store,
             limits: SiteLimits::default(),

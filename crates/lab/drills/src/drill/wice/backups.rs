@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_link::Door;
-use pares_load::{LabError, LabResult};
-use pares_operator::sites::{self, Processes, Speech};
+use pares_load::{DistantSites, LabError, LabResult, PATIENCE};
+use pares_operator::sites::{self, Processes, SITE_RUN, Speech};
 use pares_operator::{OperatorError, init, restore};
 use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, Until, take};
 use pares_site::{Access, ConfigError};
@@ -18,10 +18,9 @@ use pares_wice::{SiteId, Version};
 
 use super::ACCOUNTS;
 use super::Drill;
-use super::audit::in_step;
 use super::figures::{millis, p99_ms};
 use super::load::{Load, Mix, Pace as Rate, Told};
-use super::stage::{PATIENCE, SITES, Stage};
+use super::stage::SITES;
 
 /// As `pares site backup` takes a copy, if it is not told otherwise.
 const PACE: Pace = Pace { bytes_per_s: 50 << 20 };
@@ -35,7 +34,7 @@ impl Drill {
     pub(super) fn back_up(&mut self) -> LabResult {
         let folder = BackupFolder::create(&self.stage.dir().join("backups")).map_err(failed)?;
         let (follower, facts) = self.copy_under_load(&folder)?;
-        self.stage.until("all sites in step", in_step)?;
+        self.stage.until("all sites in step", DistantSites::in_step)?;
         let all = self.stage.all();
         let right = seen(&self.stage.operator, all[0])?;
         let version = self.stable()?;
@@ -103,10 +102,10 @@ impl Drill {
         let config = init::configuration(&args)?;
         restore::restore(folder, Until::Version(version), config.clone(), &dir)?;
         let access = Access::named(config, &dir, &[init::OPERATOR])?;
-        let mut processes = Processes::new(&dir, Speech::File)?;
+        let mut processes = Processes::new(&dir, Speech::File, SITE_RUN)?;
         let all = sites::all(&access.config);
         all.iter().try_for_each(|site| processes.start(*site))?;
-        let shows = |_: &Stage| {
+        let shows = |_: &DistantSites| {
             let reports = sites::reports(&access);
             reports.len() == all.len()
                 && reports.iter().all(|(_, report)| !report.recalling && report.stable >= version.0)
