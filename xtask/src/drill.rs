@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::{cargo, setup, target_dir};
 
 /// The drills, and how often each blow is dealt.
-const DRILLS: [&str; 16] = [
+const DRILLS: [&str; 17] = [
     "kill-venue --count 10",
     "stop-venue --count 10",
     "slow-venue --count 10",
@@ -25,10 +25,11 @@ const DRILLS: [&str; 16] = [
     "poison --count 6",
     "diverge --count 5",
     "feed --loss 5 --seconds 6",
-    WICE,
+    SITES[0],
+    SITES[1],
 ];
-/// The drill of sites in two clusters, which has a load of its own: arguments for the exchange mean nothing to it.
-const WICE: &str = "wice --rtt-ms 50 --seconds-per-part 0.5";
+/// The drills of sites in two clusters, which have loads of their own: arguments for the exchange mean nothing to them.
+const SITES: [&str; 2] = ["wice --rtt-ms 50 --seconds-per-part 0.5", "history --seconds-per-part 0.5"];
 /// What `pares-lab` ends with when this machine does not let it do the drill.
 const SKIPPED: i32 = 77;
 /// Requests per second unless told.
@@ -64,7 +65,7 @@ fn one(drill: &str, arguments: &[String]) -> Result<(String, bool), String> {
     let program = target_dir().join("release").join("pares-lab");
     let mut command = Command::new(&program);
     command.arg("drill").args(drill.split_whitespace()).arg("--json");
-    let of_exchange = drill != WICE;
+    let of_exchange = !SITES.contains(&drill);
     if of_exchange {
         command.args(arguments);
     }

@@ -130,8 +130,9 @@ impl Remove {
         let (site, name) = (self.site, sites::name(self.site));
         if !self.yes {
             return Err(usage(format!(
-                "{name} would have no vote in its cluster any more, and its directory counts for nothing from then on. If its disk or machine is replaced, nothing \
-                 is to be removed: it is filled by itself. If it leaves for good, say --yes"
+                "{name} would have no vote in its cluster any more, and its directory would count for nothing from then on. If its disk or machine is \
+                 replaced, nothing is to be removed: it is filled by itself. If it leaves for good: take it out of every sites.toml, restart the other sites one \
+                 after the other, and say --yes"
             )));
         }
         let mates: Vec<SiteId> =
@@ -145,8 +146,7 @@ impl Remove {
         let removed = access.client(sites::OPERATOR, 0, &mates)?.remove(site, self.patience.duration());
         removed.map_err(|error| OperatorError::Failed(format!("{name}: {error}")))?;
         pares_text::say!(
-            "{name} has no vote any more. Take it out of every sites.toml and restart the sites one after the other (a running `pares site up` does that by \
-             itself): while it is named there, an empty disk in its place is filled and votes again"
+            "{name} has no vote any more; its machine may go. `pares site revoke --site {name}` ends its certificate"
         );
         Ok(())
     }

@@ -98,13 +98,10 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    /// Whether this site's store has all that it can have answered. What that is it knows once its log is as long as what the certifier says: before, it
-    /// reads what it has, and finds nothing stable.
+    /// Whether this site's store has all that it can have answered: what it had delivered when it knew how far the others are.
     fn has_caught_up(&mut self) -> bool {
-        let heard = self.site.statuses().map(|status| status.delivered).max().unwrap_or_default();
-        let delivered = self.site.delivered();
-        if self.site.certifier().is_some() && !self.site.is_recalling() && delivered >= heard {
-            self.transactions.answered.get_or_insert(delivered);
+        if self.caught_up && !self.site.is_recalling() {
+            self.transactions.answered.get_or_insert(self.site.delivered());
         }
         self.transactions.answered.is_some_and(|answered| self.base.version() >= answered)
     }
