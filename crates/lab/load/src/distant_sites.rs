@@ -147,7 +147,7 @@ impl DistantSites {
     /// Whether a cluster executes, which it only does when it has found its delegate and the certifier. Any application answers; one that does not know
     /// the request refuses.
     fn answers(&self, cluster: u8) -> bool {
-        let number = u64::MAX - 1 - u64::from(cluster);
+        let number = (u64::MAX >> 1) - u64::from(cluster);
         let client = self.client.client(number, 0, &self.of(cluster));
         client.is_ok_and(|mut client| match client.execute(b"put started yes", PATIENCE) {
             Ok(_) | Err(CallError::No { code: Code::Refused, .. }) => true,

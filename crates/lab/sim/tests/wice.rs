@@ -47,7 +47,7 @@ fn clusters_of_one_site_survive_whatever_fails() {
 fn sites_and_clusters_come_and_go_whatever_fails() {
     for seed in 0..seeds() {
         let summary = run(Plan::CHANGED, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
-        assert_eq!(summary.changes, 4, "seed {seed}: {summary:?}");
+        assert!(summary.changes >= 4, "seed {seed}: {summary:?}");
     }
 }
 

@@ -185,7 +185,7 @@ impl Asking {
         }
         // A number that no other client has used: the clock has not stood there before, or not in this process.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let number = (now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48);
+        let number = ((now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48)) >> 1;
         let mut client = access.client(number, 0, &order)?;
         let answered = tell_if_quiet();
         let reply = call(&mut client, self.request.join(" ").as_bytes(), PATIENCE);

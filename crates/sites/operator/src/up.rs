@@ -1,7 +1,7 @@
 //! `pares site up`: all sites of a directory as children of this process.
 //!
-//! What dies is started again. When `sites.toml` changes, the sites are restarted one after the other, each only when the one before takes part
-//! again: so its cluster keeps its majority, and clients do not notice.
+//! What dies is started again. When `sites.toml` changes, the sites are restarted one after the other, each only when all others of its cluster take part: so a cluster
+//! of three keeps its majority. (One of two has none without the other: there answers pause while a site restarts.) Those that are named no more are stopped last.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::sites::{self, Processes, SITE_RUN, Speech};
 const PAUSE: Duration = Duration::from_millis(20);
 /// Between two looks at `sites.toml`, and at a site that was restarted because of it.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
-/// A site that has lived for less than this is not started again at once.
+/// Sites that die are not started again more often than this.
 const LIFE_MIN: Duration = Duration::from_secs(1);
 /// Time between two starts of a site that has to be repaired; so it comes back by itself once it is.
 const REPAIR_PAUSE: Duration = Duration::from_secs(30);
@@ -74,11 +74,12 @@ struct Supervisor<'a> {
     due: Vec<(SiteId, Instant)>,
     started: Instant,
     looked: Instant,
-    /// What is wrong with `sites.toml`, as was said last.
+    /// What is wrong, or waited for, as was said last.
     complaint: Option<String>,
-    /// Sites still to be restarted, and the one that is waited for.
+    /// Sites still to be restarted, the one that is waited for, and those to be stopped in the end.
     left: VecDeque<SiteId>,
     awaited: Option<(SiteId, Instant)>,
+    gone: Vec<SiteId>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -87,9 +88,9 @@ impl<'a> Supervisor<'a> {
         for site in sites::all(&config) {
             processes.start(site)?;
         }
-        let (started, due, left) = (Instant::now(), Vec::new(), VecDeque::new());
+        let (started, due, left, gone) = (Instant::now(), Vec::new(), VecDeque::new(), Vec::new());
         let (complaint, awaited) = (None, None);
-        Ok(Self { dir, config, processes, due, started, looked: started, complaint, left, awaited })
+        Ok(Self { dir, config, processes, due, started, looked: started, complaint, left, awaited, gone })
     }
 
     /// Starts again what has died.
@@ -113,45 +114,76 @@ impl<'a> Supervisor<'a> {
                 pares_text::tell!("sites.toml has changed: sites are restarted one after the other");
                 self.change(config);
             }
-            Ok(_) => self.complaint = None,
+            Ok(_) => {}
             Err(error) => {
-                let error = error.to_string();
-                if self.complaint.as_ref() != Some(&error) {
-                    pares_text::tell!("{error}; the sites go on as they are");
-                }
-                self.complaint = Some(error);
+                self.complain(format!("{error}; the sites go on as they are"));
+                return Ok(());
             }
         }
         self.go_on()
     }
 
-    /// Those that are no more are stopped, those that run are restarted, those that are new come last.
+    /// Says it, if it was not said last.
+    fn complain(&mut self, what: String) {
+        if self.complaint.as_ref() != Some(&what) {
+            pares_text::tell!("{what}");
+            self.complaint = Some(what);
+        }
+    }
+
+    /// Those that run are restarted, those that are new come after them, those that are no more are stopped last.
     fn change(&mut self, config: SitesConfig) {
         let (before, now) = (sites::all(&self.config), sites::all(&config));
-        let gone: Vec<SiteId> = before.iter().copied().filter(|site| !now.contains(site)).collect();
-        self.processes.stop_those(&gone);
-        self.due.retain(|(site, _)| !gone.contains(site));
         let is_new = |site: &SiteId| !before.contains(site);
+        self.gone.extend(before.iter().copied().filter(|site| !now.contains(site)));
+        self.gone.retain(|site| !now.contains(site));
         self.left = now.iter().copied().filter(|site| !is_new(site)).collect();
         self.left.extend(now.iter().copied().filter(is_new));
-        self.awaited = None;
         self.config = config;
+        self.complaint = None;
     }
 
     fn go_on(&mut self) -> OperatorResult {
         if let Some((site, since)) = self.awaited {
-            if !self.is_well(site, since) {
+            if now_gone(site, &self.config) || self.is_well(site, since) {
+                self.awaited = None;
+            } else {
+                self.complain(format!("waiting until {site} takes part, before the next is restarted"));
                 return Ok(());
             }
-            self.awaited = None;
         }
-        let Some(site) = self.left.pop_front() else { return Ok(()) };
+        let Some(&site) = self.left.front() else { return self.end_roll() };
+        if let Some(mate) = self.ill_mate(site) {
+            self.complain(format!("waiting until {mate} takes part, before {site} is restarted"));
+            return Ok(());
+        }
+        self.left.pop_front();
         self.processes.stop_those(&[site]);
         self.due.retain(|(due, _)| *due != site);
         self.processes.start(site)?;
         self.awaited = Some((site, Instant::now()));
-        if self.left.is_empty() {
-            pares_text::tell!("{site} is the last of them");
+        Ok(())
+    }
+
+    /// Another site of the same cluster that runs, or should, and takes no part.
+    fn ill_mate(&self, site: SiteId) -> Option<SiteId> {
+        let runs = |mate: &SiteId| {
+            self.processes.ids().any(|(other, _)| other == *mate)
+                || self.due.iter().any(|(due, _)| due == mate)
+        };
+        let mates = sites::all(&self.config).into_iter();
+        let mut mates = mates.filter(|mate| mate.cluster == site.cluster && *mate != site && runs(mate));
+        mates.find(|mate| !self.is_well(*mate, self.started))
+    }
+
+    fn end_roll(&mut self) -> OperatorResult {
+        if !self.gone.is_empty() {
+            let gone = std::mem::take(&mut self.gone);
+            self.processes.stop_those(&gone);
+            self.due.retain(|(site, _)| !gone.contains(site));
+        }
+        if self.complaint.take().is_some() {
+            pares_text::tell!("all sites are as sites.toml says");
         }
         Ok(())
     }
@@ -163,6 +195,10 @@ impl<'a> Supervisor<'a> {
         };
         sites::report(&access, site).is_some_and(|report| report.apart.is_none() && !report.recalling)
     }
+}
+
+fn now_gone(site: SiteId, config: &SitesConfig) -> bool {
+    config.place(site).is_err()
 }
 
 /// Says that a site has ended; how long to wait before it is started again, if that is long.

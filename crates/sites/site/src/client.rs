@@ -72,7 +72,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that begins with the first of `sites`. `number` must be one that no other client of the system has used, or the same client's, with
+    /// A client that begins with the first of `sites`. `number`, below 2^63, must be one that no other client of the system has used, or the same client's, with
     /// `sequence` beyond all it has used.
     ///
     /// # Panics

@@ -69,10 +69,10 @@ pub(crate) struct Cycle<W: World, A> {
     /// Tells its database from others to clients.
     database: u32,
     bounds: Bounds,
-    /// All sites, and those whose `sites.toml` names others.
-    sites: Vec<SiteId>,
     /// The version at which its database began.
     begins: Version,
+    /// All sites, and those whose `sites.toml` names others.
+    sites: Vec<SiteId>,
     other_lists: BTreeSet<SiteId>,
     place: Place,
     site: Site,
@@ -111,6 +111,8 @@ pub(crate) struct Cycle<W: World, A> {
     work: Worked,
     ticked: Duration,
     ticks: u64,
+    /// For how long the log has had no delegate.
+    unled_ticks: u64,
     /// Counts this site's starts.
     life: u16,
     /// The log has refused a proposal and goes on as it was: only another term helps.

@@ -51,7 +51,7 @@ impl Horizon {
         Self { database: crc32c::crc32c(identity.as_bytes()).max(1), version }
     }
 
-    /// Who has seen this, and is shown `other`. If that is of another database, nothing that was seen before counts.
+    /// Who has seen this, and is shown `other`. What another database shows changes nothing: its sites are to say that it is another.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match other.database {
@@ -59,11 +59,12 @@ impl Horizon {
             database if database == self.database => {
                 Self { version: self.version.max(other.version), ..self }
             }
-            _ => other,
+            _ if self == Self::default() => other,
+            _ => self,
         }
     }
 
-    /// Whether there is nothing that the database of `other` cannot have.
+    /// Whether there is nothing that this database cannot have.
     pub(crate) fn is_of(self, database: u32) -> bool {
         self.database == database || self == Self::default()
     }

@@ -10,7 +10,9 @@ pub(crate) enum Token {
     Word(String),
     /// A string, as it stands between its quotes.
     Text(String),
-    /// A quoted name, a number, a parameter.
+    /// A name in quotes, as it stands between them.
+    Name(String),
+    /// A number, a parameter.
     Other,
     /// One character of anything else.
     Sign(char),
@@ -20,6 +22,14 @@ impl Token {
     /// Whether it is this word.
     pub(crate) fn is(&self, word: &str) -> bool {
         matches!(self, Self::Word(found) if found == word)
+    }
+
+    /// The name that this can be, quoted or not.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Word(name) | Self::Name(name) => Some(name),
+            _ => None,
+        }
     }
 }
 
@@ -94,7 +104,10 @@ fn next(text: &str) -> (usize, Option<Token>) {
         ('e' | 'E', Some('\'')) => string(text, 1, true),
         ('b' | 'B' | 'x' | 'X' | 'n' | 'N', Some('\'')) => string(text, 1, false),
         ('\'', _) => string(text, 0, false),
-        ('"', _) => (quoted(text, '"', false), Some(Token::Other)),
+        ('"', _) => {
+            let length = quoted(text, '"', false);
+            (length, Some(Token::Name(text[1..length].trim_end_matches('"').to_owned())))
+        }
         ('$', _) => dollar(text),
         _ if first.is_whitespace() => (first.len_utf8(), None),
         _ if is_name(first) && !first.is_ascii_digit() => {
@@ -201,8 +214,12 @@ mod tests {
     #[test]
     fn words_are_told_from_what_only_looks_like_them() {
         let tokens = &split("set /* x */ \"commit\" = 'Commit' -- y")[0].tokens;
-        let expected =
-            [Token::Word("SET".into()), Token::Other, Token::Sign('='), Token::Text("Commit".into())];
+        let expected = [
+            Token::Word("SET".into()),
+            Token::Name("commit".into()),
+            Token::Sign('='),
+            Token::Text("Commit".into()),
+        ];
         assert_eq!(tokens[..], expected);
     }
 }

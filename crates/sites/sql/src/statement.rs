@@ -108,15 +108,29 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
 
 /// Settings by which statements are cut and captured.
 fn is_own(tokens: &[Token]) -> bool {
-    let is_pares = |pair: &[Token]| pair[0].is("PARES") && pair[1] == Token::Sign('.');
+    let names = |token: &Token, word: &str| token.name().is_some_and(|name| name.eq_ignore_ascii_case(word));
+    let is_pares = |pair: &[Token]| names(&pair[0], "pares") && pair[1] == Token::Sign('.');
     let of_pares =
-        tokens.windows(2).any(is_pares) && !tokens.iter().any(|token| token.is("COMMIT_TIMEOUT_MS"));
-    of_pares || tokens.iter().any(|token| token.is("STANDARD_CONFORMING_STRINGS"))
+        tokens.windows(2).any(is_pares) && !tokens.iter().any(|token| names(token, "commit_timeout_ms"));
+    let is_own = |token| names(token, "standard_conforming_strings") || is_prefixed(token, "pares.");
+    of_pares || tokens.iter().any(is_own) || has_escaped_name(tokens)
 }
 
 /// Names that begin as those of the store's own tables do.
 fn is_of_store(token: &Token) -> bool {
-    matches!(token, Token::Word(word) if word.starts_with("PARES_"))
+    is_prefixed(token, "pares_")
+}
+
+fn is_prefixed(token: &Token, prefix: &str) -> bool {
+    let first = token.name().and_then(|name| name.get(..prefix.len()));
+    first.is_some_and(|first| first.eq_ignore_ascii_case(prefix))
+}
+
+/// `U&"..."`: a name whose letters are numbers may be any.
+fn has_escaped_name(tokens: &[Token]) -> bool {
+    let is_one =
+        |part: &[Token]| part[0].is("U") && part[1] == Token::Sign('&') && matches!(part[2], Token::Name(_));
+    tokens.windows(3).any(is_one)
 }
 
 /// `FOR UPDATE`, `FOR NO KEY UPDATE`, `FOR SHARE`, `FOR KEY SHARE`.
@@ -129,6 +143,7 @@ fn is_unalike(tokens: &[Token]) -> bool {
     let is = |pair: &[Token], words: &[&str; 2]| pair[0].is(words[0]) && pair[1].is(words[1]);
     tokens.windows(2).any(|pair| NOT_ALIKE.iter().any(|words| is(pair, words)))
         || tokens.iter().any(is_of_store)
+        || has_escaped_name(tokens)
 }
 
 fn schema(tokens: &[Token]) -> Kind {
@@ -211,6 +226,13 @@ mod tests {
             "SET standard_conforming_strings = off",
             "DROP TRIGGER pares_insert ON a",
             "CREATE TABLE pares_a (b int PRIMARY KEY)",
+            "DROP TABLE \"pares_items\"",
+            "ALTER TABLE public.\"pares_tables\" ADD COLUMN z int",
+            "COMMENT ON TABLE \"Pares_items\" IS 'x'",
+            "DROP TABLE U&\"p\\0061res_items\"",
+            "SET \"standard_conforming_strings\" = off",
+            "SET \"pares\".ending = 'yes'",
+            "SET \"pares.ending\" = 'yes'",
             "DECLARE a CURSOR WITH HOLD FOR SELECT 1",
         ] {
             assert!(matches!(of(text), Kind::Refused(_)), "{text}: {:?}", of(text));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   named in sites.toml --> sites restart, one here and one there --> the new one is filled, and votes
-//!   no more in sites.toml --> sites restart --> its vote is taken away
+//!   (its vote is taken away -->) no more in sites.toml --> sites restart (--> its vote is taken away)
 //! ```
 
 use std::rc::Rc;
@@ -36,8 +36,9 @@ impl Sites {
             let third = SiteId::new(0, self.plan.sites);
             let other = SiteId::new(self.plan.clusters, 0);
             let goes = SiteId::new(0, self.random.index(usize::from(self.plan.sites)) as u8);
-            let goes = [Change::Goes(goes), Change::LosesVote(goes)];
-            self.changes = [Change::Comes(third), goes[0], goes[1], Change::Comes(other)].into();
+            let first = self.random.chance(500).then_some(Change::LosesVote(goes));
+            let rest = [Change::Goes(goes), Change::LosesVote(goes), Change::Comes(other)];
+            self.changes = [Change::Comes(third)].into_iter().chain(first).chain(rest).collect();
             self.next_change();
         }
     }
@@ -52,7 +53,7 @@ impl Sites {
         let Some(&change) = self.changes.front() else { return Ok(()) };
         match change {
             Change::Comes(site) => self.comes(site),
-            Change::Goes(site) if !self.is_whole(site.cluster) => return self.later(),
+            Change::Goes(site) if !self.is_complete(site) => return self.later(),
             Change::Goes(site) => self.goes(site),
             Change::LosesVote(site) if !self.loses_vote(site)? => return self.later(),
             Change::LosesVote(_) => {}
@@ -69,14 +70,15 @@ impl Sites {
         Ok(())
     }
 
-    /// Whether all sites of a cluster are there and count all of them: only then one may go.
-    fn is_whole(&self, cluster: ClusterId) -> bool {
-        let sites = self.sites_of(cluster);
+    /// Whether all others of a cluster are there and count each other: only then one may go.
+    fn is_complete(&self, leaving: SiteId) -> bool {
+        let others: Vec<SiteId> =
+            self.sites_of(leaving.cluster).into_iter().filter(|site| *site != leaving).collect();
         let counts_all = |site: &SiteId| {
             let report = self.nodes[site].cycle.as_ref().map(SiteNode::report);
-            report.is_some_and(|report| report.votes && report.voters.len() == sites.len())
+            report.is_some_and(|report| report.votes && report.voters.len() >= others.len())
         };
-        sites.iter().all(counts_all)
+        others.iter().all(counts_all)
     }
 
     /// Each site is started anew with the list of now, some time.
@@ -110,11 +112,18 @@ impl Sites {
 
     /// Asks for a site's vote until it is taken away; whether it is.
     fn loses_vote(&mut self, site: SiteId) -> Result<bool, (super::Broken, String)> {
-        let Some(delegate) = self.delegate_of(site.cluster) else { return Ok(false) };
+        let is_named = self.list.contains(&site);
+        let delegate = self.delegate_of(site.cluster).filter(|_| !is_named || self.is_complete(site));
+        let Some(delegate) = delegate else { return Ok(false) };
         self.operator_told = None;
         self.arrives(delegate, Arrived::Asked(OPERATOR, Ask::Remove(1, site).to_bytes()));
         self.turn(delegate)?;
         Ok(self.operator_told == Some(Code::Done))
+    }
+
+    /// Whether its vote is taken away, or will be.
+    pub(super) fn is_leaving(&self, site: SiteId) -> bool {
+        !self.list.contains(&site) || self.changes.contains(&Change::LosesVote(site))
     }
 
     /// Whether somebody who is gone may count for a vote yet.

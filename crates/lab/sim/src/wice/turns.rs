@@ -81,7 +81,7 @@ impl Sites {
             self.replace_disk(site);
             return Ok(());
         }
-        if matches!(error, ProcessError::Expelled) && !self.list.contains(&site) {
+        if matches!(error, ProcessError::Expelled) && self.is_leaving(site) {
             self.end(site);
             return Ok(());
         }

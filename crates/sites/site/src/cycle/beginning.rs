@@ -100,6 +100,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             work: Worked::default(),
             ticked: world.now(),
             ticks: 0,
+            unled_ticks: 0,
             life: next_life(&world)?,
             refused: None,
             proposed: VecDeque::new(),

@@ -1,9 +1,9 @@
 //! Sites that leave their cluster, and lists of sites that differ meanwhile.
 //!
 //! Who counts is what the cluster's log says, so taking a name out of `sites.toml` alone takes no vote away: the cluster would go on waiting for
-//! one that nobody starts any more. An operator has it removed, at the delegate, as an entry of the log; after it was taken out of `sites.toml`, since
-//! whom that names is let in with an empty disk. The wrong one removed could cost the cluster its majority; so those that are left must be
-//! there, most of them, with their items.
+//! one that nobody starts any more. An operator has it removed, at the delegate, as an entry of the log: while it is there, or after no `sites.toml`
+//! names it, since a named site is let in with an empty disk. The wrong one removed could cost the cluster its majority; so most of those that are
+//! left must be there, with their items.
 
 use pares_cluster::ClusterLog;
 use pares_wice::SiteId;
@@ -26,36 +26,51 @@ impl<W: World, A: Application> Cycle<W, A> {
         if leaving.cluster != own.cluster || !self.log.role().leads {
             return no(Code::Elsewhere, &format!("the delegate of {} removes its sites", leaving.cluster));
         }
-        if let Some(why) = self.is_named(leaving) {
-            return no(Code::Impossible, &why);
-        }
         if !self.log.members().all().any(|member| member.number == leaving.number) {
             return self.has_left(leaving.number);
+        }
+        if let Some(why) = self.is_named(leaving) {
+            return no(Code::Impossible, &why);
         }
         if !self.can_spare(leaving) {
             let why =
                 "most of the sites that would be left must be up and have their items: start them first";
             return no(Code::Impossible, why);
         }
-        self.log.dismiss(leaving.number);
+        if leaving == own {
+            // Its successor removes it.
+            self.log.resign();
+        } else {
+            self.log.dismiss(leaving.number);
+        }
         no(Code::Unknown, "its removal is under way")
     }
 
-    /// Where a site is still named, if it is: there an empty disk in its place would be let in again.
+    /// Why a site may not be removed while `sites.toml` has it as it has, if so. An empty disk in the place of one that is named is let in again; so only one may be
+    /// removed that is there, with its items, or that nobody names any more.
     fn is_named(&self, leaving: SiteId) -> Option<String> {
-        let is_here = self.sites.contains(&leaving).then(|| "this site's sites.toml names it".to_owned());
-        let differs = self.other_lists.iter().find(|site| self.others(true).contains(site));
-        let is_there =
-            differs.map(|site| format!("the sites.toml of {site} names other sites than this one's"));
-        is_here.or(is_there).map(|where_| {
-            format!(
-                "{where_}: take it out of all of them, restart these sites one after the other, and ask again"
-            )
-        })
+        if self.sites.contains(&leaving) {
+            let why = || {
+                format!(
+                    "sites.toml names {leaving}, which is not there: start it and ask again, or take it out of every sites.toml, restart the other sites one \
+                     after the other, and ask again"
+                )
+            };
+            return (!self.has_items(leaving)).then(why);
+        }
+        let mates = self.others(true);
+        let differs = mates.iter().find(|site| self.other_lists.contains(site));
+        let unheard = mates.iter().find(|site| !self.counted.contains_key(&site.number));
+        let differs = differs.map(|site| {
+            format!("the sites.toml of {site} names other sites than the one here: restart it with the same, and ask again")
+        });
+        differs.or(unheard.map(|site| {
+            format!("{site} has not said which sites its sites.toml names: start it, and ask again")
+        }))
     }
 
-    /// Who has not read yet that a site has left still counts on its vote: until most have, its machine is to stay. Else, if the delegate's disk is lost too, the rest
-    /// waits for two of four.
+    /// A site that has not read the removal counts on the vote of who has left. Were the delegate's disk lost before most have read it, the rest would wait for two of
+    /// four.
     fn has_left(&self, number: u8) -> Answer {
         let own = self.site.id().number;
         let voters = self.voters();
@@ -64,7 +79,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         };
         match voters.iter().filter(counts_without).count() > voters.iter().count() / 2 {
             true => Answer { code: Code::Done, body: Vec::new() },
-            false => no(Code::Unknown, "not all have heard of its removal"),
+            false => no(Code::Unknown, "most have not read its removal yet"),
         }
     }
 
@@ -84,10 +99,9 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Whether most sites of the cluster have their items.
     pub(super) fn count_whole(&mut self) {
-        let own = self.site.id();
-        let mates = || self.sites.iter().filter(|site| site.cluster == own.cluster);
-        let count = mates().filter(|site| self.has_items(**site)).count();
-        let is_whole = count > mates().count() / 2;
+        let (cluster, voters) = (self.site.id().cluster.0, self.voters());
+        let count = voters.iter().filter(|number| self.has_items(SiteId::new(cluster, *number))).count();
+        let is_whole = count > voters.iter().count() / 2;
         self.site.set_whole(is_whole);
     }
 

@@ -5,6 +5,7 @@ use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId,
 
 use super::Cycle;
 use super::admission::too_old;
+use super::transactions::OWN;
 use crate::application::{Application, answer_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
@@ -50,6 +51,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let needed = Rights::needed_for(&ask);
         Ok(match ask {
             _ if needed > rights => Some(denied(needed)),
+            Ask::Execute(id, ..) if id.client >= OWN => Some(no_number()),
             Ask::Execute(id, seen, request) => {
                 let refused = self.refusal(id, seen, request.len())?;
                 if refused.is_none() {
@@ -217,6 +219,10 @@ impl<W: World, A: Application> Cycle<W, A> {
             Asker::Nobody => {}
         }
     }
+}
+
+fn no_number() -> Answer {
+    Answer { code: Code::Impossible, body: b"clients have numbers below 2^63".to_vec() }
 }
 
 /// What stands behind tables is written by SQL alone.

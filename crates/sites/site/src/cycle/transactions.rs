@@ -18,7 +18,7 @@ use crate::error::ProcessError;
 use crate::world::World;
 
 /// Above the numbers of clients that ask.
-const OWN: u64 = 1 << 63;
+pub(super) const OWN: u64 = 1 << 63;
 
 /// Who has lost against a version that does not come to this site is told after this time.
 const LOSER_PATIENCE: Duration = Duration::from_secs(1);

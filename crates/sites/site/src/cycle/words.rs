@@ -19,6 +19,8 @@ use crate::world::{Connections, World};
 
 /// Ticks for which the log is kept for a site that has not said again that it needs it.
 const HELD_TICKS: u64 = 500;
+/// Ticks without a delegate after which a site that joins says so: an election, or a connection, takes a moment.
+const UNLED_TICKS: u64 = 1_000;
 /// Bases for which the log is kept at most for others: beyond, they need another copy.
 const HELD_BASES_MAX: u32 = 4;
 
@@ -140,6 +142,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// Once in a while: copies go on, and a site that its log has not let in asks for that.
     pub(super) fn tick_words(&mut self) -> Result<(), ProcessError> {
         self.giving.tick(self.ticks);
+        self.unled_ticks = if self.log.role().delegate.is_some() { 0 } else { self.unled_ticks + 1 };
         if let Some((to, word)) = self.filling.as_mut().and_then(|filling| filling.tick()) {
             self.say(to, &word);
         }
@@ -166,7 +169,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Why it executes nothing, if it lacks its items, or its cluster cannot let it vote.
     pub(crate) fn apart(&self) -> Option<String> {
-        let is_unled = self.place.part == Part::Joins && self.log.role().delegate.is_none();
+        let is_unled = self.place.part == Part::Joins && self.unled_ticks >= UNLED_TICKS;
         let cluster = self.site.id().cluster.0;
         let unled = || {
             format!(

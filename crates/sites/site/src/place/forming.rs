@@ -108,7 +108,8 @@ impl Forming {
     fn members(&self) -> Option<Members> {
         let mates = self.mates().map(|site| {
             let standing = self.heard.get(&site)?;
-            let is_blank = matches!(standing.role, Role::New | Role::Empty);
+            // With two lists there could be two logs.
+            let is_blank = matches!(standing.role, Role::New | Role::Empty) && standing.list == self.list;
             is_blank.then_some(MemberId { number: site.number, incarnation: standing.incarnation })
         });
         let voters: Option<_> = mates.chain([Some(self.own)]).collect();
@@ -172,7 +173,7 @@ impl Forming {
             )
         } else if !silent.is_empty() {
             format!("waiting for a word of {silent}")
-        } else if self.is_new && !other_list.is_empty() {
+        } else if !other_list.is_empty() {
             format!(
                 "the sites.toml of {other_list} names other sites than the one here: give all of them the same"
             )
@@ -301,6 +302,9 @@ mod tests {
         assert_eq!(first.decision(), None, "a delegate may not know of its successor");
         (0..=RETURN_TICKS).for_each(|_| first.tick());
         assert_eq!(first.decision(), formed(Some(Era { takeovers: 0, number: 1, by: ClusterId(1) })));
+        said(&mut first, 1, list_of(&SITES[1..]), Role::Empty);
+        assert_eq!(first.decision(), None, "two lists could begin two logs");
+        says(&mut first, 1, Role::Empty);
         says(&mut first, 3, member(3, 2, 9));
         first.tick();
         assert_eq!(first.decision(), None, "it was admitted again since");
