@@ -203,9 +203,15 @@ fn sites_and_a_cluster_are_added_to_a_running_database_and_a_site_leaves_it() {
     assert!(site("add 0.9", dir).unwrap_err().contains("numbers from 0 to 8"));
     site("add 0.3", dir).unwrap();
     until("the fourth votes", || all_vote(dir, 4));
+    // A site that is there goes, and comes again.
+    until("its vote is taken away", || site("remove 0.2 --yes", dir).is_ok());
+    unname(dir, 0, 2);
+    until("three are left", || all_vote(dir, 3));
+    std::fs::remove_dir_all(dir.join("site-0-2")).unwrap();
+    site("add 0.2", dir).unwrap();
+    until("it votes again", || all_vote(dir, 4));
     assert_eq!(site("read --site 0.3 get a", dir).unwrap(), "1");
     assert!(site("remove 0.1", dir).unwrap_err().contains("--yes"));
-    assert!(site("remove 0.1 --yes", dir).unwrap_err().contains("sites.toml names it"));
     unname(dir, 0, 1);
     until("its vote is asked for", || {
         String::from_utf8(output("status", dir).stderr).unwrap().contains("`pares site remove 0.1`")
@@ -404,4 +410,6 @@ fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
         assert_eq!(site(&format!("read --site {at} list - - 9"), &other).unwrap(), good);
     }
     assert_eq!(site("execute transfer alice bob 70", &other).unwrap(), "alice has 0 left");
+    let crossed = site(&format!("backup --to {}", to.display()), &other).unwrap_err();
+    assert!(crossed.contains("give each database its own directory"), "{crossed}");
 }

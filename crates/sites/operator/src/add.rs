@@ -4,8 +4,9 @@
 //! those that are there.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use pares_link::TlsFiles;
 use pares_site::SitesConfig;
 use pares_site::config::Place;
 use pares_wice::SiteId;
@@ -48,7 +49,9 @@ impl Args {
         config.sites.push(place.clone());
         config.check().map_err(usage)?;
         let name = format!("site-{}-{}", place.cluster, place.number);
-        if config.tls.is_some() {
+        // One that was taken out and not revoked has its certificate still.
+        let has_one = |tls: &PathBuf| TlsFiles::named(&dir.join(tls), &name).exist();
+        if config.tls.as_ref().is_some_and(|tls| !has_one(tls)) {
             issue::issue(&config, dir, &name)?;
         }
         let path = dir.join("sites.toml");

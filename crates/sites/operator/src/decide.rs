@@ -104,7 +104,10 @@ impl Admit {
     /// Why not.
     pub fn run(&self, access: &Access) -> OperatorResult {
         admit(access, self.cluster, self.patience.duration())?;
-        pares_text::say!("cluster {} is among the living: every answer waits for it again", self.cluster);
+        pares_text::say!(
+            "cluster {} is among the living: from now on every answer waits for it",
+            self.cluster
+        );
         Ok(())
     }
 }
@@ -131,8 +134,7 @@ impl Remove {
         if !self.yes {
             return Err(usage(format!(
                 "{name} would have no vote in its cluster any more, and its directory would count for nothing from then on. If its disk or machine is \
-                 replaced, nothing is to be removed: it is filled by itself. If it leaves for good: take it out of every sites.toml, restart the other sites one \
-                 after the other, and say --yes"
+                 replaced, nothing is to be removed: it is filled by itself. If it leaves for good, say --yes"
             )));
         }
         let mates: Vec<SiteId> =
@@ -146,7 +148,8 @@ impl Remove {
         let removed = access.client(sites::OPERATOR, 0, &mates)?.remove(site, self.patience.duration());
         removed.map_err(|error| OperatorError::Failed(format!("{name}: {error}")))?;
         pares_text::say!(
-            "{name} has no vote any more; its machine may go. `pares site revoke --site {name}` ends its certificate"
+            "{name} has no vote. If sites.toml names it, take it out of every one and restart the other sites one after the other (a running `pares site up` \
+             does that by itself): named, it would be let in again with an empty disk. Then stop it; `pares site revoke --site {name}` ends its certificate"
         );
         Ok(())
     }

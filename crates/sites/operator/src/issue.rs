@@ -29,7 +29,7 @@ struct Who {
     /// Somebody who may only read
     #[arg(long, value_name = "NAME", value_parser = proper)]
     reader: Option<String>,
-    /// Somebody who may also declare clusters lost, admit them, and move the certifier
+    /// Somebody who may also declare clusters lost, admit them, move the certifier, remove sites, and take backups
     #[arg(long, value_name = "NAME", value_parser = proper)]
     operator: Option<String>,
     /// A site, as in 0.1: anew, after its certificate was revoked

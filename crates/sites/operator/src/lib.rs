@@ -100,8 +100,8 @@ enum What {
     /// of these with ; between them, which are one transaction
     #[command(after_help = EXIT_STATUS)]
     Execute(Asking),
-    /// Read from the stable version, or the latest: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (- for
-    /// all, - for the beginning), digest
+    /// Read from the stable version, or the latest: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (`list - - 9`: of all
+    /// names, from the beginning, nine), digest
     #[command(after_help = "Exit status: 0 done; 1 refused; 5 no answer in 30 s.")]
     Read {
         /// With all that anybody was told before: takes as long as `execute`, and waits for all living clusters

@@ -110,6 +110,14 @@ impl<'a> Supervisor<'a> {
     /// Heeds what `sites.toml` says now.
     fn look(&mut self) -> OperatorResult {
         match SitesConfig::load(self.dir) {
+            Ok(config) if !self.is_alike(&config) => {
+                self.complain(
+                    "sites.toml has changed in something on which all sites must agree ([[site]], [limits] and store may change while they run): the sites go \
+                     on as they are; stop all of them first"
+                        .to_owned(),
+                );
+                return Ok(());
+            }
             Ok(config) if config != self.config => {
                 pares_text::tell!("sites.toml has changed: sites are restarted one after the other");
                 self.change(config);
@@ -121,6 +129,12 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.go_on()
+    }
+
+    /// Whether sites with this configuration and those that run let each other in.
+    fn is_alike(&self, config: &SitesConfig) -> bool {
+        let SitesConfig { sites, limits, store, .. } = self.config.clone();
+        SitesConfig { sites, limits, store, ..config.clone() } == self.config
     }
 
     /// Says it, if it was not said last.

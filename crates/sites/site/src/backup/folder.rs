@@ -12,6 +12,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use pares_os::process::Lock;
 use pares_wice::Version;
 
 use super::BackupError;
@@ -97,6 +98,30 @@ impl BackupFolder {
         }
         found.sort_unstable();
         Ok(found)
+    }
+
+    /// Whether nothing that it holds is of another database. Only heads are read; what is damaged says nothing.
+    ///
+    /// # Errors
+    /// [`BackupError::Another`] if something is.
+    pub(super) fn takes(&self, identity: &str) -> Result<(), BackupError> {
+        let bases = self.bases()?.into_iter();
+        let of_bases = bases.map(|(_, path)| (CopyReader::open(&path).map(|read| read.head.identity), path));
+        let logs = self.logs()?.into_iter();
+        let of_logs = logs.map(|(_, path)| (LogReader::open(&path).map(|read| read.head.identity), path));
+        of_bases.chain(of_logs).try_for_each(|(found, path)| match found {
+            Ok(found) => is_of(identity, &found, &path),
+            Err(error @ BackupError::Io { .. }) => Err(error),
+            Err(_) => Ok(()),
+        })
+    }
+
+    /// One copy is written at a time: two of one version would have one name.
+    pub(super) fn lock_for_copy(&self) -> Result<Lock, BackupError> {
+        let path = self.0.join("copying");
+        let lock = Lock::take(&path).map_err(|source| BackupError::io(&path, source))?;
+        let taken = || format!("another copy is being taken into {}: wait for it", self.0.display());
+        lock.ok_or_else(|| BackupError::Another(taken()))
     }
 
     /// Reads all of it, and says what it holds.

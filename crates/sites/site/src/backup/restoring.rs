@@ -87,6 +87,7 @@ impl Restoration {
             let dir = folder.path().display();
             BackupError::Absent(format!("{dir} has no base, or none that is early enough"))
         })?;
+        folder.takes(&CopyReader::open(&base)?.head.identity)?;
         let logs = folder.logs()?;
         let first = logs.partition_point(|(behind, _)| *behind <= version).saturating_sub(1);
         let logs = logs.into_iter().skip(first).map(|(_, path)| path).collect();

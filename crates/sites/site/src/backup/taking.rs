@@ -48,6 +48,8 @@ pub fn take(
     hose.ask(&Ask::Copy(TAG, wanted.clone()))?;
     let Handed::Begun(Begun { copy, identity, stored }) = hose.receive()? else { return Err(nonsense()) };
     wanted.copy = copy;
+    folder.takes(&identity)?;
+    let _lock = folder.lock_for_copy()?;
     let head = CopyHead { identity, stored, taken_ms: now_ms() };
     let mut file = CopyWriter::create(&folder.copy_path(stored.version), &head)?;
     begun(&head.identity, stored, head.taken_ms);
