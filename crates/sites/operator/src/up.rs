@@ -1,7 +1,7 @@
 //! `pares site up`: all sites of a directory as children of this process.
 //!
-//! What dies is started again. When `sites.toml` changes, the sites are restarted one after the other, each only when all others of its cluster take part: so a cluster
-//! of three keeps its majority. (One of two has none without the other: there answers pause while a site restarts.) Those that are named no more are stopped last.
+//! What dies is started again. When `sites.toml` changes, the sites are restarted one after the other, each only when its cluster has a majority without it. (One of two
+//! has none without the other: there answers pause while a site restarts.) Those that are named no more are stopped last.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use pares_os::process::{Lock, stop_on_signals};
-use pares_site::{Access, SitesConfig};
+use pares_site::{Access, SiteReport, SitesConfig};
 use pares_wice::SiteId;
 
 use crate::error::{OperatorError, OperatorResult, usage};
@@ -179,15 +179,21 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Another site of the same cluster that runs, or should, and takes no part.
+    /// Who would have to take part first, so that the cluster has a majority without this site; or all others, where only all are one.
     fn ill_mate(&self, site: SiteId) -> Option<SiteId> {
-        let runs = |mate: &SiteId| {
-            self.processes.ids().any(|(other, _)| other == *mate)
-                || self.due.iter().any(|(due, _)| due == mate)
+        let access = Access::named(self.config.clone(), self.dir, &[OPERATOR]).ok()?;
+        let mut reports = sites::reports(&access);
+        reports.retain(|(other, _)| other.cluster == site.cluster);
+        let knows = reports.iter().find(|(_, report)| report.delegate).or(reports.first());
+        let (_, SiteReport { voters, .. }) =
+            knows.filter(|(_, report)| report.voters.contains(&site.number))?;
+        let others = voters.iter().filter(|number| **number != site.number);
+        let is_ill = |number: &&u8| {
+            !reports.iter().any(|(mate, report)| mate.number == **number && takes_part(report))
         };
-        let mates = sites::all(&self.config).into_iter();
-        let mut mates = mates.filter(|mate| mate.cluster == site.cluster && *mate != site && runs(mate));
-        mates.find(|mate| !self.is_well(*mate, self.started))
+        let ill: Vec<&u8> = others.clone().filter(is_ill).collect();
+        let is_safe = (others.count() - ill.len()) * 2 > voters.len();
+        ill.first().filter(|_| !is_safe).map(|number| SiteId::new(site.cluster.0, **number))
     }
 
     fn end_roll(&mut self) -> OperatorResult {
@@ -207,8 +213,12 @@ impl<'a> Supervisor<'a> {
         let Ok(access) = Access::named(self.config.clone(), self.dir, &[OPERATOR]) else {
             return since.elapsed() >= UNASKED;
         };
-        sites::report(&access, site).is_some_and(|report| report.apart.is_none() && !report.recalling)
+        sites::report(&access, site).is_some_and(|report| takes_part(&report))
     }
+}
+
+fn takes_part(report: &SiteReport) -> bool {
+    report.apart.is_none() && !report.recalling
 }
 
 fn now_gone(site: SiteId, config: &SitesConfig) -> bool {

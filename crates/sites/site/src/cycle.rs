@@ -113,6 +113,8 @@ pub(crate) struct Cycle<W: World, A> {
     ticks: u64,
     /// For how long the log has had no delegate.
     unled_ticks: u64,
+    /// It has read in its log that it is a member.
+    was_member: bool,
     /// Counts this site's starts.
     life: u16,
     /// The log has refused a proposal and goes on as it was: only another term helps.

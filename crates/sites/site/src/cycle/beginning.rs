@@ -101,6 +101,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             ticked: world.now(),
             ticks: 0,
             unled_ticks: 0,
+            was_member: false,
             life: next_life(&world)?,
             refused: None,
             proposed: VecDeque::new(),

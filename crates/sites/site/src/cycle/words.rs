@@ -155,10 +155,18 @@ impl<W: World, A: Application> Cycle<W, A> {
         let standing = Word::Standing(self.standing(asks, true));
         self.others(is_filled).into_iter().for_each(|site| self.say(site, &standing));
         self.count_whole();
-        if self.place.part == Part::Joins {
-            self.join()?;
+        match self.place.part {
+            Part::Joins => self.join(),
+            _ => self.stays(),
         }
-        Ok(())
+    }
+
+    /// Who has read its own removal knows that it counts for nothing any more. (While it reads its log again it may not be a member yet.)
+    fn stays(&mut self) -> Result<(), ProcessError> {
+        let id = MemberId { number: self.site.id().number, incarnation: self.place.incarnation };
+        let is_member = self.log.members().contains(id);
+        self.was_member |= is_member;
+        if self.was_member && !is_member { Err(ProcessError::Expelled) } else { Ok(()) }
     }
 
     /// Whether its log lets it vote.
