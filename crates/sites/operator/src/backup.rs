@@ -103,7 +103,11 @@ struct Taker<'a> {
 
 impl Taker<'_> {
     /// Takes a copy, of the first site that gives one to its end, and says what it is.
-    fn copy(&self, stop: &AtomicBool, mut begun: impl FnMut(&str, Stored, u64)) -> Result<(), BackupError> {
+    fn copy(
+        &self,
+        stop: &AtomicBool,
+        mut begun: impl FnMut(&str, Stored, u64),
+    ) -> Result<CopyFacts, BackupError> {
         let mut last = None;
         for site in self.order.iter().cycle().take(self.order.len() * TRIES) {
             let bar = progress::growing("copying");
@@ -118,7 +122,7 @@ impl Taker<'_> {
             match taken {
                 Ok(facts) => {
                     self.say(&facts);
-                    return Ok(());
+                    return Ok(facts);
                 }
                 Err(error) if error.may_pass() && !stop.load(Ordering::Relaxed) => last = Some(error),
                 Err(error) => return Err(error),
@@ -176,10 +180,7 @@ impl Taker<'_> {
             let (begun, heard) = mpsc::channel();
             let failed = &failed;
             let copying = scope.spawn(move || {
-                let copied = self.copy(stop, |identity, stored, at_ms| {
-                    // A second copy, from another site, lies behind the first: its versions are being kept.
-                    let _ = begun.send((identity.to_owned(), stored, at_ms));
-                });
+                let copied = self.copy_for(stop, &begun);
                 failed.store(copied.is_err(), Ordering::Relaxed);
                 copied
             });
@@ -194,6 +195,21 @@ impl Taker<'_> {
             copying.join().map_err(|_| usage("taking the copy failed"))??;
             followed
         })
+    }
+
+    /// Takes a copy that the log which is begun meanwhile goes through: a second one, of a site that is behind the first, may lie before the log.
+    fn copy_for(&self, stop: &AtomicBool, begun: &mpsc::Sender<Begun>) -> Result<(), BackupError> {
+        let mut first = None;
+        loop {
+            let facts = self.copy(stop, |identity, stored, at_ms| {
+                first.get_or_insert(stored.version);
+                let _ = begun.send((identity.to_owned(), stored, at_ms));
+            })?;
+            if first.is_none_or(|first| facts.version >= first) || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Takes versions until that is over, or until no site has the next one.
@@ -224,6 +240,9 @@ impl Taker<'_> {
         }
     }
 }
+
+/// What a copy is of: the database, what it says of itself, and when that was said.
+type Begun = (String, Stored, u64);
 
 /// How following has ended.
 enum Followed {

@@ -157,6 +157,43 @@ fn a_copy_that_is_not_to_go_on_leaves_none() {
 }
 
 #[test]
+fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let sites = Sites::start(dirs[0].path(), 1, 1);
+    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    let mut client = sites.client(1, &[A0]);
+    for item in 0..9 {
+        let value = "v".repeat(100 << 10);
+        done(client.execute(format!("put i/{item} {value}").as_bytes(), PATIENCE));
+    }
+    // Twice, and nothing is written meanwhile: both copies are of one version.
+    for _ in 0..2 {
+        let begin = |identity: &str, stored: Stored, at_ms| {
+            drop(Following::begin(&folder, identity, stored, at_ms).unwrap());
+        };
+        take(&mut hose(&sites, A0), &folder, PACE, begin, |_| false).unwrap_err();
+        assert!(Following::resume(&folder).unwrap().is_none(), "a copy is taken");
+    }
+    let mut following = None;
+    let begin = |identity: &str, stored: Stored, at_ms| {
+        following = Some(Following::begin(&folder, identity, stored, at_ms).unwrap());
+    };
+    let facts = take(&mut hose(&sites, A0), &folder, PACE, begin, |_| true).unwrap();
+    done(client.execute(b"put note 1", PATIENCE));
+    let (mut following, here) = (following.unwrap(), stable(&mut client));
+    until(|| following.take(&mut hose(&sites, A0)).is_ok() && following.last() >= Version(here));
+    drop(following);
+    assert!(folder.verify().unwrap().bases == [facts]);
+    let config = configuration_over(Engine::Redb, 1, 1).unwrap();
+    for version in facts.version.0..=here {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = Restoration::plan(&folder, Until::Version(Version(version))).unwrap();
+        assert_eq!(plan.fill(&config, A0, dir.path(), &mut |_| {}).unwrap().version.0, version);
+    }
+    assert!(Following::resume(&folder).unwrap().is_some(), "and no copy is taken again");
+}
+
+#[test]
 fn only_operators_take_backups() {
     let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let sites = Sites::start_with_tls(dirs[0].path(), 1, 1);
