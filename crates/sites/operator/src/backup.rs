@@ -3,6 +3,9 @@
 //! One site is asked; if it does not answer, another. `--follow` begins to take versions as soon as it is known of which version the copy will be: until a
 //! long copy is done, sites would have let go of the first of them.
 
+mod verifying;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -10,10 +13,9 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
-use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, FolderFacts, Following, Hose, LogFacts, Pace, take,
-};
-use pares_text::{self as text, Table, progress};
+use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, take};
+use pares_text::{self as text, progress};
+
 use pares_wice::{SiteId, Stored, Version};
 use serde_json::json;
 
@@ -50,7 +52,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Read all of it, and say whether it is what was written
+    /// Read all of it, say what can be restored, and fail if anything has changed or versions are missing before a log
     Verify {
         /// The directory of backups
         from: PathBuf,
@@ -67,7 +69,7 @@ impl Args {
     /// Why there is none, or what is wrong with it.
     pub fn run(&self, access: impl FnOnce() -> Result<Access, OperatorError>) -> OperatorResult {
         match (&self.what, &self.to) {
-            (Some(What::Verify { from, json }), _) => verify(&BackupFolder::open(from), *json),
+            (Some(What::Verify { from, json }), _) => verifying::verify(&BackupFolder::open(from), *json),
             (None, Some(to)) => self.take(&access()?, BackupFolder::create(to)?),
             (None, None) => Err(usage("name the directory of backups: --to DIR")),
         }
@@ -162,7 +164,7 @@ impl Taker<'_> {
                 }
                 Followed::Gone(log) => {
                     pares_text::tell!(
-                        "the versions behind {} are kept no more by any site: taking another copy",
+                        "the versions behind {} are kept by no site that answers: taking another copy",
                         log.last()
                     );
                     log.end()?;
@@ -215,29 +217,58 @@ impl Taker<'_> {
     /// Takes versions until that is over, or until no site has the next one.
     fn follow_on(&self, mut log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
         let mut hoses = Hoses::default();
-        let mut gone = 0;
+        let mut asked = Asked::default();
         loop {
             if is_over() {
                 return Ok(Followed::Stopped(log.last()));
             }
             match hoses.take(self, &mut log) {
-                Ok(true) => gone = 0,
-                Ok(false) => {
-                    gone = 0;
-                    std::thread::sleep(PAUSE);
+                Ok(has_more) => {
+                    asked = Asked::default();
+                    if !has_more {
+                        std::thread::sleep(PAUSE);
+                    }
+                    continue;
                 }
-                Err(BackupError::Gone(_)) if gone + 1 < self.order.len() => {
-                    gone += 1;
-                    hoses.turn();
-                }
-                Err(BackupError::Gone(_)) => return Ok(Followed::Gone(log)),
+                Err(BackupError::Gone(_)) => asked.has_none(hoses.site(self)),
                 Err(error) if error.may_pass() => {
-                    hoses.turn();
+                    asked.is_silent(hoses.site(self));
                     std::thread::sleep(PAUSE);
                 }
                 Err(error) => return Err(error.into()),
             }
+            if asked.is_in_vain(&self.order) {
+                return Ok(Followed::Gone(log));
+            }
+            hoses.turn();
         }
+    }
+}
+
+/// Whom the next version was asked of since the last one came. Sites are counted, not answers: one that says the same again is one.
+#[derive(Default)]
+struct Asked {
+    /// Those that keep it no more.
+    gone: BTreeSet<SiteId>,
+    /// How often others have not answered since one has said that.
+    silent: BTreeMap<SiteId, usize>,
+}
+
+impl Asked {
+    fn has_none(&mut self, site: SiteId) {
+        self.gone.insert(site);
+    }
+
+    fn is_silent(&mut self, site: SiteId) {
+        if !self.gone.is_empty() {
+            *self.silent.entry(site).or_default() += 1;
+        }
+    }
+
+    /// Whether no site that answers keeps it: each of `sites` has said so, or was asked some times and said nothing.
+    fn is_in_vain(&self, sites: &[SiteId]) -> bool {
+        let is_silent = |site| self.silent.get(site).is_some_and(|times| *times >= TRIES);
+        !self.gone.is_empty() && sites.iter().all(|site| self.gone.contains(site) || is_silent(site))
     }
 }
 
@@ -261,14 +292,17 @@ struct Hoses {
 
 impl Hoses {
     fn take(&mut self, taker: &Taker<'_>, log: &mut Following) -> Result<bool, BackupError> {
+        let site = self.site(taker);
         let hose = match &mut self.hose {
             Some(hose) => hose,
-            none => {
-                let site = taker.order[self.at % taker.order.len()];
-                none.insert(Hose::connect(&taker.access.door(site)?)?)
-            }
+            none => none.insert(Hose::connect(&taker.access.door(site)?)?),
         };
         log.take(hose)
+    }
+
+    /// The site that is asked.
+    fn site(&self, taker: &Taker<'_>) -> SiteId {
+        taker.order[self.at % taker.order.len()]
     }
 
     /// Another site from now on.
@@ -278,46 +312,33 @@ impl Hoses {
     }
 }
 
-fn verify(folder: &BackupFolder, json: bool) -> OperatorResult {
-    let facts = folder.verify()?;
-    if json {
-        text::print(&as_json(&facts).to_string());
-        return Ok(());
-    }
-    let mut table = Table::new(["what", ">from", ">to", ">items", "last stored"]);
-    for base in &facts.bases {
-        let (version, items) = (text::grouped(base.version.0), text::grouped(base.items));
-        table.row(vec!["base".into(), String::new(), version, items, String::new()]);
-    }
-    for log in &facts.logs {
-        let (from, to) = (text::grouped(log.behind.0), text::grouped(log.last.0));
-        let last = if log.last_ms == 0 { String::new() } else { moment(log.last_ms) };
-        table.row(vec!["versions".into(), from, to, String::new(), last]);
-    }
-    text::print(&table.render());
-    if let Some(at) = facts.logs.iter().find_map(|log| log.torn_at) {
-        text::print(&format!(
-            "the last log grows, or its writer died: byte {at} and what follows is no whole record"
-        ));
-    }
-    Ok(())
-}
-
-fn as_json(facts: &FolderFacts) -> serde_json::Value {
-    let base = |base: &CopyFacts| {
-        let digest = format!("{:016x}", base.digest);
-        json!({ "version": base.version.0, "items": base.items, "bytes": base.bytes, "digest": digest })
-    };
-    let log = |log: &LogFacts| {
-        let LogFacts { behind, last, last_ms, torn_at } = log;
-        json!({ "behind": behind.0, "last": last.0, "last_ms": last_ms, "torn_at": torn_at })
-    };
-    let bases: Vec<_> = facts.bases.iter().map(base).collect();
-    let logs: Vec<_> = facts.logs.iter().map(log).collect();
-    json!({ "identity": facts.identity, "bases": bases, "logs": logs })
-}
-
 /// A moment for people.
 pub(crate) fn moment(ms: u64) -> String {
     text::moment::format(ms.saturating_mul(1_000_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_gone_when_every_site_has_said_so_or_does_not_answer() {
+        let sites: Vec<SiteId> = (0..6).map(|site| SiteId::new(0, site)).collect();
+        let mut asked = Asked::default();
+        (0..1_000).for_each(|_| sites.iter().for_each(|site| asked.is_silent(*site)));
+        assert!(!asked.is_in_vain(&sites), "nobody has said that they are gone: it waits");
+        (0..3).for_each(|_| sites[..2].iter().for_each(|site| asked.has_none(*site)));
+        assert!(!asked.is_in_vain(&sites), "two sites, asked three times each, are two of six");
+        for _ in 0..TRIES {
+            assert!(!asked.is_in_vain(&sites));
+            sites[2..].iter().for_each(|site| asked.is_silent(*site));
+        }
+        assert!(asked.is_in_vain(&sites), "the other four do not answer");
+        let mut all = Asked::default();
+        for site in &sites {
+            assert!(!all.is_in_vain(&sites));
+            all.has_none(*site);
+        }
+        assert!(all.is_in_vain(&sites), "all have said so");
+    }
 }

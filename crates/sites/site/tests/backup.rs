@@ -149,6 +149,7 @@ fn a_copy_that_is_not_to_go_on_leaves_none() {
         let value = "v".repeat(100 << 10);
         done(client.execute(format!("put i/{item} {value}").as_bytes(), PATIENCE));
     }
+    until(|| stored(&mut client) >= 9);
     let stopped = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| {}, |_| false);
     assert!(matches!(stopped, Err(BackupError::No(_))), "{stopped:?}");
     assert!(matches!(folder.verify(), Err(BackupError::Absent(_))));
@@ -166,6 +167,7 @@ fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
         let value = "v".repeat(100 << 10);
         done(client.execute(format!("put i/{item} {value}").as_bytes(), PATIENCE));
     }
+    until(|| stored(&mut client) >= 9);
     // Twice, and nothing is written meanwhile: both copies are of one version.
     for _ in 0..2 {
         let begin = |identity: &str, stored: Stored, at_ms| {
