@@ -5,7 +5,6 @@
 
 mod verifying;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -13,10 +12,9 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
-use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, take};
+use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, take};
 use pares_text::{self as text, progress};
-
-use pares_wice::{SiteId, Stored, Version};
+use pares_wice::{SiteId, Stored};
 use serde_json::json;
 
 use crate::error::{OperatorError, OperatorResult, usage};
@@ -24,7 +22,7 @@ use crate::sites;
 
 /// Tries of all sites before a copy is given up.
 const TRIES: usize = 5;
-/// Between two tries, and between two questions for versions when there are no more.
+/// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Arguments of `pares site backup`.
@@ -158,8 +156,8 @@ impl Taker<'_> {
                 None => self.begin(stop),
             }?;
             match followed {
-                Followed::Stopped(last) => {
-                    pares_text::tell!("all versions up to {last} are kept");
+                Followed::Stopped(log) => {
+                    pares_text::tell!("all versions up to {} are kept", log.last());
                     return Ok(());
                 }
                 Followed::Gone(log) => {
@@ -199,6 +197,11 @@ impl Taker<'_> {
         })
     }
 
+    fn follow_on(&self, log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
+        let doors = self.order.iter().map(|site| self.access.door(*site)).collect::<Result<Vec<_>, _>>()?;
+        Ok(log.follow(&doors, |_| is_over())?)
+    }
+
     /// Takes a copy that the log which is begun meanwhile goes through: a second one, of a site that is behind the first, may lie before the log.
     fn copy_for(&self, stop: &AtomicBool, begun: &mpsc::Sender<Begun>) -> Result<(), BackupError> {
         let mut first = None;
@@ -213,132 +216,12 @@ impl Taker<'_> {
             std::thread::sleep(PAUSE);
         }
     }
-
-    /// Takes versions until that is over, or until no site has the next one.
-    fn follow_on(&self, mut log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
-        let mut hoses = Hoses::default();
-        let mut asked = Asked::default();
-        loop {
-            if is_over() {
-                return Ok(Followed::Stopped(log.last()));
-            }
-            match hoses.take(self, &mut log) {
-                Ok(has_more) => {
-                    asked = Asked::default();
-                    if !has_more {
-                        std::thread::sleep(PAUSE);
-                    }
-                    continue;
-                }
-                Err(BackupError::Gone(_)) => asked.has_none(hoses.site(self)),
-                Err(error) if error.may_pass() => {
-                    asked.is_silent(hoses.site(self));
-                    std::thread::sleep(PAUSE);
-                }
-                Err(error) => return Err(error.into()),
-            }
-            if asked.is_in_vain(&self.order) {
-                return Ok(Followed::Gone(log));
-            }
-            hoses.turn();
-        }
-    }
-}
-
-/// Whom the next version was asked of since the last one came. Sites are counted, not answers: one that says the same again is one.
-#[derive(Default)]
-struct Asked {
-    /// Those that keep it no more.
-    gone: BTreeSet<SiteId>,
-    /// How often others have not answered since one has said that.
-    silent: BTreeMap<SiteId, usize>,
-}
-
-impl Asked {
-    fn has_none(&mut self, site: SiteId) {
-        self.gone.insert(site);
-    }
-
-    fn is_silent(&mut self, site: SiteId) {
-        if !self.gone.is_empty() {
-            *self.silent.entry(site).or_default() += 1;
-        }
-    }
-
-    /// Whether no site that answers keeps it: each of `sites` has said so, or was asked some times and said nothing.
-    fn is_in_vain(&self, sites: &[SiteId]) -> bool {
-        let is_silent = |site| self.silent.get(site).is_some_and(|times| *times >= TRIES);
-        !self.gone.is_empty() && sites.iter().all(|site| self.gone.contains(site) || is_silent(site))
-    }
 }
 
 /// What a copy is of: the database, what it says of itself, and when that was said.
 type Begun = (String, Stored, u64);
 
-/// How following has ended.
-enum Followed {
-    /// As it was told to, at that version.
-    Stopped(Version),
-    /// No site keeps what comes next.
-    Gone(Following),
-}
-
-/// The connection that is used, to one site after the other.
-#[derive(Default)]
-struct Hoses {
-    at: usize,
-    hose: Option<Hose>,
-}
-
-impl Hoses {
-    fn take(&mut self, taker: &Taker<'_>, log: &mut Following) -> Result<bool, BackupError> {
-        let site = self.site(taker);
-        let hose = match &mut self.hose {
-            Some(hose) => hose,
-            none => none.insert(Hose::connect(&taker.access.door(site)?)?),
-        };
-        log.take(hose)
-    }
-
-    /// The site that is asked.
-    fn site(&self, taker: &Taker<'_>) -> SiteId {
-        taker.order[self.at % taker.order.len()]
-    }
-
-    /// Another site from now on.
-    fn turn(&mut self) {
-        self.hose = None;
-        self.at += 1;
-    }
-}
-
 /// A moment for people.
 pub(crate) fn moment(ms: u64) -> String {
     text::moment::format(ms.saturating_mul(1_000_000))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_gone_when_every_site_has_said_so_or_does_not_answer() {
-        let sites: Vec<SiteId> = (0..6).map(|site| SiteId::new(0, site)).collect();
-        let mut asked = Asked::default();
-        (0..1_000).for_each(|_| sites.iter().for_each(|site| asked.is_silent(*site)));
-        assert!(!asked.is_in_vain(&sites), "nobody has said that they are gone: it waits");
-        (0..3).for_each(|_| sites[..2].iter().for_each(|site| asked.has_none(*site)));
-        assert!(!asked.is_in_vain(&sites), "two sites, asked three times each, are two of six");
-        for _ in 0..TRIES {
-            assert!(!asked.is_in_vain(&sites));
-            sites[2..].iter().for_each(|site| asked.is_silent(*site));
-        }
-        assert!(asked.is_in_vain(&sites), "the other four do not answer");
-        let mut all = Asked::default();
-        for site in &sites {
-            assert!(!all.is_in_vain(&sites));
-            all.has_none(*site);
-        }
-        assert!(all.is_in_vain(&sites), "all have said so");
-    }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{Engine, PATIENCE, Sites, configuration_over, done, until};
 use pares_link::{ClientStream, Door};
 use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, Restoration, Until, take,
+    BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, Restoration, Until, take,
 };
 use pares_site::items::Items;
 use pares_site::protocol::{Ask, Code, Reply, WantedPieces};
@@ -107,6 +107,7 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     let folder = BackupFolder::create(dirs[1].path()).unwrap();
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
+    until(|| stored(&mut sites.client(2, &[B0])) >= 1);
     let (facts, following) = taken(&sites, &folder);
     let identity = sites.config.identity.clone();
     drop((sites, following));
@@ -136,6 +137,14 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     let gone = early.take(&mut hose(&sites, A0));
     assert!(matches!(gone, Err(BackupError::Gone(Version(0)))), "{gone:?}");
     drop(early);
+    let early = Following::resume(&other).unwrap();
+    assert!(early.is_none(), "a log without a copy");
+    let early = Following::begin(&other, &sites.config.identity, Stored::default(), 0).unwrap();
+    let nobody = "127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap().into();
+    let followed = early.follow(&[nobody, door(&sites, A0), door(&sites, B0)], |_| false).unwrap();
+    assert!(matches!(followed, Followed::Gone(_)), "by no site that answers");
+    drop(followed);
+    assert!(Following::resume(&other).unwrap().is_none());
     assert!(taken(&sites, &other).0.version > facts.version);
 }
 

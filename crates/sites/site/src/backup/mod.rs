@@ -16,6 +16,7 @@
 //! | `copy_file` | a copy in a file |
 //! | `version_log` | versions in files |
 //! | `folder` | what a directory of backups holds |
+//! | `pursuing` | that at one site after another |
 //! | `ranges` | which versions that restores, and where some are missing |
 //! | `hose` | questions to one site, over one connection |
 //! | `taking` | taking a copy |
@@ -28,6 +29,7 @@ mod copy_file;
 mod folder;
 mod following;
 mod hose;
+mod pursuing;
 mod ranges;
 mod restoring;
 mod sealed;
@@ -50,6 +52,7 @@ pub use copy_file::CopyFacts;
 pub use folder::{BackupFolder, FolderFacts, LogFacts};
 pub use following::Following;
 pub use hose::Hose;
+pub use pursuing::Followed;
 pub use ranges::BackupRun;
 pub use restoring::{Restoration, Restored, Until};
 pub use taking::{Pace, take};
