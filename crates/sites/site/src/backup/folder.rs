@@ -188,7 +188,7 @@ impl FolderFacts {
         Ok(())
     }
 
-    /// Whether that place in a log is what the base of that version, and the log before, say that it is.
+    /// Whether that place in a log agrees with the base of that version and with the log before.
     fn meets(&self, point: Point, path: &Path) -> Result<(), BackupError> {
         let base = self.bases.binary_search_by_key(&point.version, |base| base.version).ok();
         let base = base.map(|at| Some(self.bases[at].digest)).into_iter();
