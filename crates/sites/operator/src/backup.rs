@@ -3,6 +3,8 @@
 //! One site is asked; if it does not answer, another. `--follow` begins to take versions as soon as it is known of which version the copy will be: until a
 //! long copy is done, sites would have let go of the first of them.
 
+mod verifying;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -10,11 +12,9 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
-use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, FolderFacts, Following, Hose, LogFacts, Pace, take,
-};
-use pares_text::{self as text, Table, progress};
-use pares_wice::{SiteId, Stored, Version};
+use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, take};
+use pares_text::{self as text, progress};
+use pares_wice::{SiteId, Stored};
 use serde_json::json;
 
 use crate::error::{OperatorError, OperatorResult, usage};
@@ -22,7 +22,7 @@ use crate::sites;
 
 /// Tries of all sites before a copy is given up.
 const TRIES: usize = 5;
-/// Between two tries, and between two questions for versions when there are no more.
+/// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Arguments of `pares site backup`.
@@ -50,7 +50,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Read all of it, and say whether it is what was written
+    /// Read all of it, say what can be restored, and fail if anything has changed or versions are missing before a log
     Verify {
         /// The directory of backups
         from: PathBuf,
@@ -67,7 +67,7 @@ impl Args {
     /// Why there is none, or what is wrong with it.
     pub fn run(&self, access: impl FnOnce() -> Result<Access, OperatorError>) -> OperatorResult {
         match (&self.what, &self.to) {
-            (Some(What::Verify { from, json }), _) => verify(&BackupFolder::open(from), *json),
+            (Some(What::Verify { from, json }), _) => verifying::verify(&BackupFolder::open(from), *json),
             (None, Some(to)) => self.take(&access()?, BackupFolder::create(to)?),
             (None, None) => Err(usage("name the directory of backups: --to DIR")),
         }
@@ -103,7 +103,11 @@ struct Taker<'a> {
 
 impl Taker<'_> {
     /// Takes a copy, of the first site that gives one to its end, and says what it is.
-    fn copy(&self, stop: &AtomicBool, mut begun: impl FnMut(&str, Stored, u64)) -> Result<(), BackupError> {
+    fn copy(
+        &self,
+        stop: &AtomicBool,
+        mut begun: impl FnMut(&str, Stored, u64),
+    ) -> Result<CopyFacts, BackupError> {
         let mut last = None;
         for site in self.order.iter().cycle().take(self.order.len() * TRIES) {
             let bar = progress::growing("copying");
@@ -118,7 +122,7 @@ impl Taker<'_> {
             match taken {
                 Ok(facts) => {
                     self.say(&facts);
-                    return Ok(());
+                    return Ok(facts);
                 }
                 Err(error) if error.may_pass() && !stop.load(Ordering::Relaxed) => last = Some(error),
                 Err(error) => return Err(error),
@@ -152,13 +156,13 @@ impl Taker<'_> {
                 None => self.begin(stop),
             }?;
             match followed {
-                Followed::Stopped(last) => {
-                    pares_text::tell!("all versions up to {last} are kept");
+                Followed::Stopped(log) => {
+                    pares_text::tell!("all versions up to {} are kept", log.last());
                     return Ok(());
                 }
                 Followed::Gone(log) => {
                     pares_text::tell!(
-                        "the versions behind {} are kept no more by any site: taking another copy",
+                        "the versions behind {} are kept by no site that answers: taking another copy",
                         log.last()
                     );
                     log.end()?;
@@ -176,10 +180,7 @@ impl Taker<'_> {
             let (begun, heard) = mpsc::channel();
             let failed = &failed;
             let copying = scope.spawn(move || {
-                let copied = self.copy(stop, |identity, stored, at_ms| {
-                    // A second copy, from another site, lies behind the first: its versions are being kept.
-                    let _ = begun.send((identity.to_owned(), stored, at_ms));
-                });
+                let copied = self.copy_for(stop, &begun);
                 failed.store(copied.is_err(), Ordering::Relaxed);
                 copied
             });
@@ -196,107 +197,29 @@ impl Taker<'_> {
         })
     }
 
-    /// Takes versions until that is over, or until no site has the next one.
-    fn follow_on(&self, mut log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
-        let mut hoses = Hoses::default();
-        let mut gone = 0;
+    fn follow_on(&self, log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
+        let doors = self.order.iter().map(|site| self.access.door(*site)).collect::<Result<Vec<_>, _>>()?;
+        Ok(log.follow(&doors, |_| is_over())?)
+    }
+
+    /// Takes a copy that the log which is begun meanwhile goes through: a second one, of a site that is behind the first, may lie before the log.
+    fn copy_for(&self, stop: &AtomicBool, begun: &mpsc::Sender<Begun>) -> Result<(), BackupError> {
+        let mut first = None;
         loop {
-            if is_over() {
-                return Ok(Followed::Stopped(log.last()));
+            let facts = self.copy(stop, |identity, stored, at_ms| {
+                first.get_or_insert(stored.version);
+                let _ = begun.send((identity.to_owned(), stored, at_ms));
+            })?;
+            if first.is_none_or(|first| facts.version >= first) || stop.load(Ordering::Relaxed) {
+                return Ok(());
             }
-            match hoses.take(self, &mut log) {
-                Ok(true) => gone = 0,
-                Ok(false) => {
-                    gone = 0;
-                    std::thread::sleep(PAUSE);
-                }
-                Err(BackupError::Gone(_)) if gone + 1 < self.order.len() => {
-                    gone += 1;
-                    hoses.turn();
-                }
-                Err(BackupError::Gone(_)) => return Ok(Followed::Gone(log)),
-                Err(error) if error.may_pass() => {
-                    hoses.turn();
-                    std::thread::sleep(PAUSE);
-                }
-                Err(error) => return Err(error.into()),
-            }
+            std::thread::sleep(PAUSE);
         }
     }
 }
 
-/// How following has ended.
-enum Followed {
-    /// As it was told to, at that version.
-    Stopped(Version),
-    /// No site keeps what comes next.
-    Gone(Following),
-}
-
-/// The connection that is used, to one site after the other.
-#[derive(Default)]
-struct Hoses {
-    at: usize,
-    hose: Option<Hose>,
-}
-
-impl Hoses {
-    fn take(&mut self, taker: &Taker<'_>, log: &mut Following) -> Result<bool, BackupError> {
-        let hose = match &mut self.hose {
-            Some(hose) => hose,
-            none => {
-                let site = taker.order[self.at % taker.order.len()];
-                none.insert(Hose::connect(&taker.access.door(site)?)?)
-            }
-        };
-        log.take(hose)
-    }
-
-    /// Another site from now on.
-    fn turn(&mut self) {
-        self.hose = None;
-        self.at += 1;
-    }
-}
-
-fn verify(folder: &BackupFolder, json: bool) -> OperatorResult {
-    let facts = folder.verify()?;
-    if json {
-        text::print(&as_json(&facts).to_string());
-        return Ok(());
-    }
-    let mut table = Table::new(["what", ">from", ">to", ">items", "last stored"]);
-    for base in &facts.bases {
-        let (version, items) = (text::grouped(base.version.0), text::grouped(base.items));
-        table.row(vec!["base".into(), String::new(), version, items, String::new()]);
-    }
-    for log in &facts.logs {
-        let (from, to) = (text::grouped(log.behind.0), text::grouped(log.last.0));
-        let last = if log.last_ms == 0 { String::new() } else { moment(log.last_ms) };
-        table.row(vec!["versions".into(), from, to, String::new(), last]);
-    }
-    text::print(&table.render());
-    if let Some(at) = facts.logs.iter().find_map(|log| log.torn_at) {
-        text::print(&format!(
-            "the last log grows, or its writer died: byte {at} and what follows is no whole record"
-        ));
-    }
-    Ok(())
-}
-
-fn as_json(facts: &FolderFacts) -> serde_json::Value {
-    let base = |base: &CopyFacts| {
-        let digest = format!("{:016x}", base.digest);
-        json!({ "version": base.version.0, "items": base.items, "bytes": base.bytes, "digest": digest })
-    };
-    let log = |log: &LogFacts| {
-        let LogFacts { behind, last, last_ms, torn_at } = log;
-        json!({ "behind": behind.0, "last": last.0, "last_ms": last_ms, "torn_at": torn_at })
-    };
-    let bases: Vec<_> = facts.bases.iter().map(base).collect();
-    let logs: Vec<_> = facts.logs.iter().map(log).collect();
-    json!({ "identity": facts.identity, "bases": bases, "logs": logs })
-}
+/// What a copy is of: the database, what it says of itself, and when that was said.
+type Begun = (String, Stored, u64);
 
 /// A moment for people.
 pub(crate) fn moment(ms: u64) -> String {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use pares_site::SitesConfig;
-use pares_site::backup::{BackupFolder, Restoration, Restored, Until};
+use pares_site::backup::{BackupError, BackupFolder, Restoration, Restored, Until};
 use pares_text::moment::Moment;
 use pares_text::{self as text, progress};
 use pares_wice::Version;
@@ -101,7 +101,11 @@ pub fn restore(
         let filled = plan.fill(&config, site, dir, &mut |bytes| bar.inc(bytes));
         bar.finish_and_clear();
         let filled = filled.map_err(|error| {
-            let what = format!("{error}. Nothing can be started in {}: remove it", dir.display());
+            let when = match &error {
+                BackupError::Gap { last_ms, .. } => format!(" (the gap begins at {})", moment(*last_ms)),
+                _ => String::new(),
+            };
+            let what = format!("{error}{when}. Nothing can be started in {}: remove it", dir.display());
             OperatorError::Failed(what)
         })?;
         restored = Some(filled);

@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{Engine, PATIENCE, Sites, configuration_over, done, until};
 use pares_link::{ClientStream, Door};
 use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, Restoration, Until, take,
+    BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, Restoration, Until, take,
 };
 use pares_site::items::Items;
 use pares_site::protocol::{Ask, Code, Reply, WantedPieces};
@@ -107,6 +107,7 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     let folder = BackupFolder::create(dirs[1].path()).unwrap();
     let mut client = sites.client(1, &[A0]);
     done(client.execute(b"add alice 100", PATIENCE));
+    until(|| stored(&mut sites.client(2, &[B0])) >= 1);
     let (facts, following) = taken(&sites, &folder);
     let identity = sites.config.identity.clone();
     drop((sites, following));
@@ -136,6 +137,14 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     let gone = early.take(&mut hose(&sites, A0));
     assert!(matches!(gone, Err(BackupError::Gone(Version(0)))), "{gone:?}");
     drop(early);
+    let early = Following::resume(&other).unwrap();
+    assert!(early.is_none(), "a log without a copy");
+    let early = Following::begin(&other, &sites.config.identity, Stored::default(), 0).unwrap();
+    let nobody = "127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap().into();
+    let followed = early.follow(&[nobody, door(&sites, A0), door(&sites, B0)], |_| false).unwrap();
+    assert!(matches!(followed, Followed::Gone(_)), "by no site that answers");
+    drop(followed);
+    assert!(Following::resume(&other).unwrap().is_none());
     assert!(taken(&sites, &other).0.version > facts.version);
 }
 
@@ -149,11 +158,50 @@ fn a_copy_that_is_not_to_go_on_leaves_none() {
         let value = "v".repeat(100 << 10);
         done(client.execute(format!("put i/{item} {value}").as_bytes(), PATIENCE));
     }
+    until(|| stored(&mut client) >= 9);
     let stopped = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| {}, |_| false);
     assert!(matches!(stopped, Err(BackupError::No(_))), "{stopped:?}");
     assert!(matches!(folder.verify(), Err(BackupError::Absent(_))));
     let facts = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| {}, |_| true).unwrap();
     assert!(facts.bytes > (9 * 100) << 10, "{facts:?}");
+}
+
+#[test]
+fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let sites = Sites::start(dirs[0].path(), 1, 1);
+    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    let mut client = sites.client(1, &[A0]);
+    for item in 0..9 {
+        let value = "v".repeat(100 << 10);
+        done(client.execute(format!("put i/{item} {value}").as_bytes(), PATIENCE));
+    }
+    until(|| stored(&mut client) >= 9);
+    // Twice, and nothing is written meanwhile: both copies are of one version.
+    for _ in 0..2 {
+        let begin = |identity: &str, stored: Stored, at_ms| {
+            drop(Following::begin(&folder, identity, stored, at_ms).unwrap());
+        };
+        take(&mut hose(&sites, A0), &folder, PACE, begin, |_| false).unwrap_err();
+        assert!(Following::resume(&folder).unwrap().is_none(), "a copy is taken");
+    }
+    let mut following = None;
+    let begin = |identity: &str, stored: Stored, at_ms| {
+        following = Some(Following::begin(&folder, identity, stored, at_ms).unwrap());
+    };
+    let facts = take(&mut hose(&sites, A0), &folder, PACE, begin, |_| true).unwrap();
+    done(client.execute(b"put note 1", PATIENCE));
+    let (mut following, here) = (following.unwrap(), stable(&mut client));
+    until(|| following.take(&mut hose(&sites, A0)).is_ok() && following.last() >= Version(here));
+    drop(following);
+    assert!(folder.verify().unwrap().bases == [facts]);
+    let config = configuration_over(Engine::Redb, 1, 1).unwrap();
+    for version in facts.version.0..=here {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = Restoration::plan(&folder, Until::Version(Version(version))).unwrap();
+        assert_eq!(plan.fill(&config, A0, dir.path(), &mut |_| {}).unwrap().version.0, version);
+    }
+    assert!(Following::resume(&folder).unwrap().is_some(), "and no copy is taken again");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! | record | content |
 //! |---|---|
-//! | 1 head | identity, what the store said of itself, when it was asked for (`u64`, milliseconds since 1970) |
+//! | 1 head | identity, what the store said of itself, when the site's answer had come (`u64`, milliseconds since 1970) |
 //! | 2 piece | items in the order of their keys |
 //! | 3 end | items `u64`, bytes of keys and values `u64` |
 

@@ -17,7 +17,8 @@ use pares_wice::Version;
 
 use super::BackupError;
 use super::copy_file::{CopyFacts, CopyReader};
-use super::version_log::LogReader;
+use super::ranges::{self, BackupRun};
+use super::version_log::{LogReader, Point, end_of};
 
 /// A directory of backups.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub struct LogFacts {
     pub behind: Version,
     /// The last one.
     pub last: Version,
+    /// The digest of all versions up to there, if it is known.
+    pub digest: Option<u64>,
     /// When that was stored, milliseconds since 1970; 0 if it is empty.
     pub last_ms: u64,
     /// Where a record begins that was not written to its end, if there is one: only in the last log, which grows, or whose writer died.
@@ -87,6 +90,22 @@ impl BackupFolder {
         self.named("log-", ".versions")
     }
 
+    /// Whether a copy lies in the unbroken run of logs that ends with the last one, at version `last`.
+    pub(super) fn has_base_before(&self, last: Version) -> Result<bool, BackupError> {
+        let Some((base, _)) = self.bases()?.into_iter().rfind(|(base, _)| *base <= last) else {
+            return Ok(false);
+        };
+        let mut logs = self.logs()?.into_iter().rev();
+        let Some((mut begins, _)) = logs.next() else { return Ok(false) };
+        for (behind, path) in logs {
+            if begins <= base || end_of(&path)? != Some(begins) {
+                break;
+            }
+            begins = behind;
+        }
+        Ok(begins <= base)
+    }
+
     fn named(&self, before: &str, behind: &str) -> Result<Vec<(Version, PathBuf)>, BackupError> {
         let io = |source| BackupError::io(&self.0, source);
         let mut found = Vec::new();
@@ -124,10 +143,10 @@ impl BackupFolder {
         lock.ok_or_else(|| BackupError::Another(taken()))
     }
 
-    /// Reads all of it, and says what it holds.
+    /// Reads all of it, and says what it holds. Versions may be missing: [`FolderFacts::faults`].
     ///
     /// # Errors
-    /// If anything has changed, is missing, or is of another database than the rest.
+    /// If anything has changed, or is of another database or another history than the rest.
     pub fn verify(&self) -> Result<FolderFacts, BackupError> {
         let (bases, logs) = (self.bases()?, self.logs()?);
         if bases.is_empty() && logs.is_empty() {
@@ -149,6 +168,18 @@ impl BackupFolder {
 }
 
 impl FolderFacts {
+    /// Which versions there are without a gap, in order.
+    #[must_use]
+    pub fn runs(&self) -> Vec<BackupRun> {
+        ranges::runs(&self.bases, &self.logs)
+    }
+
+    /// What is missing though every file is whole, in sentences: versions before a log, or a base that it goes on from.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        ranges::faults(&self.runs())
+    }
+
     fn is_of(&mut self, identity: &str, path: &Path) -> Result<(), BackupError> {
         if self.identity.is_empty() {
             identity.clone_into(&mut self.identity);
@@ -159,23 +190,42 @@ impl FolderFacts {
     fn read_log(&mut self, path: &Path, version: Version, is_last: bool) -> Result<(), BackupError> {
         let mut read = match LogReader::open(path) {
             Err(BackupError::Torn { at, .. }) if is_last => {
-                self.logs.push(LogFacts { behind: version, last: version, last_ms: 0, torn_at: Some(at) });
+                let (digest, torn_at) = (None, Some(at));
+                self.logs.push(LogFacts { behind: version, last: version, digest, last_ms: 0, torn_at });
                 return Ok(());
             }
             opened => opened?,
         };
         self.is_of(&read.head.identity, path)?;
         is_named(path, version, read.head.behind)?;
+        self.meets(read.last(), path)?;
         let torn_at = loop {
             match next_of(&mut read, is_last)? {
-                Next::Versions(_) => {}
+                Next::Versions(versions) => {
+                    versions.iter().try_for_each(|kept| self.meets(Point::behind(kept), path))?;
+                }
                 Next::End => break None,
                 Next::Torn(at) => break Some(at),
             }
         };
-        let last = read.last();
-        self.logs.push(LogFacts { behind: version, last: last.version, last_ms: last.at_ms, torn_at });
+        let Point { version: last, digest, at_ms: last_ms } = read.last();
+        self.logs.push(LogFacts { behind: version, last, digest, last_ms, torn_at });
         Ok(())
+    }
+
+    /// Whether that place in a log agrees with the base of that version and with the log before.
+    fn meets(&self, point: Point, path: &Path) -> Result<(), BackupError> {
+        let base = self.bases.binary_search_by_key(&point.version, |base| base.version).ok();
+        let base = base.map(|at| Some(self.bases[at].digest)).into_iter();
+        let log = self.logs.last().filter(|log| log.last == point.version).map(|log| log.digest);
+        match base.chain(log).all(|digest| point.agrees(digest)) {
+            true => Ok(()),
+            false => Err(BackupError::Another(format!(
+                "{}: version {} is another than in the file that it meets there: two histories, or one of both has changed",
+                path.display(),
+                point.version
+            ))),
+        }
     }
 }
 

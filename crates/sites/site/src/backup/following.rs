@@ -2,6 +2,10 @@
 //!
 //! Sites note nothing of who follows: the next question may go to another site, or be asked tomorrow. A site keeps the last 262,144 versions, or 128 MiB
 //! of them; who was away for longer begins with another copy.
+//!
+//! A log without a copy that it goes on from restores nothing, and is content for ever. So it is gone on with only if a copy lies in the unbroken run of logs
+//! that ends with it; otherwise its taker died before the copy was whole, and it is set aside. A file gets its end before the next one has its name:
+//! a crash in between leaves a log that has ended, which is whole.
 
 use std::path::Path;
 
@@ -10,7 +14,7 @@ use pares_wice::codec::DecodeError;
 use pares_wice::{Stored, Version};
 
 use super::BackupError;
-use super::folder::BackupFolder;
+use super::folder::{self, BackupFolder};
 use super::hose::{Hose, TAG};
 use super::taking::now_ms;
 use super::version_log::{Kept, LogReader, LogWriter, Point};
@@ -26,11 +30,15 @@ pub struct Following {
     folder: BackupFolder,
     identity: String,
     log: LogWriter,
+    /// Bytes of a file, about: a longer one is followed by another.
+    pub(super) file_bytes: u64,
     _lock: Lock,
 }
 
 impl Following {
-    /// Goes on where the last log in `folder` ends; none if there is no log.
+    /// Goes on where the last log in `folder` ends that can be restored from a copy; none if there is none, and a copy is to be taken.
+    ///
+    /// Later logs are set aside: they are given names that end in `.aside`, which nothing reads.
     ///
     /// # Errors
     /// If that is damaged, or somebody else follows into this directory.
@@ -42,16 +50,24 @@ impl Following {
                 continue;
             };
             let (identity, last) = (read.head.identity.clone(), read.last());
+            if !folder.has_base_before(last.version)? {
+                set_aside(&path)?;
+                continue;
+            }
             let log = match read.has_ended() {
                 false => LogWriter::go_on(&path, &read)?,
                 true => LogWriter::create(&folder.log_path(last.version), &identity, last)?,
             };
-            return Ok(Some(Self { folder: folder.clone(), identity, log, _lock: lock }));
+            return Ok(Some(Self::over(folder, identity, log, lock)));
         }
         Ok(None)
     }
 
-    /// Begins behind a copy of the database `identity`, which says of itself `stored`, and was asked for at `taken_ms`.
+    fn over(folder: &BackupFolder, identity: String, log: LogWriter, lock: Lock) -> Self {
+        Self { folder: folder.clone(), identity, log, file_bytes: FILE_BYTES, _lock: lock }
+    }
+
+    /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`.
     ///
     /// # Errors
     /// If the file cannot be made, or somebody else follows into this directory.
@@ -64,7 +80,7 @@ impl Following {
         let lock = lock(folder.path())?;
         let last = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
         let log = LogWriter::create(&folder.log_path(last.version), identity, last)?;
-        Ok(Self { folder: folder.clone(), identity: identity.to_owned(), log, _lock: lock })
+        Ok(Self::over(folder, identity.to_owned(), log, lock))
     }
 
     /// The last version that is kept.
@@ -97,29 +113,36 @@ impl Following {
         }
         let versions = handed.versions.ok_or(BackupError::Gone(last.version))?;
         let kept = kept(last, versions)?;
-        if !kept.is_empty() {
-            self.roll()?;
-            self.log.write(&kept)?;
-        }
+        self.keep(&kept)?;
         Ok(!kept.is_empty() && self.last() < handed.stored)
+    }
+
+    /// Writes what follows, if there is any.
+    pub(super) fn keep(&mut self, kept: &Vec<Kept>) -> Result<(), BackupError> {
+        if kept.is_empty() {
+            return Ok(());
+        }
+        self.roll()?;
+        self.log.write(kept)
     }
 
     /// Nothing more comes: what follows has a gap before it.
     ///
     /// # Errors
     /// If that cannot be written.
-    pub fn end(self) -> Result<(), BackupError> {
+    pub fn end(mut self) -> Result<(), BackupError> {
         self.log.end()
     }
 
-    /// Another file, if this one is long.
+    /// Another file, if this one is long: first its end, which is durable, then the next one's name.
     fn roll(&mut self) -> Result<(), BackupError> {
-        if self.log.bytes() < FILE_BYTES {
+        if self.log.bytes() < self.file_bytes {
             return Ok(());
         }
+        self.log.end()?;
         let last = self.log.last();
-        let next = LogWriter::create(&self.folder.log_path(last.version), &self.identity, last)?;
-        std::mem::replace(&mut self.log, next).end()
+        self.log = LogWriter::create(&self.folder.log_path(last.version), &self.identity, last)?;
+        Ok(())
     }
 }
 
@@ -142,6 +165,13 @@ fn lock(dir: &Path) -> Result<Lock, BackupError> {
     let path = dir.join(LOCK);
     let lock = Lock::take(&path).map_err(|source| BackupError::io(&path, source))?;
     lock.ok_or_else(|| BackupError::No(format!("somebody follows into {} already", dir.display())))
+}
+
+/// Nothing reads that log from now on; it is there, if somebody has its copy elsewhere.
+fn set_aside(path: &Path) -> Result<(), BackupError> {
+    let aside = path.with_added_extension("aside");
+    std::fs::rename(path, &aside).map_err(|source| BackupError::io(path, source))?;
+    folder::sync(path)
 }
 
 /// Reads a log to its last whole record; none if it has not even a head, or has ended without a version.

@@ -16,6 +16,8 @@
 //! | `copy_file` | a copy in a file |
 //! | `version_log` | versions in files |
 //! | `folder` | what a directory of backups holds |
+//! | `pursuing` | that at one site after another |
+//! | `ranges` | which versions that restores, and where some are missing |
 //! | `hose` | questions to one site, over one connection |
 //! | `taking` | taking a copy |
 //! | `following` | taking all versions behind it |
@@ -27,6 +29,8 @@ mod copy_file;
 mod folder;
 mod following;
 mod hose;
+mod pursuing;
+mod ranges;
 mod restoring;
 mod sealed;
 mod taking;
@@ -48,6 +52,8 @@ pub use copy_file::CopyFacts;
 pub use folder::{BackupFolder, FolderFacts, LogFacts};
 pub use following::Following;
 pub use hose::Hose;
+pub use pursuing::Followed;
+pub use ranges::BackupRun;
 pub use restoring::{Restoration, Restored, Until};
 pub use taking::{Pace, take};
 
@@ -99,6 +105,19 @@ pub enum BackupError {
     /// Files of two databases, or of two histories of one.
     #[error("{0}")]
     Another(String),
+    /// Versions are missing in the middle, and what was asked for is among them or may be.
+    #[error(
+        "behind version {last} this backup has a gap, and goes on at version {next}: what is wanted lies in the \
+         gap or behind it, or may. `--until {last}` restores what lies before; `pares site backup verify` says what can be restored behind"
+    )]
+    Gap {
+        /// The last version before it.
+        last: Version,
+        /// When that was stored, milliseconds since 1970.
+        last_ms: u64,
+        /// Where what there is goes on: a base of that version, or a log behind it.
+        next: Version,
+    },
     /// What was asked for is not there.
     #[error("{0}")]
     Absent(String),

@@ -43,8 +43,10 @@ pub enum Until {
 #[derive(Clone, Debug)]
 pub struct Restoration {
     base: PathBuf,
-    /// The logs to be read, in order; whether the last of all is among them.
-    logs: Vec<PathBuf>,
+    /// The logs to be read, in order, and the versions they begin behind.
+    logs: Vec<(Version, PathBuf)>,
+    /// Versions of bases behind the one that is taken, in order.
+    later: Vec<Version>,
     until: Until,
 }
 
@@ -71,7 +73,7 @@ impl Restoration {
     /// # Errors
     /// If there is none.
     pub fn plan(folder: &BackupFolder, until: Until) -> Result<Self, BackupError> {
-        let mut found = None;
+        let (mut found, mut later) = (None, Vec::new());
         for (version, path) in folder.bases()?.into_iter().rev() {
             let is_before = match until {
                 Until::Newest => true,
@@ -82,6 +84,7 @@ impl Restoration {
                 found = Some((version, path));
                 break;
             }
+            later.insert(0, version);
         }
         let (version, base) = found.ok_or_else(|| {
             let dir = folder.path().display();
@@ -90,8 +93,7 @@ impl Restoration {
         folder.takes(&CopyReader::open(&base)?.head.identity)?;
         let logs = folder.logs()?;
         let first = logs.partition_point(|(behind, _)| *behind <= version).saturating_sub(1);
-        let logs = logs.into_iter().skip(first).map(|(_, path)| path).collect();
-        Ok(Self { base, logs, until })
+        Ok(Self { base, logs: logs.into_iter().skip(first).collect(), later, until })
     }
 
     /// Fills the store of one site of the new database, which must be empty. `progress` hears of bytes of items and of versions.
@@ -117,22 +119,30 @@ impl Restoration {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Restored, BackupError> {
         let (identity, mut filling) = self.load(store, progress)?;
-        let count = self.logs.len();
-        for (at, path) in self.logs.iter().enumerate() {
-            if !self.read_log(path, at + 1 == count, &identity, &mut filling)? {
-                break;
-            }
-        }
+        let read = self.read_logs(&identity, &mut filling)?;
         filling.write()?;
         store.flush()?;
         let last = filling.restored;
-        match self.until {
-            Until::Version(until) if until != last.version => Err(BackupError::Absent(format!(
+        self.must_be_all(read, last).map(|()| last)
+    }
+
+    /// Whether what was restored is what was wanted, when the logs have been read so far.
+    fn must_be_all(&self, read: LogRead, last: Restored) -> Result<(), BackupError> {
+        let later = || self.later.iter().copied().find(|base| *base > last.version);
+        let next = match read {
+            LogRead::Enough => None,
+            LogRead::Gap(next) => Some(later().map_or(next, |base| base.min(next))),
+            LogRead::All => later(),
+        };
+        match (self.until, next) {
+            (Until::Version(until), _) if until == last.version => Ok(()),
+            (_, Some(next)) => Err(BackupError::Gap { last: last.version, last_ms: last.at_ms, next }),
+            (Until::Version(until), None) => Err(BackupError::Absent(format!(
                 "this backup goes up to version {}, and not to {until}{}",
                 last.version,
                 last.torn_at.map_or("", |_| ": its last log ends in the middle of a record")
             ))),
-            _ => Ok(last),
+            (Until::Newest | Until::Moment(_), None) => Ok(()),
         }
     }
 
@@ -164,38 +174,52 @@ impl Restoration {
         Ok((base.head.identity, Filling { store, restored, pending: Vec::new(), pending_bytes: 0 }))
     }
 
-    /// Takes the versions of a log that are wanted; whether the next log may have more.
+    /// Takes the versions of all logs that are wanted.
+    fn read_logs(&self, identity: &str, filling: &mut Filling<'_>) -> Result<LogRead, BackupError> {
+        let count = self.logs.len();
+        for (at, (behind, path)) in self.logs.iter().enumerate() {
+            if *behind > filling.restored.version {
+                return Ok(LogRead::Gap(*behind));
+            }
+            match self.read_log(path, at + 1 == count, identity, filling)? {
+                LogRead::All => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(LogRead::All)
+    }
+
+    /// Takes the versions of a log that are wanted.
     fn read_log(
         &self,
         path: &Path,
         is_last: bool,
         identity: &str,
         filling: &mut Filling<'_>,
-    ) -> Result<bool, BackupError> {
+    ) -> Result<LogRead, BackupError> {
         let mut read = match LogReader::open(path) {
             Err(BackupError::Torn { at, .. }) if is_last => {
                 filling.restored.torn_at = Some(at);
-                return Ok(false);
+                return Ok(LogRead::All);
             }
             opened => opened?,
         };
         is_of(identity, &read.head.identity, path)?;
         if !filling.goes_on(&read)? {
-            return Ok(false); // somebody was away for too long, and began with another base
+            return Ok(LogRead::Gap(read.head.behind));
         }
-        let torn_at = loop {
+        filling.restored.torn_at = loop {
             match next_of(&mut read, is_last)? {
                 Next::Versions(versions) => {
                     if !self.take_all(versions, filling)? {
-                        return Ok(false);
+                        return Ok(LogRead::Enough);
                     }
                 }
                 Next::End => break None,
                 Next::Torn(at) => break Some(at),
             }
         };
-        filling.restored.torn_at = torn_at;
-        Ok(torn_at.is_none())
+        Ok(LogRead::All)
     }
 
     /// Takes those that are wanted; whether more may be.
@@ -216,6 +240,17 @@ impl Restoration {
             Until::Moment(until) => kept.at_ms > until,
         }
     }
+}
+
+/// How the reading of logs has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogRead {
+    /// All that there is was wanted.
+    All,
+    /// What comes next is beyond what is wanted.
+    Enough,
+    /// Versions are missing before the next log, which begins behind that one: somebody was away for too long, or a file is gone.
+    Gap(Version),
 }
 
 /// A store that is being filled.

@@ -6,6 +6,8 @@
 //! | 2 versions | of each: when the site had stored it (`u64`, milliseconds since 1970), digest (if it is known), entry |
 //! | 3 end | the last version `u64`, its digest: another file goes on |
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ pub(super) const KIND: u8 = 2;
 const HEAD: u8 = 1;
 const VERSIONS: u8 = 2;
 const END: u8 = 3;
+/// Bytes of the last record, at most: length, checksum, kind, format, version, digest.
+const END_BYTES_MAX: u64 = 4 + 4 + 1 + 1 + 8 + 9;
 
 /// A version, and when it was there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +90,7 @@ impl Coded for LogHead {
 pub(super) struct LogWriter {
     file: SealedWriter,
     last: Point,
+    has_ended: bool,
 }
 
 impl LogWriter {
@@ -96,19 +101,20 @@ impl LogWriter {
         file.write(&record(HEAD, &head))?;
         file.sync()?;
         super::folder::sync(path)?;
-        Ok(Self { file, last })
+        Ok(Self { file, last, has_ended: false })
     }
 
     /// Goes on where `read` has come to; what stands behind that was half written, and goes.
     pub(super) fn go_on(path: &Path, read: &LogReader) -> Result<Self, BackupError> {
-        Ok(Self { file: read.file.go_on(path)?, last: read.last })
+        Ok(Self { file: read.file.go_on(path)?, last: read.last, has_ended: read.has_ended })
     }
 
     /// The next versions; they survive the loss of power from then on.
     ///
     /// # Panics
-    /// If they do not follow the last one.
+    /// If they do not follow the last one, or it has ended.
     pub(super) fn write(&mut self, versions: &Vec<Kept>) -> Result<(), BackupError> {
+        assert!(!self.has_ended, "nothing is written behind an end");
         for kept in versions {
             assert_eq!(kept.entry.version, self.last.version.next(), "versions are kept without a gap");
             self.last = Point::behind(kept);
@@ -117,9 +123,13 @@ impl LogWriter {
         self.file.sync()
     }
 
-    /// Nothing more comes into this file.
-    pub(super) fn end(mut self) -> Result<(), BackupError> {
+    /// Nothing more comes into this file; that survives the loss of power from then on. Ended again it stays as it is.
+    pub(super) fn end(&mut self) -> Result<(), BackupError> {
+        if self.has_ended {
+            return Ok(());
+        }
         self.file.write(&record(END, &(self.last.version, self.last.digest)))?;
+        self.has_ended = true;
         self.file.sync()
     }
 
@@ -130,6 +140,25 @@ impl LogWriter {
     pub(super) fn bytes(&self) -> u64 {
         self.file.bytes()
     }
+}
+
+/// The version with which a file says that it ends, by its last bytes alone; none if it says nothing. Whether all of it is as it was written is not looked at.
+pub(super) fn end_of(path: &Path) -> Result<Option<Version>, BackupError> {
+    let io = |source| BackupError::io(path, source);
+    let mut file = File::open(path).map_err(io)?;
+    let length = file.metadata().map_err(io)?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES_MAX))).map_err(io)?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).map_err(io)?;
+    // A record is its length, its checksum and its content; a digest may be in it or not.
+    let ends = (0..tail.len()).filter_map(|from| {
+        let (length, rest) = tail[from..].split_first_chunk::<4>()?;
+        let content =
+            rest.get(4..).filter(|content| content.len() as u64 == u64::from(u32::from_le_bytes(*length)))?;
+        let content = content.strip_prefix(&[END])?;
+        <(Version, Option<u64>)>::from_bytes(content).ok()
+    });
+    Ok(ends.map(|(version, _)| version).next())
 }
 
 /// A file that is read.

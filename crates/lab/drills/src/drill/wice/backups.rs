@@ -6,13 +6,15 @@
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pares_link::Door;
 use pares_load::{DistantSites, LabError, LabResult, PATIENCE};
 use pares_operator::sites::{self, Processes, SITE_RUN, Speech};
 use pares_operator::{OperatorError, init, restore};
-use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Following, Hose, Pace, Until, take};
+use pares_site::backup::{
+    BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, Until, take,
+};
 use pares_site::{Access, ConfigError};
 use pares_wice::{SiteId, Version};
 
@@ -134,7 +136,8 @@ fn failed(error: BackupError) -> LabError {
 
 /// Follows, in a thread of its own, until it has come to the version that it is told.
 struct Follower {
-    target: Arc<OnceLock<Version>>,
+    /// Up to which version, and until when at most.
+    target: Arc<OnceLock<(Version, Instant)>>,
     thread: JoinHandle<Result<Version, BackupError>>,
 }
 
@@ -154,28 +157,29 @@ impl Follower {
         Ok((follower.expect("a copy that is whole has begun")?, facts))
     }
 
-    fn start(mut log: Following, doors: Vec<Door>) -> Self {
+    fn start(log: Following, doors: Vec<Door>) -> Self {
         let target = Arc::new(OnceLock::new());
-        let wanted: Arc<OnceLock<Version>> = Arc::clone(&target);
+        let wanted: Arc<OnceLock<(Version, Instant)>> = Arc::clone(&target);
         let thread = std::thread::spawn(move || {
-            // One site after the other: a log is nobody's.
-            for door in doors.iter().cycle() {
-                match Hose::connect(door).and_then(|mut hose| log.take(&mut hose)) {
-                    Err(error) if !error.may_pass() => return Err(error),
-                    _ if wanted.get().is_some_and(|wanted| log.last() >= *wanted) => break,
-                    Ok(true) => {}
-                    _ => std::thread::sleep(Duration::from_millis(50)),
-                }
-            }
-            Ok(log.last())
+            let is_over = |last| {
+                wanted
+                    .get()
+                    .is_some_and(|(version, deadline)| last >= *version || Instant::now() >= *deadline)
+            };
+            log.follow(&doors, is_over).map(|followed| match followed {
+                Followed::Stopped(log) | Followed::Gone(log) => log.last(),
+            })
         });
         Self { target, thread }
     }
 
-    /// Has it come to `version`; the last one that it has.
+    /// Has it come to `version` within [`PATIENCE`]; the last one that it has.
     fn end_at(self, version: Version) -> Result<Version, LabError> {
-        let _ = self.target.set(version);
+        let _ = self.target.set((version, Instant::now() + PATIENCE));
         let ended = self.thread.join().map_err(|_| LabError::Failed("following panicked".into()))?;
-        ended.map_err(failed)
+        match ended.map_err(failed)? {
+            last if last >= version => Ok(last),
+            last => Err(LabError::Failed(format!("following has come to {last}, and not to {version}"))),
+        }
     }
 }
