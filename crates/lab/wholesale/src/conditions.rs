@@ -12,7 +12,7 @@
 //! | 9 | what a district has taken is the sum of the payments there |
 //! | 12 | what a customer owes and has paid is what was delivered to him |
 //!
-//! 8 follows from 1 and 9; 10 is 12 without what a customer has paid; 11 holds before the first transaction only.
+//! 8 follows from 1 and 9; 11 holds before the first transaction only. 10 is not checked: it sums payments by customer, where 9 sums them by district.
 
 use std::collections::{BTreeMap, BTreeSet};
 

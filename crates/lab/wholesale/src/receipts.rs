@@ -97,6 +97,9 @@ impl Receipts {
     pub fn lost_and_repeated(&self, found: &FoundRows, scale: &DatabaseSize) -> u64 {
         let entered = found.orders.iter().filter(|(_, (tag, _))| *tag != 0);
         let there: Vec<(u64, Place)> = entered.map(|(place, (tag, _))| (*tag, *place)).collect();
+        let open = |tag: &u64| self.open.contains(tag);
+        let twice = beyond_one(there.iter().map(|(tag, _)| *tag).filter(open))
+            + beyond_one(found.payments.iter().copied().filter(open));
         let said = self.orders.iter().copied();
         let orders = apart(said, there.into_iter().filter(|(tag, _)| !self.open.contains(tag)));
         let paid = found.payments.iter().copied().filter(|tag| *tag != 0 && !self.open.contains(tag));
@@ -106,8 +109,14 @@ impl Receipts {
         let known =
             delivered.map(|(place, _)| *place).filter(|place| !self.open_deliveries.contains(&place[0]));
         let said = self.delivered.iter().copied().filter(|place| !self.open_deliveries.contains(&place[0]));
-        orders + payments + apart(said, known)
+        orders + payments + twice + apart(said, known)
     }
+}
+
+/// Of what may be there or not, how many are there once more, and again.
+fn beyond_one(tags: impl Iterator<Item = u64>) -> u64 {
+    let mut seen = BTreeSet::new();
+    tags.filter(|tag| !seen.insert(*tag)).count() as u64
 }
 
 /// How many are in only one of two lists, each as often as it stands there.
@@ -206,5 +215,6 @@ mod tests {
         let mut open = told.clone();
         open.open.insert(9);
         assert_eq!(open.lost_and_repeated(&found(&right, &[6, 7, 9]), &SCALE), 0, "it may be there or not");
+        assert_eq!(open.lost_and_repeated(&found(&right, &[6, 7, 9, 9]), &SCALE), 1, "not twice");
     }
 }
