@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`init`] | `sites.toml` and certificates, for sites on this machine |
 //! | `issue` | certificates of those who use it, and their end |
-//! | [`run`] | one site in this process, of any application |
+//! | [`mod@run`] | one site in this process, of any application |
 //! | `up` | all as children |
 //! | `add` | another site |
 //! | `status` | how they are |

@@ -1,4 +1,4 @@
-//! The application of `pares site`: items by name, transfers between accounts, counters. Requests and replies are text, or [steps](crate::steps), which carry any value.
+//! The application of `pares site`: items by name, transfers between accounts, counters. Requests and replies are text, or `steps`, which carry any value.
 //!
 //! | request | effect | reply |
 //! |---|---|---|
