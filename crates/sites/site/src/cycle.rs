@@ -113,7 +113,7 @@ pub(crate) struct Cycle<W: World, A> {
     ticks: u64,
     /// For how long the log has had no delegate.
     unled_ticks: u64,
-    /// It has read in its log that it is a member.
+    /// Its log has named it as a member since it began.
     was_member: bool,
     /// Counts this site's starts.
     life: u16,

@@ -119,7 +119,7 @@ impl ClientTransaction<'_> {
         self.write(name, Change::Delete)
     }
 
-    /// Adds to a counter, which is 0 where it is absent. Unless it was read, it does not conflict with others that add to it; and that it is no counter, a commit says.
+    /// Adds to a counter, which is 0 where it is absent. Unless it was read, it does not conflict with others that add to it. If it is no counter, the commit says so.
     ///
     /// # Errors
     /// [`TransactionError`].

@@ -148,17 +148,23 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     assert!(taken(&sites, &other).0.version > facts.version);
 }
 
-#[test]
-fn a_copy_that_is_not_to_go_on_leaves_none() {
-    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let sites = Sites::start(dirs[0].path(), 1, 1);
-    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+/// Stores nine items of 100 KiB: more than a copy has in its first pieces.
+fn write_nine_pieces(sites: &Sites) -> pares_site::Client {
     let mut client = sites.client(1, &[A0]);
     for item in 0..9 {
         let value = "v".repeat(100 << 10);
         done(client.execute(format!("put i/{item} {value}").as_bytes(), PATIENCE));
     }
     until(|| stored(&mut client) >= 9);
+    client
+}
+
+#[test]
+fn a_copy_that_is_not_to_go_on_leaves_none() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let sites = Sites::start(dirs[0].path(), 1, 1);
+    let folder = BackupFolder::create(dirs[1].path()).unwrap();
+    write_nine_pieces(&sites);
     let stopped = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| {}, |_| false);
     assert!(matches!(stopped, Err(BackupError::No(_))), "{stopped:?}");
     assert!(matches!(folder.verify(), Err(BackupError::Absent(_))));
@@ -171,12 +177,7 @@ fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
     let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let sites = Sites::start(dirs[0].path(), 1, 1);
     let folder = BackupFolder::create(dirs[1].path()).unwrap();
-    let mut client = sites.client(1, &[A0]);
-    for item in 0..9 {
-        let value = "v".repeat(100 << 10);
-        done(client.execute(format!("put i/{item} {value}").as_bytes(), PATIENCE));
-    }
-    until(|| stored(&mut client) >= 9);
+    let mut client = write_nine_pieces(&sites);
     // Twice, and nothing is written meanwhile: both copies are of one version.
     for _ in 0..2 {
         let begin = |identity: &str, stored: Stored, at_ms| {

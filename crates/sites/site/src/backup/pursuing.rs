@@ -1,4 +1,4 @@
-//! Following at one site after another, until somebody says that it is enough.
+//! Following at one site after another, until the caller stops it.
 //!
 //! A site that does not answer says nothing of what is kept, and one that keeps the next version no more speaks for itself alone. So sites are counted and
 //! not answers, and those that are silent are asked some times more: for a version that is given up there is a gap in the backup.

@@ -1,4 +1,4 @@
-//! What a directory of backups holds, what is found in one that has changed, and what is restored of it.
+//! Directories of backups: whole, damaged, restored.
 
 mod missing;
 

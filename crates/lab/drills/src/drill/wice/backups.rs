@@ -134,7 +134,7 @@ fn failed(error: BackupError) -> LabError {
     OperatorError::from(error).into()
 }
 
-/// Follows, in a thread of its own, until it has come to the version that it is told.
+/// Follows, in a thread of its own, up to the version it is given.
 struct Follower {
     /// Up to which version, and until when at most.
     target: Arc<OnceLock<(Version, Instant)>>,

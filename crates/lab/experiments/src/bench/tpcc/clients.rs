@@ -204,8 +204,21 @@ enum Answer {
 
 /// Has a request executed once, asking until it is known what became of it; counts answers that nothing was done.
 fn execute(client: &mut Client, request: &[u8], refused: &mut u64) -> Answer {
+    let ask = |is_first| match is_first {
+        true => client.execute(request, PATIENCE),
+        false => client.execute_again(request, PATIENCE),
+    };
+    answered(ask, refused)
+}
+
+fn read(client: &mut Client, request: &[u8], refused: &mut u64) -> Answer {
+    answered(|_| client.read(request, GIVE_UP), refused)
+}
+
+/// Asks, and again until there is an answer, or it is given up.
+fn answered(mut ask: impl FnMut(bool) -> Result<Vec<u8>, CallError>, refused: &mut u64) -> Answer {
     let began = Instant::now();
-    let mut answer = client.execute(request, PATIENCE);
+    let mut answer = ask(true);
     loop {
         match answer {
             Ok(reply) => return Answer::Done(reply),
@@ -217,23 +230,7 @@ fn execute(client: &mut Client, request: &[u8], refused: &mut u64) -> Answer {
             return Answer::Nothing;
         }
         std::thread::sleep(PAUSE);
-        answer = client.execute_again(request, PATIENCE);
-    }
-}
-
-fn read(client: &mut Client, request: &[u8], refused: &mut u64) -> Answer {
-    let began = Instant::now();
-    loop {
-        match client.read(request, GIVE_UP) {
-            Ok(reply) => return Answer::Done(reply),
-            Err(CallError::No { code: Code::Refused, .. }) => return Answer::No,
-            Err(CallError::No { .. }) => *refused += 1,
-            Err(_) => {}
-        }
-        if began.elapsed() > GIVE_UP {
-            return Answer::Nothing;
-        }
-        std::thread::sleep(PAUSE);
+        answer = ask(false);
     }
 }
 
