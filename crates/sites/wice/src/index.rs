@@ -13,7 +13,8 @@
 //!              forgotten    |  items, ids                        |  at the certifier alone
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::ops::Bound;
 
 use crate::ids::{TransactionId, Version};
@@ -166,8 +167,10 @@ impl Index {
         self.bytes -= VERSION_BYTES + oldest.keys.iter().map(key_bytes).sum::<usize>();
         self.floor = oldest.version;
         for key in oldest.keys {
-            if self.items.get(&key).is_some_and(|last| last.either() <= self.floor) {
-                self.items.remove(&key);
+            if let Entry::Occupied(item) = self.items.entry(key)
+                && item.get().either() <= self.floor
+            {
+                item.remove();
             }
         }
         if self.ids.get(&oldest.id) == Some(&oldest.version) {

@@ -4,7 +4,8 @@
 //! keys are ordered bytewise, so an application that begins its keys with a table's name has tables and ranges.
 
 use core::fmt;
-use std::sync::Arc;
+
+use crate::bytes::Bytes;
 
 /// Longest key, bytes.
 pub const KEY_BYTES_MAX: usize = 1 << 10;
@@ -13,19 +14,19 @@ pub const VALUE_BYTES_MAX: usize = 512 << 10;
 
 /// An item's name: 1 to [`KEY_BYTES_MAX`] bytes. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Arc<[u8]>);
+pub struct Key(Bytes);
 
 impl Key {
     /// The item with these bytes as its name. Lengths are checked where a transaction is submitted.
     #[must_use]
-    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self(bytes.into())
+    pub fn new(bytes: impl AsRef<[u8]>) -> Self {
+        Self(bytes.as_ref().into())
     }
 
     /// Its bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_slice()
     }
 }
 
@@ -37,7 +38,7 @@ impl From<&str> for Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.escape_ascii())
+        write!(f, "{}", self.as_bytes().escape_ascii())
     }
 }
 
@@ -51,7 +52,7 @@ impl fmt::Debug for Key {
 ///   1 counter     total i128, little-endian
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Value(Arc<[u8]>);
+pub struct Value(Bytes);
 
 const BYTES: u8 = 0;
 const COUNTER: u8 = 1;
@@ -70,19 +71,19 @@ impl Value {
     }
 
     fn of(kind: u8, content: &[u8]) -> Self {
-        Self(std::iter::once(kind).chain(content.iter().copied()).collect())
+        Self(Bytes::joined(&[kind], content))
     }
 
     /// The bytes that were put; of a counter its total, as it is kept.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0[1..]
+        &self.encoded()[1..]
     }
 
     /// Its total, if it is a counter.
     #[must_use]
     pub fn as_counter(&self) -> Option<i128> {
-        match self.0.split_first() {
+        match self.encoded().split_first() {
             Some((&COUNTER, total)) => total.try_into().ok().map(i128::from_le_bytes),
             _ => None,
         }
@@ -91,7 +92,7 @@ impl Value {
     /// Its form, as it is sent and kept.
     #[must_use]
     pub fn encoded(&self) -> &[u8] {
-        &self.0
+        self.0.as_slice()
     }
 
     /// Reads what [`Value::encoded`] gave. None if it is of no kind that is known.

@@ -1,5 +1,6 @@
 //! Replication between clusters by certification (paper 3, *WICE*): rules only.
 
+mod bytes;
 pub mod codec;
 pub mod entry;
 pub mod ids;

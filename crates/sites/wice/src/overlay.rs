@@ -12,7 +12,8 @@
 //! ```
 //! The changes are kept as they were made: what an addition comes to is found by adding, when it is read.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::ops::Bound;
 
 use crate::entry::held_bytes;
@@ -57,11 +58,13 @@ struct Installed {
     bytes: usize,
 }
 
+/// An item's changes, in order of versions.
+type Changes = VecDeque<(Version, Change)>;
+
 /// Changes by item and version, from the store's version on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Overlay {
-    /// Each item's changes, in order of versions.
-    items: BTreeMap<Key, VecDeque<(Version, Change)>>,
+    items: BTreeMap<Key, Changes>,
     /// In order.
     installed: VecDeque<Installed>,
     applied: Version,
@@ -120,7 +123,9 @@ impl Overlay {
     pub fn install(&mut self, version: Version, writes: &[Write]) {
         assert_eq!(version, self.top.next(), "versions are installed in order");
         for write in writes {
-            self.items.entry(write.key.clone()).or_default().push_back((version, write.change.clone()));
+            // Most items are changed once before the store has them.
+            let changes = self.items.entry(write.key.clone()).or_insert_with(|| Changes::with_capacity(1));
+            changes.push_back((version, write.change.clone()));
         }
         let bytes = held_bytes(writes);
         self.bytes += bytes;
@@ -170,11 +175,7 @@ impl Overlay {
         while let Some(oldest) = self.installed.pop_front_if(|oldest| oldest.version <= applied) {
             self.bytes -= oldest.bytes;
             for write in oldest.writes {
-                let Some(changes) = self.items.get_mut(&write.key) else { continue };
-                while changes.pop_front_if(|(version, _)| *version <= applied).is_some() {}
-                if changes.is_empty() {
-                    self.items.remove(&write.key);
-                }
+                self.give_up(write.key, |changes| changes.pop_front_if(|(version, _)| *version <= applied));
             }
         }
         self.applied = self.applied.max(applied);
@@ -196,19 +197,24 @@ impl Overlay {
                 self.unsettled_bytes -= newest.bytes;
             }
             for write in newest.writes {
-                let Some(changes) = self.items.get_mut(&write.key) else { continue };
-                while changes.pop_back_if(|(version, _)| *version > keep).is_some() {}
-                if changes.is_empty() {
-                    self.items.remove(&write.key);
-                }
+                self.give_up(write.key, |changes| changes.pop_back_if(|(version, _)| *version > keep));
             }
         }
         self.top = self.top.min(keep);
     }
+
+    /// Takes an item's changes away while `next` finds one, and with the last one the item.
+    fn give_up(&mut self, key: Key, next: impl Fn(&mut Changes) -> Option<(Version, Change)>) {
+        let Entry::Occupied(mut item) = self.items.entry(key) else { return };
+        while next(item.get_mut()).is_some() {}
+        if item.get().is_empty() {
+            item.remove();
+        }
+    }
 }
 
 /// An item's changes up to `snapshot`, taken together.
-fn seen(changes: &VecDeque<(Version, Change)>, snapshot: Version) -> Found {
+fn seen(changes: &Changes, snapshot: Version) -> Found {
     let mut added = None;
     let known = changes.iter().rev().skip_while(|(version, _)| *version > snapshot);
     for (_, change) in known {

@@ -3,7 +3,12 @@
 //! Reading the record from its beginning takes longer with every day. So each shard is taken from its newest checkpoint, as a joining venue
 //! does, and the committed stream is read from there; without one, or if none can be read, from its beginning. Whatever a gateway does not
 //! know makes it slower to answer, and never has a request executed twice: that is up to the shards.
+//!
+//! All below the checkpoint counts as committed and may be told. But a recorder names a checkpoint once it alone has all below, and the
+//! next life of the windows begins behind what any recorder has. So the newest checkpoint counts that as many recorders have reached
+//! as an answer needs.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,10 +19,11 @@ use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
 use pares_wire::record::{RequestRecord, ResultRecord};
 
+use crate::checkpoints::StoredCheckpoint;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::SystemConfig;
 use crate::epoch::window;
-use crate::resume::{is_beginning_lost, resume};
+use crate::resume::{Resumed, is_beginning_lost, resume, stored};
 use crate::world::World;
 use crate::{NodeError, NodeId};
 
@@ -55,11 +61,18 @@ fn from_checkpoints<W: World>(
     for shard in config.shards()?.into_keys() {
         let view = |state: &[u8]| checkpoint::view(shard, state).map(|read| (read.0.position, read));
         let past = past(world, config, shard)?;
-        let resumed = resume(world, config, (shard, past), view);
-        let begins = resumed.state.as_ref().is_none_or(|(view, ..)| view.position == Position(0));
-        if begins && is_beginning_lost(world, config, (shard, past)) {
-            // Nothing is answered for that shard; the others' members need the gateway.
-            world.complain(&NodeError::StateLost(shard));
+        let answerable = past.min(reached_by_quorum(world, config, shard));
+        let begins = |resumed: &Resumed<Option<(ShardView, _, _)>>| {
+            resumed.state.as_ref().is_none_or(|(view, ..)| view.position == Position(0))
+        };
+        let mut resumed = resume(world, config, (shard, answerable), view);
+        if begins(&resumed) && is_beginning_lost(world, config, (shard, past)) {
+            // A recorder that is being filled has no checkpoint yet: what was dropped of the logs was recorded by enough.
+            resumed = resume(world, config, (shard, past), view);
+            if begins(&resumed) {
+                // Nothing is answered for that shard; the others' members need the gateway.
+                world.complain(&NodeError::StateLost(shard));
+            }
         }
         for (recorder, from) in &mut replay_from {
             *from = (*from).min(resumed.replay_from[recorder]);
@@ -81,6 +94,15 @@ fn past<W: World>(world: &W, config: &SystemConfig, shard: ShardId) -> Result<Po
         true => Ok(window(world, shard)?.recorded()),
         false => Ok(Position(u64::MAX)),
     }
+}
+
+/// What as many recorders as an answer needs are known to have of a shard: all below their newest checkpoints.
+fn reached_by_quorum<W: World>(world: &W, config: &SystemConfig, shard: ShardId) -> Position {
+    let newest =
+        |id| stored(world, id, shard).iter().map(StoredCheckpoint::position).max().unwrap_or(Position(0));
+    let mut reached: Vec<Position> = config.recorder_ids().map(newest).collect();
+    reached.sort_unstable_by_key(|&position| Reverse(position));
+    reached[usize::from(config.quorum) - 1]
 }
 
 fn through_of(view: &ShardView, id: GatewayId) -> u64 {

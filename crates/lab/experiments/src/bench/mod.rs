@@ -6,7 +6,9 @@ pub mod end_to_end;
 pub mod feed;
 pub mod kill_switch;
 pub mod peer;
+mod processor;
 pub mod sequencer;
+pub mod site;
 pub mod start;
 pub mod tpcc;
 
@@ -36,6 +38,8 @@ enum Bench {
     Checkpoint(checkpoint::Args),
     /// How long a gateway takes to start, however long the record is
     Start(start::Args),
+    /// A broker's transactions at one site of a cluster: as fast as they go, and at a rate; where the time goes
+    Site(site::Args),
     /// TPC-C's transactions on clusters of sites, far apart: throughput, latency, processor time; are its consistency conditions kept?
     Tpcc(tpcc::Args),
     /// The other process of a benchmark
@@ -56,6 +60,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),
+        Bench::Site(args) => site::run(args),
         Bench::Tpcc(args) => tpcc::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }

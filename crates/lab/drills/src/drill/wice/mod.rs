@@ -14,7 +14,6 @@
 //! | [`parts`] | what is measured without faults |
 //! | [`faults`] | the blows |
 //! | [`disks`] | lost disks, states of some size, settings that differ, peers that are none |
-//! | [`cost`] | what a transaction costs in one cluster alone |
 //! | [`audit`] | what the sites have at the end |
 //! | [`backups`] | a backup under load, the end of everything, and what is restored |
 //! | [`figures`] | what it gave |
@@ -22,7 +21,6 @@
 
 mod audit;
 mod backups;
-mod cost;
 mod disks;
 mod faults;
 mod figures;
@@ -73,14 +71,11 @@ pub struct Args {
     /// How much state a site whose disk is lost is filled with in the last part, MiB; 0 leaves that part out
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(..=16_384))]
     state_mib: u64,
-    /// Measure only what a transaction costs in one cluster of so many sites, as fast as it goes and at 5,000 a second
-    #[arg(long, value_name = "SITES", value_parser = clap::value_parser!(u8).range(1..=5))]
-    cost: Option<u8>,
     /// Keep the sites' directories and what they said here, which must not exist
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Keep the sites' items in PostgreSQL databases, which must be empty or missing: a URL with {cluster} and {number}
-    #[arg(long, value_name = "URL", conflicts_with = "cost")]
+    #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// One JSON object instead of tables
     #[arg(long)]
@@ -95,9 +90,6 @@ pub struct Args {
 pub fn run(args: &Args) -> LabResult {
     if !(0.2..=3_600.0).contains(&args.seconds_per_part) {
         return Err(LabError::Usage("--seconds-per-part is between 0.2 and 3600".into()));
-    }
-    if let Some(sites) = args.cost {
-        return cost::run(args, sites);
     }
     let mut drill = Drill::start(args)?;
     let ran = drill.run(args);

@@ -12,13 +12,11 @@
 //! | [`site`] | a site as a process |
 //! | `store` | redb, or PostgreSQL started for it |
 //! | `clients` | users |
-//! | `processor` | processor time of processes |
 //! | `run` | the parts |
 //! | `figures` | what it gave |
 
 mod clients;
 mod figures;
-mod processor;
 mod run;
 pub mod site;
 mod store;

@@ -14,7 +14,8 @@ use pares_wice::codec::DecodeError;
 use super::clients::{Asked, Told, User, execute_all, work};
 use super::figures::{Figures, KindCost, hundredth};
 use super::store::Engine;
-use super::{Args, Think, processor, site};
+use super::{Args, Think, site};
+use crate::bench::processor;
 
 /// Not measured at the beginning of a part.
 const WARM_UP: Duration = Duration::from_secs(2);

@@ -56,7 +56,10 @@ impl Engine {
             String::from_utf8_lossy(&line).split(' ').any(|word| word == database)
         };
         let parent = Some(postmaster);
-        processes().filter(|&process| super::processor::parent(process) == parent).filter(works_for).collect()
+        processes()
+            .filter(|&process| crate::bench::processor::parent(process) == parent)
+            .filter(works_for)
+            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
-//! What a transaction costs at a site, of one cluster alone.
+//! `pares bench site`: what a transaction costs at a site, of one cluster alone.
 //!
-//! A broker's transaction (reads three items, changes two, writes two new ones, and its reply) is executed by an application that runs in the
+//! All sites of the cluster run in this process, so what is measured is their work and not how processes take turns on few cores. A broker's transaction (reads three items, changes two, writes two new ones, and its reply) is executed by an application that runs in the
 //! site's own process, as a broker's would: from the request to the answer there is the certification, the cluster's log on
 //! disk, and with three sites a majority of them. Conflicts are rare: each client trades on its own account.
 //!
@@ -8,8 +8,11 @@
 //!   at full speed:  N open requests, one answered, one begun   --> transactions per second
 //!   at a rate:      begun on schedule, late or not             --> latency from the scheduled time to the answer
 //! ```
+//! Where the time goes at full speed is told by thread: what the certifier's site, the other sites, their stores and their
+//! log files use of processors for each transaction.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -17,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_load::{LabError, LabResult, ScratchDirectory};
+use pares_operator::init::promise;
 use pares_site::config::{Level, Place, Promise, SiteLimits, SitesConfig};
 use pares_site::items::Items;
 use pares_site::protocol::{Code, OPEN_MAX};
@@ -25,7 +29,7 @@ use pares_text::grouped;
 use pares_wice::{SiteId, TransactionId};
 use serde::Serialize;
 
-use super::Args;
+use super::processor;
 
 /// Until the sites are up and certifying.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -34,86 +38,161 @@ const WARM_UP: Duration = Duration::from_secs(1);
 
 /// Open requests at full speed; 64 of them are one client's.
 const IN_FLIGHT: u64 = 4_096;
-/// Transactions per second of the part at a rate.
-const RATE: u64 = 5_000;
+/// The name of the other sites' threads.
+const OTHER_SITE: &str = "other-site";
+
+/// Arguments of `pares bench site`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// How many sites the cluster has
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    sites: u8,
+    /// What an answer promises: `os` survives the death of processes, `disk` the loss of power
+    #[arg(long, default_value = "os", value_parser = promise)]
+    durability: Promise,
+    /// How long each part is measured, seconds
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Transactions per second of the part at a rate
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rate: u64,
+    /// Where the sites' directories are made, and removed again; without, where temporary files go
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
 
 /// Latencies of a part, microseconds, and how many transactions it had.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Pass {
+struct Pass {
     /// Per second.
-    pub transactions_per_s: f64,
+    transactions_per_s: f64,
     /// From the request, or when it was due, to the answer.
-    pub p50_us: f64,
-    /// The same.
-    pub p99_us: f64,
-    /// The same.
-    pub max_us: f64,
+    p50_us: f64,
+    p99_us: f64,
+    max_us: f64,
+}
+
+/// Processor time of a transaction at full speed, microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Spent {
+    /// By the duty cycle of the site that certifies, which executes too; what the load costs is in it.
+    certifier_us: f64,
+    /// By those of the others.
+    other_sites_us: f64,
+    /// By the threads that write the stores.
+    stores_us: f64,
+    /// By those that prepare and sync files of logs.
+    logs_us: f64,
 }
 
 /// What it costs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cost {
-    /// Sites.
-    pub sites: u8,
-    /// `os` or `disk`.
-    pub durability: Promise,
-    /// With so many open requests.
-    pub in_flight: u64,
-    /// As many as possible.
-    pub full_speed: Pass,
+struct Figures {
+    sites: u8,
+    durability: Promise,
+    /// As many as possible, with `in_flight` open requests.
+    transactions_per_s: f64,
+    in_flight: u64,
+    full_speed: Pass,
+    spent: Spent,
     /// At the given rate.
-    pub at_rate: Pass,
+    rate: u64,
+    at_rate: Pass,
     /// Answers that were not *done*.
-    pub not_done: u64,
+    not_done: u64,
+}
+
+impl Figures {
+    fn print(&self) {
+        pares_text::say!("{} site(s), durability {:?}", self.sites, self.durability);
+        for (what, part) in [("at full speed", self.full_speed), ("at a rate", self.at_rate)] {
+            pares_text::say!(
+                "{what:>14}  {:>9}/s   p50 {:>8.0} us   p99 {:>8.0} us   max {:>8.0} us",
+                grouped(part.transactions_per_s as u64),
+                part.p50_us,
+                part.p99_us,
+                part.max_us
+            );
+        }
+        let Spent { certifier_us, other_sites_us, stores_us, logs_us } = self.spent;
+        pares_text::say!(
+            "{:>14}  certifier {certifier_us:.1} us   other sites {other_sites_us:.1} us   stores {stores_us:.1} us   logs {logs_us:.1} us",
+            "of processors"
+        );
+        pares_text::say!("{:>14}  {}", "not done", self.not_done);
+    }
 }
 
 /// Measures what a transaction costs at the first of so many sites, and prints it.
 ///
 /// # Errors
-/// If a site ends.
-pub(super) fn run(args: &Args, sites: u8) -> LabResult {
+/// If a site ends, or says no.
+pub fn run(args: &Args) -> LabResult {
+    if !(0.2..=3_600.0).contains(&args.seconds) {
+        return Err(LabError::Usage("--seconds is between 0.2 and 3600".into()));
+    }
     let scratch = ScratchDirectory::create(args.dir.as_deref())?;
-    let figures =
-        measure(args, sites, scratch.path()).map_err(|error| LabError::Failed(error.to_string()))?;
-    if args.json {
-        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are JSON"));
-        return Ok(());
+    let figures = measure(args, scratch.path()).map_err(|error| LabError::Failed(error.to_string()))?;
+    match args.json {
+        true => pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are JSON")),
+        false => figures.print(),
     }
-    let Cost { full_speed, at_rate, .. } = &figures;
-    pares_text::say!("{} site(s), durability {:?}", figures.sites, figures.durability);
-    for (what, part) in [("at full speed", full_speed), ("at a rate", at_rate)] {
-        pares_text::say!(
-            "{what:>14}  {:>9}/s   p50 {:>8.0} us   p99 {:>8.0} us   max {:>8.0} us",
-            grouped(part.transactions_per_s as u64),
-            part.p50_us,
-            part.p99_us,
-            part.max_us
-        );
+    match figures.not_done {
+        0 => Ok(()),
+        some => Err(LabError::Failed(format!("{some} transactions were not done"))),
     }
-    pares_text::say!("{:>14}  {}", "not done", figures.not_done);
-    Ok(())
 }
 
-fn measure(args: &Args, sites: u8, dir: &Path) -> Result<Cost, ProcessError> {
-    let config = configuration(args.durability, sites)?;
+fn measure(args: &Args, dir: &Path) -> Result<Figures, ProcessError> {
+    let Args { sites, durability, rate, .. } = *args;
+    let config = configuration(durability, sites)?;
     std::fs::write(dir.join("sites.toml"), config.to_text())?;
     config.make_directories(dir)?;
-    let (first, part) = (SiteId::new(0, 0), Duration::from_secs_f64(args.seconds_per_part));
+    let (first, part) = (SiteId::new(0, 0), Duration::from_secs_f64(args.seconds));
     let mut site = Process::open(&config, first, dir, Items)?;
     let others = Others::start(&config, dir);
     wait_until_certifying(&mut site)?;
     let mut load = Load::new(IN_FLIGHT);
+    let before = processor::used_by_threads();
     let full_speed = load.run(&mut site, None, part)?;
-    let at_rate = load.run(&mut site, Some(RATE), part)?;
+    let spent = spent(&before, &processor::used_by_threads(), load.begun_of_all());
+    let at_rate = load.run(&mut site, Some(rate), part)?;
     drop(others);
-    Ok(Cost {
+    Ok(Figures {
         sites,
-        durability: args.durability,
+        durability,
+        transactions_per_s: full_speed.transactions_per_s,
         in_flight: IN_FLIGHT,
         full_speed,
+        spent,
+        rate,
         at_rate,
         not_done: load.not_done,
     })
+}
+
+/// What threads used meanwhile for each of so many transactions.
+fn spent(
+    before: &BTreeMap<String, Duration>,
+    after: &BTreeMap<String, Duration>,
+    transactions: u64,
+) -> Spent {
+    let used = |is_such: &dyn Fn(&str) -> bool| {
+        let of = |all: &BTreeMap<String, Duration>| {
+            all.iter().filter(|(name, _)| is_such(name)).map(|(_, used)| *used).sum::<Duration>()
+        };
+        (of(after).saturating_sub(of(before))).as_secs_f64() * 1e6 / transactions.max(1) as f64
+    };
+    let rest = [OTHER_SITE, "applier", "reader"];
+    Spent {
+        certifier_us: used(&|name| !rest.contains(&name) && !name.starts_with("log-")),
+        other_sites_us: used(&|name| name == OTHER_SITE || name == "reader"),
+        stores_us: used(&|name| name == "applier"),
+        logs_us: used(&|name| name.starts_with("log-")),
+    }
 }
 
 fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig> {
@@ -146,13 +225,15 @@ impl Others {
         let stop = Arc::new(AtomicBool::new(false));
         let run = |place: &Place| {
             let (config, dir, site, stop) = (config.clone(), dir.to_owned(), place.id(), Arc::clone(&stop));
-            std::thread::spawn(move || {
+            let named = std::thread::Builder::new().name(OTHER_SITE.into());
+            let run = move || {
                 let mut site =
                     Process::open(&config, site, &dir, Items).expect("a site of a fresh directory");
                 while !stop.load(Ordering::Relaxed) {
                     site.turn(Duration::from_millis(50)).expect("a site that goes on");
                 }
-            })
+            };
+            named.spawn(run).expect("a thread for each site")
         };
         let threads = config.sites.iter().skip(1).map(run).collect();
         Self { stop, threads }
@@ -210,6 +291,11 @@ impl Load {
             format!("trade cash/{account} holding/{account} rate/{} 100 {client}-{sequence}", sequence % 7);
         site.submit(TransactionId { client: client as u64 + 1, sequence }, request.into_bytes());
         true
+    }
+
+    /// How many were begun.
+    fn begun_of_all(&self) -> u64 {
+        self.sequences.iter().sum()
     }
 
     fn next_slot_is_free(&self, client: usize) -> bool {
