@@ -19,6 +19,10 @@ use pares_drills::{demo, drill, replay};
 use pares_experiments::{bench, experiment};
 use pares_load::{LabError, LabResult};
 
+/// As in the program that ships.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The laboratory of Pares: demonstrations, drills, simulations and measurements of the exchange.
 ///
 /// Start with `demo`: it runs a whole exchange on this machine, trades on it and kills

@@ -183,6 +183,27 @@ fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
     assert_eq!(rig.counter("names"), 5, "read from the beginning");
 }
 
+/// A recorder names a checkpoint when it alone has all below. The next life of the windows begins behind what any has.
+#[test]
+fn a_checkpoint_that_too_few_recorders_have_reached_is_passed_over() {
+    let mut rig = Rig::with(SystemConfig { quorum: 2, ..config() });
+    let client = rig.sign_on(7);
+    (1..=5).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    let all = |to: usize| (0..).zip(&requests[..to]).map(|(at, one)| result(one, at)).collect::<Vec<_>>();
+    publish(&rig.world, NodeId::Recorder(RecorderId(1)), &all(3));
+    checkpoints(&rig.world, &requests, Offset::START);
+    let mut rig = rig.restart(|_| {}).unwrap();
+    let client = rig.sign_on(7);
+    assert_eq!(repeats(&ask(&mut rig, client, 3)), [3], "two recorders have it");
+    assert!(answered(&ask(&mut rig, client, 5)).is_empty(), "one has it");
+    publish(&rig.world, NodeId::Recorder(RecorderId(1)), &all(5)[3..]);
+    rig.settle();
+    let told = answered(&rig.told(client));
+    assert!(!told.is_empty(), "and then another");
+}
+
 /// Makes an empty log in the place of the gateway's.
 fn empty(world: &TestWorld) {
     std::fs::remove_dir_all(world.real(Path::new(&SELF.to_string()))).unwrap();
