@@ -74,6 +74,7 @@ impl DistantSites {
             no_tls: false,
             store: plan.store.map(str::to_owned),
             sql: false,
+            witness: false,
         };
         let mut config = SitesConfig { isolation: plan.isolation, ..init::configuration(&init)? };
         let proxy = put_apart(&mut config, plan.rtt / 2)?;

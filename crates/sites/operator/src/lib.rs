@@ -7,6 +7,7 @@
 //! | [`mod@run`] | one site in this process, of any application |
 //! | `up` | all as children |
 //! | `add` | another site |
+//! | `witness` | a third place, without which no cluster is declared lost |
 //! | `status` | how they are |
 //! | `backup` | a copy of the running database, and its versions since |
 //! | [`restore`] | another database that begins with it |
@@ -28,6 +29,7 @@ pub mod run;
 pub mod sites;
 mod status;
 mod up;
+mod witness;
 
 pub use error::{OperatorError, OperatorResult};
 
@@ -110,6 +112,10 @@ enum What {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Run the witness in this process until Ctrl-C, at a third place: without its word no cluster is declared lost
+    Witness,
+    /// Give a witness that has lost its register another: all living clusters must be there
+    Renew(witness::Renew),
     /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
     Lost(decide::Lost),
     /// Take a cluster that has returned and caught up among the living again
@@ -162,6 +168,8 @@ pub fn run(args: &Args) -> OperatorResult {
             let read = if *latest { Client::read_latest } else { Client::read };
             asking.call(&client()?, read, NOTHING_DONE)
         }
+        What::Witness => witness::run(&config()?, &args.dir),
+        What::Renew(renew) => renew.run(&operator()?),
         What::Lost(lost) => lost.run(&operator()?),
         What::Admit(admit) => admit.run(&operator()?),
         What::Migrate(migrate) => migrate.run(&operator()?),

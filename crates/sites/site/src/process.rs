@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
@@ -19,6 +19,7 @@ use pares_wice::{SiteId, Version};
 use crate::application::Application;
 use crate::applier::StoreWriter;
 use crate::config::{SitesConfig, directory_of};
+use crate::directory::NotesDirectory;
 use crate::error::ProcessError;
 use crate::node::SiteNode;
 use crate::reads::StoreReader;
@@ -34,7 +35,7 @@ pub type Process<A> = SiteNode<Host, A>;
 
 /// The real world of a site: a directory, sockets, threads.
 pub struct Host {
-    own: PathBuf,
+    own: NotesDirectory,
     links: LinksConfig,
     durability: Durability,
     /// Its PostgreSQL database, if its items are in one.
@@ -52,10 +53,9 @@ impl Host {
     /// # Errors
     /// If the site or its certificate is missing, or its directory cannot be made.
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
-        let own = directory_of(dir, site);
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
-        std::fs::create_dir_all(&own)?;
+        let own = NotesDirectory::at(directory_of(dir, site))?;
         let (database, sql) = (config.database(site)?.map(Options::new), config.place(site)?.sql);
         Ok(Self {
             own,
@@ -101,14 +101,14 @@ impl World for Host {
     }
 
     fn open_log(&mut self, config: &pares_cluster::ReplicaConfig) -> Result<Replica<Files>, ProcessError> {
-        let dir = self.own.join("log");
+        let dir = self.own.path().join("log");
         std::fs::create_dir_all(&dir)?;
         let files = Files::open(&dir, self.durability, SEGMENT_BYTES)?;
         Ok(Replica::open(files, config)?)
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        open_store(&self.own, self.database.as_ref())
+        open_store(self.own.path(), self.database.as_ref())
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
@@ -116,7 +116,7 @@ impl World for Host {
             postgres::provide(database)?;
             return Ok(postgres::clear(database)?);
         }
-        match std::fs::remove_dir_all(self.own.join("store")) {
+        match std::fs::remove_dir_all(self.own.path().join("store")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
@@ -163,22 +163,15 @@ impl World for Host {
 
 impl Notes for Host {
     fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match pares_os::read_file(&self.own.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => read.map(Some),
-        }
+        self.own.read_note(name)
     }
 
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        pares_os::replace_file(&self.own.join(name), bytes)
+        self.own.write_note(name, bytes)
     }
 
     fn remove_note(&self, name: &str) -> io::Result<()> {
-        match std::fs::remove_file(self.own.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => std::fs::File::open(&self.own)?.sync_all(),
-        }
+        self.own.remove_note(name)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod message;
 pub mod overlay;
 pub mod site;
 pub mod transaction;
+pub mod witness;
 
 pub use entry::{Body, Configuration, Entry, LogEntry, Past};
 pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
@@ -19,3 +20,4 @@ pub use site::{
     Unsubmitted,
 };
 pub use transaction::{Isolation, Malformed, Transaction};
+pub use witness::{Declaration, NotGranted, Register};

@@ -143,6 +143,7 @@ fn configuration(clusters: u8, sites: u8, fittings: Fittings) -> SitesConfig {
         begins: 0,
         tls: fittings.tls,
         plain: false,
+        witness: None,
         limits: fittings.limits,
         store: fittings.store,
         sites: places.collect(),
