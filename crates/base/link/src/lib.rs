@@ -24,7 +24,7 @@ mod wire;
 pub use clients::{ClientId, ClientStream, Door};
 pub use config::{ClientsConfig, FRAME_MAX, LinksConfig, Peer};
 pub use ended::Ended;
-pub use hello::{Agreed, HelloError};
+pub use hello::{Agreed, HelloError, SPEAKS, UNDERSTANDS};
 pub use links::Links;
 pub use pares_tls::{Identity, IssueError, TlsError, TlsFiles, Trust};
 pub use sink::{Counts, LinkSink, LinksError, SendError, Waker};

@@ -44,6 +44,9 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
             text::print(&format!("{}: {stranger}", sites::name(*site)));
         }
     }
+    if let Some(mixed) = mixed(&reports) {
+        text::print(&mixed);
+    }
     let witness = witness::asked(access);
     if let Some(Ok(report)) = &witness {
         text::print(&format!("witness: {}", witness::told(report)));
@@ -98,6 +101,17 @@ fn judge(
     }
     wrong.extend(unwitnessed);
     if wrong.is_empty() { Ok(()) } else { Err(OperatorError::Unhealthy(wrong.join("; "))) }
+}
+
+/// Which versions sites speak, while they differ: an upgrade is under way.
+fn mixed(reports: &[(SiteId, SiteReport)]) -> Option<String> {
+    let lowest = reports.iter().map(|(_, report)| report.speaks).min()?;
+    let highest = reports.iter().map(|(_, report)| report.speaks).max()?;
+    let behind = reports.iter().filter(|(_, report)| report.speaks < highest);
+    let behind: Vec<String> = behind.map(|(site, _)| sites::name(*site)).collect();
+    (lowest < highest).then(|| {
+        format!("sites speak versions {lowest} to {highest}, with each other the lower of two; still to be upgraded: {}", behind.join(", "))
+    })
 }
 
 /// What is left to do when sites come or go.

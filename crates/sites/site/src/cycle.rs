@@ -74,6 +74,8 @@ pub(crate) struct Cycle<W: World, A> {
     /// All sites, and those whose `sites.toml` names others.
     sites: Vec<SiteId>,
     other_lists: BTreeSet<SiteId>,
+    /// The versions that other sites have said they speak.
+    spoken: BTreeMap<SiteId, u16>,
     place: Place,
     site: Site,
     log: W::Log,

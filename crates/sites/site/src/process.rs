@@ -212,6 +212,23 @@ impl<A: Application + Clone> Process<A> {
         Self::begin(Host::new(config, site, dir)?, config.setup(site), application)
     }
 
+    /// The same, as a build would that speaks another version: for tests of upgrades.
+    ///
+    /// # Errors
+    /// [`ProcessError`].
+    #[doc(hidden)]
+    pub fn open_speaking(
+        version: u16,
+        config: &SitesConfig,
+        site: SiteId,
+        dir: &Path,
+        application: A,
+    ) -> Result<Self, ProcessError> {
+        let mut host = Host::new(config, site, dir)?;
+        host.links.speaks = version;
+        Self::begin(host, config.setup(site), application)
+    }
+
     /// Where clients reach it.
     ///
     /// # Errors

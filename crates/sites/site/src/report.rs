@@ -14,6 +14,12 @@ pub struct SiteReport {
     pub certifier: u8,
     /// Clusters that live.
     pub live: Vec<u8>,
+    /// The version that it speaks with other sites.
+    #[serde(default)]
+    pub speaks: u16,
+    /// The version that all sites speak, or a later one, as this one has heard; 0 while it takes no part.
+    #[serde(default)]
+    pub level: u16,
     /// Whether this site is its cluster's delegate.
     pub delegate: bool,
     /// Whether it certifies.

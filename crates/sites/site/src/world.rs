@@ -95,6 +95,16 @@ pub trait Connections {
     /// If it will not arrive.
     fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError>;
 
+    /// The version that this site speaks.
+    fn speaks(&self) -> u16 {
+        pares_link::SPEAKS
+    }
+
+    /// The version of the connection to another site: nothing newer may be sent there.
+    fn version(&self, _peer: u16) -> u16 {
+        pares_link::SPEAKS
+    }
+
     /// Sends a frame to an application.
     ///
     /// # Errors
@@ -115,6 +125,14 @@ impl Connections for Links {
 
     fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError> {
         Links::send(self, peer, payload)
+    }
+
+    fn speaks(&self) -> u16 {
+        Links::speaks(self)
+    }
+
+    fn version(&self, peer: u16) -> u16 {
+        Links::version(self, peer)
     }
 
     fn send_client(&mut self, client: ClientId, payload: &[u8]) -> Result<(), SendError> {

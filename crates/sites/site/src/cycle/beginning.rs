@@ -68,6 +68,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             sites: setup.settings.sites.clone(),
             begins: setup.begins,
             other_lists: BTreeSet::new(),
+            spoken: BTreeMap::new(),
             site: Site::restore(setup.settings, base, stored),
             place,
             log,

@@ -5,7 +5,7 @@ use pares_cluster::ClusterLog;
 use super::Cycle;
 use crate::application::Application;
 use crate::report::{HeldMemory, SiteReport};
-use crate::world::World;
+use crate::world::{Connections, World};
 
 impl<W: World, A: Application> Cycle<W, A> {
     /// How it is.
@@ -20,6 +20,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             era: (era.takeovers, era.number, era.by.0),
             certifier: configuration.certifier.0,
             live: configuration.live.iter().map(|cluster| cluster.0).collect(),
+            speaks: self.links.speaks(),
+            level: self.level(),
             delegate: self.log.role().leads,
             certifies: self.site.certifies(),
             recalling: self.site.is_recalling(),

@@ -145,12 +145,15 @@ impl<W: World> Apart<W> {
             Task::Filling(filling) => filling.role(),
         };
         let list = list_of(&self.setup.settings.sites);
-        Standing { asks, incarnation: self.place.incarnation, list, role }
+        let speaks = self.links.speaks();
+        Standing { asks, incarnation: self.place.incarnation, list, speaks, role }
     }
 
     fn say(&mut self, to: SiteId, word: &Word) {
         // What does not arrive is said again.
-        let _ = self.links.send(number_of(to), &word.to_bytes());
+        let number = number_of(to);
+        let bytes = word.to_bytes(self.links.version(number));
+        let _ = self.links.send(number, &bytes);
     }
 
     fn frame(&mut self, from: SiteId, bytes: &[u8]) -> Result<(), ProcessError> {
@@ -269,6 +272,7 @@ impl<W: World> Apart<W> {
         SiteReport {
             site: format!("{}.{}", id.cluster.0, id.number),
             apart: Some(self.waits_for()),
+            speaks: self.links.speaks(),
             recalling: true,
             refused: self.turned_away.told(),
             ..SiteReport::default()
