@@ -137,6 +137,9 @@ impl<'a> Hello<'a> {
             return Err(HelloError::Version { theirs: speaks });
         }
         let (understands, fields) = number(fields)?;
+        if understands > SPEAKS {
+            return Err(HelloError::Version { theirs: speaks }); // the rest may be of another form
+        }
         let (from, fields) = number(fields)?;
         let (to, fields) = number(fields)?;
         let (&size, rest) = fields.split_first().ok_or(HelloError::NotAHello)?;

@@ -33,6 +33,7 @@
 //! | `node` | a site, whether it takes part or not |
 //! | `cycle` | the duty cycle of one that does |
 //! | `directory` | notes as files |
+//! | `counters` | figures as a mapped file |
 //! | `process` | the duty cycle on a directory, sockets and a thread |
 //! | `requests` | requests from arrival to reply |
 //! | `view` | versions in memory over the store |
@@ -58,6 +59,7 @@ pub mod world;
 mod applier;
 mod checkpoint;
 mod comparison;
+mod counters;
 mod cycle;
 mod digest;
 mod directory;
@@ -82,13 +84,14 @@ pub use application::{Application, ApplicationError};
 pub use applier::StoreWriter;
 pub use client::{CallError, Client};
 pub use config::{ConfigError, SitesConfig};
+pub use counters::COUNTERS_FILE;
 pub use directory::NotesDirectory;
 pub use error::ProcessError;
 pub use interactive::{ClientTransaction, TransactionError};
 pub use node::SiteNode;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
-pub use report::{HeldMemory, SiteReport, Worked};
+pub use report::{HeldMemory, LinkFigures, SiteReport, ToldNo, Worked};
 pub use requests::{Answer, Answered};
 pub use rights::Rights;
 pub use view::View;

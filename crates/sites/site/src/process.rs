@@ -19,10 +19,12 @@ use pares_wice::{SiteId, Version};
 use crate::application::Application;
 use crate::applier::StoreWriter;
 use crate::config::{SitesConfig, directory_of};
+use crate::counters::SiteCounters;
 use crate::directory::NotesDirectory;
 use crate::error::ProcessError;
 use crate::node::SiteNode;
 use crate::reads::StoreReader;
+use crate::report::SiteReport;
 use crate::world::{Clock, Notes, World};
 
 /// Bytes of one segment of the cluster's log.
@@ -36,6 +38,7 @@ pub type Process<A> = SiteNode<Host, A>;
 /// The real world of a site: a directory, sockets, threads.
 pub struct Host {
     own: NotesDirectory,
+    counters: SiteCounters,
     links: LinksConfig,
     durability: Durability,
     /// Its PostgreSQL database, if its items are in one.
@@ -56,9 +59,11 @@ impl Host {
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
         let own = NotesDirectory::at(directory_of(dir, site))?;
+        let counters = SiteCounters::create(own.path())?;
         let (database, sql) = (config.database(site)?.map(Options::new), config.place(site)?.sql);
         Ok(Self {
             own,
+            counters,
             links,
             durability: config.durability(),
             database,
@@ -148,6 +153,10 @@ impl World for Host {
     fn start_reader(&mut self, reader: StoreReader, links: &Links) -> io::Result<Thread> {
         let (waker, began) = (links.waker(), self.began);
         Thread::spawn("reader", move || reader.run(|| began.elapsed(), || drop(waker.wake())))
+    }
+
+    fn show(&mut self, report: &SiteReport) {
+        self.counters.show(report);
     }
 
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {

@@ -84,6 +84,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             reply.body = b"the reply is longer than a frame may be: ask for less at a time".to_vec();
             reply.code = if reply.code == Code::Done { Code::Impossible } else { reply.code };
         }
+        self.told.count(reply.code);
         // A client that is gone asks again elsewhere.
         let _ = self.links.send_client(client, &reply.to_bytes());
     }

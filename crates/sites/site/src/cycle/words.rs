@@ -222,6 +222,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let stored = stored_of(snapshot.meta())?;
         let copy = self.world.draw().max(1);
         let Some(head) = self.head(from, request.lack, stored, copy) else { return Ok(()) };
+        self.work.copies += 1;
         self.giving.begin(taker, copy, snapshot, request.pieces.until, self.ticks);
         self.say(from, &Word::Head(head));
         Ok(())

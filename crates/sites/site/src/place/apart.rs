@@ -15,7 +15,7 @@ use super::standing::{Form, Lack, Standing, Word, list_of};
 use super::{Behind, Part, Place};
 use crate::checkpoint::Bases;
 use crate::config::number_of;
-use crate::cycle::TICK;
+use crate::cycle::{SHOWN_TICKS, TICK};
 use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
 use crate::protocol::{Ask, Code, Horizon, Reply};
@@ -117,6 +117,9 @@ impl<W: World> Apart<W> {
         }
         self.ticked = now;
         self.ticks += 1;
+        if self.ticks.is_multiple_of(SHOWN_TICKS) {
+            self.world.show(&self.report());
+        }
         let word = match &mut self.task {
             Task::Forming(forming) => {
                 forming.tick();
@@ -273,6 +276,7 @@ impl<W: World> Apart<W> {
             site: format!("{}.{}", id.cluster.0, id.number),
             apart: Some(self.waits_for()),
             speaks: self.links.speaks(),
+            is_filled: matches!(self.task, Task::Filling(_)),
             recalling: true,
             refused: self.turned_away.told(),
             ..SiteReport::default()
