@@ -51,6 +51,11 @@ fn sites_and_clusters_come_and_go_whatever_fails() {
     }
 }
 
+#[test]
+fn sites_of_two_builds_survive_whatever_fails() {
+    all_hold(Plan::MIXED);
+}
+
 /// Each side of a cut declares the other lost, and tells its cluster what the witness granted at once or much later; the witness loses its disk now and then.
 #[test]
 fn with_a_witness_both_sides_may_declare_the_other_lost() {
@@ -113,6 +118,7 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::DismissesNobody, vec![Broken::Unsettled]),
         (Defect::ForgetsSessions, vec![Broken::WentBack]),
         (Defect::ReadsLatestAtOnce, vec![Broken::WentBack]),
+        (Defect::SpeaksTooNew, vec![Broken::Misspoken]),
         // As it comes: a site that hears the other, or the checker of stores or answers.
         (Defect::WitnessForgets, vec![Broken::Split, Broken::Forked, Broken::Lost]),
         // Two disks disagree, or one site finds that its own has forgotten.
@@ -122,6 +128,7 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         let plan = match defect {
             Defect::DismissesNobody => Plan::CHANGED,
             Defect::WitnessForgets => Plan::WITNESSED,
+            Defect::SpeaksTooNew => Plan::MIXED,
             _ => Plan::THREE,
         };
         let found = (0..150).find_map(|seed| run(Plan { defect: Some(defect), ..plan }, seed).err());

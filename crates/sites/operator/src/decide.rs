@@ -202,29 +202,47 @@ fn declare_lost(
 /// Has all living clusters begin an era that counts higher than any before; the count.
 ///
 /// # Errors
-/// If one of them does not begin it in time.
+/// If no site certifies, or a living cluster does not begin that era in time.
 pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, OperatorError> {
-    let reports = sites::reports(access);
-    let count = |reports: &[(SiteId, SiteReport)]| reports.iter().map(|(_, report)| report.era.0).max();
-    let before = count(&reports).ok_or_else(|| OperatorError::NotRunning("no site answers".into()))?;
-    until(access, |_| Ok(Ok(Command::Renew)), patience, certifying, |report| report.era.0 > before)?;
     let began = Instant::now();
+    let mut told: Option<(u8, u32)> = None;
+    let mut why = "no site says that it certifies: is it running?".to_owned();
     while began.elapsed() < patience {
         let reports = sites::reports(access);
-        let Some((_, latest)) = reports.iter().max_by_key(|(_, report)| report.era) else { continue };
-        let has_begun = |cluster: &u8| {
-            let is_its =
-                |(site, report): &&(SiteId, SiteReport)| site.cluster.0 == *cluster && report.delegate;
-            reports.iter().find(is_its).is_some_and(|(_, report)| report.era == latest.era)
-        };
-        if latest.live.iter().all(has_begun) {
-            return Ok(latest.era.0);
+        if let Some((by, before)) = told {
+            if let Some(count) = renewed(&reports, by, before) {
+                return Ok(count);
+            }
+        } else if let Some(site) = certifying(&reports) {
+            match tell(access, site, Command::Renew)? {
+                Ok(()) => {
+                    told = of(&reports, site).map(|report| (site.cluster.0, report.era.0));
+                    why = "a living cluster has not begun the new era, and may have been granted something"
+                        .into();
+                }
+                Err(no) => why = no,
+            }
         }
         std::thread::sleep(PAUSE);
     }
-    Err(OperatorError::Failed(format!(
-        "not within {patience:?}: a living cluster has not begun the new era, and may have been granted something"
-    )))
+    Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
+}
+
+/// The count of the era that this cluster was told to begin, once the delegates of all that live have begun it.
+fn renewed(reports: &[(SiteId, SiteReport)], by: u8, before: u32) -> Option<u32> {
+    let (_, latest) = reports.iter().max_by_key(|(_, report)| report.era)?;
+    let has_begun = |cluster: &u8| {
+        let is_its = |(site, report): &(SiteId, SiteReport)| {
+            site.cluster.0 == *cluster && report.delegate && report.era == latest.era
+        };
+        reports.iter().any(is_its)
+    };
+    let is_it = latest.era.0 > before && latest.era.2 == by && latest.live.iter().all(has_begun);
+    is_it.then_some(latest.era.0)
+}
+
+fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
+    reports.iter().find_map(|(other, report)| (*other == site).then_some(report))
 }
 
 /// Has a cluster admitted, and waits until the era with it has begun.
@@ -290,8 +308,8 @@ fn until(
         if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE)
             && let Some(site) = whom(&reports)
         {
-            let report = reports.iter().find_map(|(other, report)| (*other == site).then_some(report));
-            match command((site, report.expect("it has reported")))? {
+            let report = of(&reports, site).expect("it has reported");
+            match command((site, report))? {
                 Ok(command) => match tell(access, site, command)? {
                     Ok(()) => told = Some(Instant::now()),
                     Err(no) => why = no,
@@ -310,5 +328,30 @@ fn tell(access: &Access, site: SiteId, command: Command) -> Result<Result<(), St
         Ok(_) => Ok(Ok(())),
         Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("{site}: {error}"))),
         Err(error) => Ok(Err(format!("{site}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(cluster: u8, delegate: bool, era: (u32, u32, u8)) -> (SiteId, SiteReport) {
+        let report = SiteReport { era, delegate, live: vec![0, 1], ..SiteReport::default() };
+        (SiteId::new(cluster, 0), report)
+    }
+
+    #[test]
+    fn an_era_is_renewed_when_every_living_cluster_has_begun_what_the_certifier_was_told() {
+        let (old, new) = ((1, 4, 0), (2, 5, 0));
+        assert_eq!(renewed(&[report(0, true, new), report(1, true, new)], 0, 1), Some(2));
+        for (reports, by, what) in [
+            (vec![report(0, true, new), report(1, true, old)], 0, "one has not begun it"),
+            (vec![report(0, true, new), report(1, false, new)], 0, "no delegate says so"),
+            (vec![report(0, true, new)], 0, "one says nothing"),
+            (vec![report(0, true, old), report(1, true, old)], 0, "nobody has begun one"),
+            (vec![report(0, true, new), report(1, true, new)], 1, "another cluster has begun another"),
+        ] {
+            assert_eq!(renewed(&reports, by, 1), None, "{what}");
+        }
     }
 }

@@ -59,6 +59,8 @@ pub struct Plan {
     pub loss_permille: u64,
     /// Whether there is a witness; then each side of a cut declares the other lost. For two clusters.
     pub witness: bool,
+    /// Whether each start of a site may be of this build or of the one before.
+    pub mixed: bool,
     /// Whether sites come and go: one to the first cluster, one from it, and then the first of another cluster.
     pub changes: bool,
     /// What is broken at the seam between sites and machines.
@@ -76,6 +78,7 @@ impl Plan {
         fault_every_us: 0,
         loss_permille: 0,
         witness: false,
+        mixed: false,
         changes: false,
         defect: None,
     };
@@ -96,9 +99,11 @@ impl Plan {
     };
     /// Two clusters and a witness.
     pub const WITNESSED: Self = Self { name: "sites-witnessed", witness: true, ..Self::TWO };
+    /// Two clusters, of builds of two neighbouring versions.
+    pub const MIXED: Self = Self { name: "sites-mixed", mixed: true, ..Self::TWO };
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED, Self::WITNESSED];
+    pub const ALL: [Self; 7] =
+        [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED, Self::WITNESSED, Self::MIXED];
 }
 
 /// A defect put at the seam between a site and its machine, to see that it is found.
@@ -128,6 +133,8 @@ pub enum Defect {
     StoresWrongValues,
     /// The witness forgets whom it granted something, and begins as if it was new.
     WitnessForgets,
+    /// Sites send what the older of two builds does not know.
+    SpeaksTooNew,
 }
 
 /// Which promise was broken.
@@ -145,6 +152,8 @@ pub enum Broken {
     Missed,
     /// A transaction is not what was executed, or did not read what was there.
     Misread,
+    /// A site was sent what its build does not know.
+    Misspoken,
     /// Money was made or destroyed.
     Money,
     /// A client was shown less than it had seen, or one that asked for the latest less than somebody was told.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pares_cluster::ReplicaConfig;
-use pares_link::ClientId;
+use pares_link::{ClientId, SPEAKS, UNDERSTANDS};
 use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Code, Horizon};
 use pares_site::setup::{Bounds, Setup};
@@ -345,6 +345,9 @@ impl Sites {
         node.life += 1;
         node.due = false;
         node.list.clone_from(&setup.settings.sites);
+        if self.plan.mixed {
+            node.machine.speaks.set(if self.random.chance(500) { SPEAKS } else { UNDERSTANDS });
+        }
         let (life, ledger) = (node.life, self.ledger.clone());
         match SiteNode::begin(node.machine.clone(), setup, Bank::new(site, ledger)) {
             Ok(cycle) => node.cycle = Some(cycle),
