@@ -172,6 +172,26 @@ pub struct Worked {
     pub bases: u64,
 }
 
+impl Worked {
+    /// What two sites did together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            executed: self.executed + other.executed,
+            lost: self.lost + other.lost,
+            forwarded: self.forwarded + other.forwarded,
+            done: self.done + other.done,
+            unknown: self.unknown + other.unknown,
+            copies: self.copies + other.copies,
+            backups: self.backups + other.backups,
+            batches: self.batches + other.batches,
+            stored: self.stored + other.stored,
+            flushes: self.flushes + other.flushes,
+            bases: self.bases + other.bases,
+        }
+    }
+}
+
 /// What a site keeps in memory, bytes, about. Values that several parts hold are counted by each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
