@@ -76,6 +76,7 @@ impl Clusters {
             store,
             limits: SiteLimits::default(),
             plain: false,
+            witness: None,
             sites: places,
         };
         std::fs::write(dir.path().join("sites.toml"), config.to_text())?;

@@ -413,3 +413,94 @@ fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
     let crossed = site(&format!("backup --to {}", to.display()), &other).unwrap_err();
     assert!(crossed.contains("give each database its own directory"), "{crossed}");
 }
+
+/// A process that is the witness.
+fn witness(dir: &Path) -> Running {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+    command.args(["site", "witness", "--dir"]).arg(dir);
+    Running(command.stdout(Stdio::null()).spawn().unwrap())
+}
+
+/// Writes where the first cluster reaches the second: there, or nowhere.
+fn reach(config: &SitesConfig, is_cut: bool, dir: &Path) {
+    let mut config = config.clone();
+    config.sites[1].far = is_cut.then(|| "127.0.0.1:1".parse().unwrap());
+    std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
+}
+
+#[test]
+fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    site("init --sites 1 --durability os --witness", &dir).unwrap();
+    let config = SitesConfig::load(&dir).unwrap();
+    let third = witness(&dir);
+    let here = Running::start("0.0", &dir);
+    let there = Running::start("1.0", &dir);
+    site("execute add alice 100", &dir).unwrap();
+    until("all is well", || output("status", &dir).status.code() == Some(0));
+    drop(here);
+    reach(&config, true, &dir);
+    let here = Running::start("0.0", &dir);
+    drop(third);
+    let said = site("lost 1 --yes --patience 3", &dir).unwrap_err();
+    assert!(said.contains("the witness does not say") && said.contains("--without-witness"), "{said}");
+    let third = witness(&dir);
+    site("lost 1 --yes", &dir).unwrap();
+    let said = site("lost 0 --yes", &dir).unwrap_err();
+    assert!(said.contains("granted to cluster 0 that it goes on without cluster 1"), "{said}");
+    let said = site("lost 0 --yes --without-witness", &dir).unwrap_err();
+    assert!(said.contains("its word counts"), "{said}");
+    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 70 left");
+    drop(here);
+    reach(&config, false, &dir);
+    let _here = Running::start("0.0", &dir);
+    // 1.0 alone does not know that it is not among the living.
+    let knows = |report: &Value| report["site"] == "0.0" && report["live"] == serde_json::json!([0]);
+    until("0.0 answers", || status(&dir).iter().any(knows));
+    site("admit 1", &dir).unwrap();
+    assert_eq!(site("read --site 1.0 --latest get alice", &dir).unwrap(), "70", "one history");
+
+    drop(third);
+    std::fs::remove_dir_all(dir.join("witness")).unwrap();
+    let third = witness(&dir);
+    let said = site("lost 1 --yes", &dir).unwrap_err();
+    assert!(said.contains("no register"), "{said}");
+    assert_eq!(output("status", &dir).status.code(), Some(4));
+    site("renew", &dir).unwrap();
+    assert!(site("renew", &dir).unwrap_err().contains("has a register"));
+    until("all is well again", || output("status", &dir).status.code() == Some(0));
+    drop(there);
+    site("lost 1 --yes", &dir).unwrap();
+    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
+    let there = Running::start("1.0", &dir);
+    site("admit 1", &dir).unwrap();
+    drop(third);
+    drop(there);
+    site("lost 1 --yes --without-witness", &dir).unwrap();
+    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 10 left");
+}
+
+#[test]
+fn the_figures_of_a_site_are_read_from_outside_also_when_it_is_dead() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    site("init --clusters 1 --sites 1", &dir).unwrap();
+    assert!(site("stat", &dir).unwrap_err().contains("no site has run"));
+    let figures = || -> Value { serde_json::from_slice(&output("stat --json", &dir).stdout).unwrap() };
+    let of = |name: &str| figures()["sites"][0]["counters"][name].as_u64().unwrap();
+    let running = Running::start("0.0", &dir);
+    for _ in 0..3 {
+        site("execute add alice 1", &dir).unwrap();
+    }
+    site("execute give alice 1", &dir).unwrap_err();
+    until("they are shown", || of("done") == 3 && of("told_refused") == 1 && of("stored") == of("stable"));
+    assert_eq!((of("takes_part"), of("certifies"), of("executed")), (1, 1, 4));
+    assert!(figures()["sites"][0]["log"]["sync_ns"]["count"].as_u64().unwrap() >= 4);
+    assert_eq!(output("stat", &dir).status.code(), Some(0));
+    let table = site("stat", &dir).unwrap();
+    assert!(table.contains("certifies") && table.contains("sync p50"), "{table}");
+    drop(running);
+    assert_eq!(output("stat", &dir).status.code(), Some(3));
+    assert_eq!((of("done"), figures()["sites"][0]["state"].as_str()), (3, Some("down")));
+}

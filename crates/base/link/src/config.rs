@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::frame;
-use crate::hello::{self, Agreed, FIELDS_MAX, Hello, SYSTEM_MAX};
+use crate::hello::{self, Agreed, FIELDS_MAX, Hello, SPEAKS, SYSTEM_MAX, UNDERSTANDS};
 use crate::tls::SiteIdentity;
 
 /// Another site.
@@ -58,6 +58,8 @@ impl ClientsConfig {
 pub struct LinksConfig {
     /// This site's number.
     pub number: u16,
+    /// The version that it speaks: what this build does, or the one before.
+    pub speaks: u16,
     /// The system it belongs to: 1 to 63 letters, digits, dots and dashes.
     pub system: String,
     /// What all sites must have alike, in one order: at most 24 settings. A site that has one otherwise is refused.
@@ -88,6 +90,7 @@ impl LinksConfig {
     pub fn new(number: u16, system: &str, listen: SocketAddr, peers: Vec<Peer>) -> Self {
         Self {
             number,
+            speaks: SPEAKS,
             system: system.to_owned(),
             agreed: Vec::new(),
             listen,
@@ -105,7 +108,9 @@ impl LinksConfig {
     /// The hello for that site.
     pub(crate) fn hello_to(&self, peer: u16) -> Vec<u8> {
         let digests = hello::digests(&self.agreed);
-        Hello { from: self.number, to: peer, system: &self.system, digests: &digests }.encode()
+        let (speaks, understands) = (self.speaks, UNDERSTANDS);
+        let (from, to, system) = (self.number, peer, self.system.as_str());
+        Hello { speaks, understands, from, to, system, digests: &digests }.encode()
     }
 
     /// What is wrong with it, if anything.
@@ -116,6 +121,9 @@ impl LinksConfig {
                 "the system's name {:?} is not 1 to {SYSTEM_MAX} letters, digits, dots and dashes",
                 self.system
             ));
+        }
+        if !(UNDERSTANDS..=SPEAKS).contains(&self.speaks) {
+            return Err(format!("this build speaks version {SPEAKS}, or {UNDERSTANDS}"));
         }
         if self.agreed.len() > FIELDS_MAX {
             return Err(format!("at most {FIELDS_MAX} settings can be agreed on"));

@@ -1,17 +1,22 @@
 //! The first frame on a connection between sites: who speaks, to whom, of which system, in which version, and by which settings.
 //!
 //! ```text
-//!  0       4         6      8    10     11
-//! +-------+---------+------+----+------+----------+--------+------------------+
-//! | PLNK  | version | from | to | size | system   | fields | digest ...       |   u16, little-endian; size and fields u8;
-//! +-------+---------+------+----+------+----------+--------+------------------+   digests u32, little-endian
+//!  0       4        6             8      10   12     13
+//! +-------+--------+-------------+------+----+------+----------+--------+------------------+
+//! | PLNK  | speaks | understands | from | to | size | system   | fields | digest ...       |   u16, little-endian; size and fields u8;
+//! +-------+--------+-------------+------+----+------+----------+--------+------------------+   digests u32, little-endian
 //! ```
+//! Two builds of neighbouring versions must be able to talk, or no system is ever upgraded without a stop. So a hello says a range, and both ends speak the lower of what
+//! the two speak. A later version may append to a hello; who does not know it passes over what comes then.
+//!
 //! A number alone would let a site of another system, or one configured with a wrong address, pass for the one expected;
 //! the mistake would show much later and elsewhere. So would one whose settings differ from ours where all must agree: two sites that take
 //! different clusters for the certifier's each certify. So each of these settings has a digest (crc32c of its text) in the hello.
 
-/// What both ends must speak alike.
-pub const VERSION: u16 = 3;
+/// The version that this build speaks. It goes up by one in a release in which frames between sites change; what is new is sent only over connections that speak it.
+pub const SPEAKS: u16 = 5;
+/// The lowest version that this build understands: of the release before.
+pub const UNDERSTANDS: u16 = SPEAKS - 1;
 /// The most settings that can be agreed on.
 pub(crate) const FIELDS_MAX: usize = 24;
 /// The longest name of a system, bytes.
@@ -46,6 +51,10 @@ pub fn digests(agreed: &[Agreed]) -> Vec<u8> {
 /// Who speaks to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello<'a> {
+    /// The highest version that its sender speaks.
+    pub speaks: u16,
+    /// The lowest that it understands.
+    pub understands: u16,
     /// The site that sends it.
     pub from: u16,
     /// The site it believes to talk to.
@@ -64,7 +73,8 @@ pub enum HelloError {
     NotAHello,
     /// The other end runs another version.
     #[error(
-        "it speaks version {theirs} of the link protocol, this site {VERSION}: run one release on all sites"
+        "it speaks version {theirs} of the link protocol, and this site none that both understand: this build knows {UNDERSTANDS} to {SPEAKS}. Upgrade all sites \
+         by one release at a time"
     )]
     Version {
         /// What it speaks.
@@ -106,7 +116,7 @@ impl<'a> Hello<'a> {
         assert!(self.system.len() <= SYSTEM_MAX, "configuration is checked before");
         assert!(self.digests.len() <= FIELDS_MAX * DIGEST_BYTES, "configuration is checked before");
         let mut bytes = MAGIC.to_vec();
-        for field in [VERSION, self.from, self.to] {
+        for field in [self.speaks, self.understands, self.from, self.to] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
         bytes.push(self.system.len() as u8);
@@ -122,9 +132,13 @@ impl<'a> Hello<'a> {
     /// If it is not one, or of another version.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, HelloError> {
         let fields = bytes.strip_prefix(MAGIC).ok_or(HelloError::NotAHello)?;
-        let (version, fields) = number(fields)?;
-        if version != VERSION {
-            return Err(HelloError::Version { theirs: version });
+        let (speaks, fields) = number(fields)?;
+        if speaks < UNDERSTANDS {
+            return Err(HelloError::Version { theirs: speaks });
+        }
+        let (understands, fields) = number(fields)?;
+        if understands > SPEAKS {
+            return Err(HelloError::Version { theirs: speaks }); // the rest may be of another form
         }
         let (from, fields) = number(fields)?;
         let (to, fields) = number(fields)?;
@@ -132,9 +146,23 @@ impl<'a> Hello<'a> {
         let (system, rest) = rest.split_at_checked(size.into()).ok_or(HelloError::NotAHello)?;
         let system = std::str::from_utf8(system).map_err(|_| HelloError::NotAHello)?;
         let (&fields, digests) = rest.split_first().ok_or(HelloError::NotAHello)?;
-        match digests.len() == usize::from(fields) * DIGEST_BYTES {
-            true => Ok(Self { from, to, system, digests }),
+        let (digests, appended) =
+            digests.split_at_checked(usize::from(fields) * DIGEST_BYTES).ok_or(HelloError::NotAHello)?;
+        match appended.is_empty() || speaks > SPEAKS {
+            true => Ok(Self { speaks, understands, from, to, system, digests }),
             false => Err(HelloError::NotAHello),
+        }
+    }
+
+    /// The version of a connection between its sender and a site that speaks `ours`: the lower of both.
+    ///
+    /// # Errors
+    /// If one of them does not understand that.
+    pub fn agreed(&self, ours: u16) -> Result<u16, HelloError> {
+        let version = self.speaks.min(ours);
+        match version >= self.understands && version >= UNDERSTANDS {
+            true => Ok(version),
+            false => Err(HelloError::Version { theirs: self.speaks }),
         }
     }
 
@@ -167,12 +195,38 @@ mod tests {
 
     use super::*;
 
+    const HELLO: Hello<'static> =
+        Hello { speaks: 5, understands: 4, from: 0x0100, to: 0x0201, system: "pares", digests: &[] };
+
+    #[test]
+    fn neighbouring_versions_speak_the_lower_of_both_and_others_are_refused() {
+        for (speaks, understands, ours, version) in [
+            (5, 4, 5, Some(5)),
+            (4, 3, 5, Some(4)),
+            (5, 4, 4, Some(4)),
+            (6, 5, 5, Some(5)),
+            (6, 5, 4, None),
+            (7, 6, 5, None),
+            (3, 2, 5, None),
+        ] {
+            let agreed = Hello { speaks, understands, ..HELLO }.agreed(ours);
+            assert_eq!(agreed.ok(), version, "{speaks} and {ours}");
+        }
+    }
+
+    #[test]
+    fn what_a_later_version_appends_is_passed_over() {
+        let later = Hello { speaks: SPEAKS + 1, understands: SPEAKS, ..HELLO };
+        let bytes = [later.encode(), vec![1, 2, 3]].concat();
+        assert_eq!(Hello::decode(&bytes), Ok(later));
+    }
+
     #[test]
     fn its_bytes_are_frozen() {
         let agreed = [Agreed { name: "certifier", value: "0".into() }];
         let digests = digests(&agreed);
-        let bytes = Hello { from: 0x0100, to: 0x0201, system: "pares", digests: &digests }.encode();
-        assert_eq!(bytes, b"PLNK\x03\x00\x00\x01\x01\x02\x05pares\x01\xe0\x1a\x9e\x62");
+        let bytes = Hello { digests: &digests, ..HELLO }.encode();
+        assert_eq!(bytes, b"PLNK\x05\x00\x04\x00\x00\x01\x01\x02\x05pares\x01\xe0\x1a\x9e\x62");
     }
 
     #[test]
@@ -182,7 +236,7 @@ mod tests {
                 .map(|(name, value)| Agreed { name, value: value.into() })
         };
         let digests = digests(&agreed("0", "snapshot"));
-        let hello = Hello { from: 1, to: 2, system: "pares", digests: &digests };
+        let hello = Hello { digests: &digests, ..HELLO };
         assert_eq!(hello.check(&agreed("0", "snapshot")), Ok(()));
         for (ours, named) in
             [(agreed("1", "snapshot"), "certifier"), (agreed("0", "serialisable"), "isolation")]
@@ -202,7 +256,7 @@ mod tests {
 
     #[test]
     fn cut_or_lengthened_it_is_none() {
-        let mut bytes = Hello { from: 1, to: 2, system: "pares", digests: &[7; 8] }.encode();
+        let mut bytes = Hello { digests: &[7; 8], ..HELLO }.encode();
         for cut in 0..bytes.len() {
             assert_eq!(Hello::decode(&bytes[..cut]), Err(HelloError::NotAHello), "{cut}");
         }
@@ -214,9 +268,10 @@ mod tests {
         #[test]
         fn what_is_written_is_read(from: u16, to: u16, system in "[a-z0-9.-]{1,63}", fields in 0..=FIELDS_MAX) {
             let digests = vec![5; fields * DIGEST_BYTES];
-            let bytes = Hello { from, to, system: &system, digests: &digests }.encode();
+            let hello = Hello { from, to, system: &system, digests: &digests, ..HELLO };
+            let bytes = hello.encode();
             prop_assert!(bytes.len() <= HELLO_MAX);
-            prop_assert_eq!(Hello::decode(&bytes), Ok(Hello { from, to, system: &system, digests: &digests }));
+            prop_assert_eq!(Hello::decode(&bytes), Ok(hello));
         }
 
         #[test]

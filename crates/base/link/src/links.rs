@@ -28,6 +28,7 @@ use mio::{Events, Poll, Token};
 use crate::clients::ClientId;
 use crate::config::LinksConfig;
 use crate::ended::Ended;
+use crate::hello::UNDERSTANDS;
 use crate::listen::listen;
 use crate::remote::Remote;
 use crate::revoked::Watch;
@@ -162,6 +163,18 @@ impl Links {
     pub fn backlog(&self, peer: u16) -> usize {
         let slot = self.remotes.get(&peer).and_then(|remote| remote.slot);
         slot.map_or(0, |slot| self.table.backlog(slot))
+    }
+
+    /// The version that this site speaks.
+    #[must_use]
+    pub fn speaks(&self) -> u16 {
+        self.config.speaks
+    }
+
+    /// The version of the connection to `peer`, or of the last one; without any the lowest.
+    #[must_use]
+    pub fn version(&self, peer: u16) -> u16 {
+        self.remotes.get(&peer).map_or(UNDERSTANDS, |remote| remote.version)
     }
 
     /// Whether `peer` is connected.

@@ -6,6 +6,7 @@ use mio::net::TcpStream;
 
 use crate::config::{LinksConfig, Peer};
 use crate::ended::Ended;
+use crate::hello::UNDERSTANDS;
 use crate::tls::site_name;
 use crate::wire::Wire;
 
@@ -17,6 +18,8 @@ pub(crate) struct Remote {
     pub(crate) dials: bool,
     /// The connection over which it is connected.
     pub(crate) slot: Option<usize>,
+    /// The version that the last connection spoke.
+    pub(crate) version: u16,
     /// When it is dialled; never if it dials us, or while it is connected or being dialled.
     pub(crate) dial_at: Option<Instant>,
     pause: Duration,
@@ -30,6 +33,7 @@ impl Remote {
             name: site_name(peer.number, &config.system),
             dials,
             slot: None,
+            version: UNDERSTANDS,
             dial_at: dials.then_some(now),
             pause: config.pause_min,
         }
@@ -50,7 +54,7 @@ impl Remote {
         self.pause = (2 * self.pause).min(pause_max);
     }
 
-    pub(crate) fn on_connected(&mut self, slot: usize, pause_min: Duration) {
-        (self.slot, self.pause) = (Some(slot), pause_min);
+    pub(crate) fn on_connected(&mut self, slot: usize, version: u16, pause_min: Duration) {
+        (self.slot, self.version, self.pause) = (Some(slot), version, pause_min);
     }
 }

@@ -13,6 +13,9 @@ use pares_tls::{
 
 use crate::ended::Ended;
 
+/// The number of the witness: a third place that is no site, and has no port for sites. Its certificate bears the name `witness.SYSTEM`, its files are called `witness`.
+pub const WITNESS: u16 = u16::MAX;
+
 /// The name a site's certificate must bear: cluster and number within it are the halves of the site's number.
 #[must_use]
 pub fn site_name(number: u16, system: &str) -> String {
@@ -26,7 +29,10 @@ pub fn site_files(dir: &Path, number: u16) -> TlsFiles {
 }
 
 fn stem(number: u16) -> String {
-    format!("site-{}-{}", number >> 8, number & 0xff)
+    match number {
+        WITNESS => "witness".into(),
+        _ => format!("site-{}-{}", number >> 8, number & 0xff),
+    }
 }
 
 /// Makes the certificates of `sites` in `dir`: `ca.pem`, `ca.key.pem`, and for each site `site-C-N.pem` and

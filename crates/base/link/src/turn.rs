@@ -58,8 +58,8 @@ impl Turn<'_> {
         }
         match self.next_hello() {
             Ok(None) => false,
-            Ok(Some(peer)) => {
-                self.connect(peer, sink);
+            Ok(Some((peer, version))) => {
+                self.connect(peer, version, sink);
                 true
             }
             Err(why) => {
@@ -69,8 +69,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whose hello it is, once it is there and proved right.
-    fn next_hello(&mut self) -> Result<Option<u16>, Ended> {
+    /// Whose hello it is, once it is there and proved right, and the version of the connection.
+    fn next_hello(&mut self) -> Result<Option<(u16, u16)>, Ended> {
         let Some(entry) = self.table.get(self.slot) else { return Ok(None) };
         let Some(payload) = entry.wire.next_frame(HELLO_MAX)? else { return Ok(None) };
         let hello = Hello::decode(payload)?;
@@ -78,6 +78,7 @@ impl Turn<'_> {
             return Err(HelloError::System { theirs: hello.system.to_owned() }.into());
         }
         let (from, to, agrees) = (hello.from, hello.to, hello.check(&self.config.agreed));
+        let version = hello.agreed(self.config.speaks);
         let expected = match entry.role {
             Role::Dialled(peer) => from == peer,
             // Whom we dial need not dial us.
@@ -95,10 +96,10 @@ impl Turn<'_> {
         }
         // Last: what is said of a site's settings is said of a site, and not by a stranger in its name.
         agrees?;
-        Ok(Some(from))
+        Ok(Some((from, version?)))
     }
 
-    fn connect(&mut self, peer: u16, sink: &mut impl LinkSink) {
+    fn connect(&mut self, peer: u16, version: u16, sink: &mut impl LinkSink) {
         let remote = self.remotes.get_mut(&peer).expect("its hello was checked");
         if let Some(old) = remote.slot.take() {
             // It would not connect anew if it had not given up the old one.
@@ -106,7 +107,7 @@ impl Turn<'_> {
             self.counts.disconnected += 1;
             sink.disconnected(peer, &Ended::Replaced);
         }
-        remote.on_connected(self.slot, self.config.pause_min);
+        remote.on_connected(self.slot, version, self.config.pause_min);
         let entry = self.table.get(self.slot).expect("its hello was just read");
         if entry.role == Role::Stranger {
             entry.wire.push(&self.config.hello_to(peer));

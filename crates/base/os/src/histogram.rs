@@ -52,6 +52,28 @@ pub const fn bucket_range(bucket: usize) -> (u64, u64) {
     (((bucket % 64 + 64) as u64) << shift, 1 << shift)
 }
 
+/// What is told of a distribution; none where nothing was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quantiles {
+    /// How many values there are.
+    pub count: u64,
+    /// Half of them are not above this, ns.
+    pub p50: Option<u64>,
+    /// Of a hundred, 99 are not above this, ns.
+    pub p99: Option<u64>,
+    /// None is above this, ns.
+    pub max: Option<u64>,
+}
+
+impl Quantiles {
+    /// Those of a snapshot.
+    #[must_use]
+    pub fn of(times: &Histogram<u64>) -> Self {
+        let at = |quantile| (!times.is_empty()).then(|| times.value_at_quantile(quantile));
+        Self { count: times.len(), p50: at(0.5), p99: at(0.99), max: at(1.0) }
+    }
+}
+
 /// The recording end: one thread at a time in the whole system.
 #[derive(Debug)]
 pub struct HistogramWriter {

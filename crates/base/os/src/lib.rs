@@ -30,7 +30,7 @@ pub mod terminal;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
-pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
+pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter, Quantiles};
 pub use mapping::{MapError, Mapping};
 pub use read_file::read_file;
 pub use replace_file::{replace_file, replace_file_unsynced, replace_shared_file, sync_file_system};

@@ -74,6 +74,7 @@ impl DistantSites {
             no_tls: false,
             store: plan.store.map(str::to_owned),
             sql: false,
+            witness: false,
         };
         let mut config = SitesConfig { isolation: plan.isolation, ..init::configuration(&init)? };
         let proxy = put_apart(&mut config, plan.rtt / 2)?;
@@ -183,13 +184,7 @@ impl DistantSites {
                 .map(|site| sites::report(&sites.operator, site))
                 .collect::<Option<Vec<_>>>()
         })?;
-        Ok(reports.into_iter().fold(Worked::default(), |sum, pares_site::SiteReport { work, .. }| Worked {
-            executed: sum.executed + work.executed,
-            lost: sum.lost + work.lost,
-            forwarded: sum.forwarded + work.forwarded,
-            done: sum.done + work.done,
-            unknown: sum.unknown + work.unknown,
-        }))
+        Ok(reports.into_iter().fold(Worked::default(), |sum, report| sum.and(report.work)))
     }
 
     /// Whether all answer, and have and show the same version.

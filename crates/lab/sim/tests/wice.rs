@@ -52,6 +52,24 @@ fn sites_and_clusters_come_and_go_whatever_fails() {
 }
 
 #[test]
+fn sites_of_two_builds_survive_whatever_fails() {
+    all_hold(Plan::MIXED);
+}
+
+/// Each side of a cut declares the other lost, and tells its cluster what the witness granted at once or much later; the witness loses its disk now and then.
+#[test]
+fn with_a_witness_both_sides_may_declare_the_other_lost() {
+    let mut sum = Summary::default();
+    for seed in 0..seeds() {
+        let summary = run(Plan::WITNESSED, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        sum.committed += summary.committed;
+        sum.granted += summary.granted;
+        sum.renewed += summary.renewed;
+    }
+    assert!(sum.committed > 20 * seeds() && sum.granted > seeds() && sum.renewed > seeds() / 5, "{sum:?}");
+}
+
+#[test]
 fn a_seed_does_the_same_again() {
     let twice = [run(Plan::TWO, 7), run(Plan::TWO, 7)];
     assert_eq!(twice[0], twice[1]);
@@ -100,11 +118,19 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::DismissesNobody, vec![Broken::Unsettled]),
         (Defect::ForgetsSessions, vec![Broken::WentBack]),
         (Defect::ReadsLatestAtOnce, vec![Broken::WentBack]),
+        (Defect::SpeaksTooNew, vec![Broken::Misspoken]),
+        // As it comes: a site that hears the other, or the checker of stores or answers.
+        (Defect::WitnessForgets, vec![Broken::Split, Broken::Forked, Broken::Lost]),
         // Two disks disagree, or one site finds that its own has forgotten.
         (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
     ];
     for (defect, broken) in defects {
-        let plan = if defect == Defect::DismissesNobody { Plan::CHANGED } else { Plan::THREE };
+        let plan = match defect {
+            Defect::DismissesNobody => Plan::CHANGED,
+            Defect::WitnessForgets => Plan::WITNESSED,
+            Defect::SpeaksTooNew => Plan::MIXED,
+            _ => Plan::THREE,
+        };
         let found = (0..150).find_map(|seed| run(Plan { defect: Some(defect), ..plan }, seed).err());
         let is_found = found.as_ref().is_some_and(|failure| broken.contains(&failure.broken));
         assert!(is_found, "{defect:?}: {found:#?}");

@@ -12,6 +12,7 @@ use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
 use crate::sites;
+use crate::witness;
 
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -29,6 +30,9 @@ pub struct Lost {
     /// The cluster that is to certify, if the one that is gone did; otherwise the first that lives
     #[arg(long)]
     at: Option<u8>,
+    /// The witness is lost, and nobody declares the others lost at any other cluster: go on without its word. While it answers, this changes nothing
+    #[arg(long)]
+    without_witness: bool,
     #[command(flatten)]
     patience: Patience,
 }
@@ -64,15 +68,16 @@ pub struct Remove {
     patience: Patience,
 }
 
+/// How long an operator is patient.
 #[derive(clap::Args)]
-struct Patience {
+pub(crate) struct Patience {
     /// How long to try, seconds
     #[arg(long, default_value_t = 60)]
     patience: u64,
 }
 
 impl Patience {
-    fn duration(&self) -> Duration {
+    pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs(self.patience)
     }
 }
@@ -84,16 +89,29 @@ impl Lost {
     /// Why not.
     pub fn run(&self, access: &Access) -> OperatorResult {
         if !self.yes {
-            return Err(usage(format!(
-                "the other clusters would go on without cluster {0}, at once. What cluster {0} alone has is discarded when it returns; none of it \
-                 was answered. If it is not gone but cut off, and somebody there declares the others lost, there will be two histories that \
-                 nothing can merge: ask there first. If you are sure, say --yes",
-                self.cluster
-            )));
+            return Err(self.doubts(access.config.witness.is_some() && !self.without_witness));
         }
-        lost(access, self.cluster, self.at, self.patience.duration())?;
+        let lost = ClusterSet::default().with(known(access, self.cluster)?);
+        declare_lost(access, lost, self.at, self.without_witness, self.patience.duration())?;
         pares_text::say!("cluster {} is declared lost; the others go on without it", self.cluster);
         Ok(())
+    }
+}
+
+impl Lost {
+    /// What to think of before it is said.
+    fn doubts(&self, is_witnessed: bool) -> OperatorError {
+        let two = match is_witnessed {
+            true => "If it is not gone but cut off, the witness grants this to one side only",
+            false => {
+                "If it is not gone but cut off, and somebody there declares the others lost, there will be two histories that nothing can merge: ask there first"
+            }
+        };
+        usage(format!(
+            "the other clusters would go on without cluster {0}, at once. What cluster {0} alone has is discarded when it returns; none of it \
+             was answered. {two}. If you are sure, say --yes",
+            self.cluster
+        ))
     }
 }
 
@@ -160,13 +178,71 @@ impl Remove {
 /// # Errors
 /// If nobody does it in time.
 pub fn lost(access: &Access, cluster: u8, at: Option<u8>, patience: Duration) -> OperatorResult {
-    let command = Command::DeclareLost(ClusterSet::default().with(known(access, cluster)?));
+    let lost = ClusterSet::default().with(known(access, cluster)?);
+    declare_lost(access, lost, at, false, patience)
+}
+
+fn declare_lost(
+    access: &Access,
+    lost: ClusterSet,
+    at: Option<u8>,
+    without_witness: bool,
+    patience: Duration,
+) -> OperatorResult {
     let whom = |reports: &[(SiteId, SiteReport)]| {
-        let lives = |site: &SiteId| site.cluster.0 != cluster && at.is_none_or(|at| site.cluster.0 == at);
+        let lives = |site: &SiteId| !lost.contains(site.cluster) && at.is_none_or(|at| site.cluster.0 == at);
         let certifies = find(reports, |site, report| lives(site) && report.certifies);
         certifies.or_else(|| find(reports, |site, report| lives(site) && report.delegate))
     };
-    until(access, command, patience, whom, |report| !report.live.contains(&cluster))
+    let command = |told: (SiteId, &SiteReport)| witness::granted(access, told, lost, without_witness);
+    let is_without = |report: &SiteReport| !report.live.iter().any(|live| lost.contains(ClusterId(*live)));
+    until(access, command, patience, whom, is_without)
+}
+
+/// Has all living clusters begin an era that counts higher than any before; the count.
+///
+/// # Errors
+/// If no site certifies, or a living cluster does not begin that era in time.
+pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, OperatorError> {
+    let began = Instant::now();
+    let mut told: Option<(u8, u32)> = None;
+    let mut why = "no site says that it certifies: is it running?".to_owned();
+    while began.elapsed() < patience {
+        let reports = sites::reports(access);
+        if let Some((by, before)) = told {
+            if let Some(count) = renewed(&reports, by, before) {
+                return Ok(count);
+            }
+        } else if let Some(site) = certifying(&reports) {
+            match tell(access, site, Command::Renew)? {
+                Ok(()) => {
+                    told = of(&reports, site).map(|report| (site.cluster.0, report.era.0));
+                    why = "a living cluster has not begun the new era, and may have been granted something"
+                        .into();
+                }
+                Err(no) => why = no,
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
+}
+
+/// The count of the era that this cluster was told to begin, once the delegates of all that live have begun it.
+fn renewed(reports: &[(SiteId, SiteReport)], by: u8, before: u32) -> Option<u32> {
+    let (_, latest) = reports.iter().max_by_key(|(_, report)| report.era)?;
+    let has_begun = |cluster: &u8| {
+        let is_its = |(site, report): &(SiteId, SiteReport)| {
+            site.cluster.0 == *cluster && report.delegate && report.era == latest.era
+        };
+        reports.iter().any(is_its)
+    };
+    let is_it = latest.era.0 > before && latest.era.2 == by && latest.live.iter().all(has_begun);
+    is_it.then_some(latest.era.0)
+}
+
+fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
+    reports.iter().find_map(|(other, report)| (*other == site).then_some(report))
 }
 
 /// Has a cluster admitted, and waits until the era with it has begun.
@@ -175,7 +251,7 @@ pub fn lost(access: &Access, cluster: u8, at: Option<u8>, patience: Duration) ->
 /// If it has not caught up in time, or nobody does it.
 pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Admit(known(access, cluster)?);
-    until(access, command, patience, certifying, |report| report.live.contains(&cluster))
+    until(access, |_| Ok(Ok(command)), patience, certifying, |report| report.live.contains(&cluster))
 }
 
 /// Has a cluster certify, and waits until it does.
@@ -184,7 +260,13 @@ pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult
 /// If nobody does it in time.
 pub fn migrate(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Migrate(known(access, cluster)?);
-    until(access, command, patience, certifying, |report| report.certifier == cluster && report.certifies)
+    until(
+        access,
+        |_| Ok(Ok(command)),
+        patience,
+        certifying,
+        |report| report.certifier == cluster && report.certifies,
+    )
 }
 
 fn known(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
@@ -207,7 +289,7 @@ fn find(reports: &[(SiteId, SiteReport)], is: impl Fn(&SiteId, &SiteReport) -> b
 /// Tells all that have to be told, until the latest era is as wanted.
 fn until(
     access: &Access,
-    command: Command,
+    command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
     patience: Duration,
     whom: impl Fn(&[(SiteId, SiteReport)]) -> Option<SiteId>,
     is_so: impl Fn(&SiteReport) -> bool,
@@ -226,15 +308,50 @@ fn until(
         if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE)
             && let Some(site) = whom(&reports)
         {
-            match sites::operator(access, site)?.operate(command, ANSWER_PATIENCE) {
-                Ok(_) => told = Some(Instant::now()),
-                Err(error @ CallError::No { code: Code::Denied, .. }) => {
-                    return Err(usage(format!("{site}: {error}")));
-                }
-                Err(error) => why = format!("{site}: {error}"),
+            let report = of(&reports, site).expect("it has reported");
+            match command((site, report))? {
+                Ok(command) => match tell(access, site, command)? {
+                    Ok(()) => told = Some(Instant::now()),
+                    Err(no) => why = no,
+                },
+                Err(no) => why = no,
             }
         }
         std::thread::sleep(PAUSE);
     }
     Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
+}
+
+/// Tells a site; `Ok(Err)` if it may yet do it.
+fn tell(access: &Access, site: SiteId, command: Command) -> Result<Result<(), String>, OperatorError> {
+    match sites::operator(access, site)?.operate(command, ANSWER_PATIENCE) {
+        Ok(_) => Ok(Ok(())),
+        Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("{site}: {error}"))),
+        Err(error) => Ok(Err(format!("{site}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(cluster: u8, delegate: bool, era: (u32, u32, u8)) -> (SiteId, SiteReport) {
+        let report = SiteReport { era, delegate, live: vec![0, 1], ..SiteReport::default() };
+        (SiteId::new(cluster, 0), report)
+    }
+
+    #[test]
+    fn an_era_is_renewed_when_every_living_cluster_has_begun_what_the_certifier_was_told() {
+        let (old, new) = ((1, 4, 0), (2, 5, 0));
+        assert_eq!(renewed(&[report(0, true, new), report(1, true, new)], 0, 1), Some(2));
+        for (reports, by, what) in [
+            (vec![report(0, true, new), report(1, true, old)], 0, "one has not begun it"),
+            (vec![report(0, true, new), report(1, false, new)], 0, "no delegate says so"),
+            (vec![report(0, true, new)], 0, "one says nothing"),
+            (vec![report(0, true, old), report(1, true, old)], 0, "nobody has begun one"),
+            (vec![report(0, true, new), report(1, true, new)], 1, "another cluster has begun another"),
+        ] {
+            assert_eq!(renewed(&reports, by, 1), None, "{what}");
+        }
+    }
 }

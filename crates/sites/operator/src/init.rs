@@ -47,6 +47,9 @@ pub struct Args {
     /// Let each site speak PostgreSQL's protocol, on a port of its own
     #[arg(long, requires = "store")]
     pub sql: bool,
+    /// Have a witness, which must grant it before a cluster is declared lost: `pares site witness` runs it, at a third place
+    #[arg(long)]
+    pub witness: bool,
 }
 
 /// Reads what an answer promises.
@@ -101,6 +104,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         begins: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),
         store: args.store.clone(),
+        witness: args.witness.then(|| free.next()).transpose()?,
         limits: SiteLimits::default(),
         plain: args.no_tls,
         sites: places,
@@ -118,8 +122,8 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
     }
     std::fs::create_dir_all(dir).map_err(OperatorError::io(format!("making {}", dir.display())))?;
     if let Some(tls) = &config.tls {
-        let numbers: Vec<u16> =
-            config.sites.iter().map(|place| u16::from_be_bytes([place.cluster, place.number])).collect();
+        let numbers = config.sites.iter().map(|place| u16::from_be_bytes([place.cluster, place.number]));
+        let numbers: Vec<u16> = numbers.chain(config.witness.map(|_| pares_link::WITNESS)).collect();
         let tls = dir.join(tls);
         pares_link::issue(&tls, &config.system, &numbers).map_err(usage)?;
         for name in [OPERATOR, CLIENT] {
@@ -147,7 +151,7 @@ impl FreePorts {
     /// Those that no site has, running or not.
     pub(crate) fn beside(config: &SitesConfig) -> Self {
         let all = config.sites.iter().flat_map(|place| [Some(place.peers), Some(place.clients), place.sql]);
-        Self { told: all.flatten().map(|address| address.port()).collect() }
+        Self { told: all.flatten().chain(config.witness).map(|address| address.port()).collect() }
     }
 
     pub(crate) fn next(&mut self) -> Result<SocketAddr, OperatorError> {
@@ -182,6 +186,7 @@ mod tests {
             no_tls: true,
             store: store.map(str::to_owned),
             sql,
+            witness: false,
         };
         let dir = tempfile::tempdir().unwrap();
         write(

@@ -35,6 +35,9 @@ struct Who {
     /// A site, as in 0.1: anew, after its certificate was revoked
     #[arg(long, value_name = "SITE", value_parser = sites::parse)]
     site: Option<SiteId>,
+    /// The witness
+    #[arg(long)]
+    witness: bool,
 }
 
 fn proper(name: &str) -> Result<String, String> {
@@ -49,7 +52,10 @@ fn proper(name: &str) -> Result<String, String> {
 impl Owner {
     /// What the certificate is called.
     fn name(&self) -> String {
-        let Who { client, reader, operator, site } = &self.who;
+        let Who { client, reader, operator, site, witness } = &self.who;
+        if *witness {
+            return "witness".into();
+        }
         if let Some(site) = site {
             return format!("site-{}-{}", site.cluster.0, site.number);
         }

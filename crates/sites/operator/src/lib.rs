@@ -7,7 +7,9 @@
 //! | [`mod@run`] | one site in this process, of any application |
 //! | `up` | all as children |
 //! | `add` | another site |
+//! | `witness` | a third place, without which no cluster is declared lost |
 //! | `status` | how they are |
+//! | `stat` | their figures, read from outside |
 //! | `backup` | a copy of the running database, and its versions since |
 //! | [`restore`] | another database that begins with it |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on; a site leaves |
@@ -26,8 +28,10 @@ mod issue;
 pub mod restore;
 pub mod run;
 pub mod sites;
+mod stat;
 mod status;
 mod up;
+mod witness;
 
 pub use error::{OperatorError, OperatorResult};
 
@@ -95,6 +99,12 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Show the figures of this machine's sites, which are asked nothing: counters, and how long their logs' writes take
+    #[command(
+        after_help = "Exit status: 0 all sites of this machine are up and well; 3 none runs; 4 one is down or not well, and standard error \
+                            says which; 1 none has its directory here. With --watch: 0 when it is ended."
+    )]
+    Stat(stat::Args),
     /// Have a request executed: get NAME, put NAME VALUE, expect NAME VALUE, absent NAME, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
     /// append NAME WORD, trade CASH HOLDING RATE AMOUNT ID, noted COUNTER and one of these, which also counts it, or together and several
     /// of these with ; between them, which are one transaction
@@ -110,6 +120,10 @@ enum What {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Run the witness in this process until Ctrl-C, at a third place: without its word no cluster is declared lost
+    Witness,
+    /// Give a witness that has lost its register another: all living clusters must be there
+    Renew(witness::Renew),
     /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
     Lost(decide::Lost),
     /// Take a cluster that has returned and caught up among the living again
@@ -157,11 +171,14 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Up => up::up(config()?, &args.dir),
         What::Add(add) => add.run(config()?, &args.dir),
         What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),
+        What::Stat(stat) => stat.run(&config()?, &args.dir),
         What::Execute(asking) => asking.call(&client()?, Client::execute, MAY_BE_DONE),
         What::Read { latest, asking } => {
             let read = if *latest { Client::read_latest } else { Client::read };
             asking.call(&client()?, read, NOTHING_DONE)
         }
+        What::Witness => witness::run(&config()?, &args.dir),
+        What::Renew(renew) => renew.run(&operator()?),
         What::Lost(lost) => lost.run(&operator()?),
         What::Admit(admit) => admit.run(&operator()?),
         What::Migrate(migrate) => migrate.run(&operator()?),

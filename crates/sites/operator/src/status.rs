@@ -1,11 +1,12 @@
 //! `pares site status`: how each site is.
 
-use pares_site::{Access, SiteReport};
+use pares_site::{Access, SiteReport, WitnessReport};
 use pares_text::{self as text, Table};
 use pares_wice::SiteId;
 
 use crate::error::{OperatorError, OperatorResult};
 use crate::sites;
+use crate::witness;
 
 /// Shows it.
 ///
@@ -18,7 +19,7 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
     if json {
         let all: Vec<&SiteReport> = reports.iter().map(|(_, report)| report).collect();
         text::print(&serde_json::to_string(&all).expect("reports are plain"));
-        return judge(&asked, &reports);
+        return judge(&asked, &reports, unwitnessed(witness::asked(access)));
     }
     let mut table = Table::new([
         "site",
@@ -43,11 +44,30 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
             text::print(&format!("{}: {stranger}", sites::name(*site)));
         }
     }
-    judge(&asked, &reports)
+    if let Some(mixed) = mixed(&reports) {
+        text::print(&mixed);
+    }
+    let witness = witness::asked(access);
+    if let Some(Ok(report)) = &witness {
+        text::print(&format!("witness: {}", witness::told(report)));
+    }
+    judge(&asked, &reports, unwitnessed(witness))
+}
+
+/// Why the witness, if there is one, could grant nothing.
+fn unwitnessed(witness: Option<Result<WitnessReport, String>>) -> Option<String> {
+    match witness? {
+        Err(why) => Some(format!("the witness does not answer ({why}): no cluster can be declared lost")),
+        Ok(report) => report.floor.is_none().then(|| format!("the witness: {}", witness::told(&report))),
+    }
 }
 
 /// Whether every site answers and takes part.
-fn judge(asked: &[(SiteId, Result<SiteReport, String>)], reports: &[(SiteId, SiteReport)]) -> OperatorResult {
+fn judge(
+    asked: &[(SiteId, Result<SiteReport, String>)],
+    reports: &[(SiteId, SiteReport)],
+    unwitnessed: Option<String>,
+) -> OperatorResult {
     if reports.is_empty() {
         let why = asked.iter().find_map(|(_, said)| said.as_ref().err()).map_or("", String::as_str);
         return Err(OperatorError::NotRunning(format!(
@@ -79,7 +99,19 @@ fn judge(asked: &[(SiteId, Result<SiteReport, String>)], reports: &[(SiteId, Sit
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
     }
+    wrong.extend(unwitnessed);
     if wrong.is_empty() { Ok(()) } else { Err(OperatorError::Unhealthy(wrong.join("; "))) }
+}
+
+/// Which versions sites speak, while they differ: an upgrade is under way.
+fn mixed(reports: &[(SiteId, SiteReport)]) -> Option<String> {
+    let lowest = reports.iter().map(|(_, report)| report.speaks).min()?;
+    let highest = reports.iter().map(|(_, report)| report.speaks).max()?;
+    let behind = reports.iter().filter(|(_, report)| report.speaks < highest);
+    let behind: Vec<String> = behind.map(|(site, _)| sites::name(*site)).collect();
+    (lowest < highest).then(|| {
+        format!("sites speak versions {lowest} to {highest}, with each other the lower of two; still to be upgraded: {}", behind.join(", "))
+    })
 }
 
 /// What is left to do when sites come or go.

@@ -35,6 +35,7 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
     let config = SitesConfig {
         identity: SitesConfig::draw_identity(),
         plain: false,
+        witness: None,
         store: None,
         system: "memory".into(),
         durability: Promise::Os,

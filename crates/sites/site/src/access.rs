@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use pares_link::{Door, TlsFiles, Trust};
-use pares_wice::SiteId;
+use pares_link::{Door, TlsFiles, Trust, WITNESS};
+use pares_wice::{SiteId, Version};
 
 use crate::client::Client;
 use crate::config::{ConfigError, SitesConfig, number_of};
+use crate::protocol::Horizon;
 
 /// The way to the sites of a system for one owner of a certificate.
 #[derive(Clone, Debug)]
@@ -68,6 +69,23 @@ impl Access {
             None => address.into(),
             Some(trust) => Door::with_tls(address, trust.clone(), number_of(site), &self.config.system),
         })
+    }
+
+    /// Somebody who asks the witness; none if there is no witness.
+    #[must_use]
+    pub fn witness(&self) -> Option<Client> {
+        let address = self.config.witness?;
+        let door = match &self.trust {
+            None => address.into(),
+            Some(trust) => Door::with_tls(address, trust.clone(), WITNESS, &self.config.system),
+        };
+        Some(Client::new(u64::MAX, 0, vec![door]))
+    }
+
+    /// The database, as those who ask the witness name it.
+    #[must_use]
+    pub fn database(&self) -> u32 {
+        Horizon::of(&self.config.identity, Version(0)).database
     }
 
     /// A client of these sites, the first one first; `number` and `sequence` as in [`Client::new`].

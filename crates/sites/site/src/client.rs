@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use pares_link::{ClientStream as Connection, Door};
-use pares_wice::{Command, SiteId, TransactionId};
+use pares_wice::{Command, Declaration, SiteId, TransactionId};
 use thiserror::Error;
 
 use crate::protocol::{Ask, Code, FRAME_MAX, Horizon, Reply};
@@ -179,7 +179,35 @@ impl Client {
         self.ask(&ask, patience, false)
     }
 
-    /// The site's report, JSON.
+    /// Has a witness grant that clusters are declared lost.
+    ///
+    /// # Errors
+    /// [`CallError`]; that it is not granted among them.
+    pub fn grant(
+        &mut self,
+        database: u32,
+        declared: Declaration,
+        patience: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        let ask = Ask::Grant(self.next(), database, declared);
+        self.ask(&ask, patience, false)
+    }
+
+    /// Has a witness that has no register begin one.
+    ///
+    /// # Errors
+    /// [`CallError`]; that it has one among them.
+    pub fn begin_register(
+        &mut self,
+        database: u32,
+        takeovers: u32,
+        patience: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        let ask = Ask::Begin(self.next(), database, takeovers);
+        self.ask(&ask, patience, false)
+    }
+
+    /// The site's report, JSON; of a witness its own.
     ///
     /// # Errors
     /// [`CallError`].

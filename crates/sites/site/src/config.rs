@@ -9,6 +9,7 @@
 //! # begins = 1234            # the version with which a restored database begins
 //! tls = "tls"                # certificates, beside this file: everybody shows one, sites and clients
 //! store = "postgres://pares@db/bank_{cluster}_{number}"   # each site's database; without it a file beside this one
+//! # witness = "10.0.9.1:7200"  # a third place, without which no cluster is declared lost
 //! # plain = true             # instead of it, beyond loopback: who reaches a port may be any site, client or operator
 //!
 //! [limits]                   # all of it may be left out; each site may have its own
@@ -35,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pares_cluster::Durability;
-use pares_link::{Agreed, ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
+use pares_link::{Agreed, ClientsConfig, LinksConfig, Peer, SiteIdentity, WITNESS, site_files};
 use pares_wice::{ClusterId, Isolation, Settings, SiteId, Version};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -72,6 +73,9 @@ pub struct SitesConfig {
     /// Without certificates, beyond this machine: everybody who reaches a port is believed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
+    /// Where the witness is that must grant it before a cluster is declared lost, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<SocketAddr>,
     /// How much a site takes.
     #[serde(default, skip_serializing_if = "SiteLimits::is_default")]
     pub limits: SiteLimits,
@@ -215,6 +219,9 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// The directory of the witness, where its system's is the one around it.
+pub(crate) const WITNESS_DIRECTORY: &str = "witness";
+
 /// The directory of a site, where its system's is `dir`.
 #[must_use]
 pub fn directory_of(dir: &Path, site: SiteId) -> PathBuf {
@@ -260,13 +267,14 @@ impl SitesConfig {
         format!("{:016x}{:016x}", draw(0), draw(1))
     }
 
-    /// Makes a new directory for every site in `dir`: the word that this database is to begin.
+    /// Makes a new directory for every site, and for the witness, in `dir`: the word that this database is to begin.
     ///
     /// # Errors
     /// As the operating system says.
     pub fn make_directories(&self, dir: &Path) -> std::io::Result<()> {
-        for place in &self.sites {
-            let own = directory_of(dir, place.id());
+        let sites = self.sites.iter().map(|place| directory_of(dir, place.id()));
+        let witness = self.witness.map(|_| dir.join(WITNESS_DIRECTORY));
+        for own in sites.chain(witness) {
             std::fs::create_dir_all(&own)?;
             pares_os::replace_file(&own.join(crate::place::NEW), format!("{}\n", self.identity).as_bytes())?;
         }
@@ -291,7 +299,8 @@ impl SitesConfig {
             Level::Snapshot => Isolation::Snapshot,
             Level::Serialisable => Isolation::Serialisable,
         };
-        Settings { isolation, ..Settings::new(site, self.sites.iter().map(Place::id).collect()) }
+        let witnessed = self.witness.is_some();
+        Settings { isolation, witnessed, ..Settings::new(site, self.sites.iter().map(Place::id).collect()) }
     }
 
     /// What a site's duty cycle is told.
@@ -326,7 +335,24 @@ impl SitesConfig {
             ("durability", format!("{:?}", self.durability).to_lowercase()),
         ];
         let restored = (self.begins > 0).then(|| ("begins", self.begins.to_string()));
-        agreed.into_iter().chain(restored).map(|(name, value)| Agreed { name, value }).collect()
+        let witness = self.witness.map(|address| ("witness", address.to_string()));
+        agreed
+            .into_iter()
+            .chain(restored)
+            .chain(witness)
+            .map(|(name, value)| Agreed { name, value })
+            .collect()
+    }
+
+    /// The connections of the witness: a port for operators alone. Certificates are looked for beside `dir`'s `sites.toml`.
+    pub(crate) fn witness_links(&self, listen: SocketAddr, dir: &Path) -> Result<LinksConfig, ConfigError> {
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut links = LinksConfig::new(WITNESS, &self.system, nowhere, Vec::new());
+        if let Some(tls) = &self.tls {
+            links.identity = Some(SiteIdentity::load(&site_files(&dir.join(tls), WITNESS))?);
+        }
+        links.clients = Some(ClientsConfig { tls: self.tls.is_some(), ..ClientsConfig::listening(listen) });
+        Ok(links)
     }
 
     /// A site's connections. Certificates are looked for beside `dir`'s `sites.toml`.

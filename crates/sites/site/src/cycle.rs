@@ -43,7 +43,7 @@ use crate::place::standing::{Lack, Numbers, Word};
 use crate::place::{Place, note_lack};
 use crate::protocol::{Ask, Between};
 use crate::reads::Readers;
-use crate::report::Worked;
+use crate::report::{ToldNo, Worked};
 use crate::requests::{Answer, Answered, Asker, Requests};
 use crate::setup::Bounds;
 use crate::turned_away::TurnedAway;
@@ -58,6 +58,8 @@ use words::Holds;
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 /// Of which the rules get every fourth.
 const TICKS_OF_RULES: u64 = 4;
+/// Between two times that a site shows how it is.
+pub(crate) const SHOWN_TICKS: u64 = 10;
 /// Rules' ticks after which a forwarded request is sent again.
 const FORWARD_PATIENCE_TICKS: u32 = 25;
 /// How often a settled turn goes through the log at most.
@@ -74,6 +76,8 @@ pub(crate) struct Cycle<W: World, A> {
     /// All sites, and those whose `sites.toml` names others.
     sites: Vec<SiteId>,
     other_lists: BTreeSet<SiteId>,
+    /// The versions that other sites have said they speak.
+    spoken: BTreeMap<SiteId, u16>,
     place: Place,
     site: Site,
     log: W::Log,
@@ -109,6 +113,7 @@ pub(crate) struct Cycle<W: World, A> {
     comparison: Comparison,
     moments: Moments,
     work: Worked,
+    told: ToldNo,
     ticked: Duration,
     ticks: u64,
     /// For how long the log has had no delegate.
@@ -183,6 +188,9 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.ticks += 1;
             self.tick_words()?;
             self.tick_comparison()?;
+            if self.ticks.is_multiple_of(SHOWN_TICKS) {
+                self.world.show(&self.report());
+            }
             if self.ticks.is_multiple_of(TICKS_OF_RULES) {
                 self.site.tick(&mut self.wanted);
                 self.tick_requests();
@@ -337,6 +345,9 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn take_stored(&mut self) -> Result<(), ProcessError> {
         if let Some(done) = self.applier.done() {
             let done = done?;
+            self.work.batches += 1;
+            self.work.stored += done.digests.len() as u64;
+            self.work.flushes += u64::from(done.flushed.is_some());
             self.base = done.snapshot;
             self.site.applied(self.base.version());
             self.comparison.applied(&done.digests);
@@ -344,6 +355,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             if let Some(flushed) = done.flushed
                 && let Some(before) = self.bases.flushed(flushed, &self.world)?
             {
+                self.work.bases += 1;
                 self.log.compact(self.holds.limit(before, self.ticks));
             }
         }

@@ -29,8 +29,11 @@
 //! | [`setup`] | what it is told when it begins |
 //! | [`backup`] | copies of a running database, its versions since, and another database made of them |
 //! | [`place`] | what a site's directory says of itself, and how one without a past gets one |
+//! | [`witness`] | a third place, without which no cluster is declared lost |
 //! | `node` | a site, whether it takes part or not |
 //! | `cycle` | the duty cycle of one that does |
+//! | `directory` | notes as files |
+//! | `counters` | figures as a mapped file |
 //! | `process` | the duty cycle on a directory, sockets and a thread |
 //! | `requests` | requests from arrival to reply |
 //! | `view` | versions in memory over the store |
@@ -50,13 +53,16 @@ pub mod items;
 pub mod protocol;
 pub mod rights;
 pub mod setup;
+pub mod witness;
 pub mod world;
 
 mod applier;
 mod checkpoint;
 mod comparison;
+mod counters;
 mod cycle;
 mod digest;
+mod directory;
 mod error;
 mod inbox;
 pub mod interactive;
@@ -78,12 +84,15 @@ pub use application::{Application, ApplicationError};
 pub use applier::StoreWriter;
 pub use client::{CallError, Client};
 pub use config::{ConfigError, SitesConfig};
+pub use counters::COUNTERS_FILE;
+pub use directory::NotesDirectory;
 pub use error::ProcessError;
 pub use interactive::{ClientTransaction, TransactionError};
 pub use node::SiteNode;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
-pub use report::{HeldMemory, SiteReport, Worked};
+pub use report::{HeldMemory, LinkFigures, SiteReport, ToldNo, Worked};
 pub use requests::{Answer, Answered};
 pub use rights::Rights;
 pub use view::View;
+pub use witness::{Witness, WitnessProcess, WitnessReport};

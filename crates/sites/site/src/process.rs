@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
@@ -19,9 +19,12 @@ use pares_wice::{SiteId, Version};
 use crate::application::Application;
 use crate::applier::StoreWriter;
 use crate::config::{SitesConfig, directory_of};
+use crate::counters::SiteCounters;
+use crate::directory::NotesDirectory;
 use crate::error::ProcessError;
 use crate::node::SiteNode;
 use crate::reads::StoreReader;
+use crate::report::SiteReport;
 use crate::world::{Clock, Notes, World};
 
 /// Bytes of one segment of the cluster's log.
@@ -34,7 +37,8 @@ pub type Process<A> = SiteNode<Host, A>;
 
 /// The real world of a site: a directory, sockets, threads.
 pub struct Host {
-    own: PathBuf,
+    own: NotesDirectory,
+    counters: SiteCounters,
     links: LinksConfig,
     durability: Durability,
     /// Its PostgreSQL database, if its items are in one.
@@ -52,13 +56,14 @@ impl Host {
     /// # Errors
     /// If the site or its certificate is missing, or its directory cannot be made.
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
-        let own = directory_of(dir, site);
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
-        std::fs::create_dir_all(&own)?;
+        let own = NotesDirectory::at(directory_of(dir, site))?;
+        let counters = SiteCounters::create(own.path())?;
         let (database, sql) = (config.database(site)?.map(Options::new), config.place(site)?.sql);
         Ok(Self {
             own,
+            counters,
             links,
             durability: config.durability(),
             database,
@@ -101,14 +106,14 @@ impl World for Host {
     }
 
     fn open_log(&mut self, config: &pares_cluster::ReplicaConfig) -> Result<Replica<Files>, ProcessError> {
-        let dir = self.own.join("log");
+        let dir = self.own.path().join("log");
         std::fs::create_dir_all(&dir)?;
         let files = Files::open(&dir, self.durability, SEGMENT_BYTES)?;
         Ok(Replica::open(files, config)?)
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        open_store(&self.own, self.database.as_ref())
+        open_store(self.own.path(), self.database.as_ref())
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
@@ -116,7 +121,7 @@ impl World for Host {
             postgres::provide(database)?;
             return Ok(postgres::clear(database)?);
         }
-        match std::fs::remove_dir_all(self.own.join("store")) {
+        match std::fs::remove_dir_all(self.own.path().join("store")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
@@ -150,6 +155,10 @@ impl World for Host {
         Thread::spawn("reader", move || reader.run(|| began.elapsed(), || drop(waker.wake())))
     }
 
+    fn show(&mut self, report: &SiteReport) {
+        self.counters.show(report);
+    }
+
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {
         let Some((port, ready)) = &self.port else { return Ok(Vec::new()) };
         if port.has_fallen_back() {
@@ -163,22 +172,15 @@ impl World for Host {
 
 impl Notes for Host {
     fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match pares_os::read_file(&self.own.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => read.map(Some),
-        }
+        self.own.read_note(name)
     }
 
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        pares_os::replace_file(&self.own.join(name), bytes)
+        self.own.write_note(name, bytes)
     }
 
     fn remove_note(&self, name: &str) -> io::Result<()> {
-        match std::fs::remove_file(self.own.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => std::fs::File::open(&self.own)?.sync_all(),
-        }
+        self.own.remove_note(name)
     }
 }
 
@@ -217,6 +219,23 @@ impl<A: Application + Clone> Process<A> {
         application: A,
     ) -> Result<Self, ProcessError> {
         Self::begin(Host::new(config, site, dir)?, config.setup(site), application)
+    }
+
+    /// The same, as a build would that speaks another version: for tests of upgrades.
+    ///
+    /// # Errors
+    /// [`ProcessError`].
+    #[doc(hidden)]
+    pub fn open_speaking(
+        version: u16,
+        config: &SitesConfig,
+        site: SiteId,
+        dir: &Path,
+        application: A,
+    ) -> Result<Self, ProcessError> {
+        let mut host = Host::new(config, site, dir)?;
+        host.links.speaks = version;
+        Self::begin(host, config.setup(site), application)
     }
 
     /// Where clients reach it.

@@ -7,11 +7,13 @@
 //! | 5 | execute | id (client `u64`, sequence `u64`), horizon, request |
 //! | 6 | read | tag `u64`, horizon, request |
 //! | 7 | read the latest | tag `u64`, horizon, request |
-//! | 8 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`) |
+//! | 8 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`, 4 lost, as granted: declaration, 5 lost, without the witness: set `u64`, 6 renew) |
 //! | 9 | report | tag `u64` |
 //! | 10 | remove | tag `u64`, site: cluster `u8`, number `u8` |
 //! | 11 | copy | tag `u64`, copy `u64` (0: another), next piece `u32`, the key before it, the first piece not wanted yet `u32` |
 //! | 12 | versions | tag `u64`, version `u64`: what came after it |
+//! | 64 | grant, of a witness | tag `u64`, database `u32`, declaration (takeovers `u32`, by `u8`, lost `u64`) |
+//! | 65 | begin, of a witness | tag `u64`, database `u32`, takeovers `u32` |
 //!
 //! | to a client | |
 //! |---|---|
@@ -20,10 +22,11 @@
 //! A horizon is a database `u32` and a version `u64`. `between` has the frames between sites.
 
 mod between;
+mod commands;
 
 pub use between::Between;
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{ClusterId, ClusterSet, Command, Key, SiteId, TransactionId, Version};
+use pares_wice::{ClusterId, Command, Declaration, Key, SiteId, TransactionId, Version};
 
 /// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
 pub const OPEN_MAX: u64 = 64;
@@ -47,7 +50,8 @@ pub struct Horizon {
 
 impl Horizon {
     /// Of a database with this identity.
-    pub(crate) fn of(identity: &str, version: Version) -> Self {
+    #[must_use]
+    pub fn of(identity: &str, version: Version) -> Self {
         Self { database: crc32c::crc32c(identity.as_bytes()).max(1), version }
     }
 
@@ -100,6 +104,10 @@ pub enum Ask {
     Copy(u64, WantedPieces),
     /// Hand out the versions that the store has behind this one.
     Versions(u64, Version),
+    /// Of a witness: grant this declaration, in this database.
+    Grant(u64, u32, Declaration),
+    /// Of a witness that has lost its register: begin another, in this database, with so many takeovers.
+    Begin(u64, u32, u32),
 }
 
 /// The next pieces of a copy.
@@ -192,7 +200,9 @@ impl Ask {
             | Self::Report(tag)
             | Self::Remove(tag, _)
             | Self::Copy(tag, _)
-            | Self::Versions(tag, _) => tag,
+            | Self::Versions(tag, _)
+            | Self::Grant(tag, ..)
+            | Self::Begin(tag, ..) => tag,
         }
     }
 
@@ -215,7 +225,7 @@ impl Ask {
             }
             Self::Operate(tag, command) => {
                 (8u8, *tag).encode(&mut bytes);
-                encode_command(*command, &mut bytes);
+                commands::encode(*command, &mut bytes);
                 &[]
             }
             Self::Report(tag) => {
@@ -235,6 +245,14 @@ impl Ask {
                 (12u8, (*tag, *after)).encode(&mut bytes);
                 &[]
             }
+            Self::Grant(tag, database, declared) => {
+                ((64u8, *tag), (*database, *declared)).encode(&mut bytes);
+                &[]
+            }
+            Self::Begin(tag, database, takeovers) => {
+                ((65u8, *tag), (*database, *takeovers)).encode(&mut bytes);
+                &[]
+            }
         };
         bytes.extend_from_slice(request);
         bytes
@@ -250,7 +268,7 @@ impl Ask {
             5 => Ok(Self::Execute(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
             6 => Ok(Self::Read(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
             7 => Ok(Self::Latest(Coded::decode(&mut from)?, Coded::decode(&mut from)?, from.to_vec())),
-            8 => Ok(Self::Operate(Coded::decode(&mut from)?, decode_command(&mut from)?)),
+            8 => Ok(Self::Operate(Coded::decode(&mut from)?, commands::decode(&mut from)?)),
             9 => Ok(Self::Report(Coded::decode(&mut from)?)),
             10 => {
                 let (tag, (cluster, number)) = <(u64, (ClusterId, u8))>::decode(&mut from)?;
@@ -258,25 +276,16 @@ impl Ask {
             }
             11 => Ok(Self::Copy(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
             12 => Ok(Self::Versions(Coded::decode(&mut from)?, Coded::decode(&mut from)?)),
+            64 => {
+                let (tag, (database, declared)) = Coded::decode(&mut from)?;
+                Ok(Self::Grant(tag, database, declared))
+            }
+            65 => {
+                let (tag, (database, takeovers)) = Coded::decode(&mut from)?;
+                Ok(Self::Begin(tag, database, takeovers))
+            }
             other => Err(DecodeError::Kind(other, "question")),
         }
-    }
-}
-
-fn encode_command(command: Command, to: &mut Vec<u8>) {
-    match command {
-        Command::DeclareLost(lost) => (1u8, lost).encode(to),
-        Command::Admit(cluster) => (2u8, cluster).encode(to),
-        Command::Migrate(cluster) => (3u8, cluster).encode(to),
-    }
-}
-
-fn decode_command(from: &mut &[u8]) -> Result<Command, DecodeError> {
-    match u8::decode(from)? {
-        1 => ClusterSet::decode(from).map(Command::DeclareLost),
-        2 => ClusterId::decode(from).map(Command::Admit),
-        3 => ClusterId::decode(from).map(Command::Migrate),
-        other => Err(DecodeError::Kind(other, "command")),
     }
 }
 
@@ -303,8 +312,11 @@ impl Reply {
 
 #[cfg(test)]
 mod tests {
+    use pares_wice::ClusterSet;
+
     use super::*;
 
+    const DECLARED: Declaration = Declaration { takeovers: 1, by: ClusterId(1), lost: ClusterSet(1) };
     const ID: TransactionId = TransactionId { client: 1, sequence: 2 };
     const SEEN: Horizon = Horizon { database: 5, version: Version(0x0102) };
 
@@ -343,6 +355,9 @@ mod tests {
             Command::DeclareLost(ClusterSet(3)),
             Command::Admit(ClusterId(1)),
             Command::Migrate(ClusterId(2)),
+            Command::Granted(DECLARED),
+            Command::Unwitnessed(ClusterSet(3)),
+            Command::Renew,
         ];
         let asks = commands.map(|command| Ask::Operate(7, command)).into_iter();
         let wanted = WantedPieces { copy: 7, next: 1, after: Key::from("a"), until: 9 };
@@ -354,6 +369,8 @@ mod tests {
             Ask::Remove(5, SiteId::new(1, 2)),
             Ask::Copy(5, wanted),
             Ask::Versions(6, Version(8)),
+            Ask::Grant(7, 5, DECLARED),
+            Ask::Begin(8, 5, 2),
         ];
         for ask in asks.chain(others) {
             assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));

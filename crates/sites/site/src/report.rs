@@ -3,6 +3,8 @@
 use pares_wice::HeldBytes;
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::Code;
+
 /// How a site is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteReport {
@@ -14,6 +16,12 @@ pub struct SiteReport {
     pub certifier: u8,
     /// Clusters that live.
     pub live: Vec<u8>,
+    /// The version that it speaks with other sites.
+    #[serde(default)]
+    pub speaks: u16,
+    /// The version that all sites speak, or a later one, as this one has heard; 0 while it takes no part.
+    #[serde(default)]
+    pub level: u16,
     /// Whether this site is its cluster's delegate.
     pub delegate: bool,
     /// Whether it certifies.
@@ -54,8 +62,65 @@ pub struct SiteReport {
     /// Who is refused and why: sites, and strangers by their address, of whom nobody knows who they are.
     #[serde(default)]
     pub refused: Vec<String>,
+    /// Whether it gets a copy of the items.
+    #[serde(default)]
+    pub is_filled: bool,
+    /// Its connections to other sites.
+    #[serde(default)]
+    pub links: LinkFigures,
     /// What it did since it started.
     pub work: Worked,
+    /// What it told those who asked, other than what they wanted to hear, since it started.
+    #[serde(default)]
+    pub told: ToldNo,
+}
+
+/// A site's connections to other sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkFigures {
+    /// Sites that are connected.
+    pub connected: usize,
+    /// Bytes that wait to be taken by their sockets.
+    pub backlog: usize,
+    /// How many of its versions the living cluster lacks that has the fewest, as far as was heard.
+    pub lag: u64,
+}
+
+/// How often a site said no, in which way; the codes are those of the [protocol](crate::protocol::Code).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToldNo {
+    /// The application said no.
+    pub refused: u64,
+    /// It lost too often.
+    pub aborted: u64,
+    /// Too much waits for a cluster.
+    pub behind: u64,
+    /// Not possible here.
+    pub impossible: u64,
+    /// The certificate does not give the right.
+    pub denied: u64,
+    /// Too much of it is under way.
+    pub busy: u64,
+    /// Another site may do it.
+    pub elsewhere: u64,
+}
+
+impl ToldNo {
+    pub(crate) fn count(&mut self, code: Code) {
+        let counted = match code {
+            Code::Done | Code::Unknown => return,
+            Code::Refused => &mut self.refused,
+            Code::Aborted => &mut self.aborted,
+            Code::Behind => &mut self.behind,
+            Code::Impossible => &mut self.impossible,
+            Code::Denied => &mut self.denied,
+            Code::Busy => &mut self.busy,
+            Code::Elsewhere => &mut self.elsewhere,
+        };
+        *counted += 1;
+    }
 }
 
 /// What is said of a stranger begins so.
@@ -87,6 +152,44 @@ pub struct Worked {
     /// How often clients were told "not known yet".
     #[serde(default)]
     pub unknown: u64,
+    /// Copies of the items that it began to give to other sites.
+    #[serde(default)]
+    pub copies: u64,
+    /// And to backups.
+    #[serde(default)]
+    pub backups: u64,
+    /// Batches written to the store.
+    #[serde(default)]
+    pub batches: u64,
+    /// Versions in them.
+    #[serde(default)]
+    pub stored: u64,
+    /// How often all that was written was brought to the disk.
+    #[serde(default)]
+    pub flushes: u64,
+    /// How often its log was shortened.
+    #[serde(default)]
+    pub bases: u64,
+}
+
+impl Worked {
+    /// What two sites did together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            executed: self.executed + other.executed,
+            lost: self.lost + other.lost,
+            forwarded: self.forwarded + other.forwarded,
+            done: self.done + other.done,
+            unknown: self.unknown + other.unknown,
+            copies: self.copies + other.copies,
+            backups: self.backups + other.backups,
+            batches: self.batches + other.batches,
+            stored: self.stored + other.stored,
+            flushes: self.flushes + other.flushes,
+            bases: self.bases + other.bases,
+        }
+    }
 }
 
 /// What a site keeps in memory, bytes, about. Values that several parts hold are counted by each.

@@ -49,7 +49,12 @@ impl Rights {
             Ask::Report(_) => Self::Report,
             Ask::Read(..) | Ask::Latest(..) => Self::Read,
             Ask::Execute(..) => Self::Execute,
-            Ask::Operate(..) | Ask::Remove(..) | Ask::Copy(..) | Ask::Versions(..) => Self::Operate,
+            Ask::Operate(..)
+            | Ask::Remove(..)
+            | Ask::Copy(..)
+            | Ask::Versions(..)
+            | Ask::Grant(..)
+            | Ask::Begin(..) => Self::Operate,
         }
     }
 

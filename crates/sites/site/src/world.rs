@@ -23,6 +23,7 @@ use pares_wice::Version;
 use crate::applier::StoreWriter;
 use crate::error::ProcessError;
 use crate::reads::StoreReader;
+use crate::report::SiteReport;
 
 /// All that a site touches.
 pub trait World: Notes + Clock {
@@ -60,6 +61,9 @@ pub trait World: Notes + Clock {
     /// Draws a number, at random: no two are alike.
     fn draw(&mut self) -> u64;
 
+    /// Shows how the site is to whom it may concern, some times a second.
+    fn show(&mut self, _report: &SiteReport) {}
+
     /// Runs `writer` beside the duty cycle. Each batch written ends the present or the next wait of `links`.
     ///
     /// # Errors
@@ -95,6 +99,21 @@ pub trait Connections {
     /// If it will not arrive.
     fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError>;
 
+    /// Whether another site is connected, and how many bytes wait to be taken by its socket.
+    fn backlog(&self, _peer: u16) -> Option<usize> {
+        Some(0)
+    }
+
+    /// The version that this site speaks.
+    fn speaks(&self) -> u16 {
+        pares_link::SPEAKS
+    }
+
+    /// The version of the connection to another site: nothing newer may be sent there.
+    fn version(&self, _peer: u16) -> u16 {
+        pares_link::SPEAKS
+    }
+
     /// Sends a frame to an application.
     ///
     /// # Errors
@@ -115,6 +134,18 @@ impl Connections for Links {
 
     fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError> {
         Links::send(self, peer, payload)
+    }
+
+    fn backlog(&self, peer: u16) -> Option<usize> {
+        Links::is_connected(self, peer).then(|| Links::backlog(self, peer))
+    }
+
+    fn speaks(&self) -> u16 {
+        Links::speaks(self)
+    }
+
+    fn version(&self, peer: u16) -> u16 {
+        Links::version(self, peer)
     }
 
     fn send_client(&mut self, client: ClientId, payload: &[u8]) -> Result<(), SendError> {

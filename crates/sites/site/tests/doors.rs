@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{PATIENCE, SYSTEM, Sites, done};
-use pares_link::hello::Hello;
+use pares_link::hello::{Hello, SPEAKS, UNDERSTANDS};
 use pares_link::{ClientStream, Door, Identity, TlsFiles, Trust};
 use pares_site::protocol::Code;
 use pares_site::{CallError, Client};
@@ -34,7 +34,8 @@ fn forged(sites: &Sites, to: SiteId, trust: Option<Trust>) {
     let door = trust.map_or(Door::from(address), |trust| Door::with_tls(address, trust, number(to), SYSTEM));
     let mut stream = ClientStream::connect(&door, 1 << 20).unwrap();
     stream.set_timeout(Some(PATIENCE)).unwrap();
-    let hello = Hello { from: number(A0), to: number(to), system: SYSTEM, digests: &[] };
+    let (speaks, understands) = (SPEAKS, UNDERSTANDS);
+    let hello = Hello { speaks, understands, from: number(A0), to: number(to), system: SYSTEM, digests: &[] };
     let heard = stream.send(&hello.encode()).and_then(|()| stream.receive());
     let why = heard.expect_err("no hello comes back");
     assert_ne!(why.kind(), std::io::ErrorKind::WouldBlock, "it is closed, and not left waiting");

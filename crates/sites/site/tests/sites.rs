@@ -201,6 +201,7 @@ fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_copy(engine: Engine) {
     let mut there = sites.client(2, &[away]);
     until(|| there.read(b"get before", PATIENCE).is_ok_and(|value| value == b"here"));
     done(there.execute(b"put after there", PATIENCE));
+    client.has_seen(there.horizon());
     assert_eq!(done(client.execute(b"get after", PATIENCE)), "there");
 }
 

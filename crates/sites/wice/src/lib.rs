@@ -10,6 +10,7 @@ pub mod message;
 pub mod overlay;
 pub mod site;
 pub mod transaction;
+pub mod witness;
 
 pub use entry::{Body, Configuration, Entry, LogEntry, Past};
 pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
@@ -20,3 +21,4 @@ pub use site::{
     Unsubmitted,
 };
 pub use transaction::{Isolation, Malformed, Transaction};
+pub use witness::{Declaration, NotGranted, Register};

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use pares_link::hello::Hello;
+use pares_link::hello::{Hello, SPEAKS, UNDERSTANDS};
 use pares_link::{
     Agreed, Links, LinksConfig, LinksError, Peer, SiteIdentity, TlsError, frame, issue, site_files,
 };
@@ -72,7 +72,9 @@ fn rubbish_is_refused_and_costs_the_others_nothing(tls: bool) {
     is_refused(&mut b, &u32::MAX.to_le_bytes(), "a frame of 4294967295 bytes");
     is_refused(&mut b, &framed(b"not a hello at all"), "not a hello");
     is_refused(&mut b, &framed(b"PLNK\x09\x00 of a later version"), "version 9");
-    let hello = |from, to, system| framed(&Hello { from, to, system, digests: &[] }.encode());
+    let hello = |from, to, system| {
+        framed(&Hello { speaks: SPEAKS, understands: UNDERSTANDS, from, to, system, digests: &[] }.encode())
+    };
     is_refused(&mut b, &hello(LOW, HIGH, "another"), "\"another\"");
     is_refused(&mut b, &hello(LOW, LOW, SYSTEM), "wants site 0");
     is_refused(&mut b, &hello(HIGH + 1, HIGH, SYSTEM), "it is site 257");
@@ -87,7 +89,17 @@ fn half_a_hello_and_then_silence_is_dropped(tls: bool) {
     let mut settings = high(tls);
     settings.hello_max = Duration::from_millis(20);
     let mut b = Site::open(settings);
-    let hello = framed(&Hello { from: LOW, to: HIGH, system: SYSTEM, digests: &[] }.encode());
+    let hello = framed(
+        &Hello {
+            speaks: SPEAKS,
+            understands: UNDERSTANDS,
+            from: LOW,
+            to: HIGH,
+            system: SYSTEM,
+            digests: &[],
+        }
+        .encode(),
+    );
     let half_of_tls = &[0x16, 0x03, 0x01, 0x02, 0x00][..if tls { 5 } else { 1 }];
     for part in [&hello[..0], &hello[..1], &hello[..hello.len() - 1], half_of_tls] {
         b.ear.0.clear();
@@ -135,7 +147,17 @@ fn no_bytes_of_a_stranger_bring_a_site_down(tls: bool) {
     let (mut a, b) = pair(tls);
     let b = RefCell::new(b);
     // Of another system: rubbish now and then is the byte that was missing.
-    let hello = framed(&Hello { from: LOW, to: HIGH, system: "another", digests: &[] }.encode());
+    let hello = framed(
+        &Hello {
+            speaks: SPEAKS,
+            understands: UNDERSTANDS,
+            from: LOW,
+            to: HIGH,
+            system: "another",
+            digests: &[],
+        }
+        .encode(),
+    );
     let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
     // Rubbish alone, after the beginning of TLS, and in place of some of a hello.
     let rubbish = (0..3usize, proptest::collection::vec(any::<u8>(), 0..300));
@@ -264,7 +286,9 @@ fn liar_with_certificate_of(
         .unwrap();
     let name = ServerName::try_from(pares_link::site_name(to, SYSTEM)).unwrap();
     let mut tls = rustls::ClientConnection::new(settings.into(), name).unwrap();
-    let hello = Hello { from: claimed, to, system: SYSTEM, digests: &[] }.encode();
+    let hello =
+        Hello { speaks: SPEAKS, understands: UNDERSTANDS, from: claimed, to, system: SYSTEM, digests: &[] }
+            .encode();
     tls.writer().write_all(&framed(&hello)).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nonblocking(true).unwrap();

@@ -210,6 +210,7 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
         store: None,
         limits: SiteLimits::default(),
         plain: false,
+        witness: None,
         sites: places?,
     })
 }

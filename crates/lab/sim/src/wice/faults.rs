@@ -1,7 +1,7 @@
 //! What fails, and what the operator does about it.
 //!
 //! There is one operator, who decides with one mind: declares lost only what cannot be heard, at a place that counts among the living, and never
-//! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.)
+//! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there are two, who do just that.
 
 use std::collections::BTreeMap;
 
@@ -241,7 +241,9 @@ impl Sites {
         self.schedule(60_000, Event::Operator);
         self.survey();
         if let Some(away) = self.faults.away {
-            if away.declare && self.lives(away.cluster) {
+            if away.declare && self.plan.witness {
+                self.each_declares_the_others_lost()?;
+            } else if away.declare && self.lives(away.cluster) {
                 self.declare_lost(away.cluster)?;
             }
             if self.now_us() >= away.until_us {
@@ -252,6 +254,9 @@ impl Sites {
         let all = (0..self.plan.clusters).map(ClusterId);
         if let Some(missing) = all.clone().find(|&cluster| !self.lives(cluster)) {
             return self.tell_certifier(Command::Admit(missing));
+        }
+        if self.plan.witness {
+            self.look_after_witness()?;
         }
         if !self.faults.over && self.plan.fault_every_us > 0 && self.random.chance(50) {
             let to = self.random.below(u64::from(self.plan.clusters)) as u8;
@@ -279,11 +284,11 @@ impl Sites {
         Ok(())
     }
 
-    fn newest_configuration(&self) -> Configuration {
+    pub(super) fn newest_configuration(&self) -> Configuration {
         self.faults.newest.expect("the operator has looked")
     }
 
-    fn tell_certifier(&mut self, command: Command) -> Verdict {
+    pub(super) fn tell_certifier(&mut self, command: Command) -> Verdict {
         if let Some(site) = self.delegate_of(self.newest_configuration().certifier) {
             let taken = self.command(site, command)?;
             self.summary.faults += u64::from(taken);

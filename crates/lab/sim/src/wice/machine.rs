@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pares_cluster::memory::Disk;
 use pares_cluster::{Journal, JournalError, Replica};
-use pares_link::{ClientId, LinkSink, SendError};
+use pares_link::{ClientId, LinkSink, SPEAKS, SendError, UNDERSTANDS};
 use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
 use pares_site::{ProcessError, StoreReader, StoreWriter};
@@ -56,6 +56,9 @@ pub(super) struct Parts {
     now_us: Rc<Cell<u64>>,
     /// What was drawn last, and by whom: no two machines draw alike.
     drawn: Cell<u64>,
+    /// The version that its build speaks, and those of its connections.
+    pub(super) speaks: Cell<u16>,
+    pub(super) versions: RefCell<BTreeMap<u16, u16>>,
     pub(super) others: Vec<SiteId>,
     pub(super) defect: Option<Defect>,
     pub(super) disk: RefCell<Disk>,
@@ -83,6 +86,8 @@ impl Machine {
         Self(Rc::new(Parts {
             now_us,
             drawn: Cell::new(seed),
+            speaks: Cell::new(SPEAKS),
+            versions: RefCell::default(),
             others,
             defect,
             disk: RefCell::default(),
@@ -240,6 +245,17 @@ impl Connections for Machine {
         let frame = self.broken(payload.to_vec(), sent);
         self.sent.borrow_mut().push(Sent::Site(peer, frame));
         Ok(())
+    }
+
+    fn speaks(&self) -> u16 {
+        self.speaks.get()
+    }
+
+    fn version(&self, peer: u16) -> u16 {
+        match self.defect {
+            Some(Defect::SpeaksTooNew) => self.speaks.get(),
+            _ => self.versions.borrow().get(&peer).copied().unwrap_or(UNDERSTANDS),
+        }
     }
 
     fn send_client(&mut self, client: ClientId, payload: &[u8]) -> Result<(), SendError> {

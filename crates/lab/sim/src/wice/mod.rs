@@ -5,6 +5,7 @@
 //!                       |
 //!                     machines: a journal and a store that forget as disks do, notes, wires
 //!  operator --> declares clusters lost (also such as live), admits them, moves the certifier
+//!  or two operators and a witness --> each declares the other's cluster lost
 //! ```
 //! **Simulated**: the shipped duty cycle, cluster log, codecs and checkpoints, on machines in memory ([`pares_site::world`]). Processes and
 //! power fail, of sites, delegates and whole clusters, with and without their disks; logs whose writes and syncs fail; machines without descriptors;
@@ -30,6 +31,7 @@ mod machine;
 mod shelf;
 mod sites;
 mod tapped;
+mod third_place;
 mod turns;
 mod wires;
 
@@ -55,6 +57,10 @@ pub struct Plan {
     pub fault_every_us: u64,
     /// Of 1,000 messages between sites, how many are lost, and how many come twice.
     pub loss_permille: u64,
+    /// Whether there is a witness; then each side of a cut declares the other lost. For two clusters.
+    pub witness: bool,
+    /// Whether each start of a site may be of this build or of the one before.
+    pub mixed: bool,
     /// Whether sites come and go: one to the first cluster, one from it, and then the first of another cluster.
     pub changes: bool,
     /// What is broken at the seam between sites and machines.
@@ -71,6 +77,8 @@ impl Plan {
         faulty_us: 3_000_000,
         fault_every_us: 0,
         loss_permille: 0,
+        witness: false,
+        mixed: false,
         changes: false,
         defect: None,
     };
@@ -89,8 +97,13 @@ impl Plan {
         fault_every_us: 250_000,
         ..Self::TWO
     };
+    /// Two clusters and a witness.
+    pub const WITNESSED: Self = Self { name: "sites-witnessed", witness: true, ..Self::TWO };
+    /// Two clusters, of builds of two neighbouring versions.
+    pub const MIXED: Self = Self { name: "sites-mixed", mixed: true, ..Self::TWO };
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED];
+    pub const ALL: [Self; 7] =
+        [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED, Self::WITNESSED, Self::MIXED];
 }
 
 /// A defect put at the seam between a site and its machine, to see that it is found.
@@ -118,6 +131,10 @@ pub enum Defect {
     ReadsLatestAtOnce,
     /// The store of site 1.0 writes other values once. The sites find it themselves: the operator moves its directory away, and it is filled anew.
     StoresWrongValues,
+    /// The witness forgets whom it granted something, and begins as if it was new.
+    WitnessForgets,
+    /// Sites send what the older of two builds does not know.
+    SpeaksTooNew,
 }
 
 /// Which promise was broken.
@@ -135,6 +152,8 @@ pub enum Broken {
     Missed,
     /// A transaction is not what was executed, or did not read what was there.
     Misread,
+    /// A site was sent what its build does not know.
+    Misspoken,
     /// Money was made or destroyed.
     Money,
     /// A client was shown less than it had seen, or one that asked for the latest less than somebody was told.
@@ -170,6 +189,10 @@ pub struct Summary {
     pub alone: u64,
     /// Pasts adopted by clusters that lacked what nobody kept, other than those that lost it again with their disks.
     pub adopted: u64,
+    /// Declarations that a witness granted, repeats among them.
+    pub granted: u64,
+    /// Registers that a witness began after it had lost one.
+    pub renewed: u64,
     /// Eras begun.
     pub eras: u64,
     /// Virtual time, microseconds.

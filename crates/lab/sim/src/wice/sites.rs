@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pares_cluster::ReplicaConfig;
-use pares_link::ClientId;
+use pares_link::{ClientId, SPEAKS, UNDERSTANDS};
 use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Code, Horizon};
 use pares_site::setup::{Bounds, Setup};
@@ -19,6 +19,7 @@ use super::clients::{Client, OPERATOR};
 use super::comings::Change;
 use super::faults::Faults;
 use super::machine::{Arrived, IDENTITY, Machine, number_of};
+use super::third_place::ThirdPlace;
 use super::{Broken, Defect, Failure, Plan, Summary, Verdict};
 use crate::random::Random;
 
@@ -97,6 +98,7 @@ pub(super) struct Sites {
     /// What each cluster's log has committed.
     pub(super) committed: Vec<Committed>,
     pub(super) faults: Faults,
+    pub(super) third_place: ThirdPlace,
     pub(super) clients: Vec<Client>,
     pub(super) ledger: Shared,
     /// Reads under way, and the version that they must show.
@@ -164,6 +166,7 @@ impl Sites {
             clients,
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
             faults: Faults::default(),
+            third_place: ThirdPlace::made(),
             ledger: Shared::default(),
             looks: BTreeMap::new(),
             checker: Checker::default(),
@@ -299,6 +302,7 @@ impl Sites {
 
     fn setup(&mut self, site: SiteId) -> Setup {
         let mut settings = Settings::new(site, self.list.clone());
+        settings.witnessed = self.plan.witness;
         (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
         settings.retained_versions = 8;
         (settings.unstable_versions_max, settings.unstable_bytes_max) = (400, 300 << 10);
@@ -341,6 +345,9 @@ impl Sites {
         node.life += 1;
         node.due = false;
         node.list.clone_from(&setup.settings.sites);
+        if self.plan.mixed {
+            node.machine.speaks.set(if self.random.chance(500) { SPEAKS } else { UNDERSTANDS });
+        }
         let (life, ledger) = (node.life, self.ledger.clone());
         match SiteNode::begin(node.machine.clone(), setup, Bank::new(site, ledger)) {
             Ok(cycle) => node.cycle = Some(cycle),

@@ -35,6 +35,7 @@ impl Sites {
             match sent {
                 Sent::Site(to, bytes) => {
                     self.passes_on(site, &bytes)?;
+                    self.is_understood(site, to, &bytes)?;
                     self.send(site, to, &bytes);
                 }
                 Sent::Client(client, bytes) => self.replied(site, client, &bytes)?,

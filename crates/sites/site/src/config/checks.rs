@@ -96,7 +96,8 @@ impl SitesConfig {
             all.map(move |(name, address)| (site.clone(), name, address)).collect::<Vec<_>>()
         };
         let exposed = |(_, _, address): &(String, &str, SocketAddr)| !address.ip().is_loopback();
-        match self.sites.iter().flat_map(addresses).find(exposed) {
+        let witness = self.witness.map(|address| ("of the witness".to_owned(), "address", address));
+        match self.sites.iter().flat_map(addresses).chain(witness).find(exposed) {
             None => Ok(()),
             Some((site, name, address)) => Err(format!(
                 "site {site}: {name} = \"{address}\" is no loopback address, and without `tls` everybody who reaches it can be any site, client \

@@ -17,6 +17,7 @@ fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
         begins: 0,
         tls: None,
         plain: false,
+        witness: None,
         limits: SiteLimits::default(),
         store: store.map(str::to_owned),
         sites: vec![place(0), place(1)],

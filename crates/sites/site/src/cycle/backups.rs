@@ -52,6 +52,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         };
         let stored = stored_of(snapshot.meta())?;
         let copy = self.world.draw().max(1);
+        self.work.backups += 1;
         self.giving.begin(taker, copy, snapshot, wanted.until, self.ticks);
         let identity = self.place.identity().to_owned();
         self.hand(client, tag, &Handed::Begun(Begun { copy, identity, stored }));

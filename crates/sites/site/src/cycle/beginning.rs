@@ -24,7 +24,7 @@ use crate::place::standing::Lack;
 use crate::place::{Place, copied, has_begun_anew, note};
 use crate::protocol::Horizon;
 use crate::reads::Readers;
-use crate::report::Worked;
+use crate::report::{ToldNo, Worked};
 use crate::requests::Requests;
 use crate::setup::Setup;
 use crate::turned_away::TurnedAway;
@@ -68,6 +68,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             sites: setup.settings.sites.clone(),
             begins: setup.begins,
             other_lists: BTreeSet::new(),
+            spoken: BTreeMap::new(),
             site: Site::restore(setup.settings, base, stored),
             place,
             log,
@@ -98,6 +99,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             moments: Moments::new(stored.version, world.now()),
             filling: lack.map(|lack| Filling::new(own, lack)),
             work: Worked::default(),
+            told: ToldNo::default(),
             ticked: world.now(),
             ticks: 0,
             unled_ticks: 0,

@@ -14,7 +14,7 @@ use crate::application::Application;
 use crate::place::standing::{Numbers, list_of};
 use crate::protocol::Code;
 use crate::requests::Answer;
-use crate::world::World;
+use crate::world::{Connections, World};
 
 /// Ticks after which what a site said of its items is old.
 const SAID_TICKS: u64 = 200;
@@ -111,6 +111,14 @@ impl<W: World, A: Application> Cycle<W, A> {
             true => self.other_lists.remove(&from),
             false => self.other_lists.insert(from),
         };
+    }
+
+    /// The version that all sites understand which `sites.toml` names, as they have said; who has said nothing speaks the lowest. What a later version brings to logs
+    /// that others read may be used from then on.
+    pub(super) fn level(&self) -> u16 {
+        let said = self.others(false).into_iter();
+        let said = said.map(|site| self.spoken.get(&site).copied().unwrap_or(pares_link::UNDERSTANDS));
+        said.fold(self.links.speaks(), u16::min)
     }
 
     /// Sites whose `sites.toml` names others than the one here, for people.

@@ -4,8 +4,9 @@ use pares_cluster::ClusterLog;
 
 use super::Cycle;
 use crate::application::Application;
-use crate::report::{HeldMemory, SiteReport};
-use crate::world::World;
+use crate::config::number_of;
+use crate::report::{HeldMemory, LinkFigures, SiteReport};
+use crate::world::{Connections, World};
 
 impl<W: World, A: Application> Cycle<W, A> {
     /// How it is.
@@ -20,6 +21,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             era: (era.takeovers, era.number, era.by.0),
             certifier: configuration.certifier.0,
             live: configuration.live.iter().map(|cluster| cluster.0).collect(),
+            speaks: self.links.speaks(),
+            level: self.level(),
             delegate: self.log.role().leads,
             certifies: self.site.certifies(),
             recalling: self.site.is_recalling(),
@@ -38,7 +41,20 @@ impl<W: World, A: Application> Cycle<W, A> {
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
+            is_filled: self.filling.is_some(),
+            links: self.link_figures(),
             work: self.work,
+            told: self.told,
         }
+    }
+
+    fn link_figures(&self) -> LinkFigures {
+        let backlogs = self.others(false).into_iter().map(|site| self.links.backlog(number_of(site)));
+        let backlogs: Vec<usize> = backlogs.flatten().collect();
+        let live = self.site.configuration().live;
+        let heard = self.site.statuses().filter(|status| live.contains(status.site.cluster));
+        let least = heard.map(|status| status.delivered).min();
+        let lag = least.map_or(0, |least| self.site.delivered().0.saturating_sub(least.0));
+        LinkFigures { connected: backlogs.len(), backlog: backlogs.iter().sum(), lag }
     }
 }

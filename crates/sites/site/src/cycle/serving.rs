@@ -4,7 +4,7 @@ use pares_store::{Work, is_reserved};
 use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId, Version};
 
 use super::Cycle;
-use super::admission::too_old;
+use super::admission::{no, too_old};
 use super::transactions::OWN;
 use crate::application::{Application, answer_of};
 use crate::config::number_of;
@@ -64,6 +64,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             Ask::Operate(_, command) => Some(self.operate(command)),
             Ask::Remove(_, site) => Some(self.remove(site)),
             Ask::Copy(tag, wanted) => self.copy(client, tag, &wanted)?,
+            Ask::Grant(..) | Ask::Begin(..) => Some(no(Code::Impossible, "this is a site and no witness")),
             Ask::Versions(tag, after) => self.versions_after(client, tag, after),
             Ask::Report(_) => {
                 let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
@@ -83,6 +84,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             reply.body = b"the reply is longer than a frame may be: ask for less at a time".to_vec();
             reply.code = if reply.code == Code::Done { Code::Impossible } else { reply.code };
         }
+        self.told.count(reply.code);
         // A client that is gone asks again elsewhere.
         let _ = self.links.send_client(client, &reply.to_bytes());
     }

@@ -252,7 +252,7 @@ fn others_differ(machine: &Machine, site: &mut TestSite, seconds: u32) -> Option
     for _ in 0..seconds {
         for (id, other) in [(ids[0], ids[1]), (ids[1], ids[0])] {
             let said = Said { version: Version(1), digest: 7, agrees: vec![other] };
-            machine.wire.site_says(number_of(id), Word::Digest(said).to_bytes());
+            machine.wire.site_says(number_of(id), Word::Digest(said).to_bytes(pares_link::SPEAKS));
         }
         for _ in 0..100 {
             machine.now.set(machine.now.get() + TICK);
@@ -287,11 +287,12 @@ fn a_site_says_what_it_has_applied_and_who_differs() {
     machine.fill_store(&stored);
     let mut site = machine.begin(&[1, 1]).unwrap();
     let said = Said { version: Version(1), digest: 7, agrees: Vec::new() };
-    machine.wire.site_says(0x0100, Word::Digest(said).to_bytes());
+    machine.wire.site_says(0x0100, Word::Digest(said).to_bytes(pares_link::SPEAKS));
     machine.pass(&mut site, 800);
     assert_eq!(site.report().differing, ["1.0 has applied something else up to version 1"]);
     assert!(site.notices().any(|notice| notice == Notice::Differs(SiteId::new(1, 0), Version(1))));
-    let own = Word::Digest(Said { version: Version(1), digest: 6, agrees: Vec::new() }).to_bytes();
+    let own = Word::Digest(Said { version: Version(1), digest: 6, agrees: Vec::new() })
+        .to_bytes(pares_link::SPEAKS);
     assert!(machine.wire.to_sites.borrow().contains(&(0x0100, own)));
 }
 

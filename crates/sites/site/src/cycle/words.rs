@@ -53,7 +53,9 @@ impl Holds {
 impl<W: World, A: Application> Cycle<W, A> {
     pub(super) fn say(&mut self, to: SiteId, word: &Word) {
         // What does not arrive is said again.
-        let _ = self.links.send(number_of(to), &word.to_bytes());
+        let number = number_of(to);
+        let bytes = word.to_bytes(self.links.version(number));
+        let _ = self.links.send(number, &bytes);
     }
 
     pub(super) fn word(&mut self, from: SiteId, word: Word) -> Result<(), ProcessError> {
@@ -82,6 +84,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     fn heard_standing(&mut self, from: SiteId, standing: Standing) -> Result<(), ProcessError> {
         self.heard_list(from, standing.list);
+        self.spoken.insert(from, standing.speaks);
         if let Some(filling) = &mut self.filling {
             filling.heard(from, standing);
         }
@@ -136,7 +139,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             voters: self.voters(),
         };
         let (incarnation, list) = (self.place.incarnation, list_of(&self.sites));
-        Standing { asks, incarnation, list, role: Role::Member(member) }
+        Standing { asks, incarnation, list, speaks: self.links.speaks(), role: Role::Member(member) }
     }
 
     /// Once in a while: copies go on, and a site that its log has not let in asks for that.
@@ -219,6 +222,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let stored = stored_of(snapshot.meta())?;
         let copy = self.world.draw().max(1);
         let Some(head) = self.head(from, request.lack, stored, copy) else { return Ok(()) };
+        self.work.copies += 1;
         self.giving.begin(taker, copy, snapshot, request.pieces.until, self.ticks);
         self.say(from, &Word::Head(head));
         Ok(())

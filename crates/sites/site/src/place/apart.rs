@@ -15,7 +15,7 @@ use super::standing::{Form, Lack, Standing, Word, list_of};
 use super::{Behind, Part, Place};
 use crate::checkpoint::Bases;
 use crate::config::number_of;
-use crate::cycle::TICK;
+use crate::cycle::{SHOWN_TICKS, TICK};
 use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
 use crate::protocol::{Ask, Code, Horizon, Reply};
@@ -117,6 +117,9 @@ impl<W: World> Apart<W> {
         }
         self.ticked = now;
         self.ticks += 1;
+        if self.ticks.is_multiple_of(SHOWN_TICKS) {
+            self.world.show(&self.report());
+        }
         let word = match &mut self.task {
             Task::Forming(forming) => {
                 forming.tick();
@@ -145,12 +148,15 @@ impl<W: World> Apart<W> {
             Task::Filling(filling) => filling.role(),
         };
         let list = list_of(&self.setup.settings.sites);
-        Standing { asks, incarnation: self.place.incarnation, list, role }
+        let speaks = self.links.speaks();
+        Standing { asks, incarnation: self.place.incarnation, list, speaks, role }
     }
 
     fn say(&mut self, to: SiteId, word: &Word) {
         // What does not arrive is said again.
-        let _ = self.links.send(number_of(to), &word.to_bytes());
+        let number = number_of(to);
+        let bytes = word.to_bytes(self.links.version(number));
+        let _ = self.links.send(number, &bytes);
     }
 
     fn frame(&mut self, from: SiteId, bytes: &[u8]) -> Result<(), ProcessError> {
@@ -269,6 +275,8 @@ impl<W: World> Apart<W> {
         SiteReport {
             site: format!("{}.{}", id.cluster.0, id.number),
             apart: Some(self.waits_for()),
+            speaks: self.links.speaks(),
+            is_filled: matches!(self.task, Task::Filling(_)),
             recalling: true,
             refused: self.turned_away.told(),
             ..SiteReport::default()

@@ -215,7 +215,7 @@ mod tests {
 
     fn said(forming: &mut Forming, site: usize, list: u32, role: Role) {
         let incarnation = Incarnation(site as u64);
-        forming.heard(SITES[site], Standing { asks: false, incarnation, list, role });
+        forming.heard(SITES[site], Standing { asks: false, incarnation, list, speaks: 4, role });
     }
 
     fn member(live: u64, number: u32, stable: u64) -> Role {

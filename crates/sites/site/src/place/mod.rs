@@ -187,7 +187,11 @@ pub(crate) struct Behind(pub(crate) Beginning);
 /// ```text
 ///   | form u32 | crc u32 | content |     crc32c of the content
 /// ```
-fn write(notes: &impl Notes, name: &'static str, content: &impl Coded) -> Result<(), ProcessError> {
+pub(crate) fn write(
+    notes: &impl Notes,
+    name: &'static str,
+    content: &impl Coded,
+) -> Result<(), ProcessError> {
     let content = content.to_bytes();
     let note = [&FORM.to_le_bytes()[..], &crc32c::crc32c(&content).to_le_bytes(), &content].concat();
     Ok(notes.write_note(name, &note)?)
@@ -204,7 +208,7 @@ pub(crate) fn note(notes: &impl Notes, name: &'static str) -> Result<Option<Vec<
     })
 }
 
-fn read<T: Coded>(notes: &impl Notes, name: &'static str) -> Result<Option<T>, ProcessError> {
+pub(crate) fn read<T: Coded>(notes: &impl Notes, name: &'static str) -> Result<Option<T>, ProcessError> {
     let Some(note) = note(notes, name)? else { return Ok(None) };
     let damaged = ProcessError::Note(name);
     let Some((form, rest)) = note.split_first_chunk::<4>() else { return Err(damaged) };

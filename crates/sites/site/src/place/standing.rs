@@ -2,7 +2,7 @@
 //!
 //! | between sites | | |
 //! |---|---|---|
-//! | STANDING | to all | whether an answer is wanted, incarnation, which sites there are, what it is: new, empty, filling (from a place of the log), member |
+//! | STANDING | to all | whether an answer is wanted, incarnation, which sites there are, what it is: new, empty, filling (from a place of the log), member; from version 5 on, under another kind, also which version its sender speaks |
 //! | FORM | to the cluster | the log begins now, among these members; after the loss of all its disks, and promising nothing before an era |
 //! | JOIN | to the cluster | let this incarnation in |
 //! | LACK | to who gives | a copy of this is lacking: the next piece, the key before it, and how many may come |
@@ -79,6 +79,8 @@ pub(crate) struct Standing {
     pub(crate) incarnation: Incarnation,
     /// Which sites its `sites.toml` names, as [`list_of`] says.
     pub(crate) list: u32,
+    /// The version that it speaks.
+    pub(crate) speaks: u16,
     pub(crate) role: Role,
 }
 
@@ -144,14 +146,20 @@ pub(crate) enum Word {
     Digest(Said),
 }
 
+/// The version from which on a site says which it speaks.
+const SAYS_VERSION: u16 = 5;
+
 /// The first byte of such a frame; those of [`Between`](crate::protocol::Between) are lower.
 pub(crate) const FIRST_KIND: u8 = 16;
 
 impl Word {
-    /// Its bytes.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    /// Its bytes, for a connection of that version.
+    pub(crate) fn to_bytes(&self, version: u16) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self {
+            Self::Standing(standing) if version >= SAYS_VERSION => {
+                ((FIRST_KIND + 7, *standing), u32::from(standing.speaks)).encode(&mut bytes);
+            }
             Self::Standing(standing) => (FIRST_KIND, *standing).encode(&mut bytes),
             Self::Form(form) => (FIRST_KIND + 1, form.clone()).encode(&mut bytes),
             Self::Join(incarnation) => (FIRST_KIND + 2, incarnation.0).encode(&mut bytes),
@@ -196,6 +204,11 @@ impl Word {
                 let (version, (digest, agrees)) = Coded::decode(from)?;
                 Self::Digest(Said { version, digest, agrees })
             }
+            7 => {
+                let (standing, speaks) = <(Standing, u32)>::decode(from)?;
+                let speaks = u16::try_from(speaks).map_err(|_| DecodeError::Length)?;
+                Self::Standing(Standing { speaks, ..standing })
+            }
             other => return Err(DecodeError::Kind(other, "word")),
         };
         if from.is_empty() { Ok(word) } else { Err(DecodeError::Length) }
@@ -232,7 +245,8 @@ impl Coded for Standing {
             3 => Role::Member(Coded::decode(from)?),
             other => return Err(DecodeError::Kind(other, "standing")),
         };
-        Ok(Self { asks, incarnation: Incarnation::drawn(incarnation), list, role })
+        let incarnation = Incarnation::drawn(incarnation);
+        Ok(Self { asks, incarnation, list, role, speaks: SAYS_VERSION - 1 })
     }
 }
 
@@ -299,8 +313,9 @@ mod tests {
         let voters = [0, 2].into_iter().collect();
         let (is_fresh, term, leads, gives, knows) = (true, 3, true, false, true);
         let member = Member { configuration: first, is_fresh, term, leads, gives, knows, voters };
-        let standing =
-            |role| Word::Standing(Standing { asks: true, incarnation: Incarnation(9), list: 7, role });
+        let standing = |role| {
+            Word::Standing(Standing { asks: true, incarnation: Incarnation(9), list: 7, speaks: 6, role })
+        };
         let form = Form { members: Members::first(3), returns_to: Some(Era::default()) };
         let stored = Stored { version: Version(4), position: 5, era: Era::default(), digest: 6 };
         let beginning = Beginning { index: 4, term: 2, members: Members::first(2) };
@@ -322,10 +337,19 @@ mod tests {
             Word::Digest(Said { version: Version(3), digest: 1 << 60, agrees: vec![SiteId::new(1, 2)] }),
         ];
         for word in words {
-            let bytes = word.to_bytes();
+            let bytes = word.to_bytes(SAYS_VERSION);
             assert_eq!(Word::from_bytes(&bytes).as_ref(), Ok(&word));
             (0..bytes.len())
                 .for_each(|len| assert!(Word::from_bytes(&bytes[..len]).is_err(), "{len} of {word:?}"));
         }
+    }
+
+    #[test]
+    fn who_speaks_an_older_version_gets_the_frames_that_it_has() {
+        let standing =
+            Standing { asks: false, incarnation: Incarnation(9), list: 7, speaks: 5, role: Role::Empty };
+        let bytes = Word::Standing(standing).to_bytes(4);
+        assert_eq!(bytes, [16, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1]);
+        assert_eq!(Word::from_bytes(&bytes), Ok(Word::Standing(Standing { speaks: 4, ..standing })));
     }
 }

@@ -72,6 +72,8 @@ pub struct Sites<A = Items> {
     pub config: SitesConfig,
     application: A,
     running: Vec<Running>,
+    /// The version that sites speak which are started from now on.
+    pub speaks: u16,
 }
 
 /// A site in its thread.
@@ -143,6 +145,7 @@ fn configuration(clusters: u8, sites: u8, fittings: Fittings) -> SitesConfig {
         begins: 0,
         tls: fittings.tls,
         plain: false,
+        witness: None,
         limits: fittings.limits,
         store: fittings.store,
         sites: places.collect(),
@@ -163,8 +166,13 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
 
     /// The sites of that configuration, whose directories are made.
     pub fn begin(dir: &Path, config: SitesConfig, application: A) -> Self {
+        Self::begin_speaking(pares_link::SPEAKS, dir, config, application)
+    }
+
+    /// The same, as a build would that speaks another version.
+    pub fn begin_speaking(speaks: u16, dir: &Path, config: SitesConfig, application: A) -> Self {
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
-        let mut all = Self { dir: dir.to_owned(), config, application, running: Vec::new() };
+        let mut all = Self { dir: dir.to_owned(), config, application, running: Vec::new(), speaks };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
         }
@@ -178,7 +186,8 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
     pub fn run(&mut self, site: SiteId) {
         let stop = Arc::new(AtomicBool::new(false));
         let config = SitesConfig::load(&self.dir).unwrap();
-        let mut process = Process::open(&config, site, &self.dir, self.application.clone()).unwrap();
+        let application = self.application.clone();
+        let mut process = Process::open_speaking(self.speaks, &config, site, &self.dir, application).unwrap();
         let takes_part = Arc::new(AtomicBool::new(false));
         let (stopped, part) = (Arc::clone(&stop), Arc::clone(&takes_part));
         let (dir, application) = (self.dir.clone(), self.application.clone());

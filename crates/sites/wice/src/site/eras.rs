@@ -15,19 +15,40 @@ use crate::entry::{Body, Configuration, Entry, LogEntry};
 use crate::ids::{ClusterId, ClusterSet, Era, SiteId, Version};
 use crate::message::Message;
 use crate::site::{Effects, Notice, Site};
+use crate::witness::Declaration;
 
 /// An operator's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// These clusters are gone: stable without them. Told to the delegate of the certifier's cluster; if that is among them, to the
     /// delegate of a cluster that lives, which certifies from then on. **Nothing checks that they are gone.** If they are not, what they
-    /// alone have is discarded when they return; none of it was answered.
+    /// alone have is discarded when they return; none of it was answered. Where there is a witness, it must be [`Command::Granted`].
     DeclareLost(ClusterSet),
+    /// The same, as the [witness](crate::witness) has granted it to this cluster.
+    Granted(Declaration),
+    /// The same though there is a witness: on the operator's word alone, that no other cluster has been granted it, or ever will be.
+    Unwitnessed(ClusterSet),
+    /// All go on as they are, in an era that counts as many takeovers as if a cluster had been declared lost: what a witness has granted before is void. Told to the
+    /// certifier.
+    Renew,
     /// This cluster is back, and has caught up: nothing is stable without it any more. Told to the certifier; the first time it only begins to
     /// look, and refuses, so it is told until it agrees.
     Admit(ClusterId),
     /// This cluster certifies from now on. Told to the certifier.
     Migrate(ClusterId),
+}
+
+impl Command {
+    /// The clusters that are declared lost, if any are.
+    #[must_use]
+    pub const fn lost(self) -> Option<ClusterSet> {
+        match self {
+            Self::DeclareLost(lost) | Self::Unwitnessed(lost) | Self::Granted(Declaration { lost, .. }) => {
+                Some(lost)
+            }
+            Self::Admit(_) | Self::Migrate(_) | Self::Renew => None,
+        }
+    }
 }
 
 /// Why a decision was not carried out. Nothing has changed.
@@ -56,6 +77,15 @@ pub enum Refused {
         /// How far.
         versions: u64,
     },
+    /// There is a witness, and it was not asked.
+    #[error("the witness must grant that first: `pares site lost` asks it")]
+    NotGranted,
+    /// What was granted is not what this cluster would do now.
+    #[error("the witness has granted that to another cluster, or for another era: look again")]
+    GrantedOtherwise,
+    /// There is none.
+    #[error("this system has no witness (`witness` in sites.toml)")]
+    NoWitness,
     /// Another decision is being carried out.
     #[error("another decision is under way: wait until its era has begun, then look again")]
     UnderWay,
@@ -97,7 +127,8 @@ impl Site {
         if !self.role.leads {
             return Err(Refused::NotDelegate);
         }
-        if let Command::DeclareLost(lost) = command
+        self.check_witnessed(command)?;
+        if let Some(lost) = command.lost()
             && lost.contains(configuration.certifier)
             && configuration.certifier != self.cluster()
         {
@@ -110,8 +141,13 @@ impl Site {
             return Err(Refused::UnderWay);
         }
         let mut next = Configuration { era: self.promised.next(self.cluster()), ..configuration };
+        if self.settings.witnessed && (command.lost().is_some() || command == Command::Renew) {
+            next.era = self.era_of_takeover();
+        }
         match command {
-            Command::DeclareLost(lost) => next.live = self.without(lost)?,
+            Command::DeclareLost(lost) | Command::Unwitnessed(lost) => next.live = self.without(lost)?,
+            Command::Granted(declared) => next.live = self.without(declared.lost)?,
+            Command::Renew => {}
             Command::Admit(cluster) => next.live = self.with(cluster)?,
             Command::Migrate(cluster) if cluster == configuration.certifier => return Err(Refused::Already),
             Command::Migrate(cluster) if !next.live.contains(cluster) => {
@@ -121,6 +157,22 @@ impl Site {
         }
         self.propose_configuration(next, out);
         Ok(())
+    }
+
+    /// Whether the witness has a say, and has said it.
+    fn check_witnessed(&self, command: Command) -> Result<(), Refused> {
+        match (self.settings.witnessed, command) {
+            (true, Command::DeclareLost(_)) => Err(Refused::NotGranted),
+            (false, Command::Granted(_) | Command::Unwitnessed(_) | Command::Renew) => {
+                Err(Refused::NoWitness)
+            }
+            (true, Command::Granted(declared))
+                if declared.takeovers != self.era().takeovers || declared.by != self.cluster() =>
+            {
+                Err(Refused::GrantedOtherwise)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Above every era that this site has heard of.

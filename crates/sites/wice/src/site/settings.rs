@@ -27,6 +27,8 @@ pub struct Settings {
     pub sites: Vec<SiteId>,
     /// What counts as a conflict; the same at all sites.
     pub isolation: Isolation,
+    /// Whether a [witness](crate::witness) must have granted it before a cluster is declared lost; the same at all sites.
+    pub witnessed: bool,
     /// Versions whose items are remembered for certification, at least 1. A transaction with an older snapshot is refused.
     pub index_versions: usize,
     /// Bytes that these may take, as [`Index::held_bytes`](crate::index::Index::held_bytes) counts.
@@ -63,6 +65,7 @@ impl Settings {
             site,
             sites,
             isolation: Isolation::Snapshot,
+            witnessed: false,
             index_versions: 1 << 20,
             index_bytes_max: 64 << 20,
             unstable_versions_max: 1 << 18,

@@ -280,6 +280,32 @@ fn sites_crash_while_the_certifiers_cluster_is_declared_lost() {
     prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
+// Both operators declare the other's cluster lost, and there is a witness.
+
+fn with_witness(certifier: ClusterId, told: &[(ClusterId, Command)]) -> World {
+    let faults = Faults { witness: true, ..commands(told) };
+    World { certifier, ..alone(A0, &two(faults)) }
+}
+
+#[test]
+fn with_a_witness_operators_may_declare_each_others_cluster_lost() {
+    for certifier in [A, B] {
+        prove(&with_witness(certifier, &[(A, lost(B)), (B, lost(A))]), &[ALL_COMMIT]);
+    }
+}
+
+#[test]
+fn with_a_witness_the_certifier_moves_while_each_is_declared_lost() {
+    prove(&with_witness(A, &[(A, Command::Migrate(B)), (A, lost(B)), (B, lost(A))]), &[ALL_COMMIT]);
+}
+
+#[test]
+fn with_a_witness_delegates_change_while_each_is_declared_lost() {
+    let world = with_witness(A, &[(A, lost(B)), (B, lost(A))]);
+    let faults = Faults { elections: 1, ..world.faults.clone() };
+    prove(&World { faults, ..world }, &[ALL_COMMIT]);
+}
+
 // A rule broken, to see that silence means something.
 
 fn broken(broken: Broken, world: World) -> World {
@@ -327,4 +353,10 @@ fn checker_finds_why_a_returning_cluster_discards() {
 #[test]
 fn checker_finds_that_operators_must_not_declare_each_others_cluster_lost() {
     refute(&two(commands(&[(A, lost(B)), (B, lost(A))])), &[SURVIVES, STABLE_TWICE]);
+}
+
+#[test]
+fn checker_finds_why_a_witness_must_not_forget() {
+    let world = two(Faults { witness: true, ..commands(&[(A, lost(B)), (B, lost(A))]) });
+    refute(&broken(Broken::WitnessForgets, world), &[SURVIVES, STABLE_TWICE]);
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pares_wice::site::Stored;
 use pares_wice::{
-    Command, LogEntry, Message, Notice, Outcome, Site, SiteId, Snapshot, Term, TransactionId, Version,
+    Command, Declaration, LogEntry, Message, Notice, Outcome, Register, Site, SiteId, Snapshot, Term,
+    TransactionId, Version,
 };
 
 use crate::shared::Shared;
@@ -103,6 +104,7 @@ impl World {
             wrong: Default::default(),
             used: [0; 5],
             commanded: 0,
+            register: Register::default(),
             split: false,
         };
         for cluster in 0..self.sites.len() {
@@ -348,10 +350,21 @@ impl World {
         self.catch_up_first(state, leader);
     }
 
-    /// Tells a cluster's delegate; false if it refused.
+    /// Tells a cluster's delegate, after the witness if there is one; false if one of them refused.
     pub fn command(&self, state: &mut State, cluster: usize, command: Command) -> bool {
         let Some(leader) = state.leader(cluster) else { return false };
+        let Some(command) = self.granted(state, leader, command) else { return false };
         self.at(state, leader, |site, out| site.command(command, out).is_ok()).unwrap_or(true)
+    }
+
+    fn granted(&self, state: &mut State, leader: SiteId, command: Command) -> Option<Command> {
+        let (Some(lost), true) = (command.lost(), self.faults.witness) else { return Some(command) };
+        if self.broken == Broken::WitnessForgets {
+            state.register = Register::default();
+        }
+        let takeovers = state.site(leader)?.configuration().era.takeovers;
+        let declared = Declaration { takeovers, by: leader.cluster, lost };
+        state.register.grant(declared).ok().map(|()| Command::Granted(declared))
     }
 
     pub fn tick(&self, state: &mut State, id: SiteId) {

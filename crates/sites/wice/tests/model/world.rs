@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_wice::site::Stored;
 use pares_wice::{
-    Change, ClusterId, ClusterSet, Command, Effects, Era, Key, LogEntry, Message, Notice, Outcome, Settings,
-    Site, SiteId, Snapshot, Transaction, TransactionId, Value, Version, Write,
+    Change, ClusterId, ClusterSet, Command, Effects, Era, Key, LogEntry, Message, Notice, Outcome, Register,
+    Settings, Site, SiteId, Snapshot, Transaction, TransactionId, Value, Version, Write,
 };
 
 use crate::shared::Shared;
@@ -70,6 +70,8 @@ pub enum Broken {
     AnswersForOthers,
     /// A returning cluster keeps what the others do not have.
     NeverDiscards,
+    /// The witness has forgotten whom it granted something.
+    WitnessForgets,
 }
 
 /// What may happen, each at any time, and how often.
@@ -95,6 +97,8 @@ pub struct Faults {
     pub returns: bool,
     /// An operator's decisions, each told to a cluster's delegate.
     pub commands: Vec<(ClusterId, Command)>,
+    /// Whether a witness is asked before a cluster is declared lost.
+    pub witness: bool,
 }
 
 pub const NONE: Faults = Faults {
@@ -108,6 +112,7 @@ pub const NONE: Faults = Faults {
     loss: None,
     returns: false,
     commands: vec![],
+    witness: false,
 };
 
 #[derive(Clone, Debug)]
@@ -192,6 +197,8 @@ pub struct State {
     pub used: [u8; 5],
     /// Commands carried out, a bit each; and the loss.
     pub commanded: u8,
+    /// What the witness has granted.
+    pub register: Register,
     /// Ghost: two clusters that have answered different things have met.
     pub split: bool,
 }
@@ -301,7 +308,7 @@ impl World {
     }
 
     pub fn settings(&self, site: SiteId) -> Settings {
-        Settings { patience_ticks: 1, ..Settings::new(site, self.ids()) }
+        Settings { patience_ticks: 1, witnessed: self.faults.witness, ..Settings::new(site, self.ids()) }
     }
 
     pub fn code(&self, script: usize, attempt: u32) -> Code {

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use pares_node::NodeId;
+use pares_os::Quantiles;
 use pares_types::{Position, VenueId};
 use serde_json::{Map, Value, json};
 
@@ -171,10 +172,8 @@ fn log_times_table(logs: &[Log]) -> Table {
 }
 
 fn latency(times: &Histogram<u64>) -> [String; 3] {
-    match times.is_empty() {
-        true => ["-"; 3].map(str::to_owned),
-        false => [0.5, 0.99, 1.0].map(|quantile| duration(times.value_at_quantile(quantile))),
-    }
+    let Quantiles { p50, p99, max, .. } = Quantiles::of(times);
+    [p50, p99, max].map(|time| time.map_or("-".into(), duration))
 }
 
 /// Everything as one JSON object.
@@ -239,6 +238,6 @@ fn log_json(log: &Log) -> Value {
 }
 
 fn latency_json(times: &Histogram<u64>) -> Value {
-    let at = |quantile| (!times.is_empty()).then(|| times.value_at_quantile(quantile));
-    json!({ "count": times.len(), "p50": at(0.5), "p99": at(0.99), "max": at(1.0) })
+    let Quantiles { count, p50, p99, max } = Quantiles::of(times);
+    json!({ "count": count, "p50": p50, "p99": p99, "max": max })
 }

@@ -100,6 +100,7 @@ impl Drill {
             no_tls: false,
             store: None,
             sql: false,
+            witness: false,
         };
         let config = init::configuration(&args)?;
         restore::restore(folder, Until::Version(version), config.clone(), &dir)?;

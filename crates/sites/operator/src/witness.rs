@@ -1,0 +1,152 @@
+//! `pares site witness`, and what operators ask of it: whether a cluster may be declared lost, and that a witness that has lost its register begins another.
+//!
+//! The word travels by the operator's command: it asks the witness, and tells the cluster what was granted. So sites need no way to the third place, and the operator's machine does.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pares_os::process::{Lock, stop_on_signals};
+use pares_site::protocol::Code;
+use pares_site::{Access, CallError, ProcessError, SiteReport, SitesConfig, WitnessProcess, WitnessReport};
+use pares_wice::{ClusterSet, Command, Declaration, SiteId};
+
+use crate::decide::{self, Patience};
+use crate::error::{OperatorError, OperatorResult, usage};
+
+/// Longest wait for something to do, so that a signal is noticed.
+const WAIT_MAX: Duration = Duration::from_millis(20);
+/// Longest wait for its answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Arguments of `pares site renew`.
+#[derive(clap::Args)]
+pub struct Renew {
+    #[command(flatten)]
+    patience: Patience,
+}
+
+/// Runs the witness until it is told to stop.
+///
+/// # Errors
+/// If there is none in `sites.toml`, or whatever ends it otherwise.
+pub fn run(config: &SitesConfig, dir: &Path) -> OperatorResult {
+    let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
+    let listen = config.witness.ok_or_else(none)?;
+    // Two that both have the register could each grant something.
+    let lock = Lock::take(&dir.join("witness.lock")).map_err(OperatorError::io("locking the witness"))?;
+    let _lock = lock.ok_or_else(|| usage("another process is the witness in this directory"))?;
+    let mut process = WitnessProcess::open(config, listen, dir).map_err(|error| ended(&error))?;
+    pares_text::tell!("witness: operators at {listen}; {}", told(&process.report()));
+    while !stop.load(Ordering::Relaxed) {
+        let before = process.report();
+        process.turn(WAIT_MAX).map_err(|error| ended(&error))?;
+        for refused in process.refusals() {
+            pares_text::tell!("witness: {refused}");
+        }
+        let now = process.report();
+        if now != before {
+            pares_text::tell!("witness: {}", told(&now));
+        }
+    }
+    pares_text::tell!("witness: stopped");
+    Ok(())
+}
+
+fn none() -> OperatorError {
+    usage("this system has no witness: `witness` in sites.toml says where it is (docs/operations.md, Sites)")
+}
+
+fn ended(error: &ProcessError) -> OperatorError {
+    match error.is_damage() {
+        true => OperatorError::Damaged(format!("witness: {error}")),
+        false => OperatorError::Failed(format!("witness: {error}")),
+    }
+}
+
+/// How it is, for people.
+pub(crate) fn told(report: &WitnessReport) -> String {
+    match (&report.granted, report.floor) {
+        (_, None) => "it has no register and grants nothing: `pares site renew`".into(),
+        (None, Some(floor)) => format!("it has granted nothing since {floor} declarations"),
+        (Some((takeovers, by, lost)), _) => {
+            let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
+            format!(
+                "it has granted to cluster {by} to go on without {}, after {takeovers} declarations",
+                lost.join(" and ")
+            )
+        }
+    }
+}
+
+/// How it is, or why it does not say; none where there is no witness.
+pub(crate) fn asked(access: &Access) -> Option<Result<WitnessReport, String>> {
+    let said = access.witness()?.report(ANSWER_PATIENCE).map_err(|error| error.to_string());
+    Some(said.and_then(|said| serde_json::from_slice(&said).map_err(|error| error.to_string())))
+}
+
+/// What a site is to be told so that it goes on without those clusters: its own word where there is no witness, that of the witness, or that of the operator if the witness
+/// says nothing and the operator wants to do without it.
+///
+/// # Errors
+/// If the witness has granted it to another; `Ok(Err)` if it does not answer.
+pub(crate) fn granted(
+    access: &Access,
+    (site, report): (SiteId, &SiteReport),
+    lost: ClusterSet,
+    without: bool,
+) -> Result<Result<Command, String>, OperatorError> {
+    let Some(mut witness) = access.witness() else { return Ok(Ok(Command::DeclareLost(lost))) };
+    let declared = Declaration { takeovers: report.era.0, by: site.cluster, lost };
+    match witness.grant(access.database(), declared, ANSWER_PATIENCE) {
+        Ok(_) => Ok(Ok(Command::Granted(declared))),
+        Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("the witness: {error}"))),
+        Err(CallError::No { code: Code::Impossible, why }) => {
+            Err(OperatorError::Failed(format!("the witness answers, and its word counts: {why}")))
+        }
+        Err(_) if without => Ok(Ok(Command::Unwitnessed(lost))),
+        Err(error) => Ok(Err(format!(
+            "the witness does not say whether another cluster goes on without this one ({error}). If it is lost, and you know that nobody \
+             declares the others lost, say --without-witness"
+        ))),
+    }
+}
+
+impl Renew {
+    /// Gives the witness a register that knows of nothing before an era which all living clusters have begun.
+    ///
+    /// # Errors
+    /// If the witness has one, or a living cluster does not begin that era.
+    pub fn run(&self, access: &Access) -> OperatorResult {
+        let said = asked(access).ok_or_else(none)?;
+        let report =
+            said.map_err(|why| usage(format!("start the witness first: it does not answer ({why})")))?;
+        if report.floor.is_some() {
+            return Err(usage(format!("the witness has a register: {}", told(&report))));
+        }
+        let takeovers = decide::renew(access, self.patience.duration())?;
+        let mut witness = access.witness().ok_or_else(none)?;
+        let begun = witness.begin_register(access.database(), takeovers, ANSWER_PATIENCE);
+        begun.map_err(|error| OperatorError::Failed(format!("the witness: {error}")))?;
+        pares_text::say!("the witness grants again; what it granted before is void at all living clusters");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_witness_has_granted_is_told() {
+        let none = WitnessReport::default();
+        assert!(told(&none).contains("pares site renew"));
+        let begun = WitnessReport { floor: Some(2), ..none };
+        assert_eq!(told(&begun), "it has granted nothing since 2 declarations");
+        let granted = WitnessReport { granted: Some((2, 1, vec![0, 2])), ..begun };
+        assert_eq!(
+            told(&granted),
+            "it has granted to cluster 1 to go on without 0 and 2, after 2 declarations"
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! What a site shows to everybody on its machine: numbers by name, in a mapped file of its directory.
+//!
+//! A site that must be asked how it is answers late exactly when the answer matters. So ten times a second it stores its figures where `pares site stat` reads them, of a live, a
+//! stuck or a dead site alike. Counters begin at the site's start. They are the figures of its report, so there is one list of them.
+
+use std::io;
+use std::path::Path;
+
+use pares_os::CountersWriter;
+
+use crate::report::SiteReport;
+
+/// The file, in a site's directory.
+pub const COUNTERS_FILE: &str = "counters";
+
+/// Each figure of a report, by its name in the file.
+fn figures(report: &SiteReport) -> [(&'static str, u64); 49] {
+    let SiteReport { held, work, told, links, .. } = report;
+    [
+        ("process", u64::from(std::process::id())),
+        ("takes_part", u64::from(report.apart.is_none())),
+        ("recalling", u64::from(report.recalling)),
+        ("votes", u64::from(report.votes)),
+        ("delegate", u64::from(report.delegate)),
+        ("certifies", u64::from(report.certifies)),
+        ("behind", u64::from(report.behind)),
+        ("era_takeovers", report.era.0.into()),
+        ("era_number", report.era.1.into()),
+        ("certifier_cluster", report.certifier.into()),
+        ("clusters_live", report.live.len() as u64),
+        ("speaks", report.speaks.into()),
+        ("level", report.level.into()),
+        ("delivered", report.delivered),
+        ("stable", report.stable),
+        ("stored", report.stored),
+        ("lag", links.lag),
+        ("sites_connected", links.connected as u64),
+        ("link_backlog_bytes", links.backlog as u64),
+        ("refused_peers", report.refused.len() as u64),
+        ("differing", report.differing.len() as u64),
+        ("open", report.open as u64),
+        ("executed", work.executed),
+        ("conflicts", work.lost),
+        ("forwarded", work.forwarded),
+        ("done", work.done),
+        ("told_refused", told.refused),
+        ("told_aborted", told.aborted),
+        ("told_behind", told.behind),
+        ("told_impossible", told.impossible),
+        ("told_denied", told.denied),
+        ("told_unknown", work.unknown),
+        ("told_busy", told.busy),
+        ("told_elsewhere", told.elsewhere),
+        ("copies_given", work.copies),
+        ("backups_given", work.backups),
+        ("is_filled", u64::from(report.is_filled)),
+        ("store_batches", work.batches),
+        ("store_versions", work.stored),
+        ("store_flushes", work.flushes),
+        ("log_bases", work.bases),
+        ("requests_bytes", held.requests as u64),
+        ("pending_bytes", held.pending as u64),
+        ("unstable_bytes", held.unstable as u64),
+        ("unstored_bytes", held.unstored as u64),
+        ("retained_bytes", held.retained as u64),
+        ("index_bytes", held.index as u64),
+        ("proposed_bytes", held.proposed as u64),
+        ("early_bytes", held.early as u64),
+    ]
+}
+
+/// The site's end of the file.
+#[derive(Debug)]
+pub(crate) struct SiteCounters(CountersWriter);
+
+impl SiteCounters {
+    /// All of them, 0, in the directory of a site.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub(crate) fn create(own: &Path) -> io::Result<Self> {
+        let names = figures(&SiteReport::default()).map(|(name, _)| name);
+        let writer = CountersWriter::create(&own.join(COUNTERS_FILE), &names);
+        writer.map(Self).map_err(io::Error::other)
+    }
+
+    /// Shows a report.
+    pub(crate) fn show(&self, report: &SiteReport) {
+        for (index, (_, value)) in figures(report).into_iter().enumerate() {
+            self.0.set(index, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use pares_os::CountersReader;
+
+    use super::*;
+
+    #[test]
+    fn a_report_is_shown_under_names_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let counters = SiteCounters::create(dir.path()).unwrap();
+        counters.show(&SiteReport { stable: 7, delegate: true, ..SiteReport::default() });
+        let shown = CountersReader::open(&dir.path().join(COUNTERS_FILE)).unwrap();
+        let names: BTreeSet<&str> = shown.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), shown.iter().count(), "no name twice");
+        let of = |name| shown.get(name).unwrap();
+        assert_eq!((of("stable"), of("delegate"), of("certifies")), (7, 1, 0));
+    }
+}

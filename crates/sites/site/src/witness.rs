@@ -1,0 +1,303 @@
+//! A witness as a process: a [`Register`] in a directory, and a port for operators.
+//!
+//! It must not begin by itself: an empty directory is a new witness, or one that has lost its disk and forgotten whom it granted something. So it grants something only if its
+//! directory was made for a database that is to begin, or if an operator has had all living clusters begin an era that counts higher than whatever it has forgotten.
+//!
+//! ```text
+//!   new    (pares site init) -----> register from 0       the first question
+//!   empty  ------ begin n --------> register from n       pares site renew, which has raised the count to n at every living cluster
+//!   otherwise: it grants nothing, and says so
+//! ```
+//! | note | content |
+//! |---|---|
+//! | `new` | the database's identity, from `pares site init`; gone when there is a register |
+//! | `register` | identity; the count of takeovers from which on it grants; the last declaration that it granted |
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use pares_link::Links;
+use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{Declaration, Register, Version};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{SitesConfig, WITNESS_DIRECTORY};
+use crate::directory::NotesDirectory;
+use crate::error::ProcessError;
+use crate::inbox::{Arrived, Inbox};
+use crate::place::{self, NEW};
+use crate::protocol::{Ask, Code, Horizon, Reply};
+use crate::requests::Answer;
+use crate::rights::{Rights, denied};
+use crate::turned_away::TurnedAway;
+use crate::world::Notes;
+
+const REGISTER: &str = "register";
+
+/// How a witness is, as operators are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WitnessReport {
+    /// The count of takeovers from which on it grants; none while it has no register.
+    pub floor: Option<u32>,
+    /// What it granted last: takeovers of the era that was ended, the cluster that goes on, those that were lost.
+    pub granted: Option<(u32, u8, Vec<u8>)>,
+}
+
+impl WitnessReport {
+    fn of(register: Option<&Register>) -> Self {
+        let told = |declared: Declaration| {
+            let lost = declared.lost.iter().map(|cluster| cluster.0).collect();
+            (declared.takeovers, declared.by.0, lost)
+        };
+        Self { floor: register.map(Register::floor), granted: register.and_then(Register::granted).map(told) }
+    }
+}
+
+/// A witness on its notes.
+#[derive(Debug)]
+pub struct Witness<N> {
+    notes: N,
+    identity: String,
+    register: Option<Register>,
+}
+
+impl<N: Notes> Witness<N> {
+    /// With what `notes` has of an earlier life.
+    ///
+    /// # Errors
+    /// [`ProcessError::Stranger`] if it is of another database, [`ProcessError::Note`] if it is damaged.
+    pub fn open(notes: N, identity: &str) -> Result<Self, ProcessError> {
+        let mut witness = Self { notes, identity: identity.to_owned(), register: None };
+        match place::read::<Kept>(&witness.notes, REGISTER)? {
+            Some(Kept { identity: found, .. }) if found != identity => {
+                return Err(ProcessError::Stranger { found, expected: identity.to_owned() });
+            }
+            Some(kept) => witness.register = Some(kept.register),
+            None if place::is_new(&witness.notes, identity)? => witness.keep(Register::beginning(0))?,
+            None => {}
+        }
+        Ok(witness)
+    }
+
+    /// It is so from now on.
+    fn keep(&mut self, register: Register) -> Result<(), ProcessError> {
+        let kept = Kept { identity: self.identity.clone(), register };
+        place::write(&self.notes, REGISTER, &kept)?;
+        self.notes.remove_note(NEW)?;
+        self.register = Some(register);
+        Ok(())
+    }
+
+    /// Answers somebody who has these rights.
+    ///
+    /// # Errors
+    /// If what it grants cannot be written: then nobody is told, and it ends.
+    pub fn answer(&mut self, rights: Rights, ask: &Ask) -> Result<Answer, ProcessError> {
+        let needed = Rights::needed_for(ask);
+        if needed > rights {
+            return Ok(denied(needed));
+        }
+        let ours = Horizon::of(&self.identity, Version(0)).database;
+        match *ask {
+            Ask::Report(_) => {
+                let report = WitnessReport::of(self.register.as_ref());
+                Ok(done(serde_json::to_vec(&report).expect("a report is JSON")))
+            }
+            Ask::Grant(_, database, _) | Ask::Begin(_, database, _) if database != ours => {
+                Ok(no("this is the witness of another database"))
+            }
+            Ask::Grant(_, _, declared) => self.grant(declared),
+            Ask::Begin(_, _, takeovers) => self.begin(takeovers),
+            _ => Ok(no("this is a witness and no site")),
+        }
+    }
+
+    fn grant(&mut self, declared: Declaration) -> Result<Answer, ProcessError> {
+        let Some(register) = self.register else {
+            return Ok(no(
+                "this witness has no register, so it does not know what was granted before: `pares site renew` gives it one",
+            ));
+        };
+        let mut next = register;
+        if let Err(why) = next.grant(declared) {
+            return Ok(no(&why.to_string()));
+        }
+        if next != register {
+            self.keep(next)?;
+        }
+        Ok(done(Vec::new()))
+    }
+
+    fn begin(&mut self, takeovers: u32) -> Result<Answer, ProcessError> {
+        match self.register {
+            None => self.keep(Register::beginning(takeovers))?,
+            Some(register) if register == Register::beginning(takeovers) => {}
+            Some(_) => return Ok(no("this witness has a register")),
+        }
+        Ok(done(Vec::new()))
+    }
+}
+
+fn done(body: Vec<u8>) -> Answer {
+    Answer { code: Code::Done, body }
+}
+
+fn no(why: &str) -> Answer {
+    Answer { code: Code::Impossible, body: why.into() }
+}
+
+/// A register, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    identity: String,
+    register: Register,
+}
+
+impl Coded for Kept {
+    fn encode(&self, to: &mut Vec<u8>) {
+        self.identity.as_bytes().to_vec().encode(to);
+        self.register.encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let identity = String::from_utf8(Coded::decode(from)?).map_err(|_| DecodeError::Length)?;
+        Ok(Self { identity, register: Coded::decode(from)? })
+    }
+}
+
+/// A witness on this machine.
+pub struct WitnessProcess {
+    witness: Witness<NotesDirectory>,
+    links: Links,
+    inbox: Inbox,
+    turned_away: TurnedAway,
+}
+
+impl WitnessProcess {
+    /// Opens the register in `dir`, where `sites.toml` is, and listens at `listen`, the address that `sites.toml` says.
+    ///
+    /// # Errors
+    /// [`ProcessError`].
+    pub fn open(config: &SitesConfig, listen: SocketAddr, dir: &Path) -> Result<Self, ProcessError> {
+        let notes = NotesDirectory::at(dir.join(WITNESS_DIRECTORY))?;
+        let witness = Witness::open(notes, &config.identity)?;
+        let links = Links::open(config.witness_links(listen, dir)?)?;
+        Ok(Self { witness, links, inbox: Inbox::default(), turned_away: TurnedAway::default() })
+    }
+
+    /// Answers what has come, after waiting for something at most for `patience`.
+    ///
+    /// # Errors
+    /// [`ProcessError`]: end the process, and start it anew.
+    pub fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
+        self.links.poll(Some(patience), &mut self.inbox)?;
+        for (who, why) in std::mem::take(&mut self.inbox.refused) {
+            self.turned_away.note(who, why);
+        }
+        for arrived in std::mem::take(&mut self.inbox.arrived) {
+            let Arrived::Asked(client, rights, bytes) = arrived else { continue };
+            let Ok(ask) = Ask::from_bytes(&bytes) else {
+                self.links.close_client(client);
+                continue;
+            };
+            let Answer { code, body } = self.witness.answer(rights, &ask)?;
+            let reply = Reply { to: ask.number(), code, horizon: Horizon::default(), body };
+            // Who is gone asks again.
+            let _ = self.links.send_client(client, &reply.to_bytes());
+        }
+        self.links.flush();
+        Ok(())
+    }
+
+    /// How it is.
+    #[must_use]
+    pub fn report(&self) -> WitnessReport {
+        WitnessReport::of(self.witness.register.as_ref())
+    }
+
+    /// Who was refused and why, each once, since it was asked last.
+    pub fn refusals(&mut self) -> impl Iterator<Item = String> {
+        self.turned_away.take_new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_wice::{ClusterId, ClusterSet};
+
+    use super::*;
+
+    const IDENTITY: &str = "0123456789abcdef0123456789abcdef";
+
+    fn opened(dir: &Path) -> Witness<NotesDirectory> {
+        Witness::open(NotesDirectory::at(dir.to_owned()).unwrap(), IDENTITY).unwrap()
+    }
+
+    fn made_new(dir: &Path) -> Witness<NotesDirectory> {
+        NotesDirectory::at(dir.to_owned()).unwrap().write_note(NEW, IDENTITY.as_bytes()).unwrap();
+        opened(dir)
+    }
+
+    fn asked(witness: &mut Witness<NotesDirectory>, takeovers: u32, by: u8, lost: u8) -> Answer {
+        let lost = ClusterSet::default().with(ClusterId(lost));
+        let declared = Declaration { takeovers, by: ClusterId(by), lost };
+        let database = Horizon::of(IDENTITY, Version(0)).database;
+        witness.answer(Rights::Operate, &Ask::Grant(1, database, declared)).unwrap()
+    }
+
+    fn begun(witness: &mut Witness<NotesDirectory>, takeovers: u32) -> Code {
+        let database = Horizon::of(IDENTITY, Version(0)).database;
+        witness.answer(Rights::Operate, &Ask::Begin(1, database, takeovers)).unwrap().code
+    }
+
+    #[test]
+    fn what_was_granted_is_so_after_a_new_start() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(asked(&mut made_new(dir.path()), 0, 0, 1).code, Code::Done);
+        let mut again = opened(dir.path());
+        let refused = asked(&mut again, 0, 1, 0);
+        assert_eq!(refused.code, Code::Impossible);
+        assert!(String::from_utf8(refused.body).unwrap().contains("granted to cluster 0"));
+        assert_eq!(asked(&mut again, 0, 0, 1).code, Code::Done, "the same again");
+    }
+
+    #[test]
+    fn an_empty_directory_grants_nothing_until_it_is_told_from_where_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut witness = opened(dir.path());
+        assert_eq!(asked(&mut witness, 0, 0, 1).code, Code::Impossible);
+        assert_eq!(begun(&mut witness, 3), Code::Done);
+        assert_eq!(begun(&mut witness, 3), Code::Done, "the same again");
+        assert_eq!(begun(&mut witness, 4), Code::Impossible, "it has one");
+        assert_eq!(asked(&mut witness, 2, 0, 1).code, Code::Impossible, "of before");
+        assert_eq!(asked(&mut opened(dir.path()), 3, 0, 1).code, Code::Done);
+    }
+
+    #[test]
+    fn a_register_that_has_changed_on_the_disk_or_is_of_another_database_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(made_new(dir.path()));
+        let notes = || NotesDirectory::at(dir.path().to_owned()).unwrap();
+        let other = Witness::open(notes(), &IDENTITY.replace('0', "1")).unwrap_err();
+        assert!(matches!(other, ProcessError::Stranger { .. }));
+        let mut note = notes().read_note(REGISTER).unwrap().unwrap();
+        *note.last_mut().unwrap() ^= 1;
+        notes().write_note(REGISTER, &note).unwrap();
+        assert!(Witness::open(notes(), IDENTITY).unwrap_err().is_damage());
+    }
+
+    #[test]
+    fn only_an_operator_of_this_database_is_granted_anything() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut witness = made_new(dir.path());
+        let declared = Declaration { takeovers: 0, by: ClusterId(0), lost: ClusterSet(2) };
+        let database = Horizon::of(IDENTITY, Version(0)).database;
+        for (rights, database, code) in [
+            (Rights::Execute, database, Code::Denied),
+            (Rights::Operate, database ^ 1, Code::Impossible),
+            (Rights::Operate, database, Code::Done),
+        ] {
+            assert_eq!(witness.answer(rights, &Ask::Grant(1, database, declared)).unwrap().code, code);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A witness: of two clusters that each declare the other lost, one goes on.
+//!
+//! Two clusters that cannot hear each other cannot know which of them is gone, and two operators who each declare the other's cluster lost make two histories
+//! (fault 20). A majority would decide it, and of two there is none. So a third place has a vote, and nothing else: no log, no store, no part in any commit.
+//!
+//! ```text
+//!   takeovers of the era      0           1           2           each declaration of loss, and nothing else, counts them up
+//!                          -------> A ---------> B ---------> ...
+//!   granted                 0: A       1: B
+//! ```
+//! What the eras of a history count ([`Era::takeovers`](crate::Era)) can be counted up by one declaration only: by the cluster that it was granted to. So of two clusters
+//! that go on from one count, one is refused; and who was not granted it stays below the count of the other for ever. One grant is enough to remember, the last.
+
+use thiserror::Error;
+
+use crate::codec::{Coded, DecodeError};
+use crate::ids::{ClusterId, ClusterSet};
+
+/// That clusters are lost, as one of those that live has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Declaration {
+    /// The takeovers of the era that it ends.
+    pub takeovers: u32,
+    /// The cluster that goes on without them, with all others that live.
+    pub by: ClusterId,
+    /// Those that are lost.
+    pub lost: ClusterSet,
+}
+
+/// Why a declaration was not granted. Nothing has changed.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum NotGranted {
+    /// Another was, from the same count on or a later one.
+    #[error(
+        "the witness has granted to {} that it goes on without {}. If that is not so yet, it has to be declared there; then look again",
+        .0.by, names(.0.lost)
+    )]
+    Other(Declaration),
+    /// What eras below this count have granted, this register does not know.
+    #[error(
+        "the witness began when {0} declarations had been made, and does not know who was granted one before: this cluster is behind the others"
+    )]
+    Before(u32),
+    /// A cluster cannot go on without itself, and not without nobody.
+    #[error("a cluster goes on without others, and not without itself")]
+    Own,
+}
+
+fn names(clusters: ClusterSet) -> String {
+    let names: Vec<String> = clusters.iter().map(|cluster| cluster.to_string()).collect();
+    names.join(" and ")
+}
+
+/// What a witness keeps, for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Register {
+    /// It grants nothing below this count of takeovers.
+    floor: u32,
+    granted: Option<Declaration>,
+}
+
+impl Register {
+    /// One that knows that nobody can go on from an era with fewer takeovers. 0 for a database that begins.
+    #[must_use]
+    pub const fn beginning(floor: u32) -> Self {
+        Self { floor, granted: None }
+    }
+
+    /// Where it began.
+    #[must_use]
+    pub const fn floor(&self) -> u32 {
+        self.floor
+    }
+
+    /// What it granted last.
+    #[must_use]
+    pub const fn granted(&self) -> Option<Declaration> {
+        self.granted
+    }
+
+    /// Grants a declaration, or has granted it before. It must be durable before anybody is told.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn grant(&mut self, asked: Declaration) -> Result<(), NotGranted> {
+        if asked.lost == ClusterSet::default() || asked.lost.contains(asked.by) {
+            return Err(NotGranted::Own);
+        }
+        match self.granted {
+            Some(last) if last == asked => Ok(()),
+            Some(last) if asked.takeovers <= last.takeovers => Err(NotGranted::Other(last)),
+            _ if asked.takeovers < self.floor => Err(NotGranted::Before(self.floor)),
+            _ => {
+                self.granted = Some(asked);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Coded for Declaration {
+    fn encode(&self, to: &mut Vec<u8>) {
+        self.takeovers.encode(to);
+        (self.by, self.lost).encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (takeovers, (by, lost)) = Coded::decode(from)?;
+        Ok(Self { takeovers, by, lost })
+    }
+}
+
+impl Coded for Register {
+    fn encode(&self, to: &mut Vec<u8>) {
+        self.floor.encode(to);
+        self.granted.encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (floor, granted) = Coded::decode(from)?;
+        Ok(Self { floor, granted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(takeovers: u32, by: u8, lost: u8) -> Declaration {
+        Declaration { takeovers, by: ClusterId(by), lost: ClusterSet::default().with(ClusterId(lost)) }
+    }
+
+    #[test]
+    fn of_two_who_declare_each_other_lost_one_goes_on() {
+        let mut register = Register::beginning(0);
+        assert_eq!(register.grant(declared(0, 1, 0)), Ok(()));
+        assert_eq!(register.grant(declared(0, 0, 1)), Err(NotGranted::Other(declared(0, 1, 0))));
+        assert_eq!(register.grant(declared(0, 1, 0)), Ok(()), "the same again");
+        assert_eq!(register.grant(declared(0, 1, 2)), Err(NotGranted::Other(declared(0, 1, 0))));
+        assert_eq!(register.grant(declared(1, 1, 2)), Ok(()), "the next, from where that one led");
+        assert_eq!(register.grant(declared(0, 1, 0)), Err(NotGranted::Other(declared(1, 1, 2))));
+    }
+
+    #[test]
+    fn a_register_that_began_later_grants_nothing_of_before() {
+        let mut register = Register::beginning(3);
+        assert_eq!(register.grant(declared(2, 0, 1)), Err(NotGranted::Before(3)));
+        assert_eq!(register.grant(declared(3, 0, 1)), Ok(()));
+    }
+
+    #[test]
+    fn nobody_goes_on_without_himself_or_without_nobody() {
+        let mut register = Register::default();
+        assert_eq!(register.grant(declared(0, 1, 1)), Err(NotGranted::Own));
+        let nobody = Declaration { lost: ClusterSet::default(), ..declared(0, 1, 0) };
+        assert_eq!(register.grant(nobody), Err(NotGranted::Own));
+        assert_eq!(register, Register::default());
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written() {
+        let mut register = Register::beginning(7);
+        register.grant(declared(9, 2, 0)).unwrap();
+        let bytes = [7, 0, 0, 0, 1, 9, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0];
+        let mut written = Vec::new();
+        register.encode(&mut written);
+        assert_eq!(written, bytes);
+        assert_eq!(Register::decode(&mut bytes.as_slice()), Ok(register));
+    }
+}
