@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_cluster::{Durability, Files, Replica};
-use pares_link::{Links, LinksConfig};
+use pares_link::{Links, LinksConfig, caller};
 use pares_os::descriptors;
-use pares_sql::{CLIENTS_MAX, Ready, SqlPort};
+use pares_sql::{CLIENTS_MAX, Certified, Ready, SqlPort};
 use pares_store::postgres::{self, Options, PostgresStore};
 use pares_store::{RedbStore, Store, StoreError};
 use pares_wice::{SiteId, Version};
@@ -22,6 +22,7 @@ use crate::config::{SitesConfig, directory_of};
 use crate::error::ProcessError;
 use crate::node::SiteNode;
 use crate::reads::StoreReader;
+use crate::rights::Rights;
 use crate::world::{Clock, Notes, World};
 
 /// Bytes of one segment of the cluster's log.
@@ -81,6 +82,18 @@ fn leave_descriptors(links: &mut LinksConfig, speaks_sql: bool) {
     }
 }
 
+/// Who may speak SQL, where everybody shows a certificate: all that may have something executed.
+fn certified(links: &LinksConfig) -> Option<Certified> {
+    let (identity, system) = (links.identity.clone()?, links.system.clone());
+    Some(Certified {
+        tls: Box::new(move || identity.callers_now()),
+        may: Box::new(move |certificate| {
+            let name = caller(certificate, &system).unwrap_or_default();
+            Rights::of(Some(&name)) >= Rights::Execute
+        }),
+    })
+}
+
 /// The store of a site whose directory is `own`; its database is made if it is missing.
 pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<dyn Store>, ProcessError> {
     if let Some(database) = database {
@@ -136,7 +149,8 @@ impl World for Host {
                 let _ = to_cycle.send(transaction);
                 drop(waker.wake());
             };
-            let port = SqlPort::open(database.clone(), address, submit).map_err(io::Error::other)?;
+            let port = SqlPort::open(database.clone(), address, certified(&self.links), submit)
+                .map_err(io::Error::other)?;
             self.port = Some((port, ready));
         }
         let waker = links.waker();

@@ -45,7 +45,7 @@ pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares";
 pub fn capture(options: &Options, tables: &[&str]) -> Result<(), StoreError> {
     let mut client = options.connect()?;
     let mut transaction = client.transaction().map_err(failed)?;
-    transaction.batch_execute(store::TABLES).map_err(failed)?;
+    store::make(&mut transaction)?;
     for name in tables {
         let table = Table::read(&mut transaction, name)?;
         take_part(&table, &mut transaction).map_err(|error| match error {
@@ -176,6 +176,12 @@ fn images(table: &Table) -> String {
     )
 }
 
+/// The item that everyone who writes to a table changes: who has read that table reads it.
+#[must_use]
+pub fn table_item(name: &str) -> Key {
+    item(LOCK, name, "")
+}
+
 /// What a transaction does to items. What is said later of the same item holds only where nothing was said before.
 #[derive(Debug, Default)]
 pub struct Writes {
@@ -224,14 +230,14 @@ impl Writes {
     /// It has locked rows of a table (`SELECT ... FOR UPDATE`). Which, the server does not tell: it conflicts with everyone who
     /// writes to that table at the same time.
     pub fn lock(&mut self, table: &str) {
-        self.changes.insert(item(LOCK, table, ""), Change::Put(Value::counter(0)));
+        self.changes.insert(table_item(table), Change::Put(Value::counter(0)));
     }
 
     /// All changes, by item. They are as the schema now is, so they conflict with whatever changes that.
     #[must_use]
     pub fn into_writes(mut self) -> Vec<Write> {
         for table in std::mem::take(&mut self.tables) {
-            self.changes.entry(item(LOCK, &table, "")).or_insert(Change::Add(0));
+            self.changes.entry(table_item(&table)).or_insert(Change::Add(0));
         }
         if !self.changes.is_empty() {
             self.changes.insert(Key::from(SCHEMA), Change::Add(0));

@@ -49,7 +49,7 @@ use postgres::{Client, Config, NoTls};
 
 use crate::error::StoreError;
 
-pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture};
+pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture, table_item};
 pub use databases::{clear, provide};
 pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlError, SqlWork};

@@ -121,6 +121,7 @@ impl Schema {
             return Err(unlike(format!("{time} would be another time at each site: write the time itself")));
         }
         let mut client = self.options.connect()?;
+        client.batch_execute(store::OWN).map_err(sql)?;
         client
             .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'")
             .map_err(sql)?;

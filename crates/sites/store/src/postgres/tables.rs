@@ -152,8 +152,8 @@ pub(super) fn item(kind: &str, name: &str, values: &str) -> Key {
     Key::new([kind.as_bytes(), name.as_bytes(), &[0], values.as_bytes()].concat())
 }
 
-/// Triggers and foreign keys rest, and nobody is waited for long.
-const WRITER: &str = "SET LOCAL session_replication_role = replica; SET LOCAL lock_timeout = '20ms'";
+/// Nobody is waited for long.
+pub(super) const IMPATIENT: &str = "SET LOCAL lock_timeout = '20ms'";
 
 /// Why rows were not written.
 #[derive(Debug)]
@@ -207,7 +207,7 @@ pub(super) fn write_rows(
     client: &mut impl GenericClient,
 ) -> Result<(), Failure> {
     let rows = rows(changes)?;
-    client.batch_execute(WRITER)?;
+    client.batch_execute(IMPATIENT)?;
     // Every old row goes before any new one comes: a value that is unique may have gone from one row to another.
     for (name, Rows { keys, .. }) in &rows {
         if !known.contains_key(*name) {

@@ -25,7 +25,7 @@ pub struct Settings {
     pub site: SiteId,
     /// All sites of all clusters, itself among them.
     pub sites: Vec<SiteId>,
-    /// What counts as a conflict; the same at all sites.
+    /// What counts as a conflict for what is executed at the site; the same at all sites.
     pub isolation: Isolation,
     /// Versions whose items are remembered for certification, at least 1. A transaction with an older snapshot is refused.
     pub index_versions: usize,
