@@ -71,6 +71,9 @@ fn judge(asked: &[(SiteId, Result<SiteReport, String>)], reports: &[(SiteId, Sit
         wrong.extend(report.refused_sites().map(|refused| format!("{}: {refused}", sites::name(*site))));
     }
     for (site, report) in reports {
+        wrong.extend(report.trouble.iter().map(|trouble| format!("{}: {trouble}", sites::name(*site))));
+    }
+    for (site, report) in reports {
         wrong.extend(report.differing.iter().map(|told| format!("{}: {told}", sites::name(*site))));
     }
     for (site, report) in reports {

@@ -12,13 +12,13 @@ use pares_cluster::{Durability, Files, Replica};
 use pares_link::{Links, LinksConfig, caller};
 use pares_os::descriptors;
 use pares_sql::{CLIENTS_MAX, Certified, Ready, SqlPort};
-use pares_store::postgres::{self, Options, PostgresStore};
+use pares_store::postgres::{self, Options, PostgresStore, Watch};
 use pares_store::{RedbStore, Store, StoreError};
 use pares_wice::{SiteId, Version};
 
 use crate::application::Application;
 use crate::applier::StoreWriter;
-use crate::config::{SitesConfig, directory_of};
+use crate::config::{ConfigError, SitesConfig, directory_of};
 use crate::error::ProcessError;
 use crate::node::SiteNode;
 use crate::reads::StoreReader;
@@ -44,6 +44,8 @@ pub struct Host {
     sql: Option<SocketAddr>,
     /// That port, and what comes from there.
     port: Option<(SqlPort, Receiver<Ready>)>,
+    /// Who asks whether its server answers.
+    watch: Option<Watch>,
     began: Instant,
 }
 
@@ -57,7 +59,7 @@ impl Host {
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
         std::fs::create_dir_all(&own)?;
-        let (database, sql) = (config.database(site)?.map(Options::new), config.place(site)?.sql);
+        let (database, sql) = (database_of(config, site)?, config.place(site)?.sql);
         Ok(Self {
             own,
             links,
@@ -65,9 +67,16 @@ impl Host {
             database,
             sql,
             port: None,
+            watch: None,
             began: Instant::now(),
         })
     }
+}
+
+/// The PostgreSQL database of a site, if its items are in one: nobody else's.
+pub(crate) fn database_of(config: &SitesConfig, site: SiteId) -> Result<Option<Options>, ConfigError> {
+    let owner = format!("site {}.{} of {} ({})", site.cluster.0, site.number, config.system, config.identity);
+    Ok(config.database(site)?.map(|url| Options::new(url).owned_by(owner)))
 }
 
 /// Has the system give this process as many descriptors as it may have, and takes no more clients than leave enough for the site's
@@ -153,6 +162,7 @@ impl World for Host {
                 .map_err(io::Error::other)?;
             self.port = Some((port, ready));
         }
+        self.watch = self.database.clone().map(Watch::begin).transpose()?;
         let waker = links.waker();
         // A wait that is not ended ends by itself at the next tick.
         let run = move || writer.run(|| drop(waker.wake()));
@@ -162,6 +172,10 @@ impl World for Host {
     fn start_reader(&mut self, reader: StoreReader, links: &Links) -> io::Result<Thread> {
         let (waker, began) = (links.waker(), self.began);
         Thread::spawn("reader", move || reader.run(|| began.elapsed(), || drop(waker.wake())))
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.watch.as_ref()?.trouble()
     }
 
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {

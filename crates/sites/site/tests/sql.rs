@@ -283,6 +283,23 @@ fn a_server_changes_its_schema_by_itself_only_for_a_superuser_who_says_so() {
 }
 
 #[test]
+fn a_database_of_another_system_is_said_to_be_that_and_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((mut sites, mut here, there)) = bank(dir.path()) else { return };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut other = sites.config.clone();
+    other.identity = pares_site::SitesConfig::draw_identity();
+    other.make_directories(elsewhere.path()).unwrap();
+    drop(there);
+    sites.stop(B0);
+    let refused = Process::open(&other, B0, elsewhere.path(), Rude).err().unwrap();
+    assert!(refused.is_damage() && refused.to_string().contains(&sites.config.identity), "{refused}");
+    sites.run(B0);
+    let mut there = sites.sql(B0);
+    alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
 fn psql_is_a_client() {
     let dir = tempfile::tempdir().unwrap();
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };

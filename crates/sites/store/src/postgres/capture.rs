@@ -45,7 +45,7 @@ pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares";
 pub fn capture(options: &Options, tables: &[&str]) -> Result<(), StoreError> {
     let mut client = options.connect()?;
     let mut transaction = client.transaction().map_err(failed)?;
-    store::make(&mut transaction)?;
+    store::make(&mut transaction, options)?;
     for name in tables {
         let table = Table::read(&mut transaction, name)?;
         take_part(&table, &mut transaction).map_err(|error| match error {

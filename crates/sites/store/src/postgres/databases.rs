@@ -36,7 +36,7 @@ pub fn provide(options: &Options) -> Result<(), StoreError> {
 pub fn clear(options: &Options) -> Result<(), StoreError> {
     let mut client = options.connect()?;
     store::lock(&mut client)?;
-    store::make(&mut client)?;
+    store::make(&mut client, options)?;
     empty(&mut client)
 }
 

@@ -10,6 +10,7 @@
 //! | `schema` | changes of tables, carried out at every site at one version |
 //! | `tables` | rows of tables as items, items as rows |
 //! | `databases` | databases made and emptied |
+//! | `watch` | whether the server answers |
 //!
 //! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
 //! an item like any other, is read and transferred as one, and is written to its table by the batch that applies it.
@@ -40,6 +41,7 @@ mod sessions;
 mod snapshot;
 mod store;
 mod tables;
+mod watch;
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -55,6 +57,7 @@ pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlError, SqlWork};
 pub use sessions::{GivesWay, Sessions, Way};
 pub use store::{Postgres, PostgresStore};
+pub use watch::Watch;
 
 /// Snapshots that may be open at once, unless told otherwise.
 const SNAPSHOTS_MAX: usize = 16;
@@ -71,13 +74,22 @@ pub struct Options {
     pub snapshots_max: usize,
     /// Who gives way to the writer.
     pub sessions: Sessions,
+    /// Whose database it is: one that is somebody else's is not touched. Without it nobody is asked.
+    pub owner: Option<String>,
 }
 
 impl Options {
     /// The server that `connection` names, with defaults.
     #[must_use]
     pub fn new(connection: impl Into<String>) -> Self {
-        Self { connection: connection.into(), snapshots_max: SNAPSHOTS_MAX, sessions: Sessions::default() }
+        let (snapshots_max, sessions) = (SNAPSHOTS_MAX, Sessions::default());
+        Self { connection: connection.into(), snapshots_max, sessions, owner: None }
+    }
+
+    /// The same server; the database is that of `owner`.
+    #[must_use]
+    pub fn owned_by(self, owner: impl ToString) -> Self {
+        Self { owner: Some(owner.to_string()), ..self }
     }
 
     /// The schema that the store's own tables are in, quoted.

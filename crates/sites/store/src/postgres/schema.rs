@@ -26,7 +26,7 @@ const TABLES: &str = "
     SELECT format('%I.%I', n.nspname, c.relname), c.relkind = 'S' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'S', 'f', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
         AND n.nspname NOT LIKE 'pg_temp%'
-        AND c.relname NOT IN ('pares_items', 'pares_applied', 'pares_tables', 'pares_schema', 'pares_open') ORDER BY 1";
+        AND c.relname NOT IN ('pares_items', 'pares_applied', 'pares_owner', 'pares_tables', 'pares_schema', 'pares_open') ORDER BY 1";
 
 /// Tables that take part, and the files they are in: another one if a statement has written the rows anew.
 const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)) FROM pares_tables ORDER BY name";

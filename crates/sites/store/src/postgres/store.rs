@@ -31,6 +31,7 @@ pub(super) const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS pares_applied (
         one boolean PRIMARY KEY DEFAULT true CHECK (one),
         form bigint NOT NULL, whole boolean NOT NULL, version bigint NOT NULL, meta bytea NOT NULL);
+    CREATE TABLE IF NOT EXISTS pares_owner (one boolean PRIMARY KEY DEFAULT true CHECK (one), owner text NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_tables (name text PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS pares_schema (number bigint PRIMARY KEY, statement text NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_open (at timestamptz NOT NULL DEFAULT now());
@@ -78,6 +79,11 @@ const LOCK: &str = "
     SET lock_timeout = '1s';
     SELECT pg_advisory_lock(hashtext('pares_items'), hashtext(current_schema()));
     RESET lock_timeout";
+
+/// Whose it is: who asks first.
+const CLAIM: &str = "
+    WITH new AS (INSERT INTO pares_owner (owner) VALUES ($1) ON CONFLICT DO NOTHING RETURNING owner)
+    SELECT owner FROM new UNION ALL SELECT owner FROM pares_owner LIMIT 1";
 
 pub(super) const READ_MARK: &str = "SELECT form, whole, version, meta FROM pares_applied";
 
@@ -141,7 +147,7 @@ impl PostgresStore {
     pub fn open(options: Options) -> Result<Self, StoreError> {
         let mut client = options.connect()?;
         lock(&mut client)?;
-        make(&mut client)?;
+        make(&mut client, &options)?;
         let writer =
             Mutex::new(Writer { client, tables: BTreeMap::new(), sessions: options.sessions.clone() });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
@@ -149,8 +155,14 @@ impl PostgresStore {
 }
 
 /// Makes what the store needs in its database, on a connection of its own.
-pub(super) fn make(client: &mut impl GenericClient) -> Result<(), StoreError> {
-    client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)
+///
+/// # Errors
+/// [`StoreError::Owned`] if it is somebody else's, or what the server says.
+pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result<(), StoreError> {
+    client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)?;
+    let Some(expected) = &options.owner else { return Ok(()) };
+    let owner: String = client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0);
+    if owner == *expected { Ok(()) } else { Err(StoreError::Owned(owner)) }
 }
 
 /// Makes this connection the one that writes the store.
