@@ -4,6 +4,8 @@
 mod common;
 #[path = "sql/copy.rs"]
 mod copy;
+#[path = "sql/deltas.rs"]
+mod deltas;
 #[path = "sql/levels.rs"]
 mod levels;
 #[path = "sql/tls.rs"]

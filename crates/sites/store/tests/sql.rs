@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)] // a test may, in its helpers too
 
 mod common;
+#[path = "sql/deltas.rs"]
+mod deltas;
 
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@
 //! | `sessions` | who is in the writer's way |
 //! | `schema` | changes of tables, carried out at every site at one version |
 //! | `tables` | rows of tables as items, items as rows |
+//! | `deltas` | columns that change by addition |
 //! | `databases` | databases made and emptied |
 //! | `watch` | whether the server answers |
 //!
@@ -35,6 +36,7 @@
 
 mod capture;
 mod databases;
+mod deltas;
 mod schema;
 mod session;
 mod sessions;

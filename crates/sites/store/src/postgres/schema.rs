@@ -15,6 +15,7 @@ use pares_wice::{Key, KeyRange, Value, Version, Write};
 use postgres::{Client, GenericClient};
 
 use super::capture::{Captured, FORM, take_part};
+use super::deltas::{DELTA, Delta, row_item, whole_row};
 use super::session::{SqlError, sql};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::{Options, failed, store};
@@ -251,27 +252,37 @@ fn follow(old: &Table, is_same_file: bool, client: &mut impl GenericClient) -> R
             table.name
         )));
     }
+    let ends = |delta: &&Delta| !table.deltas.iter().any(|new| new.is(delta)) && table.has(&delta.column);
+    if let Some(delta) = old.deltas.iter().find(ends) {
+        return Err(unlike(format!(
+            "column {} changes by addition, and what was added is beside its rows: make another column and move the values there",
+            delta.column
+        )));
+    }
     take_part(&table, client)?;
-    client.batch_execute(&refresh(&table)).map_err(sql)
+    client.batch_execute(&refresh(&table, old)).map_err(sql)
 }
 
 /// SQL that makes rows' items as the rows are.
-fn refresh(table: &Table) -> String {
-    let prefix = format!("{ROW}{}", table.name).replace('\'', "''");
+fn refresh(table: &Table, old: &Table) -> String {
+    let key = format!("{}::text", table.key_of("r"));
     format!(
-        "INSERT INTO pares_items (key, value) SELECT convert_to('{prefix}', 'UTF8') || '\\x00'::bytea
-             || convert_to({}::text, 'UTF8'), '\\x00'::bytea || convert_to(to_jsonb(r)::text, 'UTF8')
-         FROM {} r ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE pares_items.value <> excluded.value",
-        table.key_of("r"),
-        table.name
+        "INSERT INTO pares_items (key, value) SELECT {item}, '\\x00'::bytea || convert_to(({row})::text, 'UTF8')
+         FROM {name} r LEFT JOIN pares_items i ON i.key = {item}
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE pares_items.value <> excluded.value",
+        item = row_item(&table.name, &key),
+        row = whole_row(table, old, "r", "i"),
+        name = table.name
     )
 }
 
 /// A table that is gone: its rows' items go, too.
 fn forget(name: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
-    let KeyRange { from, to } = KeyRange::prefix(format!("{ROW}{name}\0").as_bytes());
-    let to = to.expect("a prefix that ends with 0 has a successor");
-    let gone = "DELETE FROM pares_items WHERE key >= $1 AND key < $2";
-    client.execute(gone, &[&from.as_bytes(), &to.as_bytes()]).map_err(sql)?;
+    for kind in [ROW, DELTA] {
+        let KeyRange { from, to } = KeyRange::prefix(format!("{kind}{name}\0").as_bytes());
+        let to = to.expect("a prefix that ends with 0 has a successor");
+        let gone = "DELETE FROM pares_items WHERE key >= $1 AND key < $2";
+        client.execute(gone, &[&from.as_bytes(), &to.as_bytes()]).map_err(sql)?;
+    }
     client.execute("DELETE FROM pares_tables WHERE name = $1", &[&name]).map(drop).map_err(sql)
 }

@@ -12,6 +12,7 @@ use pares_wice::Version;
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient, Row};
 
+use super::deltas::write_sums;
 use super::schema;
 use super::sessions::{Sessions, Way};
 use super::snapshot::{self, Pool};
@@ -226,6 +227,7 @@ impl Writer {
             piece.execute(&mut transaction)?;
         }
         last.execute_with(mark, &mut transaction)?;
+        write_sums(changes, &mut self.tables, &mut transaction)?;
         Ok(transaction.commit()?)
     }
 }
