@@ -78,7 +78,7 @@ pub(crate) fn turn_away(client: TcpStream) {
 
 /// Serves a client until it ends.
 pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
-    let Begun::Session(client, link, pid) = startup::begin(front, Client::over(stream))? else {
+    let Some(Begun { client, link, pid }) = startup::begin(front, Client::over(stream))? else {
         return Ok(());
     };
     client.socket().set_read_timeout(None)?;

@@ -23,12 +23,12 @@ const PORT: u16 = 5432;
 
 const STARTING: &str = "the site is starting: try again, or another site";
 
-/// What a connection is for.
-pub(crate) enum Begun {
-    /// A session, with the number of the server's process.
-    Session(Client, Link, i32),
-    /// Nothing more: it was refused, or has cancelled another.
-    Over,
+/// A session that can begin.
+pub(crate) struct Begun {
+    pub(crate) client: Client,
+    pub(crate) link: Link,
+    /// The number of the server's process.
+    pub(crate) pid: i32,
 }
 
 /// Connects to the site's server.
@@ -46,8 +46,8 @@ pub(crate) fn connect(config: &Config) -> io::Result<Stream> {
     }
 }
 
-/// Lets a client begin.
-pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Begun> {
+/// Lets a client begin; none if it was refused, or has cancelled another.
+pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Option<Begun>> {
     let config = &front.config;
     let first = loop {
         let first = client.receive_first()?;
@@ -63,10 +63,10 @@ pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Begun> {
                 let mut server = connect(config)?;
                 send_body(&mut server, &first)?;
                 server.flush()?;
-                return Ok(Begun::Over);
+                return Ok(None);
             }
             (Some(version), _) if version >> 16 == VERSION_MAJOR && first.len() <= FIRST_MAX => break first,
-            _ => return Ok(Begun::Over),
+            _ => return Ok(None),
         }
     };
     if let Some(why) = front.certified.as_ref().and_then(|certified| certified.denies(&client)) {
@@ -90,10 +90,10 @@ pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Begun> {
     authenticate(front, link, client)
 }
 
-fn refuse(mut client: Client, why: &Message) -> io::Result<Begun> {
+fn refuse(mut client: Client, why: &Message) -> io::Result<Option<Begun>> {
     client.send(why)?;
     client.flush()?;
-    Ok(Begun::Over)
+    Ok(None)
 }
 
 /// The client's own first message, but for the database, which is the store's, and for how its strings are read.
@@ -114,7 +114,7 @@ fn rewritten(first: &[u8], config: &Config) -> Vec<u8> {
 }
 
 /// Carries what server and client say to each other until the server is ready.
-fn authenticate(front: &Front, mut link: Link, mut client: Client) -> io::Result<Begun> {
+fn authenticate(front: &Front, mut link: Link, mut client: Client) -> io::Result<Option<Begun>> {
     let mut pid = 0;
     loop {
         let message = link.receive()?;
@@ -126,12 +126,12 @@ fn authenticate(front: &Front, mut link: Link, mut client: Client) -> io::Result
         match (message.tag, number) {
             (b'E', _) => {
                 client.flush()?;
-                return Ok(Begun::Over);
+                return Ok(None);
             }
             (b'K', Some(number)) => pid = number,
             (b'Z', _) => {
                 client.flush()?;
-                return Ok(Begun::Session(client, link, pid));
+                return Ok(Some(Begun { client, link, pid }));
             }
             // Clear text, MD5, and the steps of SASL: the client has to say something.
             (b'R', Some(3 | 5 | 10 | 11)) => {
