@@ -59,3 +59,33 @@ fn clients_at_two_sites_add_to_one_row_while_its_table_changes() {
     let row: String = there.query_one("SELECT till::text FROM till", &[]).unwrap().get(0);
     assert_eq!(row, "(1,b)");
 }
+
+#[test]
+fn additions_that_are_under_way_at_once_all_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
+    let mut here = sites.sql(A0);
+    here.batch_execute("CREATE TABLE till (id int PRIMARY KEY, balance bigint, name text)").unwrap();
+    here.batch_execute("COMMENT ON COLUMN till.balance IS 'pares: delta'").unwrap();
+    here.batch_execute("INSERT INTO till VALUES (1, 100, 'a'), (2, 100, 'a')").unwrap();
+    // The other cluster is away: what is certified here has no outcome, and is in no store.
+    sites.stop(B0);
+    here.batch_execute("SET pares.commit_timeout_ms = 200").unwrap();
+    for statement in
+        ["UPDATE till SET balance = balance + 1", "UPDATE till SET name = name || 'b' WHERE id = 2"]
+    {
+        for _ in 0..3 {
+            assert_eq!(code(&here.batch_execute(statement).unwrap_err()), "40003", "{statement}");
+        }
+    }
+    sites.run(B0);
+    let mut there = sites.sql(B0);
+    // The additions; nothing that was done to a whole row without having seen them.
+    let expected = "(1,103,a) (2,103,a)";
+    for client in [&mut here, &mut there] {
+        until(|| {
+            let seen = client.query_one("SELECT string_agg(t::text, ' ' ORDER BY id) FROM till t", &[]);
+            seen.is_ok_and(|row| row.get::<_, String>(0) == expected)
+        });
+    }
+}

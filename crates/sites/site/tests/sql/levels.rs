@@ -177,3 +177,31 @@ fn a_session_asks_for_serializable_as_drivers_do() {
     let late = client.batch_execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE").unwrap_err();
     assert_eq!(code(&late), "25001");
 }
+
+#[test]
+fn one_who_is_no_superuser_has_the_same_certified() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = ward(dir.path()) else { return };
+    for site in [A0, B0] {
+        let mut server = Client::connect(&sites.config.database(site).unwrap().unwrap(), NoTls).unwrap();
+        let role = "DO $$ BEGIN CREATE ROLE clerk LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$";
+        server.batch_execute(role).unwrap();
+        server.batch_execute("GRANT SELECT, INSERT, UPDATE ON duty, note TO clerk").unwrap();
+    }
+    let clerk = |site: SiteId| {
+        let mut config: Config = sites.sql_url(site).parse().unwrap();
+        config.user("clerk").connect(NoTls).unwrap()
+    };
+    let (mut here, mut there) = (clerk(A0), clerk(B0));
+    assert_eq!(both_leave(&mut here, &mut there, IsolationLevel::Serializable), 1);
+    let mut copy = here.copy_in("COPY note FROM STDIN").unwrap();
+    copy.write_all(b"1\n2\n").unwrap();
+    assert_eq!(copy.finish().unwrap(), 2);
+    let hidden = "DO $$ BEGIN CREATE TEMP TABLE hidden (a int PRIMARY KEY); END $$";
+    assert_eq!(code(&here.batch_execute(hidden).unwrap_err()), "0A000");
+    assert_eq!(code(&here.batch_execute("SET session_replication_role = replica").unwrap_err()), "42501");
+    assert_eq!(
+        code(&here.batch_execute("COMMENT ON COLUMN note.key IS 'pares: delta'").unwrap_err()),
+        "42501"
+    );
+}
