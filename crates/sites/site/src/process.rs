@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pares_cluster::{Durability, Files, Replica};
 use pares_link::{Links, LinksConfig, caller};
 use pares_os::descriptors;
-use pares_sql::{CLIENTS_MAX, Certified, Ready, SqlPort};
+use pares_sql::{CLIENTS_MAX, Certified, Ready, SqlPort, SqlRights};
 use pares_store::postgres::{self, Options, PostgresStore, Watch};
 use pares_store::{RedbStore, Store, StoreError};
 use pares_wice::{SiteId, Version};
@@ -91,14 +91,18 @@ fn leave_descriptors(links: &mut LinksConfig, speaks_sql: bool) {
     }
 }
 
-/// Who may speak SQL, where everybody shows a certificate: all that may have something executed.
+/// Who may speak SQL, where everybody shows a certificate: as at the port for clients, who may read reads, and who may have something executed writes.
 fn certified(links: &LinksConfig) -> Option<Certified> {
     let (identity, system) = (links.identity.clone()?, links.system.clone());
     Some(Certified {
         tls: Box::new(move || identity.callers_now()),
-        may: Box::new(move |certificate| {
+        rights: Box::new(move |certificate| {
             let name = caller(certificate, &system).unwrap_or_default();
-            Rights::of(Some(&name)) >= Rights::Execute
+            match Rights::of(Some(&name)) {
+                Rights::Nothing | Rights::Report => SqlRights::Nothing,
+                Rights::Read => SqlRights::Read,
+                Rights::Execute | Rights::Operate => SqlRights::Write,
+            }
         }),
     })
 }

@@ -87,23 +87,39 @@ pub(crate) struct Front {
     numbers: AtomicU64,
 }
 
+/// What the owner of a certificate may do by SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SqlRights {
+    /// Nothing.
+    Nothing,
+    /// Read: all transactions are read-only.
+    Read,
+    /// All that its role at the server may.
+    Write,
+}
+
 /// Who may connect where everybody shows a certificate.
 pub struct Certified {
     /// Asks for one, and believes those of the system's authority that are not revoked now.
     pub tls: Box<dyn Fn() -> Result<Arc<ServerConfig>, TlsError> + Send + Sync>,
-    /// Whether the owner of a certificate that is believed may.
-    pub may: Box<dyn Fn(&CertificateDer<'_>) -> bool + Send + Sync>,
+    /// What the owner of a certificate that is believed may do.
+    pub rights: Box<dyn Fn(&CertificateDer<'_>) -> SqlRights + Send + Sync>,
 }
 
 impl Certified {
-    /// Why a client may not.
-    pub(crate) fn denies(&self, client: &Client) -> Option<&'static str> {
-        match client.is_encrypted() {
-            false => Some(
+    /// Whether a client may only read.
+    ///
+    /// # Errors
+    /// Why it may nothing at all.
+    pub(crate) fn reads_only(&self, client: &Client) -> Result<bool, &'static str> {
+        match client.certificate().map(|certificate| (self.rights)(certificate)) {
+            None => Err(
                 "this site speaks TLS only, and everybody shows a certificate: sslmode=verify-ca, sslcert, sslkey, sslrootcert",
             ),
-            true if client.certificate().is_some_and(|certificate| (self.may)(certificate)) => None,
-            true => Some("that takes the certificate of a client or of an operator of this system"),
+            Some(SqlRights::Nothing) => {
+                Err("that takes the certificate of a reader, a client or an operator of this system")
+            }
+            Some(rights) => Ok(rights == SqlRights::Read),
         }
     }
 }

@@ -37,4 +37,4 @@ mod statement;
 mod transaction;
 mod wire;
 
-pub use front::{CLIENTS_MAX, Certified, Executed, Ready, SqlPort, Verdict};
+pub use front::{CLIENTS_MAX, Certified, Executed, Ready, SqlPort, SqlRights, Verdict};

@@ -44,6 +44,8 @@ pub(crate) struct Link {
     pub(crate) lost: bool,
     /// What the session's transactions are held against, unless they say so themselves.
     pub(crate) level: Level,
+    /// Its client may do nothing else.
+    pub(crate) reads_only: bool,
     /// The server ignores everything up to a Sync.
     skips: bool,
     /// What the server said beside, for the client.
@@ -51,15 +53,17 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn over(stream: Stream) -> io::Result<Self> {
+    pub(crate) fn over(stream: Stream, reads_only: bool) -> io::Result<Self> {
         let reader = BufReader::new(stream.try_clone()?);
         let writer = BufWriter::new(stream);
+        let level = Level::Snapshot;
         Ok(Self {
             reader,
             writer,
             open: false,
             lost: false,
-            level: Level::Snapshot,
+            level,
+            reads_only,
             skips: false,
             aside: Vec::new(),
         })
@@ -158,7 +162,7 @@ impl Link {
             Level::Snapshot => "REPEATABLE READ",
             Level::Serializable => "SERIALIZABLE",
         };
-        let access = if mode.read_only { " READ ONLY" } else { "" };
+        let access = if mode.read_only || self.reads_only { " READ ONLY" } else { "" };
         self.ask(&format!("BEGIN ISOLATION LEVEL {level}{access}"), &[])?;
         self.open = true;
         self.ask("SAVEPOINT pares", &[]).map(drop)

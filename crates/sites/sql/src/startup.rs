@@ -69,9 +69,11 @@ pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Option<Begu
             _ => return Ok(None),
         }
     };
-    if let Some(why) = front.certified.as_ref().and_then(|certified| certified.denies(&client)) {
-        return refuse(client, &Message::fatal("28000", why));
-    }
+    let reads_only =
+        match front.certified.as_ref().map_or(Ok(false), |certified| certified.reads_only(&client)) {
+            Ok(reads_only) => reads_only,
+            Err(why) => return refuse(client, &Message::fatal("28000", why)),
+        };
     if !front.serves() {
         return refuse(client, &Message::fatal("57P03", STARTING));
     }
@@ -84,7 +86,7 @@ pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Option<Begu
             );
         }
     };
-    let mut link = Link::over(stream)?;
+    let mut link = Link::over(stream, reads_only)?;
     send_body(link.writer(), &rewritten(&first, config))?;
     link.writer().flush()?;
     authenticate(front, link, client)

@@ -17,6 +17,7 @@ const SCHEMA_TRIES: usize = 100;
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
 pub(crate) const SCHEMA_ALONE: &str =
     "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
+const READ_ONLY: &str = "the certificate of a reader changes nothing";
 const NOT_OWNER: &str =
     "only the owner of the store's tables changes the schema, or who is a member of that role";
 
@@ -157,6 +158,7 @@ impl Session {
     fn change_schema(&mut self, link: &mut Link, statement: &str, tag: &str) -> io::Result<bool> {
         let why = match self.may_change_schema(link)? {
             false => Message::error("42501", NOT_OWNER),
+            true if link.reads_only => Message::error("25006", READ_ONLY),
             true => match self.ordered(statement) {
                 Ok(()) => {
                     self.write(&Message::complete(tag))?;

@@ -14,7 +14,7 @@ fn psql(sites: &Sites, settings: &str, statement: &str) -> Output {
 }
 
 #[test]
-fn with_certificates_who_may_execute_speaks_sql_over_tls_and_nobody_else_does() {
+fn with_certificates_sql_is_spoken_over_tls_by_those_who_may() {
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, dir.path(), 2, 1) else { return };
     let tls = dir.path().join("tls");
@@ -42,9 +42,25 @@ fn with_certificates_who_may_execute_speaks_sql_over_tls_and_nobody_else_does() 
     let gone = shows("kept");
     assert!(psql(&sites, &gone, "SELECT 1").status.success());
     pares_link::revoke(&tls, common::SYSTEM, "client-gone").unwrap();
+    let reader = shows("reader-app");
+    let said = psql(&sites, &reader, "SELECT count(*) FROM note");
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "5000\n");
+    for statement in [
+        "DELETE FROM note",
+        "BEGIN READ WRITE; DELETE FROM note; COMMIT",
+        "BEGIN; SET TRANSACTION READ WRITE; DELETE FROM note; COMMIT",
+        "SET default_transaction_read_only = off; DELETE FROM note",
+        "DO $$ BEGIN DELETE FROM note; END $$",
+        "DROP TABLE note",
+    ] {
+        let said = psql(&sites, &reader, statement);
+        let error = String::from_utf8_lossy(&said.stderr);
+        assert!(!said.status.success() && !error.is_empty(), "{statement}: {error}");
+    }
+    let said = psql(&sites, &client, "SELECT count(*) FROM note");
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "5000\n");
     for (settings, why) in [
-        (shows("reader-app"), "certificate of a client"),
-        (shows("site-1-0"), "certificate of a client"),
+        (shows("site-1-0"), "certificate of a reader"),
         (gone, "revoked"),
         ("sslmode=disable".into(), "TLS only"),
         ("sslmode=require sslcert=/nonexistent".into(), "certificate"),
