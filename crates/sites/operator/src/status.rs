@@ -68,15 +68,9 @@ fn judge(asked: &[(SiteId, Result<SiteReport, String>)], reports: &[(SiteId, Sit
         }
     }
     for (site, report) in reports {
-        wrong.extend(report.refused_sites().map(|refused| format!("{}: {refused}", sites::name(*site))));
-    }
-    for (site, report) in reports {
-        wrong.extend(report.trouble.iter().map(|trouble| format!("{}: {trouble}", sites::name(*site))));
-    }
-    for (site, report) in reports {
-        wrong.extend(report.differing.iter().map(|told| format!("{}: {told}", sites::name(*site))));
-    }
-    for (site, report) in reports {
+        let (refused, others) = (report.refused_sites(), report.trouble.iter().chain(&report.differing));
+        let told = refused.chain(others.map(String::as_str));
+        wrong.extend(told.map(|told| format!("{}: {told}", sites::name(*site))));
         wrong.extend(unsettled(*site, report, asked.iter().map(|(site, _)| *site)));
     }
     if !reports.iter().any(|(_, report)| report.certifies) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pares_store::StoreError;
 use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes, table_item};
-use pares_wice::Version;
+use pares_wice::{Key, Version};
 
 use crate::front::{Executed, Front, PATIENCE};
 use crate::link::{Link, Rows, Trouble};
@@ -98,17 +98,8 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     link.ask(CHECK, &[])?;
     let locked = locked(&link.ask(&front.own(HELD), &[])?)?;
     // Before this asks for rows itself.
-    let reads = match Level::named(column(state, 2)) {
-        Level::Snapshot => Vec::new(),
-        Level::Serializable => link.ask(&front.own(READ), &[])?,
-    };
-    let reads = reads.iter().map(|row| table_item(column(row, 0))).collect();
-    let noted = link.ask(NOTED, &[])?;
-    let lines = noted.first().map(|row| column(row, 0)).unwrap_or_default().to_owned();
-    let names: BTreeSet<&str> =
-        noted.iter().map(|row| column(row, 1)).filter(|name| !name.is_empty()).collect();
-    let tables: Result<Vec<_>, _> = names.iter().map(|name| table(front, name)).collect();
-    let mut writes = images(link, &tables?, &lines)?;
+    let reads = read(front, link, Level::named(column(state, 2)))?;
+    let mut writes = written(front, link)?;
     for name in locked {
         if locks || !table(front, &name)?.refers() {
             writes.lock(&name);
@@ -116,6 +107,24 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     }
     let executed = Executed { snapshot: Version(version), reads, writes: writes.into_writes() };
     Ok(Ended::Ready { executed, patience })
+}
+
+/// Items of the tables that were read, if that counts.
+fn read(front: &Front, link: &mut Link, level: Level) -> Result<Vec<Key>, Trouble> {
+    let tables = match level {
+        Level::Snapshot => return Ok(Vec::new()),
+        Level::Serializable => link.ask(&front.own(READ), &[])?,
+    };
+    Ok(tables.iter().map(|row| table_item(column(row, 0))).collect())
+}
+
+fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
+    let noted = link.ask(NOTED, &[])?;
+    let lines = noted.first().map(|row| column(row, 0)).unwrap_or_default().to_owned();
+    let names: BTreeSet<&str> =
+        noted.iter().map(|row| column(row, 1)).filter(|name| !name.is_empty()).collect();
+    let tables: Result<Vec<_>, _> = names.iter().map(|name| table(front, name)).collect();
+    images(link, &tables?, &lines)
 }
 
 /// What triggers noted, with a row for each table.
@@ -156,33 +165,28 @@ fn locked(held: &Rows) -> Result<Vec<String>, Trouble> {
     let mut locked = Vec::new();
     for row in held {
         let (name, mode, takes_part) = (column(row, 0), column(row, 3), row[4].as_deref());
-        match (column(row, 1), mode, takes_part) {
+        let why = match (column(row, 1), mode, takes_part) {
             ("c", _, _) => {
-                return Err(unfit(format!(
-                    "{name} was changed inside a transaction, at this site alone: roles, rights and large objects are each server's own, and a change of the \
-                     schema is a statement of its own"
-                )));
+                "was changed inside a transaction, at this site alone: roles, rights and large objects are each server's own, and a change of the schema is a \
+                 statement of its own"
             }
             ("S", _, _) => {
-                return Err(unfit(format!(
-                    "{name} is a sequence, which counts at this site alone: take keys of another kind, as gen_random_uuid()"
-                )));
+                "is a sequence, which counts at this site alone: take keys of another kind, as gen_random_uuid()"
             }
-            (_, "RowShareLock", Some(table)) => locked.push(table.to_owned()),
-            (_, "RowShareLock", None) => {}
-            (_, "RowExclusiveLock", Some(_)) => {}
-            (_, "RowExclusiveLock", None) if column(row, 5) != "t" => {}
+            (_, "RowShareLock", Some(table)) => {
+                locked.push(table.to_owned());
+                continue;
+            }
+            (_, "RowShareLock", None) | (_, "RowExclusiveLock", Some(_)) => continue,
+            (_, "RowExclusiveLock", None) if column(row, 5) != "t" => continue,
             (_, "RowExclusiveLock", None) => {
-                return Err(unfit(format!(
-                    "{name} is not replicated, so it cannot be written to here: make tables by CREATE TABLE through this port"
-                )));
+                "is not replicated, so it cannot be written to here: make tables by CREATE TABLE through this port"
             }
             _ => {
-                return Err(unfit(format!(
-                    "{name} was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own"
-                )));
+                "was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own"
             }
-        }
+        };
+        return Err(unfit(format!("{name} {why}")));
     }
     Ok(locked)
 }

@@ -47,9 +47,32 @@ pub(crate) fn connect(config: &Config) -> io::Result<Stream> {
 }
 
 /// Lets a client begin; none if it was refused, or has cancelled another.
-pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Option<Begun>> {
-    let config = &front.config;
-    let first = loop {
+pub(crate) fn begin(front: &Front, client: Client) -> io::Result<Option<Begun>> {
+    let Some((client, first)) = hear(front, client)? else { return Ok(None) };
+    let reads_only = front.certified.as_ref().map_or(Ok(false), |certified| certified.reads_only(&client));
+    let reads_only = match reads_only {
+        Ok(reads_only) => reads_only,
+        Err(why) => return refuse(client, &Message::fatal("28000", why)),
+    };
+    if !front.serves() {
+        return refuse(client, &Message::fatal("57P03", STARTING));
+    }
+    let stream = match connect(&front.config) {
+        Ok(stream) => stream,
+        Err(error) => {
+            let why = format!("the site's server does not answer: {error}");
+            return refuse(client, &Message::fatal("57P03", &why));
+        }
+    };
+    let mut link = Link::over(stream, reads_only)?;
+    send_body(link.writer(), &rewritten(&first, &front.config))?;
+    link.writer().flush()?;
+    authenticate(front, link, client)
+}
+
+/// What a client says first of itself; behind TLS, if it asks for that and there is any.
+fn hear(front: &Front, mut client: Client) -> io::Result<Option<(Client, Vec<u8>)>> {
+    loop {
         let first = client.receive_first()?;
         let code = first.first_chunk().map(|code| u32::from_be_bytes(*code));
         match (code, &front.certified) {
@@ -60,36 +83,17 @@ pub(crate) fn begin(front: &Front, mut client: Client) -> io::Result<Option<Begu
             }
             (Some(TLS | GSS), _) => client.say(b'N')?,
             (Some(CANCEL), _) => {
-                let mut server = connect(config)?;
+                let mut server = connect(&front.config)?;
                 send_body(&mut server, &first)?;
                 server.flush()?;
                 return Ok(None);
             }
-            (Some(version), _) if version >> 16 == VERSION_MAJOR && first.len() <= FIRST_MAX => break first,
+            (Some(version), _) if version >> 16 == VERSION_MAJOR && first.len() <= FIRST_MAX => {
+                return Ok(Some((client, first)));
+            }
             _ => return Ok(None),
         }
-    };
-    let reads_only =
-        match front.certified.as_ref().map_or(Ok(false), |certified| certified.reads_only(&client)) {
-            Ok(reads_only) => reads_only,
-            Err(why) => return refuse(client, &Message::fatal("28000", why)),
-        };
-    if !front.serves() {
-        return refuse(client, &Message::fatal("57P03", STARTING));
     }
-    let stream = match connect(config) {
-        Ok(stream) => stream,
-        Err(error) => {
-            return refuse(
-                client,
-                &Message::fatal("57P03", &format!("the site's server does not answer: {error}")),
-            );
-        }
-    };
-    let mut link = Link::over(stream, reads_only)?;
-    send_body(link.writer(), &rewritten(&first, config))?;
-    link.writer().flush()?;
-    authenticate(front, link, client)
 }
 
 fn refuse(mut client: Client, why: &Message) -> io::Result<Option<Begun>> {
