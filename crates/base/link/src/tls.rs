@@ -90,7 +90,8 @@ pub fn revoke(dir: &Path, system: &str, name: &str) -> Result<PathBuf, IssueErro
 }
 
 /// What a certificate of the system calls its owner, without the system's name.
-pub(crate) fn caller(certificate: &CertificateDer<'_>, system: &str) -> Option<String> {
+#[must_use]
+pub fn caller(certificate: &CertificateDer<'_>, system: &str) -> Option<String> {
     let bare = |name: String| Some(name.strip_suffix(system)?.strip_suffix('.')?.to_owned());
     names_in(certificate).into_iter().find_map(bare)
 }
@@ -115,6 +116,14 @@ impl SiteIdentity {
         let own = pares_tls::Identity::load(files)?;
         let callers = own.server(Callers::Certified)?;
         Ok(Self { dial: own.trust()?, own: Arc::new(own), callers, files: files.clone() })
+    }
+
+    /// The TLS of those who dial here, by the files as they are now.
+    ///
+    /// # Errors
+    /// As [`SiteIdentity::load`].
+    pub fn callers_now(&self) -> Result<Arc<ServerConfig>, TlsError> {
+        Self::load(&self.files).map(|now| now.callers)
     }
 
     /// The same, read again; the certificate may be a new one in the same name.

@@ -88,12 +88,9 @@ fn judge(
         }
     }
     for (site, report) in reports {
-        wrong.extend(report.refused_sites().map(|refused| format!("{}: {refused}", sites::name(*site))));
-    }
-    for (site, report) in reports {
-        wrong.extend(report.differing.iter().map(|told| format!("{}: {told}", sites::name(*site))));
-    }
-    for (site, report) in reports {
+        let (refused, others) = (report.refused_sites(), report.trouble.iter().chain(&report.differing));
+        let told = refused.chain(others.map(String::as_str));
+        wrong.extend(told.map(|told| format!("{}: {told}", sites::name(*site))));
         wrong.extend(unsettled(*site, report, asked.iter().map(|(site, _)| *site)));
     }
     if !reports.iter().any(|(_, report)| report.certifies) {

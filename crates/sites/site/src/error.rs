@@ -131,6 +131,7 @@ impl ProcessError {
                     StoreError::Damaged(_)
                         | StoreError::Unfinished
                         | StoreError::Form { .. }
+                        | StoreError::Owned(_)
                         | StoreError::Schema { .. }
                 )
             }

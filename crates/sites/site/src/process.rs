@@ -9,22 +9,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_cluster::{Durability, Files, Replica};
-use pares_link::{Links, LinksConfig};
+use pares_link::{Links, LinksConfig, caller};
 use pares_os::descriptors;
-use pares_sql::{CLIENTS_MAX, Ready, SqlPort};
-use pares_store::postgres::{self, Options, PostgresStore};
+use pares_sql::{CLIENTS_MAX, Certified, Ready, SqlPort, SqlRights};
+use pares_store::postgres::{self, Options, PostgresStore, Watch};
 use pares_store::{RedbStore, Store, StoreError};
 use pares_wice::{SiteId, Version};
 
 use crate::application::Application;
 use crate::applier::StoreWriter;
-use crate::config::{SitesConfig, directory_of};
+use crate::config::{ConfigError, SitesConfig, directory_of};
 use crate::counters::SiteCounters;
 use crate::directory::NotesDirectory;
 use crate::error::ProcessError;
 use crate::node::SiteNode;
 use crate::reads::StoreReader;
 use crate::report::SiteReport;
+use crate::rights::Rights;
 use crate::world::{Clock, Notes, World};
 
 /// Bytes of one segment of the cluster's log.
@@ -47,6 +48,8 @@ pub struct Host {
     sql: Option<SocketAddr>,
     /// That port, and what comes from there.
     port: Option<(SqlPort, Receiver<Ready>)>,
+    /// Who asks whether its server answers.
+    watch: Option<Watch>,
     began: Instant,
 }
 
@@ -60,7 +63,7 @@ impl Host {
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
         let own = NotesDirectory::at(directory_of(dir, site))?;
         let counters = SiteCounters::create(own.path())?;
-        let (database, sql) = (config.database(site)?.map(Options::new), config.place(site)?.sql);
+        let (database, sql) = (database_of(config, site)?, config.place(site)?.sql);
         Ok(Self {
             own,
             counters,
@@ -69,9 +72,16 @@ impl Host {
             database,
             sql,
             port: None,
+            watch: None,
             began: Instant::now(),
         })
     }
+}
+
+/// The PostgreSQL database of a site, if its items are in one: nobody else's.
+pub(crate) fn database_of(config: &SitesConfig, site: SiteId) -> Result<Option<Options>, ConfigError> {
+    let owner = format!("site {}.{} of {} ({})", site.cluster.0, site.number, config.system, config.identity);
+    Ok(config.database(site)?.map(|url| Options::new(url).owned_by(owner)))
 }
 
 /// Has the system give this process as many descriptors as it may have, and takes no more clients than leave enough for the site's
@@ -84,6 +94,22 @@ fn leave_descriptors(links: &mut LinksConfig, speaks_sql: bool) {
     if let Some(clients) = &mut links.clients {
         clients.count_max = descriptors::connections_within(limit, reserve, clients.count_max);
     }
+}
+
+/// Who may speak SQL, where everybody shows a certificate: as at the port for clients, who may read reads, and who may have something executed writes.
+fn certified(links: &LinksConfig) -> Option<Certified> {
+    let (identity, system) = (links.identity.clone()?, links.system.clone());
+    Some(Certified {
+        tls: Box::new(move || identity.callers_now()),
+        rights: Box::new(move |certificate| {
+            let name = caller(certificate, &system).unwrap_or_default();
+            match Rights::of(Some(&name)) {
+                Rights::Nothing | Rights::Report => SqlRights::Nothing,
+                Rights::Read => SqlRights::Read,
+                Rights::Execute | Rights::Operate => SqlRights::Write,
+            }
+        }),
+    })
 }
 
 /// The store of a site whose directory is `own`; its database is made if it is missing.
@@ -141,9 +167,11 @@ impl World for Host {
                 let _ = to_cycle.send(transaction);
                 drop(waker.wake());
             };
-            let port = SqlPort::open(database.clone(), address, submit).map_err(io::Error::other)?;
+            let port = SqlPort::open(database.clone(), address, certified(&self.links), submit)
+                .map_err(io::Error::other)?;
             self.port = Some((port, ready));
         }
+        self.watch = self.database.clone().map(Watch::begin).transpose()?;
         let waker = links.waker();
         // A wait that is not ended ends by itself at the next tick.
         let run = move || writer.run(|| drop(waker.wake()));
@@ -157,6 +185,10 @@ impl World for Host {
 
     fn show(&mut self, report: &SiteReport) {
         self.counters.show(report);
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.watch.as_ref()?.trouble()
     }
 
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {

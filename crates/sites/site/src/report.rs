@@ -56,6 +56,9 @@ pub struct SiteReport {
     /// Why it takes no part, or executes nothing; none if it does.
     #[serde(default)]
     pub apart: Option<String>,
+    /// Why the server under its store does not answer.
+    #[serde(default)]
+    pub trouble: Option<String>,
     /// Who has applied something else than this site.
     #[serde(default)]
     pub differing: Vec<String>,

@@ -75,6 +75,12 @@ pub trait World: Notes + Clock {
     /// # Errors
     /// If there is no room for another thread.
     fn start_reader(&mut self, reader: StoreReader, links: &Self::Links) -> io::Result<Self::Task>;
+
+    /// Why what is under the store does not answer; none if it does, or if there is no such thing.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
     /// Transactions that were executed outside, since it was asked last. More may be begun on a store that has `stored`, if that is known to be all that
     /// this site has answered. A world without SQL has none.
     ///

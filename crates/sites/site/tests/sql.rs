@@ -2,6 +2,14 @@
 #![allow(clippy::unwrap_used)] // helpers are test code, too
 
 mod common;
+#[path = "sql/copy.rs"]
+mod copy;
+#[path = "sql/deltas.rs"]
+mod deltas;
+#[path = "sql/levels.rs"]
+mod levels;
+#[path = "sql/tls.rs"]
+mod tls;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -206,7 +214,6 @@ fn what_cannot_be_replicated_is_refused_and_nothing_of_it_is_done() {
     let dir = tempfile::tempdir().unwrap();
     let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
     for statement in [
-        "BEGIN ISOLATION LEVEL SERIALIZABLE",
         "TRUNCATE account",
         "LOCK TABLE account",
         "LISTEN a",
@@ -222,9 +229,18 @@ fn what_cannot_be_replicated_is_refused_and_nothing_of_it_is_done() {
         "ALTER TABLE account DISABLE TRIGGER ALL",
         "ALTER TABLE account RENAME TO accounts",
         "SELECT 1 AS a INTO made",
-        "COPY account FROM STDIN",
         "UPDATE pares_items SET value = ''",
         "DO $$ BEGIN UPDATE account SET balance = 9; COMMIT; END $$",
+        "DO $$ BEGIN CREATE TABLE hidden (a int PRIMARY KEY); END $$",
+        "DO $$ BEGIN CREATE TEMP TABLE hidden (a int PRIMARY KEY); END $$",
+        "DO $$ BEGIN CREATE FUNCTION hidden() RETURNS int LANGUAGE sql AS 'SELECT 1'; END $$",
+        "DO $$ BEGIN ALTER TABLE account ADD COLUMN hidden int; END $$",
+        "DO $$ BEGIN DROP TABLE account; END $$",
+        "DO $$ BEGIN ALTER TABLE account DROP COLUMN email; COMMIT; END $$",
+        "DO $$ BEGIN COMMENT ON TABLE account IS 'hidden'; END $$",
+        "DO $$ BEGIN GRANT SELECT ON account TO PUBLIC; END $$",
+        "DO $$ BEGIN CREATE ROLE hidden; END $$",
+        "SELECT lo_create(0)",
         "BEGIN; UPDATE account SET balance = 9; CREATE TABLE x (a int PRIMARY KEY); COMMIT",
     ] {
         let refused = here.batch_execute(statement).unwrap_err();
@@ -236,8 +252,52 @@ fn what_cannot_be_replicated_is_refused_and_nothing_of_it_is_done() {
         );
         here.batch_execute("ROLLBACK").unwrap();
     }
+    let hidden = "SELECT FROM pg_class WHERE relname = 'hidden' UNION ALL SELECT FROM pg_proc WHERE proname = 'hidden'
+        UNION ALL SELECT FROM pg_roles WHERE rolname = 'hidden' UNION ALL SELECT FROM pg_largeobject_metadata";
+    assert!(here.query(hidden, &[]).unwrap().is_empty());
     let duplicate = here.batch_execute(BANK).unwrap_err();
     assert_eq!(code(&duplicate), "42P07");
+    alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+#[test]
+fn a_server_changes_its_schema_by_itself_only_for_a_superuser_who_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let mut server = Client::connect(&sites.config.database(A0).unwrap().unwrap(), postgres::NoTls).unwrap();
+    for statement in ["CREATE TABLE x (a int PRIMARY KEY)", "DROP TABLE account", "CREATE TYPE x AS (a int)"]
+    {
+        let refused = server.batch_execute(statement).unwrap_err();
+        assert_eq!(code(&refused), "0A000", "{statement}");
+    }
+    // What is each server's own, and what ends with the session.
+    server
+        .batch_execute("GRANT SELECT ON account TO PUBLIC; CREATE TEMP TABLE x (a serial PRIMARY KEY)")
+        .unwrap();
+    server
+        .batch_execute("ALTER TABLE x ADD COLUMN b int DEFAULT 1; ALTER TABLE x DROP COLUMN b; DROP TABLE x")
+        .unwrap();
+    server
+        .batch_execute("SET session_replication_role = replica; CREATE TABLE x (a int PRIMARY KEY)")
+        .unwrap();
+    assert!(here.query("SELECT * FROM x", &[]).unwrap().is_empty());
+    there.query("SELECT * FROM x", &[]).unwrap_err();
+}
+
+#[test]
+fn a_database_of_another_system_is_said_to_be_that_and_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((mut sites, mut here, there)) = bank(dir.path()) else { return };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut other = sites.config.clone();
+    other.identity = pares_site::SitesConfig::draw_identity();
+    other.make_directories(elsewhere.path()).unwrap();
+    drop(there);
+    sites.stop(B0);
+    let refused = Process::open(&other, B0, elsewhere.path(), Rude).err().unwrap();
+    assert!(refused.is_damage() && refused.to_string().contains(&sites.config.identity), "{refused}");
+    sites.run(B0);
+    let mut there = sites.sql(B0);
     alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
 }
 

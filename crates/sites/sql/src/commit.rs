@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_store::StoreError;
-use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes};
-use pares_wice::{Version, Write};
+use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes, table_item};
+use pares_wice::{Key, Version};
 
-use crate::front::{Front, PATIENCE};
+use crate::front::{Executed, Front, PATIENCE};
 use crate::link::{Link, Rows, Trouble};
+use crate::statement::Level;
 use crate::wire::Message;
 
 /// What a transaction came to at its server, where nothing is open any more.
@@ -19,27 +20,39 @@ pub(crate) enum Ended {
     ReadOnly,
     /// To be certified.
     Ready {
-        snapshot: Version,
-        writes: Vec<Write>,
+        executed: Executed,
         /// How long to wait for the outcome.
         patience: Duration,
     },
 }
 
-/// Relations that the transaction holds more of than a reader: name, kind, persistence, mode, name if it takes part, whether it was written to.
+/// Relations that the transaction holds more of than a reader: name, kind, persistence, mode, name if it takes part, whether it was written to. And parts
+/// of the catalogue that it has changed, of kind `c`: locks on them do not last.
 const HELD: &str = "
     SELECT c.oid::regclass, c.relkind, c.relpersistence, l.mode, t.name, pg_stat_get_xact_tuples_inserted(c.oid)
         + pg_stat_get_xact_tuples_updated(c.oid) + pg_stat_get_xact_tuples_deleted(c.oid) > 0
     FROM pg_locks l JOIN pg_class c ON c.oid = l.relation LEFT JOIN PARES.pares_tables t ON to_regclass(t.name) = c.oid
-    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.mode <> 'AccessShareLock'
+    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.mode NOT IN ('AccessShareLock', 'SIReadLock')
         AND c.relkind IN ('r', 'p', 'S', 'm', 'f', 'v')
         AND c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)
-        AND c.oid <> to_regclass('PARES.pares_open')";
+        AND c.oid <> to_regclass('PARES.pares_open')
+    UNION ALL SELECT oid::regclass, 'c', 'p', '', NULL, true FROM pg_class
+    WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r' AND pg_stat_get_xact_tuples_inserted(oid)
+        + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid) > 0";
+
+/// Tables that the transaction has read, as the server notes it where it is to keep transactions serializable itself (its manual, section 13.2.3): by rows,
+/// by pages, by parts of indexes, which also stand for rows that were looked for and not found.
+const READ: &str = "
+    SELECT name FROM PARES.pares_tables WHERE to_regclass(name) IN (
+        SELECT coalesce(i.indrelid, l.relation) FROM pg_locks l LEFT JOIN pg_index i ON i.indexrelid = l.relation
+        WHERE l.mode = 'SIReadLock' AND l.pid = pg_backend_pid()
+            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))";
 
 /// What certification has to know first.
 const STATE: &str = "
     SELECT version, pg_current_xact_id_if_assigned(), current_setting('transaction_isolation'),
-        current_setting('session_replication_role'), current_setting('pares.commit_timeout_ms', true) FROM PARES.pares_applied";
+        current_setting('session_replication_role'), current_setting('pares.commit_timeout_ms', true),
+        current_setting('default_transaction_isolation') FROM PARES.pares_applied";
 
 fn refused(code: &str, why: impl AsRef<str>) -> Trouble {
     Trouble::Refused(Message::error(code, why.as_ref()))
@@ -72,9 +85,10 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let state = link.ask(&front.own(STATE), &[])?;
     let state = state.first().ok_or_else(|| refused("57P03", "the site has no store yet"))?;
     if state[1].is_none() {
+        link.level = Level::named(column(state, 5));
         return Ok(Ended::ReadOnly);
     }
-    if column(state, 2) != "repeatable read" || column(state, 3) != "origin" {
+    if !["repeatable read", "serializable"].contains(&column(state, 2)) || column(state, 3) != "origin" {
         return Err(unfit("only a transaction at REPEATABLE READ, with its triggers, can be certified"));
     }
     let version = column(state, 0).parse().map_err(|_| refused("XX000", "the store has no version"))?;
@@ -83,18 +97,34 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
     let locked = locked(&link.ask(&front.own(HELD), &[])?)?;
-    let noted = link.ask(NOTED, &[])?;
-    let lines = noted.first().map(|row| column(row, 0)).unwrap_or_default().to_owned();
-    let names: BTreeSet<&str> =
-        noted.iter().map(|row| column(row, 1)).filter(|name| !name.is_empty()).collect();
-    let tables: Result<Vec<_>, _> = names.iter().map(|name| table(front, name)).collect();
-    let mut writes = images(link, &tables?, &lines)?;
+    // Before this asks for rows itself.
+    let reads = read(front, link, Level::named(column(state, 2)))?;
+    let mut writes = written(front, link)?;
     for name in locked {
         if locks || !table(front, &name)?.refers() {
             writes.lock(&name);
         }
     }
-    Ok(Ended::Ready { snapshot: Version(version), writes: writes.into_writes(), patience })
+    let executed = Executed { snapshot: Version(version), reads, writes: writes.into_writes() };
+    Ok(Ended::Ready { executed, patience })
+}
+
+/// Items of the tables that were read, if that counts.
+fn read(front: &Front, link: &mut Link, level: Level) -> Result<Vec<Key>, Trouble> {
+    let tables = match level {
+        Level::Snapshot => return Ok(Vec::new()),
+        Level::Serializable => link.ask(&front.own(READ), &[])?,
+    };
+    Ok(tables.iter().map(|row| table_item(column(row, 0))).collect())
+}
+
+fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
+    let noted = link.ask(NOTED, &[])?;
+    let lines = noted.first().map(|row| column(row, 0)).unwrap_or_default().to_owned();
+    let names: BTreeSet<&str> =
+        noted.iter().map(|row| column(row, 1)).filter(|name| !name.is_empty()).collect();
+    let tables: Result<Vec<_>, _> = names.iter().map(|name| table(front, name)).collect();
+    images(link, &tables?, &lines)
 }
 
 /// What triggers noted, with a row for each table.
@@ -135,27 +165,28 @@ fn locked(held: &Rows) -> Result<Vec<String>, Trouble> {
     let mut locked = Vec::new();
     for row in held {
         let (name, mode, takes_part) = (column(row, 0), column(row, 3), row[4].as_deref());
-        match (column(row, 1), mode, takes_part) {
-            ("S", _, _) => {
-                return Err(unfit(format!(
-                    "{name} is a sequence, which counts at this site alone: take keys of another kind, as gen_random_uuid()"
-                )));
+        let why = match (column(row, 1), mode, takes_part) {
+            ("c", _, _) => {
+                "was changed inside a transaction, at this site alone: roles, rights and large objects are each server's own, and a change of the schema is a \
+                 statement of its own"
             }
-            (_, "RowShareLock", Some(table)) => locked.push(table.to_owned()),
-            (_, "RowShareLock", None) => {}
-            (_, "RowExclusiveLock", Some(_)) => {}
-            (_, "RowExclusiveLock", None) if column(row, 5) != "t" => {}
+            ("S", _, _) => {
+                "is a sequence, which counts at this site alone: take keys of another kind, as gen_random_uuid()"
+            }
+            (_, "RowShareLock", Some(table)) => {
+                locked.push(table.to_owned());
+                continue;
+            }
+            (_, "RowShareLock", None) | (_, "RowExclusiveLock", Some(_)) => continue,
+            (_, "RowExclusiveLock", None) if column(row, 5) != "t" => continue,
             (_, "RowExclusiveLock", None) => {
-                return Err(unfit(format!(
-                    "{name} is not replicated, so it cannot be written to here: make tables by CREATE TABLE through this port"
-                )));
+                "is not replicated, so it cannot be written to here: make tables by CREATE TABLE through this port"
             }
             _ => {
-                return Err(unfit(format!(
-                    "{name} was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own"
-                )));
+                "was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own"
             }
-        }
+        };
+        return Err(unfit(format!("{name} {why}")));
     }
     Ok(locked)
 }

@@ -134,7 +134,7 @@ impl Session {
                     self.write(&answer)?;
                     return self.after(link, &Kind::Session, false);
                 }
-                b'G' => self.refuse_copy(link)?,
+                b'G' => self.copy_in(link, &answer, true)?,
                 last => {
                     self.write(&answer)?;
                     if ends(message.tag, last) {

@@ -10,10 +10,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_store::StoreError;
-use pares_store::postgres::{Options, Schema};
-use pares_wice::{AbortReason, Version, Write};
+use pares_store::postgres::{Options, Schema, SchemaChange};
+use pares_tls::{CertificateDer, ServerConfig, TlsError};
+use pares_wice::{AbortReason, Key, Version, Write};
 use postgres::Config;
 
+use crate::client::Client;
 use crate::session;
 use crate::wire::Message;
 
@@ -29,12 +31,27 @@ const CLOSED: u64 = u64::MAX;
 
 /// A transaction that was executed at the site's server.
 pub struct Ready {
-    /// The version it read.
-    pub snapshot: Version,
-    /// What it did.
-    pub writes: Vec<Write>,
+    /// What is to be certified.
+    pub executed: Executed,
     /// Where to say what became of it.
     pub verdict: Sender<Verdict>,
+}
+
+/// What a transaction saw and did.
+#[derive(Debug, Default)]
+pub struct Executed {
+    /// The version it read.
+    pub snapshot: Version,
+    /// What nobody may have changed since.
+    pub reads: Vec<Key>,
+    /// What it did.
+    pub writes: Vec<Write>,
+}
+
+impl From<SchemaChange> for Executed {
+    fn from(SchemaChange { snapshot, writes }: SchemaChange) -> Self {
+        Self { snapshot, reads: Vec::new(), writes }
+    }
 }
 
 /// What became of it.
@@ -55,6 +72,8 @@ pub(crate) struct Front {
     pub(crate) config: Config,
     pub(crate) options: Options,
     pub(crate) schema: Schema,
+    /// Whose certificates are believed; nobody shows one where there is none.
+    pub(crate) certified: Option<Certified>,
     /// The schema of the store's own tables, quoted.
     home: String,
     submit: Box<dyn Fn(Ready) + Send + Sync>,
@@ -66,6 +85,43 @@ pub(crate) struct Front {
     /// Connections, so that they can be ended.
     clients: Mutex<BTreeMap<u64, TcpStream>>,
     numbers: AtomicU64,
+}
+
+/// What the owner of a certificate may do by SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SqlRights {
+    /// Nothing.
+    Nothing,
+    /// Read: all transactions are read-only.
+    Read,
+    /// All that its role at the server may.
+    Write,
+}
+
+/// Who may connect where everybody shows a certificate.
+pub struct Certified {
+    /// Asks for one, and believes those of the system's authority that are not revoked now.
+    pub tls: Box<dyn Fn() -> Result<Arc<ServerConfig>, TlsError> + Send + Sync>,
+    /// What the owner of a certificate that is believed may do.
+    pub rights: Box<dyn Fn(&CertificateDer<'_>) -> SqlRights + Send + Sync>,
+}
+
+impl Certified {
+    /// Whether a client may only read.
+    ///
+    /// # Errors
+    /// Why it may nothing at all.
+    pub(crate) fn reads_only(&self, client: &Client) -> Result<bool, &'static str> {
+        match client.certificate().map(|certificate| (self.rights)(certificate)) {
+            None => Err(
+                "this site speaks TLS only, and everybody shows a certificate: sslmode=verify-ca, sslcert, sslkey, sslrootcert",
+            ),
+            Some(SqlRights::Nothing) => {
+                Err("that takes the certificate of a reader, a client or an operator of this system")
+            }
+            Some(rights) => Ok(rights == SqlRights::Read),
+        }
+    }
 }
 
 impl Front {
@@ -92,14 +148,9 @@ impl Front {
     }
 
     /// Has a transaction certified, and waits for it.
-    pub(crate) fn certify(
-        &self,
-        snapshot: Version,
-        writes: Vec<Write>,
-        patience: Duration,
-    ) -> Result<(), Denied> {
+    pub(crate) fn certify(&self, executed: Executed, patience: Duration) -> Result<(), Denied> {
         let (verdict, outcome) = channel();
-        (self.submit)(Ready { snapshot, writes, verdict });
+        (self.submit)(Ready { executed, verdict });
         match outcome.recv_timeout(patience) {
             Ok(Verdict::Committed) => Ok(()),
             Ok(Verdict::Aborted(reason)) => Err(Denied::Aborted(reason)),
@@ -147,13 +198,15 @@ pub struct SqlPort {
 }
 
 impl SqlPort {
-    /// Listens at `address` for clients of the database that `options` names, which has a store. `submit` hands a transaction to the site.
+    /// Listens at `address` for clients of the database that `options` names, which has a store: for such as are `certified`, if that is asked for. `submit`
+    /// hands a transaction to the site.
     ///
     /// # Errors
     /// If it cannot listen, or the server does not answer.
     pub fn open(
         options: Options,
         address: SocketAddr,
+        certified: Option<Certified>,
         submit: impl Fn(Ready) + Send + Sync + 'static,
     ) -> Result<Self, StoreError> {
         let failed = |error: io::Error| StoreError::Io(format!("sql = \"{address}\": {error}"));
@@ -163,6 +216,7 @@ impl SqlPort {
             config: options.config()?,
             home: options.home()?,
             schema: Schema::new(options.clone()),
+            certified,
             options,
             submit: Box::new(submit),
             stored: AtomicU64::new(CLOSED),

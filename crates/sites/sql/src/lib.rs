@@ -6,7 +6,7 @@
 //! ```text
 //!  psql, drivers ==protocol 3==> session --statements as they are--> the site's server, REPEATABLE READ on the store's version
 //!                                   |  COMMIT: what was written is read, and taken back there
-//!                                   |  Ready { snapshot, writes }
+//!                                   |  Ready { snapshot, reads, writes }
 //!                                   v
 //!                             the site's duty cycle --certify--> all sites apply it, this one too --> COMMIT, or ERROR 40001
 //! ```
@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `front` | the port, and what all sessions share |
 //! | `startup` | how a connection begins |
+//! | `client` | a client's connection, plain or TLS |
 //! | `session` | a client's session: statements, transactions, the simple protocol |
 //! | `extended` | prepared statements and portals |
 //! | `transaction` | where transactions begin and end |
@@ -24,6 +25,7 @@
 //! | `lexer`, `statement` | where statements end, and what they are |
 //! | `wire` | messages |
 
+mod client;
 mod commit;
 mod extended;
 mod front;
@@ -35,4 +37,4 @@ mod statement;
 mod transaction;
 mod wire;
 
-pub use front::{CLIENTS_MAX, Ready, SqlPort, Verdict};
+pub use front::{CLIENTS_MAX, Certified, Executed, Ready, SqlPort, SqlRights, Verdict};

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pares_store::postgres::{GivesWay, Way};
 
+use crate::statement::{Level, Mode};
 use crate::wire::{Message, Stream, receive, send, text};
 
 /// What the session calls its own statements and portals.
@@ -41,6 +42,10 @@ pub(crate) struct Link {
     pub(crate) open: bool,
     /// Whether it was taken back because somebody needed the way.
     pub(crate) lost: bool,
+    /// What the session's transactions are held against, unless they say so themselves.
+    pub(crate) level: Level,
+    /// Its client may do nothing else.
+    pub(crate) reads_only: bool,
     /// The server ignores everything up to a Sync.
     skips: bool,
     /// What the server said beside, for the client.
@@ -48,10 +53,20 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn over(stream: Stream) -> io::Result<Self> {
+    pub(crate) fn over(stream: Stream, reads_only: bool) -> io::Result<Self> {
         let reader = BufReader::new(stream.try_clone()?);
         let writer = BufWriter::new(stream);
-        Ok(Self { reader, writer, open: false, lost: false, skips: false, aside: Vec::new() })
+        let level = Level::Snapshot;
+        Ok(Self {
+            reader,
+            writer,
+            open: false,
+            lost: false,
+            level,
+            reads_only,
+            skips: false,
+            aside: Vec::new(),
+        })
     }
 
     pub(crate) fn writer(&mut self) -> &mut impl Write {
@@ -69,6 +84,11 @@ impl Link {
             send(&mut self.writer, b'H', &[])?;
         }
         self.writer.flush()
+    }
+
+    /// Sends a message of the client's that nobody answers.
+    pub(crate) fn pass_on(&mut self, message: &Message) -> io::Result<()> {
+        send(&mut self.writer, message.tag, &message.body)
     }
 
     /// The server has refused a message of the extended protocol.
@@ -137,11 +157,22 @@ impl Link {
     }
 
     /// Begins a transaction, with a savepoint to go back to.
-    pub(crate) fn begin(&mut self, read_only: bool) -> Result<(), Trouble> {
-        let mode = if read_only { " READ ONLY" } else { "" };
-        self.ask(&format!("BEGIN ISOLATION LEVEL REPEATABLE READ{mode}"), &[])?;
+    pub(crate) fn begin(&mut self, mode: Mode) -> Result<(), Trouble> {
+        let level = match mode.level.unwrap_or(self.level) {
+            Level::Snapshot => "REPEATABLE READ",
+            Level::Serializable => "SERIALIZABLE",
+        };
+        let access = if mode.read_only || self.reads_only { " READ ONLY" } else { "" };
+        self.ask(&format!("BEGIN ISOLATION LEVEL {level}{access}"), &[])?;
         self.open = true;
         self.ask("SAVEPOINT pares", &[]).map(drop)
+    }
+
+    /// Asks what the session's transactions are held against now.
+    pub(crate) fn learn_level(&mut self) -> Result<(), Trouble> {
+        let rows = self.ask("SELECT current_setting('default_transaction_isolation')", &[])?;
+        self.level = Level::named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default());
+        Ok(())
     }
 
     /// Takes back what is open.

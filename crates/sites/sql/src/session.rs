@@ -10,25 +10,25 @@
 //! ```
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::client::Client;
 use crate::extended::Prepared;
 use crate::front::Front;
 use crate::lexer::{Statement, split};
 use crate::link::{Link, Shared, Trouble};
 use crate::startup::{self, Begun};
-use crate::statement::{Kind, kind};
+use crate::statement::{Kind, Mode, kind};
 use crate::transaction::SCHEMA_ALONE;
-use crate::wire::{Message, receive, send, text};
+use crate::wire::{Message, text};
 
 /// A cancellation may come after what it was meant for; so much later it was meant for something else.
 const CANCELLED_LATE: Duration = Duration::from_secs(1);
 const ENCODING: &str = "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'";
-const COPY: &str = "COPY FROM STDIN is not captured: use INSERT";
 pub(crate) const LOST: &str = "could not serialize access: a transaction of another site that came first needed these rows; run this one again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,16 +49,18 @@ pub(crate) enum State {
 pub(crate) struct Session {
     pub(crate) front: Arc<Front>,
     pub(crate) shared: Arc<Shared>,
-    client: BufWriter<TcpStream>,
+    client: Client,
     pub(crate) state: State,
+    /// How the transaction was begun.
+    pub(crate) mode: Mode,
+    /// Nothing has been executed in it.
+    pub(crate) fresh: bool,
     /// Whether the transaction locks rows that it reads.
     pub(crate) locks: bool,
     /// A statement that locks rows was prepared: whether it is executed is not seen.
     locks_prepared: bool,
     /// When its statement was last to be cancelled because the writer needed the way.
     cancelled: Option<Instant>,
-    /// The next error is that of a COPY that was refused.
-    copy_refused: bool,
     /// Settings of the transaction, which outlive it if it commits.
     pub(crate) settings: Vec<String>,
     /// What ends a statement, held back until what it did is certified.
@@ -67,20 +69,19 @@ pub(crate) struct Session {
 }
 
 /// Refuses a client for whom there is no room.
-pub(crate) fn turn_away(mut client: TcpStream) {
+pub(crate) fn turn_away(client: TcpStream) {
+    let mut client = Client::over(client);
     let message = Message::fatal("53300", "this site has as many clients as it takes: try another");
     // It may be gone already.
-    let _ = send(&mut client, message.tag, &message.body);
+    let _ = client.send(&message).and_then(|()| client.flush());
 }
 
 /// Serves a client until it ends.
 pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let mut client = BufWriter::new(stream);
-    let Begun::Session(link, pid) = startup::begin(front, &mut reader, &mut client)? else {
+    let Some(Begun { client, link, pid }) = startup::begin(front, Client::over(stream))? else {
         return Ok(());
     };
-    reader.get_ref().set_read_timeout(None)?;
+    client.socket().set_read_timeout(None)?;
     let shared = Arc::new(Shared::new(link));
     front.options.sessions.enter(pid, Arc::clone(&shared) as _);
     let mut session = Session {
@@ -88,15 +89,16 @@ pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
         shared,
         client,
         state: State::Idle,
+        mode: Mode::default(),
+        fresh: false,
         locks: false,
         locks_prepared: false,
         cancelled: None,
-        copy_refused: false,
         settings: Vec::new(),
         held: None,
         prepared: Prepared { statements: HashMap::new(), portals: HashMap::new(), skips: false },
     };
-    let ended = session.serve(&mut reader);
+    let ended = session.serve();
     front.options.sessions.leave(pid);
     if ended.is_err() {
         session.write(&Message::fatal("57P01", "the connection to the site's server is gone"))?;
@@ -106,9 +108,9 @@ pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
 }
 
 impl Session {
-    fn serve(&mut self, reader: &mut BufReader<TcpStream>) -> io::Result<()> {
+    fn serve(&mut self) -> io::Result<()> {
         loop {
-            let Ok(message) = receive(reader) else { return Ok(()) };
+            let Ok(message) = self.client.receive() else { return Ok(()) };
             if message.tag == b'X' {
                 return Ok(());
             }
@@ -130,7 +132,7 @@ impl Session {
             }
             b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => return self.extended(link, message),
             b'Q' => Message::error("22021", ENCODING),
-            // What is left of a COPY that was refused.
+            // What is left of a COPY that has failed.
             _ => return Ok(()),
         };
         self.write(&refused)?;
@@ -161,9 +163,9 @@ impl Session {
     /// Writes to the client; first what was held back.
     pub(crate) fn write(&mut self, message: &Message) -> io::Result<()> {
         if let Some(held) = self.held.take() {
-            send(&mut self.client, held.tag, &held.body)?;
+            self.client.send(&held)?;
         }
-        send(&mut self.client, message.tag, &message.body)
+        self.client.send(message)
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
@@ -242,16 +244,23 @@ impl Session {
         if self.state != State::Idle || !matches!(kind, Kind::Ordinary { .. }) {
             return Ok(None);
         }
-        match link.begin(false) {
-            Ok(()) => self.state = State::Implicit,
+        self.begin_as(link, Mode::default(), State::Implicit).map(Some)
+    }
+
+    /// Begins a transaction; false if the server refuses.
+    pub(crate) fn begin_as(&mut self, link: &mut Link, mode: Mode, state: State) -> io::Result<bool> {
+        match link.begin(mode) {
+            Ok(()) => {
+                (self.state, self.mode, self.fresh) = (state, mode, true);
+                Ok(true)
+            }
             Err(Trouble::Refused(why)) => {
                 self.write(&why)?;
                 link.roll_back()?;
-                return Ok(Some(false));
+                Ok(false)
             }
-            Err(Trouble::Gone(error)) => return Err(error),
+            Err(Trouble::Gone(error)) => Err(error),
         }
-        Ok(Some(true))
     }
 
     /// What has to be known of a statement when its transaction ends.
@@ -272,7 +281,13 @@ impl Session {
 
     /// After the server has done a statement, or refused it.
     pub(crate) fn after(&mut self, link: &mut Link, kind: &Kind, done: bool) -> io::Result<bool> {
+        self.fresh = false;
         match (self.state, done) {
+            (State::Idle, true) if *kind == Kind::Setting => {
+                if let Err(Trouble::Gone(error)) = link.learn_level() {
+                    return Err(error);
+                }
+            }
             (State::Failed, true) if *kind == Kind::BackTo => self.state = State::Explicit,
             (State::Explicit, false) => self.state = State::Failed,
             (State::Implicit, false) => {
@@ -296,10 +311,10 @@ impl Session {
                     let message = self.meant(message);
                     self.write(&message)?;
                 }
-                b'G' => self.refuse_copy(link)?,
+                b'G' => self.copy_in(link, &message, false)?,
                 b'C' => {
                     if let Some(held) = self.held.replace(message) {
-                        send(&mut self.client, held.tag, &held.body)?;
+                        self.client.send(&held)?;
                     }
                 }
                 _ => self.write(&message)?,
@@ -307,17 +322,24 @@ impl Session {
         }
     }
 
-    /// The server would take rows now, and is told that there are none.
-    pub(crate) fn refuse_copy(&mut self, link: &mut Link) -> io::Result<()> {
-        self.copy_refused = true;
-        link.pass(&Message::new(b'f', text(COPY)), false)
+    /// The server takes rows now: the client's, until it ends them. A server that has seen enough says so behind that.
+    pub(crate) fn copy_in(&mut self, link: &mut Link, message: &Message, extended: bool) -> io::Result<()> {
+        self.write(message)?;
+        self.flush()?;
+        loop {
+            let rows = self.client.receive()?;
+            match rows.tag {
+                b'd' => link.pass_on(&rows)?,
+                b'c' | b'f' => return link.pass(&rows, extended),
+                // As the server takes them while it copies.
+                b'H' | b'S' => {}
+                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "no rows in a COPY")),
+            }
+        }
     }
 
     /// What a failed statement means here: one that was cancelled because the writer needed the way has lost.
     pub(crate) fn meant(&mut self, message: Message) -> Message {
-        if std::mem::take(&mut self.copy_refused) {
-            return Message::error("0A000", COPY);
-        }
         if message.field(b'C') != "57014" {
             return message;
         }

@@ -1,15 +1,17 @@
 //! How a connection begins: the client says who it is, and the site's server decides whether it may.
 
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
 use postgres::Config;
 use postgres::config::Host;
 
+use crate::client::Client;
 use crate::front::Front;
 use crate::link::Link;
-use crate::wire::{Message, Stream, receive, receive_body, send, send_body};
+use crate::statement::Level;
+use crate::wire::{Message, Stream, send_body};
 
 const VERSION_MAJOR: u32 = 3;
 const CANCEL: u32 = 80_877_102;
@@ -21,12 +23,12 @@ const PORT: u16 = 5432;
 
 const STARTING: &str = "the site is starting: try again, or another site";
 
-/// What a connection is for.
-pub(crate) enum Begun {
-    /// A session, with the number of the server's process.
-    Session(Link, i32),
-    /// Nothing more: it was refused, or has cancelled another.
-    Over,
+/// A session that can begin.
+pub(crate) struct Begun {
+    pub(crate) client: Client,
+    pub(crate) link: Link,
+    /// The number of the server's process.
+    pub(crate) pid: i32,
 }
 
 /// Connects to the site's server.
@@ -44,57 +46,63 @@ pub(crate) fn connect(config: &Config) -> io::Result<Stream> {
     }
 }
 
-/// Lets a client begin.
-pub(crate) fn begin(
-    front: &Front,
-    reader: &mut BufReader<TcpStream>,
-    client: &mut impl Write,
-) -> io::Result<Begun> {
-    let config = &front.config;
-    let first = loop {
-        let first = receive_body(reader)?;
-        let code = first.first_chunk().map(|code| u32::from_be_bytes(*code));
-        match code {
-            // Not encrypted: loopback, or a network of one's own.
-            Some(TLS | GSS) => {
-                client.write_all(b"N")?;
-                client.flush()?;
-            }
-            Some(CANCEL) => {
-                let mut server = connect(config)?;
-                send_body(&mut server, &first)?;
-                server.flush()?;
-                return Ok(Begun::Over);
-            }
-            Some(version) if version >> 16 == VERSION_MAJOR && first.len() <= FIRST_MAX => break first,
-            _ => return Ok(Begun::Over),
-        }
+/// Lets a client begin; none if it was refused, or has cancelled another.
+pub(crate) fn begin(front: &Front, client: Client) -> io::Result<Option<Begun>> {
+    let Some((client, first)) = hear(front, client)? else { return Ok(None) };
+    let reads_only = front.certified.as_ref().map_or(Ok(false), |certified| certified.reads_only(&client));
+    let reads_only = match reads_only {
+        Ok(reads_only) => reads_only,
+        Err(why) => return refuse(client, &Message::fatal("28000", why)),
     };
     if !front.serves() {
         return refuse(client, &Message::fatal("57P03", STARTING));
     }
-    let stream = match connect(config) {
+    let stream = match connect(&front.config) {
         Ok(stream) => stream,
         Err(error) => {
-            return refuse(
-                client,
-                &Message::fatal("57P03", &format!("the site's server does not answer: {error}")),
-            );
+            let why = format!("the site's server does not answer: {error}");
+            return refuse(client, &Message::fatal("57P03", &why));
         }
     };
-    let mut link = Link::over(stream)?;
-    send_body(link.writer(), &rewritten(&first, config))?;
+    let mut link = Link::over(stream, reads_only)?;
+    send_body(link.writer(), &rewritten(&first, &front.config))?;
     link.writer().flush()?;
-    authenticate(front, link, reader, client)
+    authenticate(front, link, client)
 }
 
-fn refuse(client: &mut impl Write, why: &Message) -> io::Result<Begun> {
-    send(client, why.tag, &why.body)?;
+/// What a client says first of itself; behind TLS, if it asks for that and there is any.
+fn hear(front: &Front, mut client: Client) -> io::Result<Option<(Client, Vec<u8>)>> {
+    loop {
+        let first = client.receive_first()?;
+        let code = first.first_chunk().map(|code| u32::from_be_bytes(*code));
+        match (code, &front.certified) {
+            (Some(TLS), Some(certified)) if !client.is_encrypted() => {
+                let tls = (certified.tls)().map_err(io::Error::other)?;
+                client.say(b'S')?;
+                client = client.encrypted(&tls)?;
+            }
+            (Some(TLS | GSS), _) => client.say(b'N')?,
+            (Some(CANCEL), _) => {
+                let mut server = connect(&front.config)?;
+                send_body(&mut server, &first)?;
+                server.flush()?;
+                return Ok(None);
+            }
+            (Some(version), _) if version >> 16 == VERSION_MAJOR && first.len() <= FIRST_MAX => {
+                return Ok(Some((client, first)));
+            }
+            _ => return Ok(None),
+        }
+    }
+}
+
+fn refuse(mut client: Client, why: &Message) -> io::Result<Option<Begun>> {
+    client.send(why)?;
     client.flush()?;
-    Ok(Begun::Over)
+    Ok(None)
 }
 
-/// The client's own first message, but for the database, which is the store's, and for how its transactions begin.
+/// The client's own first message, but for the database, which is the store's, and for how its strings are read.
 fn rewritten(first: &[u8], config: &Config) -> Vec<u8> {
     let mut parts = first[4..].split(|byte| *byte == 0);
     let mut to = first[..4].to_vec();
@@ -106,41 +114,35 @@ fn rewritten(first: &[u8], config: &Config) -> Vec<u8> {
     }
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
     say(b"database", database.as_bytes());
-    say(b"default_transaction_isolation", b"repeatable read");
     say(b"standard_conforming_strings", b"on");
     to.push(0);
     to
 }
 
 /// Carries what server and client say to each other until the server is ready.
-fn authenticate(
-    front: &Front,
-    mut link: Link,
-    reader: &mut BufReader<TcpStream>,
-    client: &mut impl Write,
-) -> io::Result<Begun> {
+fn authenticate(front: &Front, mut link: Link, mut client: Client) -> io::Result<Option<Begun>> {
     let mut pid = 0;
     loop {
         let message = link.receive()?;
         if message.tag == b'Z' && !is_whole(front, &mut link) {
             return refuse(client, &Message::fatal("57P03", STARTING));
         }
-        send(client, message.tag, &message.body)?;
+        client.send(&message)?;
         let number = message.body.first_chunk().map(|number| i32::from_be_bytes(*number));
         match (message.tag, number) {
             (b'E', _) => {
                 client.flush()?;
-                return Ok(Begun::Over);
+                return Ok(None);
             }
             (b'K', Some(number)) => pid = number,
             (b'Z', _) => {
                 client.flush()?;
-                return Ok(Begun::Session(link, pid));
+                return Ok(Some(Begun { client, link, pid }));
             }
             // Clear text, MD5, and the steps of SASL: the client has to say something.
             (b'R', Some(3 | 5 | 10 | 11)) => {
                 client.flush()?;
-                let answer = receive(reader)?;
+                let answer = client.receive()?;
                 link.pass(&answer, false)?;
             }
             _ => {}
@@ -148,9 +150,15 @@ fn authenticate(
     }
 }
 
+/// The store's version; and how the session's transactions begin: as its role or its client says, and never with less than here is given.
+const BEGINNING: &str = "
+    SELECT version, CASE current_setting('default_transaction_isolation') WHEN 'serializable' THEN 'serializable'
+        ELSE set_config('default_transaction_isolation', 'repeatable read', false) END FROM PARES.pares_applied";
+
 /// Whether the server shows what clients of this site were answered.
 fn is_whole(front: &Front, link: &mut Link) -> bool {
-    let found = link.ask(&front.own("SELECT version FROM PARES.pares_applied"), &[]);
-    let version = found.ok().and_then(|rows| rows.first()?.first()?.as_ref()?.parse().ok());
-    version.is_some_and(|version| front.is_whole(version))
+    let found = link.ask(&front.own(BEGINNING), &[]).unwrap_or_default();
+    let Some([Some(version), Some(level)]) = found.first().map(Vec::as_slice) else { return false };
+    link.level = Level::named(level);
+    version.parse().is_ok_and(|version| front.is_whole(version))
 }

@@ -2,11 +2,38 @@
 
 use crate::lexer::{Statement, Token};
 
+/// What a transaction is held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// What it writes: REPEATABLE READ, and whatever asks for less.
+    #[default]
+    Snapshot,
+    /// Also what it reads.
+    Serializable,
+}
+
+impl Level {
+    /// As the server calls it.
+    pub(crate) fn named(name: &str) -> Self {
+        if name == "serializable" { Self::Serializable } else { Self::Snapshot }
+    }
+}
+
+/// How a transaction is to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mode {
+    pub(crate) read_only: bool,
+    /// None: the session's.
+    pub(crate) level: Option<Level>,
+}
+
 /// What to do with a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Begins a transaction; read-only, if so.
-    Begin { read_only: bool },
+    /// Begins a transaction.
+    Begin(Mode),
+    /// Says of one that has begun what it is held against.
+    Mode(Mode),
     /// Ends it, and begins the next, if so.
     Commit { chain: bool },
     /// The same, taking it back.
@@ -27,8 +54,6 @@ pub(crate) enum Kind {
     Ordinary { locks: bool },
 }
 
-const SERIALIZABLE: &str = "SERIALIZABLE is not offered here: transactions are certified by what they write (snapshot isolation); use REPEATABLE READ, \
-                            and UPDATE what must not change";
 const TWO_PHASE: &str = "two-phase commit is not offered here: COMMIT is certified by all sites";
 const NOTIFY: &str = "LISTEN and NOTIFY are not replicated: connect to the site's own server for them";
 const LOCK: &str = "a table is locked at one site only: use SELECT ... FOR UPDATE, which is certified";
@@ -74,24 +99,19 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
         _ => "",
     };
     let has = |word: &str| tokens.iter().any(|token| token.is(word));
-    let names = |wanted: &str| {
-        tokens.iter().any(|token| matches!(token, Token::Text(text) if text.eq_ignore_ascii_case(wanted)))
-    };
     let chain = has("CHAIN") && !has("NO");
     match (word(0), word(1)) {
-        ("BEGIN" | "START" | "SET", _) if has("SERIALIZABLE") || names("serializable") => {
-            Kind::Refused(SERIALIZABLE)
-        }
         ("COMMIT" | "ROLLBACK", "PREPARED") | ("PREPARE", "TRANSACTION") => Kind::Refused(TWO_PHASE),
-        ("BEGIN" | "START", _) => Kind::Begin { read_only: has("ONLY") },
+        ("BEGIN" | "START", _) => Kind::Begin(mode(tokens)),
+        ("SET", "TRANSACTION") if has("ISOLATION") => Kind::Mode(mode(tokens)),
         ("COMMIT" | "END", _) => Kind::Commit { chain },
         ("ROLLBACK" | "ABORT", _) if has("TO") => Kind::BackTo,
         ("ROLLBACK" | "ABORT", _) => Kind::Rollback { chain },
         ("SAVEPOINT" | "RELEASE", _) => Kind::Savepoint,
         ("SET", "LOCAL" | "CONSTRAINTS" | "TRANSACTION") => Kind::Ordinary { locks: false },
         ("SET" | "RESET", _) if is_own(tokens) => Kind::Refused(OWN),
-        ("SET" | "RESET", _) => Kind::Setting,
-        ("SHOW" | "DISCARD" | "DEALLOCATE", _) => Kind::Session,
+        ("SET" | "RESET" | "DISCARD", _) => Kind::Setting,
+        ("SHOW" | "DEALLOCATE", _) => Kind::Session,
         ("PREPARE", _) if !locks(tokens) => Kind::Session,
         ("LISTEN" | "UNLISTEN" | "NOTIFY", _) => Kind::Refused(NOTIFY),
         ("LOCK", _) => Kind::Refused(LOCK),
@@ -104,6 +124,12 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
         ("CREATE" | "ALTER" | "DROP" | "COMMENT" | "IMPORT" | "SECURITY", _) => schema(tokens),
         _ => Kind::Ordinary { locks: locks(tokens) },
     }
+}
+
+fn mode(tokens: &[Token]) -> Mode {
+    let has = |word: &str| tokens.iter().any(|token| token.is(word));
+    let level = if has("SERIALIZABLE") { Level::Serializable } else { Level::Snapshot };
+    Mode { read_only: has("ONLY"), level: has("ISOLATION").then_some(level) }
 }
 
 /// Settings by which statements are cut and captured.
@@ -178,12 +204,20 @@ mod tests {
 
     #[test]
     fn what_ends_and_begins_transactions_is_seen_however_it_is_written() {
+        let mode = |read_only, level| Mode { read_only, level };
         for (text, expected) in [
-            ("begin", Kind::Begin { read_only: false }),
+            ("begin", Kind::Begin(mode(false, None))),
             (
                 "/* a */ START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-                Kind::Begin { read_only: true },
+                Kind::Begin(mode(true, Some(Level::Snapshot))),
             ),
+            ("begin isolation level serializable", Kind::Begin(mode(false, Some(Level::Serializable)))),
+            (
+                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
+                Kind::Mode(mode(true, Some(Level::Snapshot))),
+            ),
+            ("SET TRANSACTION READ ONLY", Kind::Ordinary { locks: false }),
+            ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", Kind::Setting),
             ("END WORK", Kind::Commit { chain: false }),
             ("COMMIT AND CHAIN", Kind::Commit { chain: true }),
             ("commit and no chain", Kind::Commit { chain: false }),
@@ -204,9 +238,6 @@ mod tests {
     #[test]
     fn what_cannot_be_replicated_is_refused() {
         for text in [
-            "BEGIN ISOLATION LEVEL SERIALIZABLE",
-            "SET default_transaction_isolation = 'serializable'",
-            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE",
             "PREPARE TRANSACTION 'a'",
             "COMMIT PREPARED 'a'",
             "LISTEN a",

@@ -9,7 +9,7 @@ use crate::commit::{self, Ended};
 use crate::front::{Denied, PATIENCE};
 use crate::link::{Link, Trouble};
 use crate::session::{LOST, Session, State};
-use crate::statement::Kind;
+use crate::statement::{Kind, Mode};
 use crate::wire::Message;
 
 /// How often a change of the schema is tried while others write.
@@ -17,6 +17,7 @@ const SCHEMA_TRIES: usize = 100;
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
 pub(crate) const SCHEMA_ALONE: &str =
     "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
+const READ_ONLY: &str = "the certificate of a reader changes nothing";
 const NOT_OWNER: &str =
     "only the owner of the store's tables changes the schema, or who is a member of that role";
 
@@ -32,7 +33,8 @@ impl Session {
             return Ok(Some(false));
         }
         let done = match kind {
-            Kind::Begin { read_only } => self.begin(link, *read_only)?,
+            Kind::Begin(mode) => self.begin(link, *mode)?,
+            Kind::Mode(mode) if self.state == State::Idle || self.fresh => self.change_mode(link, *mode)?,
             Kind::Commit { chain } => self.end(link, *chain)?,
             Kind::Rollback { chain } => self.back(link, *chain)?,
             Kind::Refused(why) => self.refuse(link, "0A000", why)?,
@@ -43,17 +45,13 @@ impl Session {
         Ok(Some(done))
     }
 
-    fn begin(&mut self, link: &mut Link, read_only: bool) -> io::Result<bool> {
+    fn begin(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
         match self.state {
-            State::Idle => match link.begin(read_only) {
-                Ok(()) => {}
-                Err(Trouble::Refused(why)) => {
-                    link.roll_back()?;
-                    self.write(&why)?;
+            State::Idle => {
+                if !self.begin_as(link, mode, State::Explicit)? {
                     return Ok(false);
                 }
-                Err(Trouble::Gone(error)) => return Err(error),
-            },
+            }
             State::Implicit => {}
             State::Failed => return self.refuse(link, "25P02", ABORTED),
             _ => self.write(&Message::warning("25001", "there is already a transaction in progress"))?,
@@ -61,6 +59,21 @@ impl Session {
         self.state = State::Explicit;
         self.write(&Message::complete("BEGIN"))?;
         Ok(true)
+    }
+
+    /// Nothing has been done yet: what is open is begun anew, in another way. (The server would refuse that behind the savepoint.)
+    fn change_mode(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
+        let state = if self.state == State::Idle { State::Implicit } else { self.state };
+        if link.open {
+            link.roll_back()?;
+        }
+        self.state = State::Idle;
+        let mode = Mode { read_only: mode.read_only || self.mode.read_only, ..mode };
+        let done = self.begin_as(link, mode, state)?;
+        if done {
+            self.write(&Message::complete("SET"))?;
+        }
+        Ok(done)
     }
 
     fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
@@ -97,8 +110,8 @@ impl Session {
     fn chained(&mut self, link: &mut Link, chain: bool, tag: &str) -> io::Result<bool> {
         self.beside(link)?;
         self.write(&Message::complete(tag))?;
-        if chain && link.begin(false).is_ok() {
-            self.state = State::Explicit;
+        if chain {
+            self.begin_as(link, self.mode, State::Explicit)?;
         }
         Ok(true)
     }
@@ -108,24 +121,23 @@ impl Session {
         let ended = commit::end(&self.front, link, self.locks);
         let settings = std::mem::take(&mut self.settings);
         self.leave();
-        let (snapshot, writes, patience) = match ended {
+        let (executed, patience) = match ended {
             Ok(Ended::ReadOnly) => return Ok(Ok(())),
-            Ok(Ended::Ready { snapshot, writes, patience }) => (snapshot, writes, patience),
+            Ok(Ended::Ready { executed, patience }) => (executed, patience),
             Err(Trouble::Refused(why)) => return Ok(Err(self.meant(why))),
             Err(Trouble::Gone(error)) => return Err(error),
         };
-        if !writes.is_empty()
-            && let Err(denied) = self.front.certify(snapshot, writes, patience)
+        if !executed.writes.is_empty()
+            && let Err(denied) = self.front.certify(executed, patience)
         {
             return Ok(Err(denied.message()));
         }
-        for setting in settings {
+        let again = settings.iter().try_for_each(|setting| link.ask(setting, &[]).map(drop));
+        match again.and_then(|()| if settings.is_empty() { Ok(()) } else { link.learn_level() }) {
+            Err(Trouble::Gone(error)) => Err(error),
             // It was possible a moment ago.
-            if let Err(Trouble::Gone(error)) = link.ask(&setting, &[]) {
-                return Err(error);
-            }
+            Err(Trouble::Refused(_)) | Ok(()) => Ok(Ok(())),
         }
-        Ok(Ok(()))
     }
 
     /// Says no; what is open is taken back.
@@ -146,6 +158,7 @@ impl Session {
     fn change_schema(&mut self, link: &mut Link, statement: &str, tag: &str) -> io::Result<bool> {
         let why = match self.may_change_schema(link)? {
             false => Message::error("42501", NOT_OWNER),
+            true if link.reads_only => Message::error("25006", READ_ONLY),
             true => match self.ordered(statement) {
                 Ok(()) => {
                     self.write(&Message::complete(tag))?;
@@ -175,7 +188,7 @@ impl Session {
                 Err(SqlError::Refused { code, why }) => return Err(Message::error(&code, &why)),
                 Err(SqlError::Store(error)) => return Err(Message::error("0A000", &error.to_string())),
             };
-            match self.front.certify(change.snapshot, change.writes, PATIENCE) {
+            match self.front.certify(change.into(), PATIENCE) {
                 Ok(()) => return Ok(()),
                 Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => {}
                 Err(denied) => return Err(denied.message()),
@@ -188,7 +201,7 @@ impl Session {
     }
 
     pub(crate) fn leave(&mut self) {
-        (self.state, self.locks) = (State::Idle, false);
+        (self.state, self.fresh, self.locks) = (State::Idle, false, false);
         self.settings.clear();
     }
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use pares_store::postgres::{Options, PostgresStore};
+use pares_store::postgres::{Options, PostgresStore, clear};
 use pares_store::{Applied, Memory, RedbStore, Store};
 use pares_wice::{Key, Value, Version};
 
@@ -146,8 +146,7 @@ fn run(engine: &str, batch: u64, arguments: &Arguments) -> Shown {
 /// The server's tables stay when a directory would go.
 fn empty(engine: &str, arguments: &Arguments) {
     if let ("postgres", Some(connection)) = (engine, &arguments.postgres) {
-        let mut client = ::postgres::Client::connect(connection, ::postgres::NoTls).unwrap();
-        client.batch_execute("DROP TABLE IF EXISTS pares_items, pares_applied").unwrap();
+        clear(&Options::new(connection)).unwrap();
     }
 }
 

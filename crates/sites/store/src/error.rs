@@ -31,6 +31,11 @@ pub enum StoreError {
     /// A second writer.
     #[error("{0} is in use by another process: stop that process, or give this site a directory of its own")]
     InUse(String),
+    /// The database is another site's, or of another system.
+    #[error(
+        "the database holds the items of {0}, and nothing in it was changed: drop it if nobody needs it any more, or name another (`store` in sites.toml)"
+    )]
+    Owned(String),
     /// Written in a form that this release does not know.
     #[error(
         "the store has form {found}, this release reads form {known}: start the release that wrote it, or replace \

@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used)] // a test may, in its helpers too
 
 mod common;
+#[path = "sql/deltas.rs"]
+mod deltas;
 
 use std::collections::BTreeMap;
 
 use common::server::{Server, server};
-use pares_store::postgres::{Options, PostgresStore, Session, SqlError, SqlWork, capture, clear, provide};
+use pares_store::postgres::{
+    Options, PostgresStore, Session, SqlError, SqlWork, Watch, capture, clear, provide,
+};
 use pares_store::{Applied, Export, Import, Reads, Store, StoreError};
 use pares_wice::{Change, Key, Transaction, TransactionId, Value, Version};
 use postgres::{Client, NoTls};
@@ -427,7 +431,11 @@ fn a_store_that_is_removed_takes_its_rows_with_it_and_nothing_else() {
     let applied = Certifier::default().order(insert, &site.store);
     site.store.apply(&[applied], None).unwrap();
     let mut client = Client::connect(&site.address, NoTls).unwrap();
-    client.batch_execute("CREATE TABLE mine (a int); INSERT INTO mine VALUES (7)").unwrap();
+    client
+        .batch_execute(
+            "SET session_replication_role = replica; CREATE TABLE mine (a int); INSERT INTO mine VALUES (7)",
+        )
+        .unwrap();
     let options = Options::new(site.address.as_str());
     assert!(matches!(clear(&options), Err(StoreError::InUse(_))), "it is open");
     let Site { address, store, session } = site;
@@ -487,4 +495,19 @@ fn a_row_is_called_alike_in_every_time_zone() {
         transaction.writes.into_iter().map(|write| write.key).collect::<Vec<_>>()
     });
     assert_eq!(keys[0], keys[1]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_said_to_be_silent() {
+    let Some(server) = server() else { return };
+    let silent = Watch::begin(Options::new("host=/nonexistent user=nobody")).unwrap();
+    let answers = Watch::begin(Options::new(server.database())).unwrap();
+    let said = loop {
+        match silent.trouble() {
+            Some(said) => break said,
+            None => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    };
+    assert!(said.contains("PostgreSQL: "), "no reason: {said}");
+    assert_eq!(answers.trouble(), None);
 }

@@ -12,7 +12,8 @@ pub const TRANSACTION_BYTES_MAX: usize = 768 << 10;
 /// What a key that was read costs in memory beside its bytes, about.
 const NAMED_HELD_BYTES: usize = 48;
 
-/// What counts as a conflict; one choice for a whole database (paper section 3.1, *Certification*).
+/// What counts as a conflict; one choice for all that sites execute themselves (paper section 3.1, *Certification*). Certification itself looks at whatever a
+/// transaction says, so who executes transactions elsewhere may choose for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
     /// Two concurrent transactions may not write the same item: the first to be certified wins (1-copy snapshot isolation).
@@ -20,6 +21,17 @@ pub enum Isolation {
     Snapshot,
     /// Nor may one have read, by name or by range, what a concurrent one wrote (1-copy serialisability).
     Serialisable,
+}
+
+impl Isolation {
+    /// The transaction, saying of what it saw only what is to be certified.
+    #[must_use]
+    pub fn certified(self, transaction: Transaction) -> Transaction {
+        match self {
+            Self::Snapshot => Transaction { reads: Vec::new(), ranges: Vec::new(), ..transaction },
+            Self::Serialisable => transaction,
+        }
+    }
 }
 
 /// What a transaction saw and did.
@@ -31,7 +43,7 @@ pub struct Transaction {
     pub attempt: u32,
     /// The version it read.
     pub snapshot: Version,
-    /// Items read by name; looked at only by [`Isolation::Serialisable`], and may be left empty otherwise.
+    /// Items read by name, which nobody may have changed since; left empty under [`Isolation::Snapshot`].
     pub reads: Vec<Key>,
     /// Ranges read; as `reads`.
     pub ranges: Vec<KeyRange>,

@@ -9,7 +9,6 @@
 
 use std::path::{Path, PathBuf};
 
-use pares_store::postgres::Options;
 use pares_store::{Mark, Store};
 use pares_wice::codec::Coded;
 use pares_wice::{Era, Key, SiteId, Stored, Value, Version, Write};
@@ -20,7 +19,7 @@ use super::folder::{BackupFolder, Next, is_of, next_of};
 use super::version_log::{Kept, LogReader, Point};
 use crate::applier::{apply_versions, in_one_batch};
 use crate::config::{SitesConfig, directory_of};
-use crate::process::open_store;
+use crate::process::{database_of, open_store};
 
 /// Bytes loaded into a store at once.
 const LOAD_BYTES: usize = 4 << 20;
@@ -107,7 +106,7 @@ impl Restoration {
         dir: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Restored, BackupError> {
-        let database = config.database(site)?.map(Options::new);
+        let database = database_of(config, site)?;
         let store = open_store(&directory_of(dir, site), database.as_ref())?;
         self.fill_store(&*store, progress)
     }

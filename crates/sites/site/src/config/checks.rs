@@ -92,7 +92,8 @@ impl SitesConfig {
         let addresses = |place: &Place| {
             let far = place.far.map(|far| ("far", far));
             let site = format!("{}.{}", place.cluster, place.number);
-            let all = [("peers", place.peers), ("clients", place.clients)].into_iter().chain(far);
+            let sql = place.sql.map(|sql| ("sql", sql));
+            let all = [("peers", place.peers), ("clients", place.clients)].into_iter().chain(far).chain(sql);
             all.map(move |(name, address)| (site.clone(), name, address)).collect::<Vec<_>>()
         };
         let exposed = |(_, _, address): &(String, &str, SocketAddr)| !address.ip().is_loopback();

@@ -12,7 +12,7 @@
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use pares_link::ClientId;
-use pares_sql::{Ready, Verdict};
+use pares_sql::{Executed, Ready, Verdict};
 use pares_wice::Version;
 
 use super::Cycle;
@@ -105,7 +105,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
         if let Some(last) = self.readers.last_at_barrier() {
             let (verdict, told) = channel();
-            self.transact(Ready { snapshot: self.site.snapshot().version, writes: Vec::new(), verdict });
+            let executed = Executed { snapshot: self.site.snapshot().version, ..Executed::default() };
+            self.transact(Ready { executed, verdict });
             self.barrier = Some(Barrier { last, verdict: told });
         }
     }

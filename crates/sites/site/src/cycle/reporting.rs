@@ -36,6 +36,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             voters: self.voters().iter().collect(),
             other_lists: self.other_lists(),
             apart: self.apart(),
+            trouble: self.world.trouble(),
             differing: self.differing(),
             refused: self.turned_away.told(),
             heard: heard

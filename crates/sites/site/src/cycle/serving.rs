@@ -138,7 +138,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
         work.put(&key, reply_value(id, &answer));
         let attempt = attempt_of(self.site.id(), self.life, request.executions);
-        let transaction = work.finish(id, attempt, snapshot.version);
+        let transaction = self.site.isolation().certified(work.finish(id, attempt, snapshot.version));
         self.requests.executed(id, answer);
         if let Err(error) = self.site.submit(transaction, snapshot, &mut self.wanted) {
             let body = error.to_string().into_bytes();

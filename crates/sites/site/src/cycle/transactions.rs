@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use pares_sql::{Ready, Verdict};
+use pares_sql::{Executed, Ready, Verdict};
 use pares_wice::{AbortReason, Outcome, Snapshot, Transaction, TransactionId, Unsubmitted, Version};
 
 use super::Cycle;
@@ -107,12 +107,12 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     pub(super) fn transact(&mut self, ready: Ready) {
-        let Ready { snapshot, writes, verdict } = ready;
+        let Ready { executed: Executed { snapshot, reads, writes }, verdict } = ready;
         self.transactions.last = self.transactions.last.wrapping_add(1);
         let place = u64::from(number_of(self.site.id())) << 16 | u64::from(self.life);
         let id = TransactionId { client: OWN | place, sequence: self.transactions.last };
         let attempt = attempt_of(self.site.id(), self.life, 1);
-        let transaction = Transaction { id, attempt, snapshot, writes, ..Transaction::default() };
+        let transaction = Transaction { id, attempt, snapshot, reads, writes, ..Transaction::default() };
         // What the store has is stable: no branch of the history is without it. A barrier has read nothing.
         let snapshot = Snapshot { version: snapshot, ..self.site.snapshot() };
         match self.site.submit(transaction, snapshot, &mut self.wanted) {

@@ -103,6 +103,11 @@ impl Sites {
 
     /// The same with certificates for everybody, in `dir`'s `tls`: also `client-app`, `reader-app` and `operator-app`.
     pub fn start_with_tls(dir: &Path, clusters: u8, sites: u8) -> Self {
+        Self::start_over_with_tls(Engine::Redb, dir, clusters, sites).unwrap()
+    }
+
+    /// The same over `engine`, unless that is not installed.
+    pub fn start_over_with_tls(engine: Engine, dir: &Path, clusters: u8, sites: u8) -> Option<Self> {
         let all = (0..clusters).flat_map(|cluster| (0..sites).map(move |site| [cluster, site]));
         let numbers: Vec<u16> = all.map(u16::from_be_bytes).collect();
         let tls = dir.join("tls");
@@ -110,8 +115,8 @@ impl Sites {
         for name in ["client-app", "reader-app", "operator-app"] {
             pares_link::issue_named(&tls, SYSTEM, name).unwrap();
         }
-        let fittings = Fittings { tls: Some("tls".into()), ..Fittings::default() };
-        Self::start_so(dir, clusters, sites, Items, fittings)
+        let fittings = Fittings { tls: Some("tls".into()), store: engine.store()?, ..Fittings::default() };
+        Some(Self::start_so(dir, clusters, sites, Items, fittings))
     }
 }
 

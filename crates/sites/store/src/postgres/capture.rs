@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pares_wice::{Change, Key, Value, Write};
 use postgres::GenericClient;
 
+use super::deltas::literal;
 use super::session::{SqlError, sql};
 use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object};
 use super::{Options, failed, store};
@@ -45,7 +46,7 @@ pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares";
 pub fn capture(options: &Options, tables: &[&str]) -> Result<(), StoreError> {
     let mut client = options.connect()?;
     let mut transaction = client.transaction().map_err(failed)?;
-    transaction.batch_execute(store::TABLES).map_err(failed)?;
+    store::make(&mut transaction, options)?;
     for name in tables {
         let table = Table::read(&mut transaction, name)?;
         take_part(&table, &mut transaction).map_err(|error| match error {
@@ -145,11 +146,12 @@ impl Captured {
     /// Whether rows as they were before have to be asked for, too.
     #[must_use]
     pub fn needs_before(&self) -> bool {
-        !self.table.unique.is_empty()
+        !self.table.unique.is_empty() || !self.table.deltas.is_empty()
     }
 }
 
-/// SQL for the rows of `table` that were touched, as they are now: primary key, row, unique values, references. Aliases
+/// SQL for the rows of `table` that were touched, as they are now: primary key, row, unique values, references; what does
+/// not change by addition, and each column that does. Aliases
 /// are such as no application's column is called, which would come first.
 fn images(table: &Table) -> String {
     let mut columns =
@@ -162,6 +164,11 @@ fn images(table: &Table) -> String {
         let values = pairs.iter().map(|(_, ours)| format!("pares_row.{ours}")).collect::<Vec<_>>().join(", ");
         let key = object(pairs.iter().map(|(theirs, ours)| (theirs.as_str(), ours.as_str())), "pares_row");
         columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN {key}::text END"));
+    }
+    if !table.deltas.is_empty() {
+        let names = table.deltas.iter().map(|delta| literal(&delta.column)).collect::<Vec<_>>().join(", ");
+        columns.push(format!("(to_jsonb(pares_row) - ARRAY[{names}])::text"));
+        columns.extend(table.deltas.iter().map(|delta| format!("pares_row.{}::text", delta.column)));
     }
     let keys = table.key.iter().map(|column| format!("pares_named.{column}")).collect::<Vec<_>>().join(", ");
     format!(
@@ -176,11 +183,19 @@ fn images(table: &Table) -> String {
     )
 }
 
+/// The item that everyone who writes to a table changes: who has read that table reads it.
+#[must_use]
+pub fn table_item(name: &str) -> Key {
+    item(LOCK, name, "")
+}
+
 /// What a transaction does to items. What is said later of the same item holds only where nothing was said before.
 #[derive(Debug, Default)]
 pub struct Writes {
     changes: BTreeMap<Key, Change>,
     tables: BTreeSet<String>,
+    /// Rows of tables with columns that change by addition: what was done to them shows when it is known how they were.
+    open: BTreeMap<Key, Vec<Option<String>>>,
 }
 
 /// A row that [`Captured::images`] gave.
@@ -193,8 +208,20 @@ impl Writes {
     /// If the row is none of that query.
     pub fn after(&mut self, captured: &Captured, image: &Image<'_>) {
         let table = &captured.table;
-        let key = image[0].expect("a primary key is never null");
         self.tables.insert(table.name.clone());
+        if table.deltas.is_empty() {
+            return self.put(table, image);
+        }
+        let values: Vec<_> = image.iter().map(|value| value.map(str::to_owned)).collect();
+        self.open.insert(item(ROW, &table.name, key_of(image)), values);
+    }
+
+    /// The whole row is another.
+    fn put(&mut self, table: &Table, image: &Image<'_>) {
+        let key = key_of(image);
+        for delta in &table.deltas {
+            self.changes.insert(delta.item(&table.name, key), Change::Delete);
+        }
         let change = image[1].map_or(Change::Delete, |row| Change::Put(Value::from(row)));
         self.changes.insert(item(ROW, &table.name, key), change);
         if image[1].is_none() && table.is_referred_to {
@@ -216,6 +243,15 @@ impl Writes {
     /// # Panics
     /// As [`Writes::after`].
     pub fn before(&mut self, captured: &Captured, image: &Image<'_>) {
+        let table = &captured.table;
+        let name = item(ROW, &table.name, key_of(image));
+        if let Some(after) = self.open.remove(&name) {
+            let after = image_of(&after);
+            match additions(table, image, &after) {
+                Some(additions) => return self.changes.extend(additions),
+                None => self.put(table, &after),
+            }
+        }
         for (name, values) in unique(&captured.table, image) {
             self.changes.entry(item(UNIQUE, name, values)).or_insert(Change::Delete);
         }
@@ -224,20 +260,45 @@ impl Writes {
     /// It has locked rows of a table (`SELECT ... FOR UPDATE`). Which, the server does not tell: it conflicts with everyone who
     /// writes to that table at the same time.
     pub fn lock(&mut self, table: &str) {
-        self.changes.insert(item(LOCK, table, ""), Change::Put(Value::counter(0)));
+        self.changes.insert(table_item(table), Change::Put(Value::counter(0)));
     }
 
     /// All changes, by item. They are as the schema now is, so they conflict with whatever changes that.
     #[must_use]
     pub fn into_writes(mut self) -> Vec<Write> {
         for table in std::mem::take(&mut self.tables) {
-            self.changes.entry(item(LOCK, &table, "")).or_insert(Change::Add(0));
+            self.changes.entry(table_item(&table)).or_insert(Change::Add(0));
         }
         if !self.changes.is_empty() {
             self.changes.insert(Key::from(SCHEMA), Change::Add(0));
         }
         self.changes.into_iter().map(|(key, change)| Write { key, change }).collect()
     }
+}
+
+/// What was added to a row, if nothing else was done to it. Who writes a row as it was wants to hold it, and adds nothing.
+fn additions(table: &Table, before: &Image<'_>, after: &Image<'_>) -> Option<Vec<(Key, Change)>> {
+    let first = 2 + table.unique.len() + table.references.len();
+    let (rest_before, rest_after) = (before[first]?, after[first]?);
+    if rest_before != rest_after {
+        return None;
+    }
+    let mut additions = Vec::new();
+    for (at, delta) in (first + 1..).zip(&table.deltas) {
+        match delta.between(before[at]?, after[at]?)? {
+            0 => {}
+            added => additions.push((delta.item(&table.name, key_of(after)), Change::Add(added))),
+        }
+    }
+    Some(additions).filter(|additions| !additions.is_empty())
+}
+
+fn key_of<'a>(image: &Image<'a>) -> &'a str {
+    image[0].expect("a primary key is never null")
+}
+
+fn image_of(values: &[Option<String>]) -> Vec<Option<&str>> {
+    values.iter().map(Option::as_deref).collect()
 }
 
 /// Names of unique constraints and the values that a row has there.

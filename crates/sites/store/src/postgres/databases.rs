@@ -36,13 +36,12 @@ pub fn provide(options: &Options) -> Result<(), StoreError> {
 pub fn clear(options: &Options) -> Result<(), StoreError> {
     let mut client = options.connect()?;
     store::lock(&mut client)?;
-    client.batch_execute(store::TABLES).map_err(failed)?;
+    store::make(&mut client, options)?;
     empty(&mut client)
 }
 
 fn empty(client: &mut Client) -> Result<(), StoreError> {
     let mut transaction = client.transaction().map_err(failed)?;
-    transaction.batch_execute("SET LOCAL session_replication_role = replica").map_err(failed)?;
     let there = "SELECT name FROM pares_tables WHERE to_regclass(name) IS NOT NULL";
     for row in transaction.query(there, &[]).map_err(failed)? {
         transaction.batch_execute(&format!("DELETE FROM {}", row.get::<_, String>(0))).map_err(failed)?;

@@ -9,7 +9,9 @@
 //! | `sessions` | who is in the writer's way |
 //! | `schema` | changes of tables, carried out at every site at one version |
 //! | `tables` | rows of tables as items, items as rows |
+//! | `deltas` | columns that change by addition |
 //! | `databases` | databases made and emptied |
+//! | `watch` | whether the server answers |
 //!
 //! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
 //! an item like any other, is read and transferred as one, and is written to its table by the batch that applies it.
@@ -34,12 +36,14 @@
 
 mod capture;
 mod databases;
+mod deltas;
 mod schema;
 mod session;
 mod sessions;
 mod snapshot;
 mod store;
 mod tables;
+mod watch;
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -49,12 +53,13 @@ use postgres::{Client, Config, NoTls};
 
 use crate::error::StoreError;
 
-pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture};
+pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture, table_item};
 pub use databases::{clear, provide};
 pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlError, SqlWork};
 pub use sessions::{GivesWay, Sessions, Way};
 pub use store::{Postgres, PostgresStore};
+pub use watch::Watch;
 
 /// Snapshots that may be open at once, unless told otherwise.
 const SNAPSHOTS_MAX: usize = 16;
@@ -71,13 +76,22 @@ pub struct Options {
     pub snapshots_max: usize,
     /// Who gives way to the writer.
     pub sessions: Sessions,
+    /// Whose database it is: one that is somebody else's is not touched. Without it nobody is asked.
+    pub owner: Option<String>,
 }
 
 impl Options {
     /// The server that `connection` names, with defaults.
     #[must_use]
     pub fn new(connection: impl Into<String>) -> Self {
-        Self { connection: connection.into(), snapshots_max: SNAPSHOTS_MAX, sessions: Sessions::default() }
+        let (snapshots_max, sessions) = (SNAPSHOTS_MAX, Sessions::default());
+        Self { connection: connection.into(), snapshots_max, sessions, owner: None }
+    }
+
+    /// The same server; the database is that of `owner`.
+    #[must_use]
+    pub fn owned_by(self, owner: impl ToString) -> Self {
+        Self { owner: Some(owner.to_string()), ..self }
     }
 
     /// The schema that the store's own tables are in, quoted.

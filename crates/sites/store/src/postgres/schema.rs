@@ -15,6 +15,7 @@ use pares_wice::{Key, KeyRange, Value, Version, Write};
 use postgres::{Client, GenericClient};
 
 use super::capture::{Captured, FORM, take_part};
+use super::deltas::{DELTA, Delta, row_item, whole_row};
 use super::session::{SqlError, sql};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::{Options, failed, store};
@@ -26,7 +27,7 @@ const TABLES: &str = "
     SELECT format('%I.%I', n.nspname, c.relname), c.relkind = 'S' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'S', 'f', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
         AND n.nspname NOT LIKE 'pg_temp%'
-        AND c.relname NOT IN ('pares_items', 'pares_applied', 'pares_tables', 'pares_schema', 'pares_open') ORDER BY 1";
+        AND c.relname NOT IN ('pares_items', 'pares_applied', 'pares_owner', 'pares_tables', 'pares_schema', 'pares_open') ORDER BY 1";
 
 /// Tables that take part, and the files they are in: another one if a statement has written the rows anew.
 const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)) FROM pares_tables ORDER BY name";
@@ -121,6 +122,7 @@ impl Schema {
             return Err(unlike(format!("{time} would be another time at each site: write the time itself")));
         }
         let mut client = self.options.connect()?;
+        client.batch_execute(store::OWN).map_err(sql)?;
         client
             .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'")
             .map_err(sql)?;
@@ -250,27 +252,37 @@ fn follow(old: &Table, is_same_file: bool, client: &mut impl GenericClient) -> R
             table.name
         )));
     }
+    let ends = |delta: &&Delta| !table.deltas.iter().any(|new| new.is(delta)) && table.has(&delta.column);
+    if let Some(delta) = old.deltas.iter().find(ends) {
+        return Err(unlike(format!(
+            "column {} changes by addition, and what was added is beside its rows: make another column and move the values there",
+            delta.column
+        )));
+    }
     take_part(&table, client)?;
-    client.batch_execute(&refresh(&table)).map_err(sql)
+    client.batch_execute(&refresh(&table, old)).map_err(sql)
 }
 
 /// SQL that makes rows' items as the rows are.
-fn refresh(table: &Table) -> String {
-    let prefix = format!("{ROW}{}", table.name).replace('\'', "''");
+fn refresh(table: &Table, old: &Table) -> String {
+    let key = format!("{}::text", table.key_of("r"));
     format!(
-        "INSERT INTO pares_items (key, value) SELECT convert_to('{prefix}', 'UTF8') || '\\x00'::bytea
-             || convert_to({}::text, 'UTF8'), '\\x00'::bytea || convert_to(to_jsonb(r)::text, 'UTF8')
-         FROM {} r ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE pares_items.value <> excluded.value",
-        table.key_of("r"),
-        table.name
+        "INSERT INTO pares_items (key, value) SELECT {item}, '\\x00'::bytea || convert_to(({row})::text, 'UTF8')
+         FROM {name} r LEFT JOIN pares_items i ON i.key = {item}
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE pares_items.value <> excluded.value",
+        item = row_item(&table.name, &key),
+        row = whole_row(table, old, "r", "i"),
+        name = table.name
     )
 }
 
 /// A table that is gone: its rows' items go, too.
 fn forget(name: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
-    let KeyRange { from, to } = KeyRange::prefix(format!("{ROW}{name}\0").as_bytes());
-    let to = to.expect("a prefix that ends with 0 has a successor");
-    let gone = "DELETE FROM pares_items WHERE key >= $1 AND key < $2";
-    client.execute(gone, &[&from.as_bytes(), &to.as_bytes()]).map_err(sql)?;
+    for kind in [ROW, DELTA] {
+        let KeyRange { from, to } = KeyRange::prefix(format!("{kind}{name}\0").as_bytes());
+        let to = to.expect("a prefix that ends with 0 has a successor");
+        let gone = "DELETE FROM pares_items WHERE key >= $1 AND key < $2";
+        client.execute(gone, &[&from.as_bytes(), &to.as_bytes()]).map_err(sql)?;
+    }
     client.execute("DELETE FROM pares_tables WHERE name = $1", &[&name]).map(drop).map_err(sql)
 }

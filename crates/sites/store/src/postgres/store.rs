@@ -12,21 +12,27 @@ use pares_wice::Version;
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient, Row};
 
+use super::deltas::write_sums;
 use super::schema;
 use super::sessions::{Sessions, Way};
 use super::snapshot::{self, Pool};
-use super::tables::{Failure, Table, has_rows, has_statements, write_rows};
+use super::tables::{Failure, IMPATIENT, Table, has_rows, has_statements, write_rows};
 use super::{Options, failed};
 use crate::engine::{Changes, EngineStore, StorageEngine};
 use crate::error::StoreError;
 use crate::mark::{FORM, Mark, check_form};
 use crate::store::StoreSnapshot;
 
+/// The store's own connections write and change what captures and guards keep from others: these rest for them. Only a superuser can have that.
+pub(super) const OWN: &str = "SET session_replication_role = replica";
+
+/// What the store needs in its database. After [`OWN`].
 pub(super) const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS pares_items (key bytea PRIMARY KEY, value bytea NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_applied (
         one boolean PRIMARY KEY DEFAULT true CHECK (one),
         form bigint NOT NULL, whole boolean NOT NULL, version bigint NOT NULL, meta bytea NOT NULL);
+    CREATE TABLE IF NOT EXISTS pares_owner (one boolean PRIMARY KEY DEFAULT true CHECK (one), owner text NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_tables (name text PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS pares_schema (number bigint PRIMARY KEY, statement text NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_open (at timestamptz NOT NULL DEFAULT now());
@@ -43,6 +49,27 @@ pub(super) const TABLES: &str = "
                 FOR EACH ROW EXECUTE FUNCTION pares_never_commits();
         END IF;
     END $pares$;
+    CREATE OR REPLACE FUNCTION pares_guards() RETURNS event_trigger LANGUAGE plpgsql AS $pares$ DECLARE what text; BEGIN
+        IF TG_TAG ~ '^(GRANT|REVOKE|REINDEX|REFRESH|ALTER DEFAULT)|EXTENSION|SEQUENCE|PUBLICATION|SUBSCRIPTION|STATISTICS|POLICY' THEN
+            RETURN;
+        ELSIF TG_EVENT = 'sql_drop' THEN
+            SELECT object_identity INTO what FROM pg_event_trigger_dropped_objects() WHERE original AND NOT is_temporary;
+        ELSE
+            SELECT object_identity INTO what FROM pg_event_trigger_ddl_commands()
+                WHERE schema_name IS DISTINCT FROM 'pg_temp' AND NOT in_extension;
+        END IF;
+        IF what IS NOT NULL THEN
+            RAISE EXCEPTION '%, which concerns %, would be done at this site alone: nothing was done', TG_TAG, what
+                USING ERRCODE = 'feature_not_supported', HINT = 'Send it to a site''s port for SQL as a statement alone, in no block or function. '
+                    'What is to be done at this server alone is done by a superuser, after SET session_replication_role = replica.';
+        END IF;
+    END $pares$;
+    DO $pares$ BEGIN
+        IF NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'pares_changes') THEN
+            CREATE EVENT TRIGGER pares_changes ON ddl_command_end EXECUTE FUNCTION pares_guards();
+            CREATE EVENT TRIGGER pares_drops ON sql_drop EXECUTE FUNCTION pares_guards();
+        END IF;
+    END $pares$;
     GRANT SELECT ON pares_applied, pares_tables TO PUBLIC;
     GRANT INSERT ON pares_open TO PUBLIC;
     SET synchronous_commit = off";
@@ -53,6 +80,11 @@ const LOCK: &str = "
     SET lock_timeout = '1s';
     SELECT pg_advisory_lock(hashtext('pares_items'), hashtext(current_schema()));
     RESET lock_timeout";
+
+/// Whose it is: who asks first.
+const CLAIM: &str = "
+    WITH new AS (INSERT INTO pares_owner (owner) VALUES ($1) ON CONFLICT DO NOTHING RETURNING owner)
+    SELECT owner FROM new UNION ALL SELECT owner FROM pares_owner LIMIT 1";
 
 pub(super) const READ_MARK: &str = "SELECT form, whole, version, meta FROM pares_applied";
 
@@ -79,6 +111,7 @@ const SYNC: &str = "
 const OBSTACLES: &str = "
     SELECT DISTINCT a.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND a.datname = current_database()
+        AND l.mode <> 'SIReadLock'
         AND l.relation IN (SELECT to_regclass(name) FROM pares_tables)
         AND ($1 OR l.mode <> 'AccessShareLock' AND a.backend_xid IS NOT NULL)
         AND a.xact_start < clock_timestamp() - interval '20 milliseconds'";
@@ -115,11 +148,22 @@ impl PostgresStore {
     pub fn open(options: Options) -> Result<Self, StoreError> {
         let mut client = options.connect()?;
         lock(&mut client)?;
-        client.batch_execute(TABLES).map_err(failed)?;
+        make(&mut client, &options)?;
         let writer =
             Mutex::new(Writer { client, tables: BTreeMap::new(), sessions: options.sessions.clone() });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
     }
+}
+
+/// Makes what the store needs in its database, on a connection of its own.
+///
+/// # Errors
+/// [`StoreError::Owned`] if it is somebody else's, or what the server says.
+pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result<(), StoreError> {
+    client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)?;
+    let Some(expected) = &options.owner else { return Ok(()) };
+    let owner: String = client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0);
+    if owner == *expected { Ok(()) } else { Err(StoreError::Owned(owner)) }
 }
 
 /// Makes this connection the one that writes the store.
@@ -171,7 +215,7 @@ impl Writer {
     ) -> Result<(), Failure> {
         let mut transaction = self.client.transaction()?;
         if has_statements(changes) {
-            transaction.batch_execute("SET LOCAL lock_timeout = '20ms'")?;
+            transaction.batch_execute(IMPATIENT)?;
             schema::carry_out(changes, &mut transaction)?;
             self.tables.clear();
         }
@@ -183,6 +227,7 @@ impl Writer {
             piece.execute(&mut transaction)?;
         }
         last.execute_with(mark, &mut transaction)?;
+        write_sums(changes, &mut self.tables, &mut transaction)?;
         Ok(transaction.commit()?)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   sql/row/public.account \0 {"id": 7}              -> {"id": 7, "email": "a@b", "owner": 3}    the row
+//!   sql/delta/public.account \0 {"id": 7} \0 3    -> a counter                                  added to a column since ([`super::deltas`])
 //!   sql/unique/public.account_email_key \0 ["a@b"]   -> {"id": 7}                                who has it
 //!   sql/reference/public.person \0 {"id": 3}         -> a counter of 0                           somebody refers to it
 //!   sql/table/public.account \0                      -> a counter of 0                           somebody writes to it, or locks rows of it
@@ -23,11 +24,13 @@ use pares_wice::{Key, KeyRange};
 use postgres::GenericClient;
 use postgres::error::SqlState;
 
+use super::deltas::{self, Delta};
 use super::failed;
 use crate::engine::Changes;
 use crate::error::StoreError;
 
 pub(super) const ROW: &str = "sql/row/";
+pub(super) use super::deltas::DELTA;
 pub(super) const UNIQUE: &str = "sql/unique/";
 pub(super) const REFERENCE: &str = "sql/reference/";
 pub(super) const LOCK: &str = "sql/table/";
@@ -49,6 +52,8 @@ pub(super) struct Table {
     pub(super) references: Vec<(String, Vec<(String, String)>)>,
     /// Whether others refer to it.
     pub(super) is_referred_to: bool,
+    /// Columns that change by addition.
+    pub(super) deltas: Vec<Delta>,
 }
 
 const TABLE: &str = "
@@ -96,7 +101,9 @@ impl Table {
             unique: Vec::new(),
             references: Vec::new(),
             is_referred_to,
+            deltas: Vec::new(),
         };
+        table.deltas = deltas::read(client, &table.name)?;
         for row in client.query(INDEXES, &[&table.name]).map_err(failed)? {
             let (is_primary, index, plain): (bool, String, bool) = (row.get(0), row.get(1), row.get(2));
             match (is_primary, plain) {
@@ -125,6 +132,23 @@ impl Table {
         Ok(table)
     }
 
+    /// The table of that name, read if it is not known yet.
+    pub(super) fn known<'a>(
+        known: &'a mut BTreeMap<String, Self>,
+        name: &str,
+        client: &mut impl GenericClient,
+    ) -> Result<&'a Self, StoreError> {
+        if !known.contains_key(name) {
+            known.insert(name.to_owned(), Self::read(client, name)?);
+        }
+        Ok(&known[name])
+    }
+
+    /// Whether `column` is one that can be written.
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|own| own == column)
+    }
+
     /// SQL for the primary key of row `alias`, as it stands in an item's name.
     pub(super) fn key_of(&self, alias: &str) -> String {
         object(self.key.iter().map(|column| (column.as_str(), column.as_str())), alias)
@@ -140,7 +164,7 @@ pub(super) fn object<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>, alia
 }
 
 /// An identifier as it is written inside a string.
-fn unquoted(name: &str) -> String {
+pub(super) fn unquoted(name: &str) -> String {
     match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
         Some(inner) => inner.replace("\"\"", "\""),
         None => name.to_owned(),
@@ -152,8 +176,8 @@ pub(super) fn item(kind: &str, name: &str, values: &str) -> Key {
     Key::new([kind.as_bytes(), name.as_bytes(), &[0], values.as_bytes()].concat())
 }
 
-/// Triggers and foreign keys rest, and nobody is waited for long.
-const WRITER: &str = "SET LOCAL session_replication_role = replica; SET LOCAL lock_timeout = '20ms'";
+/// Nobody is waited for long.
+pub(super) const IMPATIENT: &str = "SET LOCAL lock_timeout = '20ms'";
 
 /// Why rows were not written.
 #[derive(Debug)]
@@ -178,16 +202,19 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Whether rows are among `changes`.
+/// Whether rows are among `changes`, or what was added to some.
 pub(super) fn has_rows(changes: &Changes<'_>) -> bool {
-    let first = changes.partition_point(|(key, _)| key.as_bytes() < ROW.as_bytes());
-    changes.get(first).is_some_and(|(key, _)| key.as_bytes().starts_with(ROW.as_bytes()))
+    has(changes, ROW) || has(changes, DELTA)
 }
 
 /// Whether `changes` change the schema.
 pub(super) fn has_statements(changes: &Changes<'_>) -> bool {
-    let first = changes.partition_point(|(key, _)| key.as_bytes() < STATEMENT.as_bytes());
-    changes.get(first).is_some_and(|(key, _)| key.as_bytes().starts_with(STATEMENT.as_bytes()))
+    has(changes, STATEMENT)
+}
+
+fn has(changes: &Changes<'_>, kind: &str) -> bool {
+    let first = changes.partition_point(|(key, _)| key.as_bytes() < kind.as_bytes());
+    changes.get(first).is_some_and(|(key, _)| key.as_bytes().starts_with(kind.as_bytes()))
 }
 
 /// Rows to be written to one table.
@@ -207,13 +234,11 @@ pub(super) fn write_rows(
     client: &mut impl GenericClient,
 ) -> Result<(), Failure> {
     let rows = rows(changes)?;
-    client.batch_execute(WRITER)?;
+    client.batch_execute(IMPATIENT)?;
     // Every old row goes before any new one comes: a value that is unique may have gone from one row to another.
     for (name, Rows { keys, .. }) in &rows {
-        if !known.contains_key(*name) {
-            known.insert((*name).to_owned(), Table::read(client, name)?);
-        }
-        client.execute(&known[*name].delete(), &[keys])?;
+        let delete = Table::known(known, name, client)?.delete();
+        client.execute(&delete, &[keys])?;
     }
     for (name, Rows { rows, .. }) in &rows {
         client.execute(&known[*name].insert(), &[rows])?;
@@ -225,16 +250,24 @@ fn rows<'a>(changes: &Changes<'a>) -> Result<BTreeMap<&'a str, Rows<'a>>, StoreE
     let range = KeyRange::prefix(ROW.as_bytes());
     let mut tables: BTreeMap<&str, Rows<'_>> = BTreeMap::new();
     for (key, value) in changes.iter().filter(|(key, _)| range.contains(key)) {
-        let odd = || StoreError::Damaged(format!("item {key:?} is no row of a table"));
-        let name = std::str::from_utf8(&key.as_bytes()[ROW.len()..]).map_err(|_| odd())?;
-        let (table, key) = name.split_once('\0').ok_or_else(odd)?;
+        let (table, row) = table_and_key(key, &key.as_bytes()[ROW.len()..])?;
         let rows = tables.entry(table).or_default();
-        rows.keys.push(key);
+        rows.keys.push(row);
         if let Some(value) = value {
-            rows.rows.push(std::str::from_utf8(value.as_bytes()).map_err(|_| odd())?);
+            rows.rows.push(std::str::from_utf8(value.as_bytes()).map_err(|_| odd(key))?);
         }
     }
     Ok(tables)
+}
+
+fn odd(item: &Key) -> StoreError {
+    StoreError::Damaged(format!("item {item:?} is no row of a table"))
+}
+
+/// What an item's name says behind its kind.
+pub(super) fn table_and_key<'a>(item: &Key, name: &'a [u8]) -> Result<(&'a str, &'a str), StoreError> {
+    let name = std::str::from_utf8(name).map_err(|_| odd(item))?;
+    name.split_once('\0').ok_or_else(|| odd(item))
 }
 
 impl Table {

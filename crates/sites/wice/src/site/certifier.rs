@@ -98,7 +98,7 @@ impl Site {
         if self.certifies_no_more_now(next) {
             return;
         }
-        match self.index.certify(&transaction, self.settings.isolation) {
+        match self.index.certify(&transaction) {
             Ok(()) => {
                 let Transaction { id, attempt, writes, .. } = transaction;
                 self.index.record(next, id, &writes);

@@ -19,7 +19,7 @@ use crate::ids::{Reign, SiteId, TransactionId, Version};
 use crate::item::Write;
 use crate::message::{AbortReason, Message};
 use crate::site::{Effects, Outcome, Site, Snapshot};
-use crate::transaction::{Malformed, Transaction};
+use crate::transaction::{Isolation, Malformed, Transaction};
 
 /// A transaction without an outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,6 +98,12 @@ impl Site {
             self.ask(id, out);
         }
         Ok(())
+    }
+
+    /// What counts as a conflict for what is executed here.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.settings.isolation
     }
 
     /// Whether too much is not stable, or has no outcome. Decided before a transaction is sent anywhere, so that a refusal is final.

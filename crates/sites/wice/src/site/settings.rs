@@ -25,7 +25,7 @@ pub struct Settings {
     pub site: SiteId,
     /// All sites of all clusters, itself among them.
     pub sites: Vec<SiteId>,
-    /// What counts as a conflict; the same at all sites.
+    /// What counts as a conflict for what is executed at the site; the same at all sites.
     pub isolation: Isolation,
     /// Whether a [witness](crate::witness) must have granted it before a cluster is declared lost; the same at all sites.
     pub witnessed: bool,

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::channel;
 
-use pares_sql::{Ready, Verdict};
+use pares_sql::{Executed, Ready, Verdict};
 use pares_store::Work;
 
 use super::*;
@@ -157,7 +157,8 @@ fn concurrent(requests: [&str; 2]) -> Vec<Verdict> {
     let executed = requests.map(executed);
     let outcomes = executed.map(|writes| {
         let (verdict, outcome) = channel();
-        site.transact(Ready { snapshot, writes, verdict });
+        let executed = Executed { snapshot, writes, ..Executed::default() };
+        site.transact(Ready { executed, verdict });
         outcome
     });
     pass(&mut site);

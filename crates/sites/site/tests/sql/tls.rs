@@ -1,0 +1,99 @@
+//! Where the system has certificates, its ports for SQL ask for one too. `psql` is the client here: its library speaks TLS as most drivers do.
+
+use std::process::Output;
+
+use super::*;
+
+/// What `psql` says with these settings of its connection.
+fn psql(sites: &Sites, settings: &str, statement: &str) -> Output {
+    let address = sites.config.place(A0).unwrap().sql.unwrap();
+    let place =
+        format!("host={} port={} user=postgres dbname=postgres {settings}", address.ip(), address.port());
+    let output = Command::new("psql").args([&place, "-X", "-A", "-t", "-c", statement]).output();
+    output.unwrap()
+}
+
+/// How `psql` shows the certificate of that name.
+fn shows(sites: &Sites, name: &str) -> String {
+    let file = |name: &str| sites.dir.join("tls").join(name).display().to_string();
+    let (authority, certificate, key) =
+        (file("ca.pem"), file(&format!("{name}.pem")), file(&format!("{name}.key.pem")));
+    format!("sslmode=verify-ca sslrootcert={authority} sslcert={certificate} sslkey={key}")
+}
+
+/// Two sites with certificates, and a table of five thousand notes.
+fn with_notes(dir: &std::path::Path) -> Option<Sites> {
+    let sites = Sites::start_over_with_tls(Engine::Postgres, dir, 2, 1)?;
+    let (client, operator) = (shows(&sites, "client-app"), shows(&sites, "operator-app"));
+    until(|| psql(&sites, &client, "SELECT 1").status.success());
+    assert_eq!(told(&psql(&sites, &client, "CREATE TABLE note (key int PRIMARY KEY)")), "CREATE TABLE\n");
+    let filled = psql(&sites, &operator, "INSERT INTO note SELECT generate_series(1, 5000)");
+    assert_eq!(told(&filled), "INSERT 0 5000\n");
+    Some(sites)
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn with_certificates_sql_is_spoken_over_tls_by_those_who_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = with_notes(dir.path()) else { return };
+    let long = psql(
+        &sites,
+        &shows(&sites, "client-app"),
+        "SELECT count(*), sum(length(repeat('x', key))) FROM note",
+    );
+    assert_eq!(told(&long), "5000|12502500\n");
+    let tls = dir.path().join("tls");
+    pares_link::issue_named(&tls, common::SYSTEM, "client-gone").unwrap();
+    for end in [".pem", ".key.pem"] {
+        std::fs::copy(tls.join(format!("client-gone{end}")), tls.join(format!("kept{end}"))).unwrap();
+    }
+    let gone = shows(&sites, "kept");
+    assert!(psql(&sites, &gone, "SELECT 1").status.success());
+    pares_link::revoke(&tls, common::SYSTEM, "client-gone").unwrap();
+    for (settings, why) in [
+        (shows(&sites, "site-1-0"), "certificate of a reader"),
+        (gone, "revoked"),
+        ("sslmode=disable".into(), "TLS only"),
+        ("sslmode=require sslcert=/nonexistent".into(), "certificate"),
+    ] {
+        let said = psql(&sites, &settings, "SELECT 1");
+        let error = String::from_utf8_lossy(&said.stderr);
+        assert!(!said.status.success() && error.contains(why), "{settings}: {error}");
+    }
+}
+
+#[test]
+fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = with_notes(dir.path()) else { return };
+    let reader = shows(&sites, "reader-app");
+    for statement in [
+        "DELETE FROM note",
+        "BEGIN READ WRITE; DELETE FROM note; COMMIT",
+        "BEGIN; SET TRANSACTION READ WRITE; DELETE FROM note; COMMIT",
+        "SET default_transaction_read_only = off; DELETE FROM note",
+        "DO $$ BEGIN DELETE FROM note; END $$",
+        "DROP TABLE note",
+    ] {
+        let said = psql(&sites, &reader, statement);
+        let error = String::from_utf8_lossy(&said.stderr);
+        assert!(!said.status.success() && error.contains("read"), "{statement}: {error}");
+    }
+    assert_eq!(told(&psql(&sites, &reader, "SELECT count(*) FROM note")), "5000\n");
+}
+
+#[test]
+fn nothing_that_came_before_tls_is_taken_for_what_came_through_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, dir.path(), 1, 1) else { return };
+    let mut client = TcpStream::connect(sites.config.place(A0).unwrap().sql.unwrap()).unwrap();
+    client.write_all(&[0, 0, 0, 8, 4, 210, 22, 47, 0, 0, 0, 8, 4, 210, 22, 47]).unwrap();
+    client.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    let mut said = Vec::new();
+    let _ = client.read_to_end(&mut said);
+    assert_eq!(said, b"S");
+}
