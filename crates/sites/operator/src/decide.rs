@@ -195,7 +195,8 @@ fn declare_lost(
         certifies.or_else(|| find(reports, |site, report| lives(site) && report.delegate))
     };
     let command = |told: (SiteId, &SiteReport)| witness::granted(access, told, lost, without_witness);
-    let is_without = |report: &SiteReport| !report.live.iter().any(|live| lost.contains(ClusterId(*live)));
+    let is_without =
+        |_: &[_], latest: &SiteReport| !latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
     until(access, command, patience, whom, is_without)
 }
 
@@ -231,14 +232,19 @@ pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, Operator
 /// The count of the era that this cluster was told to begin, once the delegates of all that live have begun it.
 fn renewed(reports: &[(SiteId, SiteReport)], by: u8, before: u32) -> Option<u32> {
     let (_, latest) = reports.iter().max_by_key(|(_, report)| report.era)?;
+    let is_it = latest.era.0 > before && latest.era.2 == by && has_begun_everywhere(reports, latest);
+    is_it.then_some(latest.era.0)
+}
+
+/// Whether the delegates of all clusters that live in the era of `latest` have begun it. One that has just started may have missed later ones.
+fn has_begun_everywhere(reports: &[(SiteId, SiteReport)], latest: &SiteReport) -> bool {
     let has_begun = |cluster: &u8| {
         let is_its = |(site, report): &(SiteId, SiteReport)| {
             site.cluster.0 == *cluster && report.delegate && report.era == latest.era
         };
         reports.iter().any(is_its)
     };
-    let is_it = latest.era.0 > before && latest.era.2 == by && latest.live.iter().all(has_begun);
-    is_it.then_some(latest.era.0)
+    latest.live.iter().all(has_begun)
 }
 
 fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
@@ -251,7 +257,13 @@ fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
 /// If it has not caught up in time, or nobody does it.
 pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Admit(known(access, cluster)?);
-    until(access, |_| Ok(Ok(command)), patience, certifying, |report| report.live.contains(&cluster))
+    until(
+        access,
+        |_| Ok(Ok(command)),
+        patience,
+        certifying,
+        |reports, latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest),
+    )
 }
 
 /// Has a cluster certify, and waits until it does.
@@ -265,7 +277,7 @@ pub fn migrate(access: &Access, cluster: u8, patience: Duration) -> OperatorResu
         |_| Ok(Ok(command)),
         patience,
         certifying,
-        |report| report.certifier == cluster && report.certifies,
+        |_, latest| latest.certifier == cluster && latest.certifies,
     )
 }
 
@@ -292,7 +304,7 @@ fn until(
     command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
     patience: Duration,
     whom: impl Fn(&[(SiteId, SiteReport)]) -> Option<SiteId>,
-    is_so: impl Fn(&SiteReport) -> bool,
+    is_so: impl Fn(&[(SiteId, SiteReport)], &SiteReport) -> bool,
 ) -> OperatorResult {
     let began = Instant::now();
     let mut why = "no site says that it certifies, or is a delegate: is one of them running?".to_owned();
@@ -301,7 +313,7 @@ fn until(
         let reports = sites::reports(access);
         let latest =
             reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
-        if latest.is_some_and(&is_so) {
+        if latest.is_some_and(|latest| is_so(&reports, latest)) {
             return Ok(());
         }
         // Once agreed to, it is under way, unless the one that agreed has died.
@@ -352,6 +364,9 @@ mod tests {
             (vec![report(0, true, new), report(1, true, new)], 1, "another cluster has begun another"),
         ] {
             assert_eq!(renewed(&reports, by, 1), None, "{what}");
+            let latest = &reports.iter().max_by_key(|(_, report)| report.era).unwrap().1;
+            let is_nowhere_else = what.starts_with("nobody") || what.starts_with("another");
+            assert_eq!(has_begun_everywhere(&reports, latest), is_nowhere_else, "{what}");
         }
     }
 }
