@@ -105,7 +105,7 @@ pub(crate) struct Cycle<W: World, A> {
     whole: BTreeMap<SiteId, u64>,
     /// Whose votes count in this cluster, as its other sites have said.
     counted: BTreeMap<u8, Numbers>,
-    filling: Option<Filling>,
+    filling: Option<Filling<W::Task>>,
     comparison: Comparison,
     moments: Moments,
     work: Worked,
@@ -136,7 +136,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.links.poll(if busy { Duration::ZERO } else { patience.min(until_tick) }, &mut self.inbox)?;
         self.take_in()?;
         self.tick()?;
-        self.is_filled()?;
+        self.go_on_with_filling()?;
         self.take_stored()?;
         self.caught_up |= self.site.has_caught_up() || self.world.now() >= self.shows_from;
         self.take_transactions()?;

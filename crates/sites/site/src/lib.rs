@@ -81,6 +81,7 @@ pub use config::{ConfigError, SitesConfig};
 pub use error::ProcessError;
 pub use interactive::{ClientTransaction, TransactionError};
 pub use node::SiteNode;
+pub use place::loading::StoreLoader;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
 pub use report::{HeldMemory, SiteReport, Worked};

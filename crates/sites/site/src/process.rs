@@ -21,6 +21,7 @@ use crate::applier::StoreWriter;
 use crate::config::{SitesConfig, directory_of};
 use crate::error::ProcessError;
 use crate::node::SiteNode;
+use crate::place::loading::StoreLoader;
 use crate::reads::StoreReader;
 use crate::world::{Clock, Notes, World};
 
@@ -43,6 +44,8 @@ pub struct Host {
     sql: Option<SocketAddr>,
     /// That port, and what comes from there.
     port: Option<(SqlPort, Receiver<Ready>)>,
+    /// The store, if it was just filled.
+    filled: Option<Arc<dyn Store>>,
     began: Instant,
 }
 
@@ -64,6 +67,7 @@ impl Host {
             database,
             sql,
             port: None,
+            filled: None,
             began: Instant::now(),
         })
     }
@@ -108,10 +112,18 @@ impl World for Host {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        open_store(&self.own, self.database.as_ref())
+        match self.filled.take() {
+            Some(store) => Ok(store),
+            None => open_store(&self.own, self.database.as_ref()),
+        }
+    }
+
+    fn keep_store(&mut self, filled: Arc<dyn Store>) {
+        self.filled = Some(filled);
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
+        self.filled = None;
         if let Some(database) = &self.database {
             postgres::provide(database)?;
             return Ok(postgres::clear(database)?);
@@ -148,6 +160,11 @@ impl World for Host {
     fn start_reader(&mut self, reader: StoreReader, links: &Links) -> io::Result<Thread> {
         let (waker, began) = (links.waker(), self.began);
         Thread::spawn("reader", move || reader.run(|| began.elapsed(), || drop(waker.wake())))
+    }
+
+    fn start_loader(&mut self, loader: StoreLoader, links: &Links) -> io::Result<Thread> {
+        let waker = links.waker();
+        Thread::spawn("loader", move || loader.run(|| drop(waker.wake())))
     }
 
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {

@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pares_store::item_bytes;
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, Stored, Value, Version};
 
@@ -102,9 +103,8 @@ impl CopyWriter {
 
 impl CopyFacts {
     fn add(&mut self, items: &[(Key, Value)]) {
-        let bytes = items.iter().map(|(key, value)| key.as_bytes().len() + value.as_bytes().len());
         self.items += items.len() as u64;
-        self.bytes += bytes.sum::<usize>() as u64;
+        self.bytes += items.iter().map(item_bytes).sum::<usize>() as u64;
     }
 }
 

@@ -47,12 +47,6 @@ impl Transactions {
         Self { last, ..Self::default() }
     }
 
-    /// The last one's number.
-    #[cfg(test)]
-    pub(super) fn last(&self) -> u64 {
-        self.last
-    }
-
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome, now: Duration) {
         let Some(verdict) = self.submitted.remove(&id) else { return };
         match outcome {

@@ -73,6 +73,9 @@ pub struct Args {
     /// How much state a site whose disk is lost is filled with in the last part, MiB; 0 leaves that part out
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(..=16_384))]
     state_mib: u64,
+    /// Measure only how a site is filled, beside a steady load
+    #[arg(long, conflicts_with = "cost")]
+    only_state: bool,
     /// Measure only what a transaction costs in one cluster of so many sites, as fast as it goes and at 5,000 a second
     #[arg(long, value_name = "SITES", value_parser = clap::value_parser!(u8).range(1..=5))]
     cost: Option<u8>,
@@ -100,7 +103,7 @@ pub fn run(args: &Args) -> LabResult {
         return cost::run(args, sites);
     }
     let mut drill = Drill::start(args)?;
-    let ran = drill.run(args);
+    let ran = if args.only_state { drill.run_state(args) } else { drill.run(args) };
     if ran.is_err() {
         drill.stage.keep();
     }
@@ -140,6 +143,13 @@ impl Drill {
             false => figures.print(),
         }
         figures.verdict(Duration::from_millis(args.rtt_ms) + NOTICED)
+    }
+
+    fn run_state(&mut self, args: &Args) -> LabResult {
+        self.big_state()?;
+        audit::audit(&self.stage, &self.told, &mut self.figures)?;
+        self.figures.big_state.say(args.json);
+        self.figures.verdict(Duration::ZERO)
     }
 
     fn start(args: &Args) -> Result<Self, LabError> {
