@@ -4,6 +4,7 @@
 //!  clients ==frames== sites --frames of Raft and of the rules--> other sites: late, lost, repeated, overtaken; clusters cut off
 //!                       |
 //!                     machines: a journal and a store that forget as disks do, notes, wires
+//!  keeper --> takes a backup and follows it, at any site; dies and goes on; restores it in the end
 //!  operator --> declares clusters lost (also such as live), admits them, moves the certifier
 //! ```
 //! **Simulated**: the shipped duty cycle, cluster log, codecs and checkpoints, on machines in memory ([`pares_site::world`]). Processes and
@@ -18,7 +19,7 @@
 //! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
 //! was answered is in the logs of all clusters that live, at that moment and in the end; clients, who ask at another site each time, are shown nothing older than what they were told or have read, and
 //! who asks for the latest all that anybody was told before; stores and states are prefixes; money is conserved at
-//! every version and for every reader; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
+//! every version and for every reader; a backup has every version behind its copies once and in order, with the digests of the sites, and restores what the sites have; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
 //! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
 
 mod bank;
@@ -26,6 +27,7 @@ mod check;
 mod clients;
 mod comings;
 mod faults;
+mod keeper;
 mod machine;
 mod shelf;
 mod sites;
@@ -57,6 +59,8 @@ pub struct Plan {
     pub loss_permille: u64,
     /// Whether sites come and go: one to the first cluster, one from it, and then the first of another cluster.
     pub changes: bool,
+    /// Whether a backup is taken and followed meanwhile, and restored in the end.
+    pub keeps: bool,
     /// What is broken at the seam between sites and machines.
     pub defect: Option<Defect>,
 }
@@ -72,6 +76,7 @@ impl Plan {
         fault_every_us: 0,
         loss_permille: 0,
         changes: false,
+        keeps: false,
         defect: None,
     };
     /// Two clusters of three sites, everything fails.
@@ -89,8 +94,10 @@ impl Plan {
         fault_every_us: 250_000,
         ..Self::TWO
     };
+    /// The same as two clusters of three, of which a backup is taken.
+    pub const KEPT: Self = Self { name: "sites-kept", keeps: true, ..Self::TWO };
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED];
+    pub const ALL: [Self; 6] = [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED, Self::KEPT];
 }
 
 /// A defect put at the seam between a site and its machine, to see that it is found.
@@ -147,6 +154,8 @@ pub enum Broken {
     Ended,
     /// An assertion of the rules does not hold.
     Panicked,
+    /// What a backup restores is not what the database was.
+    Unkept,
     /// Faults are over, and something has no outcome.
     Unsettled,
 }
@@ -170,6 +179,10 @@ pub struct Summary {
     pub alone: u64,
     /// Pasts adopted by clusters that lacked what nobody kept, other than those that lost it again with their disks.
     pub adopted: u64,
+    /// Versions that the backup was given.
+    pub kept: u64,
+    /// Copies that it has.
+    pub copies: u64,
     /// Eras begun.
     pub eras: u64,
     /// Virtual time, microseconds.

@@ -24,10 +24,13 @@ const END: u8 = 3;
 
 /// What a copy is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CopyHead {
-    pub(super) identity: String,
-    pub(super) stored: Stored,
-    pub(super) taken_ms: u64,
+pub struct CopyHead {
+    /// The database.
+    pub identity: String,
+    /// What its store says of itself.
+    pub stored: Stored,
+    /// When the site's answer had come, milliseconds since 1970.
+    pub taken_ms: u64,
 }
 
 /// What a copy came to.

@@ -15,7 +15,7 @@ use pares_wice::{Stored, Version};
 
 use super::BackupError;
 use super::folder::BackupFolder;
-use super::hose::{Hose, TAG};
+use super::hose::{Hose, TAG, handed};
 use super::mending::{self, DamagedLog};
 use super::taking::now_ms;
 use super::version_log::{Kept, LogReader, LogWriter, Point};
@@ -60,7 +60,7 @@ impl Following {
                     let last = read.as_ref().map_or(behind, |read| read.last().version);
                     let kept = mending::set_damaged_aside(&path, read.map(|read| read.bytes()))?;
                     damaged(DamagedLog { why, kept, last });
-                    continue; // what is left of it is read again
+                    continue; // the rest of it is read again
                 }
             };
             if folder.has_base_before(read.last().version)? {
@@ -76,7 +76,8 @@ impl Following {
         Self { folder: folder.clone(), identity, log, file_bytes: FILE_BYTES, _lock: lock }
     }
 
-    /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`.
+    /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`. A site that is behind others may give a
+    /// copy of a version that was followed before: the whole records of that are gone on with.
     ///
     /// # Errors
     /// If the file cannot be made, or somebody else follows into this directory.
@@ -87,8 +88,8 @@ impl Following {
         taken_ms: u64,
     ) -> Result<Self, BackupError> {
         let lock = lock(folder.path())?;
-        let last = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
-        let log = LogWriter::create(&folder.log_path(last.version), identity, last)?;
+        let first = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
+        let log = begin_log(folder, identity, first)?;
         Ok(Self::over(folder, identity.to_owned(), log, lock))
     }
 
@@ -103,9 +104,24 @@ impl Following {
     /// # Errors
     /// [`BackupError::Gone`] if the site keeps the next version no more, [`BackupError::Another`] if it is of another database or another history.
     pub fn take(&mut self, hose: &mut Hose) -> Result<bool, BackupError> {
+        hose.ask(&self.question())?;
+        let reply = hose.receive()?;
+        self.reply(&reply, hose.site())
+    }
+
+    /// What to ask any site.
+    #[must_use]
+    pub fn question(&self) -> Ask {
+        Ask::Versions(TAG, self.last())
+    }
+
+    /// Takes what a site has said to that; whether it has more.
+    ///
+    /// # Errors
+    /// As [`Following::take`].
+    pub fn reply(&mut self, reply: &[u8], site: &str) -> Result<bool, BackupError> {
         let last = self.log.last();
-        hose.ask(&Ask::Versions(TAG, last.version))?;
-        let handed: HandedVersions = hose.receive()?;
+        let handed: HandedVersions = handed(reply, site)?;
         if handed.identity != self.identity {
             let why = format!(
                 "the site is of the database {}, and this log is of {}",
@@ -168,6 +184,24 @@ fn kept(last: Point, versions: Vec<HandedVersion>) -> Result<Vec<Kept>, BackupEr
         kept.push(next);
     }
     Ok(kept)
+}
+
+/// A log behind `first`, or behind the last log, if that has come further.
+fn begin_log(folder: &BackupFolder, identity: &str, first: Point) -> Result<LogWriter, BackupError> {
+    while let Some((_, path)) = folder.logs()?.pop() {
+        match read_through(&path)? {
+            LogEnd::Void => std::fs::remove_file(&path).map_err(|source| BackupError::io(&path, source))?,
+            LogEnd::Damaged(..) => drop(mending::set_damaged_aside(&path, None)?),
+            LogEnd::Whole(read) if read.last().version >= first.version => {
+                return write_on(folder, &path, &read);
+            }
+            LogEnd::Whole(read) => {
+                LogWriter::go_on(&path, &read)?.end()?;
+                break;
+            }
+        }
+    }
+    LogWriter::create(&folder.log_path(first.version), identity, first)
 }
 
 /// What comes behind a log: in its file, or in the next.

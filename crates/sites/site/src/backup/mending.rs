@@ -1,7 +1,7 @@
 //! Logs that cannot be gone on with as they are, under other names.
 //!
-//! What is behind damage in a log may be all that is left of these versions, for sites let go of them. Cut off, it is gone; gone on with, it is read by nobody. So the file
-//! is kept whole under another name, and a file of what is whole before the damage takes its place.
+//! The bytes behind damage in a log may be all that is left of these versions, for sites let go of them. Cut off, it is gone; gone on with, it is read by nobody. So the file
+//! is kept whole under another name, and a file of the whole records before the damage takes its place.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use super::{BackupError, folder};
 /// A log that was found damaged, and is gone on with before the damage.
 #[derive(Debug)]
 pub struct DamagedLog {
-    /// What is wrong with it.
+    /// How it is damaged.
     pub why: BackupError,
     /// Where all of it is kept.
     pub kept: PathBuf,
@@ -29,7 +29,7 @@ pub(super) fn set_aside(path: &Path) -> Result<(), BackupError> {
     folder::sync(path)
 }
 
-/// The file has another name from now on, which is said; its first `whole` bytes are what is left under the old one, if there are any. A crash leaves the file as it
+/// The file has another name from now on, which is given; its first `whole` bytes stay under the old one, if there are any. A crash leaves the file as it
 /// was, or all of it done.
 pub(super) fn set_damaged_aside(path: &Path, whole: Option<u64>) -> Result<PathBuf, BackupError> {
     let io = |source| BackupError::io(path, source);

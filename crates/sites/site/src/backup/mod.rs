@@ -50,7 +50,7 @@ use thiserror::Error;
 use crate::config::ConfigError;
 use crate::error::ProcessError;
 
-pub use copy_file::CopyFacts;
+pub use copy_file::{CopyFacts, CopyHead};
 pub use folder::{BackupFolder, FolderFacts, LogFacts};
 pub use following::Following;
 pub use hose::Hose;
@@ -58,7 +58,7 @@ pub use mending::DamagedLog;
 pub use pursuing::{Followed, Standstill, Stillness};
 pub use ranges::BackupRun;
 pub use restoring::{Restoration, Restored, Until};
-pub use taking::{Pace, take};
+pub use taking::{Copied, Copying, Pace, take};
 
 /// Why a backup is none, or cannot be taken or restored. Every message says what to do.
 #[derive(Debug, Error)]

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const STILL: Duration = Duration::from_secs(60);
 /// The same while no site answers.
 const SILENT: Duration = Duration::from_secs(10);
-/// Between two times that it is said.
+/// Between two such sayings.
 const SAID_AGAIN: Duration = Duration::from_secs(600);
 
 /// That following stands still.

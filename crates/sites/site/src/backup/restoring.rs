@@ -98,7 +98,7 @@ impl Restoration {
         Ok(plan)
     }
 
-    /// Whether the logs lead from the base to what is wanted.
+    /// Whether the logs lead from the base to where they should.
     fn check(&self) -> Result<(), BackupError> {
         let base = CopyReader::open(&self.base)?;
         let mut filling = Filling::behind(None, &base);
@@ -123,7 +123,10 @@ impl Restoration {
     }
 
     /// The same for a store that is open.
-    pub(super) fn fill_store(
+    ///
+    /// # Errors
+    /// As [`Restoration::fill`].
+    pub fn fill_store(
         &self,
         store: &dyn Store,
         progress: &mut dyn FnMut(u64),
@@ -236,6 +239,9 @@ impl Restoration {
                 return Ok(false);
             }
             filling.take(kept)?;
+            if self.until == Until::Version(filling.restored.version) {
+                return Ok(false); // whatever lies behind it
+            }
         }
         Ok(true)
     }

@@ -159,7 +159,7 @@ impl<R: Read> SealedReader<R> {
     /// That a record with this checksum has no more than these bytes.
     fn cut_off(&self, content: &[u8], crc: u32) -> BackupError {
         match holds_a_record(content, crc) {
-            true => self.damaged("a record says that it is longer than the file, and whole ones follow it"),
+            true => self.damaged("a record says to be longer than the file, and whole ones follow it"),
             false => BackupError::Torn { path: self.path.clone(), at: self.at },
         }
     }

@@ -86,9 +86,9 @@ impl<W: World, A: Application> Cycle<W, A> {
             filling.heard(from, standing);
         }
         if let Role::Member(Member { gives: true, .. }) = standing.role {
-            self.whole.insert(from, self.ticks);
+            self.with_items.insert(from, self.ticks);
         } else {
-            self.whole.remove(&from);
+            self.with_items.remove(&from);
         }
         let is_mate = from.cluster == self.site.id().cluster;
         let id = MemberId { number: from.number, incarnation: standing.incarnation };
@@ -154,7 +154,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let asks = !is_filled || self.log.role().delegate.is_none();
         let standing = Word::Standing(self.standing(asks, true));
         self.others(is_filled).into_iter().for_each(|site| self.say(site, &standing));
-        self.count_whole();
+        self.count_with_items();
         self.check_log()?;
         match self.place.part {
             Part::Joins => self.join(),

@@ -85,7 +85,7 @@ fn a_crash_while_a_damaged_log_is_set_aside_leaves_it_or_what_is_whole() {
     let mut changed = right.clone();
     changed[records(&right)[2]] ^= 1;
     fs::write(&path, &changed).unwrap();
-    // What is half made of the file in its place; the damaged one has its other name by then, or not yet.
+    // Half of the file that was to take its place; the damaged one has its other name by then, or not yet.
     fs::write(path.with_added_extension("mending"), &right[..30]).unwrap();
     fs::hard_link(&path, path.with_added_extension("damaged-1")).unwrap();
     let (last, damaged) = mended(&scene);

@@ -93,7 +93,7 @@ fn a_log_is_gone_on_with_if_its_copy_lies_anywhere_in_the_unbroken_run() {
 fn goes_on_from(scene: &Scene, version: u64, what: &str) {
     scene.folder.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(version), "{what}");
-    let mut following = resumed(&scene).unwrap().unwrap();
+    let mut following = resumed(scene).unwrap().unwrap();
     assert_eq!(following.last(), Version(version), "{what}");
     following.keep(&vec![kept(version + 1, &scene.digests)]).unwrap();
     drop(following);
@@ -199,4 +199,18 @@ fn files_that_meet_must_be_of_one_history() {
         assert!(matches!(found, Err(BackupError::Another(_))), "{found:?}");
     }
     assert!(another(&|scene| scene.log(25, NEWEST, false)).is_ok());
+}
+
+/// A log that ended before its first version, and one that is long: a site that is behind gives a copy that begins where they did.
+#[test]
+fn a_copy_of_a_version_that_was_followed_before_goes_on_with_what_there_is() {
+    for copied in [NEWEST, 30, 25, BASE] {
+        let scene = Scene::new();
+        resumed(&scene).unwrap().unwrap().end().unwrap();
+        scene.log(NEWEST, NEWEST, true);
+        let stored = at(copied, scene.digests[copied as usize - 1]);
+        let following = Following::begin(&scene.folder, IDENTITY, stored, 0).unwrap();
+        assert_eq!(following.last(), Version(NEWEST), "behind {copied}");
+        scene.folder.verify().unwrap();
+    }
 }
