@@ -293,8 +293,8 @@ fn what_stands_in_the_place_of_a_note_or_of_the_log_ends_the_site_with_its_name_
         assert_eq!(ended.status.code(), Some(6), "{name}: {said}");
         assert!(said.contains(name), "{name}: {said}");
     };
-    for name in ["place", "life"] {
-        let (note, aside) = (own.join(name), scratch.path().join(name));
+    for name in ["place", "life", "log/lock", "log/marks"] {
+        let (note, aside) = (own.join(name), scratch.path().join("aside"));
         std::fs::rename(&note, &aside).unwrap();
         mkfifoat(CWD, &note, Mode::RUSR).unwrap();
         ends_and_names(name);

@@ -99,8 +99,19 @@ impl OpenError {
         match self {
             OpenError::Damaged { .. } | OpenError::Poisoned { .. } => true,
             OpenError::Foreign { what, .. } => *what != OTHER_VERSION,
+            OpenError::Map(MapError::Io { source, .. }) => source.kind() == io::ErrorKind::InvalidData,
             OpenError::Map(error) => matches!(error, MapError::Empty { .. }),
             _ => false,
+        }
+    }
+
+    /// A file that cannot be opened, or something else that has its name.
+    pub(crate) fn opening(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+        move |source| match source.kind() {
+            io::ErrorKind::InvalidData => {
+                OpenError::Foreign { path: path.to_owned(), what: "something else has the name of a file" }
+            }
+            _ => OpenError::io("open", path)(source),
         }
     }
 

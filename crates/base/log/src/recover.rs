@@ -62,8 +62,8 @@ impl Drop for WriteLock {
 /// Takes the exclusive right to write the log.
 pub(crate) fn lock(dir: &Path) -> Result<WriteLock, OpenError> {
     let path = dir.join("lock");
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(OpenError::io("open", &path))?;
+    let file = pares_os::open_file(File::options().create(true).truncate(false).write(true), &path);
+    let file = file.map_err(OpenError::opening(&path))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(WriteLock(file)),
         Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -271,12 +271,12 @@ fn keep(keeping: Keeping<'_>, tail: &Tail) -> Result<(), OpenError> {
     let first = geometry.base_of_end(marks.get(Mark::Synced)).max(marks.get(Mark::Released));
     for base in (first..tail.segment.base).step_by(geometry.segment_bytes as usize) {
         let path = segment::path(dir, base);
-        let file = match File::open(&path) {
+        let file = match pares_os::open_file(File::options().read(true), &path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let (offset, what) = (Offset(base), format!("{}: the file is missing", path.display()));
                 return Err(OpenError::Damaged { offset, promised: Offset(tail.offset()), what });
             }
-            file => file.map_err(OpenError::io("open", &path))?,
+            file => file.map_err(OpenError::opening(&path))?,
         };
         keeping.segment(base, &file).map_err(|_| poisoned(marks))?;
     }

@@ -121,7 +121,8 @@ impl Salvage {
 
 /// A segment's bytes; zeros where they cannot be read, and none at all if the file is gone.
 fn load(dir: &Path, base: u64) -> Loaded {
-    let Ok(file) = File::open(segment::path(dir, base)) else { return Loaded { base, bytes: Vec::new() } };
+    let opened = pares_os::open_file(File::options().read(true), &segment::path(dir, base));
+    let Ok(file) = opened else { return Loaded { base, bytes: Vec::new() } };
     let len = file.metadata().map_or(0, |found| found.len().min(1 << 30) as usize);
     let mut bytes = vec![0; len];
     for (index, piece) in bytes.chunks_mut(PIECE).enumerate() {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pares_os::clock::mono_ns;
 use pares_os::histogram::HistogramWriter;
+use pares_os::open_file;
 
 use crate::config::{Config, Durability};
 use crate::device::Keeping;
@@ -125,7 +126,7 @@ impl Shared {
         let held = self.segments().iter().find(|s| s.base == base).cloned();
         match held {
             Some(segment) => self.keeping().segment(base, segment.map.file()),
-            None => match File::open(segment::path(&self.dir, base)) {
+            None => match open_file(File::options().read(true), &segment::path(&self.dir, base)) {
                 Ok(file) => self.keeping().segment(base, &file),
                 Err(_) if base < self.marks.get(Mark::Released) => Ok(()),
                 Err(e) => Err(self.marks.poison(&e)),

@@ -203,3 +203,21 @@ fn damaged_marks_without_a_segment_are_replaced_by_a_log_with_nothing_in_it() {
     Replacement::begin(dir.path(), small()).unwrap().complete().unwrap();
     assert_eq!(Writer::open(dir.path(), small()).unwrap().1.tail, Offset(64));
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_the_log_is_refused_and_nobody_waits_for_its_other_end() {
+    let dir = tempdir().unwrap();
+    write(dir.path(), 9, Durability::Os);
+    let segments = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let first = segments.filter(|path| path.extension().is_some_and(|end| end == "seg")).min().unwrap();
+    let files = [dir.path().join("lock"), dir.path().join("marks"), first];
+    for file in files {
+        let aside = dir.path().with_extension("aside");
+        std::fs::rename(&file, &aside).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RWXU).unwrap();
+        let refused = Writer::open(dir.path(), small()).err();
+        assert!(refused.as_ref().is_some_and(OpenError::is_damage), "{}: {refused:?}", file.display());
+        std::fs::rename(&aside, &file).unwrap();
+    }
+    Writer::open(dir.path(), small()).unwrap();
+}

@@ -13,7 +13,7 @@
 //!
 //! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
 //! [`descriptors`] says how many files and connections a process may have.
-//! [`terminal`] waits for a key. [`process`] keeps a second supervisor off a directory, and tells a process to end. [`read_file`] reads one, and waits for no pipe in its place. [`replace_file`], [`replace_shared_file`] and [`replace_file_unsynced`] put a file there whole or not at all; [`sync_file_system`] makes many files durable at once.
+//! [`terminal`] waits for a key. [`process`] keeps a second supervisor off a directory, and tells a process to end. [`open_file`] opens a file and [`read_file`] reads one, and they wait for no pipe in its place. [`replace_file`], [`replace_shared_file`] and [`replace_file_unsynced`] put a file there whole or not at all; [`sync_file_system`] makes many files durable at once.
 
 pub mod bell;
 pub mod clock;
@@ -32,5 +32,5 @@ pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
 pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter, Quantiles};
 pub use mapping::{MapError, Mapping};
-pub use read_file::read_file;
+pub use read_file::{open_file, read_file};
 pub use replace_file::{replace_file, replace_file_unsynced, replace_shared_file, sync_file_system};

@@ -65,8 +65,8 @@ impl Mapping {
         assert!(len > 0, "a mapping has at least one byte");
         let fail = |step| move |source| MapError::Io { step, path: path.to_owned(), source };
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).mode(0o600);
-        let file = options.open(path).map_err(fail("open"))?;
+        let file = crate::open_file(options.read(true).write(true).create(true).mode(0o600), path);
+        let file = file.map_err(fail("open"))?;
         allocate(&file, len).map_err(fail("allocate"))?;
         Mapping::from_file(file, len, true).map_err(fail("map"))
     }
@@ -89,7 +89,8 @@ impl Mapping {
 
     fn open_existing(path: &Path, writable: bool) -> Result<Mapping, MapError> {
         let fail = |step| move |source| MapError::Io { step, path: path.to_owned(), source };
-        let file = OpenOptions::new().read(true).write(writable).open(path).map_err(fail("open"))?;
+        let file = crate::open_file(OpenOptions::new().read(true).write(writable), path);
+        let file = file.map_err(fail("open"))?;
         let bytes = file.metadata().map_err(fail("size"))?.len();
         let len = usize::try_from(bytes).expect("a file that can be mapped fits the address space");
         if len == 0 {

@@ -8,6 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::open_file;
+
 /// A file that one process at a time has locked. The kernel frees it when that process ends.
 #[derive(Debug)]
 pub struct Lock(File);
@@ -18,7 +20,7 @@ impl Lock {
     /// # Errors
     /// If it cannot be made, or its file system has no locks.
     pub fn take(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::create(path)?;
+        let file = open_file(File::options().create(true).truncate(true).write(true), path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -1,26 +1,38 @@
-//! A small file, read whole, whatever stands in its place.
+//! Files by name, whatever stands in their place.
 //!
-//! Opened as it comes, a pipe of its name waits for somebody at the other end: the process neither begins nor heeds a signal that asks it to end.
+//! Opened as it comes, a pipe of a file's name waits for somebody at the other end: the process neither begins nor heeds a signal that asks it to end.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+/// Opens a file as `options` say, flags of the system's own excepted. Never waits.
+///
+/// # Errors
+/// As the system says; `InvalidData` if a pipe, a directory or a device is there.
+pub fn open_file(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = options.clone().custom_flags(flags).open(path);
+    // A pipe that nobody reads, and a socket, are refused to who would write.
+    let is_other = |error: &io::Error| error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+    match opened {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Err(error) if !is_other(&error) => Err(error),
+        _ => Err(io::Error::new(ErrorKind::InvalidData, "something else has the name of a file")),
+    }
+}
 
 /// All that a file says.
 ///
 /// # Errors
-/// As the system says; `NotFound` if there is none, `InvalidData` if a pipe, a directory or a device is there.
+/// As [`open_file`].
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidData, "something else has the name of a file"));
-    }
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
+    open_file(File::options().read(true), path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -33,8 +45,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         assert_eq!(read_file(&path).unwrap_err().kind(), ErrorKind::NotFound);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
         assert_eq!(read_file(&path).unwrap_err().kind(), ErrorKind::InvalidData);
+        for options in [File::options().write(true), File::options().read(true).write(true)] {
+            assert_eq!(open_file(options, &path).unwrap_err().kind(), ErrorKind::InvalidData);
+        }
         assert_eq!(read_file(dir.path()).unwrap_err().kind(), ErrorKind::InvalidData);
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "all").unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_os::scheduling::{self, Background};
-use pares_os::{Bells, CountersReader, CountersWriter, clock};
+use pares_os::{Bells, CountersReader, CountersWriter, clock, open_file};
 use pares_roles::world::{Counters, File, Next, Ring, Task, Waker, World};
 use pares_types::{Epoch, Position, ShardId};
 use pares_window::{SharedWindow, WindowError};
@@ -137,12 +137,12 @@ impl World for HostWorld {
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir)?;
         }
-        let options = fs::File::options().read(true).write(true).create(true).truncate(true).open(path);
-        options.map(HostFile)
+        let mut options = fs::File::options();
+        open_file(options.read(true).write(true).create(true).truncate(true), &path).map(HostFile)
     }
 
     fn open_file(&self, path: &Path) -> io::Result<HostFile> {
-        fs::File::open(self.path(path)).map(HostFile)
+        open_file(fs::File::options().read(true), &self.path(path)).map(HostFile)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -24,6 +24,16 @@ fn all_hold(plan: Plan) {
 }
 
 #[test]
+fn a_backup_has_every_version_once_and_restores_what_the_sites_have_whatever_fails() {
+    let mut sum = Summary::default();
+    for seed in 0..seeds() {
+        let summary = run(Plan::KEPT, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        (sum.kept, sum.copies) = (sum.kept + summary.kept, sum.copies + summary.copies);
+    }
+    assert!(sum.kept > 20 * seeds() && sum.copies > seeds(), "{sum:?}");
+}
+
+#[test]
 fn nothing_fails_and_everything_commits() {
     all_hold(Plan::CALM);
 }

@@ -49,6 +49,15 @@ impl Disk {
         Disk::default()
     }
 
+    /// Another disk with the same on it, as a copy of a directory has it.
+    #[must_use]
+    pub fn copy(&self) -> Disk {
+        let Content { first, records, synced, syncs, fault_in } = &*self.0.borrow();
+        let records = records.clone();
+        let copy = Content { first: *first, records, synced: *synced, syncs: *syncs, fault_in: *fault_in };
+        Disk(Rc::new(RefCell::new(copy)))
+    }
+
     /// Appends and syncs fail from the `operations`-th from now on, until the next crash.
     pub fn fail_in(&self, operations: u64) {
         self.0.borrow_mut().fault_in = Some(operations);

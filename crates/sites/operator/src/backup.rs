@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
-use pares_site::backup::{BackupError, BackupFolder, CopyFacts, Followed, Following, Hose, Pace, take};
+use pares_site::backup::{
+    BackupError, BackupFolder, CopyFacts, DamagedLog, Followed, Following, Hose, Pace, Stillness, take,
+};
 use pares_text::{self as text, progress};
 use pares_wice::{SiteId, Stored};
 use serde_json::json;
@@ -147,9 +149,42 @@ impl Taker<'_> {
         ));
     }
 
+    fn say_damaged(&self, damaged: &DamagedLog) {
+        let DamagedLog { why, kept, last } = damaged;
+        if self.json {
+            let said =
+                json!({ "damaged": why.to_string(), "kept": kept.display().to_string(), "version": last.0 });
+            return text::print(&said.to_string());
+        }
+        pares_text::tell!(
+            "{why}. All of it is kept as {}; following goes on behind version {last}, and asks the sites for what comes then",
+            kept.display()
+        );
+    }
+
+    fn say_still(&self, still: &Stillness) {
+        let (last, standing) = match still {
+            Stillness::Stands(standing) => (standing.last, Some(standing)),
+            Stillness::GoesOn(last) => (*last, None),
+        };
+        let seconds = standing.map(|standing| standing.since.as_secs());
+        let why = standing.map(|standing| standing.why.as_deref().unwrap_or("no site has a later one"));
+        if self.json {
+            let said = json!({ "stands_still": standing.is_some(), "version": last.0, "seconds": seconds, "why": why });
+            return text::print(&said.to_string());
+        }
+        match seconds.zip(why) {
+            Some((seconds, why)) => {
+                let since = moment((pares_os::clock::now_ns() / 1_000_000).saturating_sub(seconds * 1_000));
+                pares_text::tell!("no version behind {last} has come since {since}: {why}");
+            }
+            None => pares_text::tell!("following goes on: version {last} has come"),
+        }
+    }
+
     /// Keeps all versions until `stop`.
     fn follow(&self, stop: &AtomicBool) -> OperatorResult {
-        let mut following = Following::resume(&self.folder)?;
+        let mut following = Following::resume(&self.folder, |damaged| self.say_damaged(&damaged))?;
         while !stop.load(Ordering::Relaxed) {
             let followed = match following.take() {
                 Some(following) => self.follow_on(following, || stop.load(Ordering::Relaxed)),
@@ -199,7 +234,7 @@ impl Taker<'_> {
 
     fn follow_on(&self, log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
         let doors = self.order.iter().map(|site| self.access.door(*site)).collect::<Result<Vec<_>, _>>()?;
-        Ok(log.follow(&doors, |_| is_over())?)
+        Ok(log.follow(&doors, |_| is_over(), |still| self.say_still(&still))?)
     }
 
     /// Takes a copy that the log which is begun meanwhile goes through: a second one, of a site that is behind the first, may lie before the log.

@@ -7,12 +7,15 @@ use pares_site::SitesConfig;
 use pares_site::backup::{BackupError, BackupFolder, Restoration, Restored, Until};
 use pares_text::moment::Moment;
 use pares_text::{self as text, progress};
-use pares_wice::Version;
+use pares_wice::{SiteId, Version};
 use serde_json::json;
 
 use crate::backup::moment;
 use crate::error::{OperatorError, OperatorResult, usage};
 use crate::{init, sites};
+
+/// Stores that are filled at a time: each has a cache of some size.
+const FILLED_MAX: usize = 4;
 
 /// Arguments of `pares site restore`.
 #[derive(clap::Args)]
@@ -94,26 +97,47 @@ pub fn restore(
     dir: &Path,
 ) -> Result<Restored, OperatorError> {
     must_be_free(dir)?;
-    let plan = Restoration::plan(folder, until)?;
+    let plan = Restoration::plan(folder, until).map_err(|error| OperatorError::Failed(said(&error)))?;
     let mut restored = None;
-    for site in sites::all(&config) {
-        let bar = progress::growing("filling a store");
-        let filled = plan.fill(&config, site, dir, &mut |bytes| bar.inc(bytes));
-        bar.finish_and_clear();
-        let filled = filled.map_err(|error| {
-            let when = match &error {
-                BackupError::Gap { last_ms, .. } => format!(" (the gap begins at {})", moment(*last_ms)),
-                _ => String::new(),
-            };
-            let what = format!("{error}{when}. Nothing can be started in {}: remove it", dir.display());
-            OperatorError::Failed(what)
-        })?;
-        restored = Some(filled);
+    for sites in sites::all(&config).chunks(FILLED_MAX) {
+        for filled in fill(&plan, &config, sites, dir) {
+            let in_vain =
+                |error| format!("{}. Nothing can be started in {}: remove it", said(&error), dir.display());
+            restored = Some(filled.map_err(|error| OperatorError::Failed(in_vain(error)))?);
+        }
     }
     let restored = restored.ok_or_else(|| usage("a database without sites"))?;
     config.begins = restored.version.0;
     init::write(&config, dir)?;
     Ok(restored)
+}
+
+/// Fills the stores of these sites, all at a time.
+fn fill(
+    plan: &Restoration,
+    config: &SitesConfig,
+    sites: &[SiteId],
+    dir: &Path,
+) -> Vec<Result<Restored, BackupError>> {
+    let bar = progress::growing("filling stores");
+    let filled = std::thread::scope(|scope| {
+        let fill = |site: &SiteId| {
+            let (site, bar) = (*site, &bar);
+            scope.spawn(move || plan.fill(config, site, dir, &mut |bytes| bar.inc(bytes)))
+        };
+        let threads: Vec<_> = sites.iter().map(fill).collect();
+        threads.into_iter().map(|thread| thread.join().expect("filling a store does not panic")).collect()
+    });
+    bar.finish_and_clear();
+    filled
+}
+
+/// With the moment, where there is one.
+fn said(error: &BackupError) -> String {
+    match error {
+        BackupError::Gap { last_ms, .. } => format!("{error} (the gap begins at {})", moment(*last_ms)),
+        error => error.to_string(),
+    }
 }
 
 fn must_be_free(dir: &Path) -> OperatorResult {

@@ -83,7 +83,7 @@ impl Processes {
 
     fn log(&self, site: SiteId) -> Result<File, OperatorError> {
         let path = self.dir.join(format!("site-{}-{}.log", site.cluster.0, site.number));
-        let opened = OpenOptions::new().create(true).append(true).open(&path);
+        let opened = pares_os::open_file(OpenOptions::new().create(true).append(true), &path);
         opened.map_err(OperatorError::io(format!("opening {}", path.display())))
     }
 

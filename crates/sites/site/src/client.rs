@@ -219,41 +219,25 @@ impl Client {
     fn ask(&mut self, ask: &Ask, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
         let (bytes, to) = (checked(ask.to_bytes())?, ask.number());
         let began = Instant::now();
-        let (mut was_asked, mut why) = (again, None);
-        let mut doors = Doors { was_open: again, ..Doors::default() };
+        let patience_here =
+            if matches!(ask, Ask::Read(..) | Ask::Latest(..)) { READ_PATIENCE } else { PATIENCE };
+        let doors = Doors { was_open: again, ..Doors::default() };
+        let mut asking = Asking { ask, was_asked: again, why: None, doors };
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return Err(match why.filter(|_| !was_asked) {
-                    Some(why) => CallError::No { code: Code::Elsewhere, why },
-                    None => CallError::Silence(patience),
-                });
+                return Err(asking.in_vain(patience));
             }
-            let patience_here =
-                if matches!(ask, Ask::Read(..) | Ask::Latest(..)) { READ_PATIENCE } else { PATIENCE };
             match self.ask_once(&bytes, to, left.min(patience_here)) {
-                Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
-                // Another site may know; this one's connection is as good as ever.
-                Ok(Reply { code: Code::Unknown, .. }) => {
-                    was_asked = true;
-                    self.turn_to_next();
-                }
-                Ok(Reply { code: Code::Elsewhere, body, .. }) => {
-                    why = Some(String::from_utf8_lossy(&body).into_owned());
-                    self.turn_to_next();
-                }
-                // This site has not done it; whether one that was asked before has, it cannot know.
-                Ok(Reply { code, .. }) if was_asked && is_local(ask, code) => {}
-                Ok(Reply { code, body, .. }) => {
-                    return Err(CallError::No { code, why: String::from_utf8_lossy(&body).into_owned() });
-                }
+                Ok(reply) => match asking.heard(reply)? {
+                    Heard::Done(body) => return Ok(body),
+                    Heard::Elsewhere => self.turn_to_next(),
+                    Heard::AskAgain => {}
+                },
                 Err(error) => {
-                    was_asked = true;
-                    doors.failed(self.connection.is_some(), error);
+                    let was_open = self.connection.is_some();
                     self.turn_to_next();
-                    if let Some(why) = doors.shut(self.sites.len()) {
-                        return Err(CallError::Shut(why));
-                    }
+                    asking.failed(was_open, error, self.sites.len())?;
                 }
             }
             self.repeats += 1;
@@ -328,4 +312,54 @@ impl Doors {
 fn is_local(ask: &Ask, code: Code) -> bool {
     matches!(ask, Ask::Execute(..))
         && matches!(code, Code::Aborted | Code::Behind | Code::Impossible | Code::Busy)
+}
+
+/// A question that is asked until it is answered.
+struct Asking<'a> {
+    ask: &'a Ask,
+    /// Whether a site may have done it, and has not said so.
+    was_asked: bool,
+    /// Why the last site sent it elsewhere.
+    why: Option<String>,
+    doors: Doors,
+}
+
+/// What follows from a reply.
+enum Heard {
+    Done(Vec<u8>),
+    /// Another site may know.
+    Elsewhere,
+    AskAgain,
+}
+
+impl Asking<'_> {
+    fn heard(&mut self, reply: Reply) -> Result<Heard, CallError> {
+        let Reply { code, body, .. } = reply;
+        let text = || String::from_utf8_lossy(&body).into_owned();
+        match code {
+            Code::Done => return Ok(Heard::Done(body)),
+            // This one's connection is as good as ever.
+            Code::Unknown => self.was_asked = true,
+            Code::Elsewhere => self.why = Some(text()),
+            // This site has not done it; whether one that was asked before has, it cannot know.
+            code if self.was_asked && is_local(self.ask, code) => return Ok(Heard::AskAgain),
+            code => return Err(CallError::No { code, why: text() }),
+        }
+        Ok(Heard::Elsewhere)
+    }
+
+    /// A site has not answered, one of so many.
+    fn failed(&mut self, was_open: bool, error: io::Error, sites: usize) -> Result<(), CallError> {
+        self.was_asked = true;
+        self.doors.failed(was_open, error);
+        self.doors.shut(sites).map_or(Ok(()), |why| Err(CallError::Shut(why)))
+    }
+
+    /// Nobody has answered for so long.
+    fn in_vain(self, patience: Duration) -> CallError {
+        match self.why.filter(|_| !self.was_asked) {
+            Some(why) => CallError::No { code: Code::Elsewhere, why },
+            None => CallError::Silence(patience),
+        }
+    }
 }

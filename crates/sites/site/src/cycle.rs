@@ -102,14 +102,14 @@ pub(crate) struct Cycle<W: World, A> {
     /// Copies that others get, the log that is kept for them, and the copy that this site's store is to become.
     giving: Giving,
     /// Whether it shows all that it has ever answered; if that cannot be known, from when on it shows what it has.
-    caught_up: bool,
+    shows_all: bool,
     shows_from: Duration,
     holds: Holds,
     /// Sites that have said that they have their items, and when.
-    whole: BTreeMap<SiteId, u64>,
+    with_items: BTreeMap<SiteId, u64>,
     /// Whose votes count in this cluster, as its other sites have said.
     counted: BTreeMap<u8, Numbers>,
-    filling: Option<Filling>,
+    filling: Option<Filling<W::Task>>,
     comparison: Comparison,
     moments: Moments,
     work: Worked,
@@ -141,9 +141,9 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.links.poll(if busy { Duration::ZERO } else { patience.min(until_tick) }, &mut self.inbox)?;
         self.take_in()?;
         self.tick()?;
-        self.is_filled()?;
+        self.go_on_with_filling()?;
         self.take_stored()?;
-        self.caught_up |= self.site.has_caught_up() || self.world.now() >= self.shows_from;
+        self.shows_all |= self.site.has_caught_up() || self.world.now() >= self.shows_from;
         self.take_transactions()?;
         self.go_on_with_reads()?;
         self.execute()?;

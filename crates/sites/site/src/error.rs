@@ -100,6 +100,16 @@ pub enum ProcessError {
         /// The log's beginning.
         base: Version,
     },
+    /// The log that it leads ends before what its store was written behind, and nobody else can bring the rest.
+    #[error(
+        "the store holds version {stored}, and the log of this site, which leads its cluster's, ends at {delivered}: the log is an old copy, or has          lost its end with the power, and no other site has more: {REFILL}"
+    )]
+    Ahead {
+        /// The store's version.
+        stored: Version,
+        /// Where the log has come to.
+        delivered: Version,
+    },
     /// Its log is gone, and its place is not.
     #[error("the log of this site is gone: {REFILL}")]
     NoLog,
@@ -146,6 +156,7 @@ impl ProcessError {
             | Self::Expelled
             | Self::Differs { .. }
             | Self::NoLog
+            | Self::Ahead { .. }
             | Self::Gap { .. } => true,
             Self::Config(_)
             | Self::Links(_)

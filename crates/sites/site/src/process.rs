@@ -23,6 +23,7 @@ use crate::counters::SiteCounters;
 use crate::directory::NotesDirectory;
 use crate::error::ProcessError;
 use crate::node::SiteNode;
+use crate::place::loading::StoreLoader;
 use crate::reads::StoreReader;
 use crate::report::SiteReport;
 use crate::rights::Rights;
@@ -50,6 +51,8 @@ pub struct Host {
     port: Option<(SqlPort, Receiver<Ready>)>,
     /// Who asks whether its server answers.
     watch: Option<Watch>,
+    /// The store, if it was just filled.
+    filled: Option<Arc<dyn Store>>,
     began: Instant,
 }
 
@@ -73,6 +76,7 @@ impl Host {
             sql,
             port: None,
             watch: None,
+            filled: None,
             began: Instant::now(),
         })
     }
@@ -139,10 +143,18 @@ impl World for Host {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        open_store(self.own.path(), self.database.as_ref())
+        match self.filled.take() {
+            Some(store) => Ok(store),
+            None => open_store(self.own.path(), self.database.as_ref()),
+        }
+    }
+
+    fn keep_store(&mut self, filled: Arc<dyn Store>) {
+        self.filled = Some(filled);
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
+        self.filled = None;
         if let Some(database) = &self.database {
             postgres::provide(database)?;
             return Ok(postgres::clear(database)?);
@@ -181,6 +193,11 @@ impl World for Host {
     fn start_reader(&mut self, reader: StoreReader, links: &Links) -> io::Result<Thread> {
         let (waker, began) = (links.waker(), self.began);
         Thread::spawn("reader", move || reader.run(|| began.elapsed(), || drop(waker.wake())))
+    }
+
+    fn start_loader(&mut self, loader: StoreLoader, links: &Links) -> io::Result<Thread> {
+        let waker = links.waker();
+        Thread::spawn("loader", move || loader.run(|| drop(waker.wake())))
     }
 
     fn show(&mut self, report: &SiteReport) {

@@ -21,6 +21,7 @@ use crate::error::ProcessError;
 use crate::items::Items;
 use crate::node::SiteNode;
 use crate::place::Place;
+use crate::place::loading::StoreLoader;
 use crate::protocol::{Ask, Between, Reply};
 use crate::reads::StoreReader;
 use crate::setup::{Bounds, Setup};
@@ -43,6 +44,7 @@ pub(crate) struct Machine {
     pub(crate) busy: Arc<AtomicBool>,
     writer: Rc<RefCell<Option<StoreWriter>>>,
     readers: Rc<RefCell<Vec<StoreReader>>>,
+    loader: Rc<RefCell<Option<StoreLoader>>>,
     drawn: Rc<Cell<u64>>,
     /// The version with which its database begins.
     pub(crate) begins: Version,
@@ -83,7 +85,7 @@ impl Machine {
             sites.flat_map(|(cluster, &sites)| (0..sites).map(move |site| SiteId::new(cluster, site)));
         let settings = Settings::new(SiteId::new(0, 0), sites.collect());
         if self.notes.borrow().is_empty() {
-            let first = Base::founding(&settings, ClusterId(0));
+            let first = Base { delivered: self.begins, ..Base::founding(&settings, ClusterId(0)) };
             crate::place::found(&mut self.clone(), IDENTITY, clusters[0], first)?;
         }
         Ok(Setup {
@@ -120,8 +122,14 @@ impl Machine {
 
     /// Lets a batch be written, and a read be answered.
     pub(crate) fn step(&self) {
+        self.load();
         self.writer.borrow().as_ref().map(StoreWriter::step);
         self.readers.borrow().first().map(StoreReader::step);
+    }
+
+    /// Lets a batch of a copy be written; whether there was one.
+    pub(crate) fn load(&self) -> bool {
+        self.loader.borrow().as_ref().is_some_and(StoreLoader::step)
     }
 
     /// What becomes of an application's question within some ticks.
@@ -198,6 +206,11 @@ impl World for Machine {
 
     fn start_reader(&mut self, reader: StoreReader, _links: &Wire) -> io::Result<()> {
         self.readers.borrow_mut().push(reader);
+        Ok(())
+    }
+
+    fn start_loader(&mut self, loader: StoreLoader, _links: &Wire) -> io::Result<()> {
+        self.loader.replace(Some(loader));
         Ok(())
     }
 }

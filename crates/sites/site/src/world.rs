@@ -22,6 +22,7 @@ use pares_wice::Version;
 
 use crate::applier::StoreWriter;
 use crate::error::ProcessError;
+use crate::place::loading::StoreLoader;
 use crate::reads::StoreReader;
 use crate::report::SiteReport;
 
@@ -31,7 +32,7 @@ pub trait World: Notes + Clock {
     type Log: ClusterLog;
     /// The site's connections.
     type Links: Connections;
-    /// What runs the [`StoreWriter`], or a [`StoreReader`]. Dropping it waits until that has ended.
+    /// What runs the [`StoreWriter`], a [`StoreReader`] or the [`StoreLoader`]. Dropping it waits until that has ended.
     type Task;
 
     /// Listens, and connects to the other sites.
@@ -51,6 +52,10 @@ pub trait World: Notes + Clock {
     /// # Errors
     /// If the store cannot be read.
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError>;
+
+    /// The next store opened is this one, which was just filled: there is no need to check on the disk what was written a moment ago. A world may open it
+    /// anew instead.
+    fn keep_store(&mut self, _filled: Arc<dyn Store>) {}
 
     /// Removes the store, which must not be open. The next one opened is empty.
     ///
@@ -75,6 +80,12 @@ pub trait World: Notes + Clock {
     /// # Errors
     /// If there is no room for another thread.
     fn start_reader(&mut self, reader: StoreReader, links: &Self::Links) -> io::Result<Self::Task>;
+
+    /// Runs `loader` beside the duty cycle. Each batch written ends the present or the next wait of `links`.
+    ///
+    /// # Errors
+    /// If there is no room for another thread.
+    fn start_loader(&mut self, loader: StoreLoader, links: &Self::Links) -> io::Result<Self::Task>;
 
     /// Why what is under the store does not answer; none if it does, or if there is no such thing.
     fn trouble(&self) -> Option<String> {

@@ -130,21 +130,21 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     let digests = [A0, B0].map(|site| done(sites.client(6, &[site]).read(b"digest", PATIENCE)));
     assert_eq!(digests[0], digests[1]);
     // And it can be backed up in turn, in a directory of its own.
-    let refused = Following::resume(&folder).unwrap().unwrap().take(&mut hose(&sites, A0));
+    let refused = Following::resume(&folder, |_| {}).unwrap().unwrap().take(&mut hose(&sites, A0));
     assert!(matches!(refused, Err(BackupError::Another(_))), "{refused:?}");
     let other = BackupFolder::create(dirs[3].path()).unwrap();
     let mut early = Following::begin(&other, &sites.config.identity, Stored::default(), 0).unwrap();
     let gone = early.take(&mut hose(&sites, A0));
     assert!(matches!(gone, Err(BackupError::Gone(Version(0)))), "{gone:?}");
     drop(early);
-    let early = Following::resume(&other).unwrap();
+    let early = Following::resume(&other, |_| {}).unwrap();
     assert!(early.is_none(), "a log without a copy");
     let early = Following::begin(&other, &sites.config.identity, Stored::default(), 0).unwrap();
     let nobody = "127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap().into();
-    let followed = early.follow(&[nobody, door(&sites, A0), door(&sites, B0)], |_| false).unwrap();
+    let followed = early.follow(&[nobody, door(&sites, A0), door(&sites, B0)], |_| false, |_| {}).unwrap();
     assert!(matches!(followed, Followed::Gone(_)), "by no site that answers");
     drop(followed);
-    assert!(Following::resume(&other).unwrap().is_none());
+    assert!(Following::resume(&other, |_| {}).unwrap().is_none());
     assert!(taken(&sites, &other).0.version > facts.version);
 }
 
@@ -184,7 +184,7 @@ fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
             drop(Following::begin(&folder, identity, stored, at_ms).unwrap());
         };
         take(&mut hose(&sites, A0), &folder, PACE, begin, |_| false).unwrap_err();
-        assert!(Following::resume(&folder).unwrap().is_none(), "a copy is taken");
+        assert!(Following::resume(&folder, |_| {}).unwrap().is_none(), "a copy is taken");
     }
     let mut following = None;
     let begin = |identity: &str, stored: Stored, at_ms| {
@@ -202,7 +202,7 @@ fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
         let plan = Restoration::plan(&folder, Until::Version(Version(version))).unwrap();
         assert_eq!(plan.fill(&config, A0, dir.path(), &mut |_| {}).unwrap().version.0, version);
     }
-    assert!(Following::resume(&folder).unwrap().is_some(), "and no copy is taken again");
+    assert!(Following::resume(&folder, |_| {}).unwrap().is_some(), "and no copy is taken again");
 }
 
 #[test]

@@ -55,5 +55,5 @@ pub use memory::Memory;
 pub use redb::{Redb, RedbStore};
 pub use reserved::{changes_schema, is_reserved};
 pub use store::{Applied, Reads, Store, StoreSnapshot, Visit};
-pub use transfer::{CHUNK_BYTES, Chunk, Export, Import};
+pub use transfer::{CHUNK_BYTES, Chunk, Export, Import, item_bytes};
 pub use work::Work;

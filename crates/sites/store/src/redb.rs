@@ -9,6 +9,7 @@ use std::fs::OpenOptions;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 
+use pares_os::open_file;
 use pares_wice::{Key, KeyRange, Value, Version};
 use redb::{
     Builder, Database, DatabaseError, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable,
@@ -50,7 +51,7 @@ impl RedbStore {
         let path = directory.join(FILE);
         let open_at = |path: &Path| {
             let mut options = OpenOptions::new();
-            let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+            let file = open_file(options.read(true).write(true).create(true).truncate(false), path)?;
             let mut builder = Builder::new();
             builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
             builder.create_with_backend(CheckedFile::new(file)?)
@@ -202,5 +203,45 @@ fn failed(error: impl Into<redb::Error>) -> StoreError {
             StoreError::Damaged(error.to_string())
         }
         error => StoreError::Io(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Applied, Store};
+
+    #[test]
+    fn what_a_crash_has_left_of_a_file_that_was_made_is_made_again() {
+        let scratch = tempfile::tempdir().unwrap();
+        let other = scratch.path().join("other");
+        drop(RedbStore::open(&other).unwrap());
+        let whole = std::fs::read(other.join(FILE)).unwrap();
+        for (at, length) in [0, 100, whole.len() / 2, whole.len()].into_iter().enumerate() {
+            let directory = scratch.path().join(at.to_string());
+            std::fs::create_dir(&directory).unwrap();
+            std::fs::write(directory.join(MAKING), &whole[..length]).unwrap();
+            let store = RedbStore::open(&directory).unwrap();
+            let writes = vec![(Key::from("a"), Some(Value::from("x")))];
+            store.apply(&[Applied { version: Version(1), writes }], None).unwrap();
+            store.flush().unwrap();
+            drop(store);
+            assert!(!directory.join(MAKING).exists(), "{length} bytes");
+            assert_eq!(RedbStore::open(&directory).unwrap().applied(), Version(1), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_file_is_damage_and_nobody_waits_for_its_other_end() {
+        let scratch = tempfile::tempdir().unwrap();
+        for name in [FILE, MAKING] {
+            let directory = scratch.path().join(name);
+            std::fs::create_dir(&directory).unwrap();
+            rustix::fs::mkfifoat(rustix::fs::CWD, directory.join(name), rustix::fs::Mode::RWXU).unwrap();
+            match (name, RedbStore::open(&directory)) {
+                (FILE, Err(StoreError::Damaged(_))) | (MAKING, Ok(_)) => {}
+                (_, other) => panic!("{name}: {:?}", other.err()),
+            }
+        }
     }
 }

@@ -33,40 +33,52 @@ pub struct Export<S> {
     snapshot: S,
     bytes: usize,
     number: u32,
-    /// Where the next piece begins; `None` after the last.
+    /// From where on the items of the next piece are read; `None` after the last.
     from: Option<Key>,
+    /// The item before these, if it was read already, to see that the last piece was not the last of all.
+    read_ahead: Option<(Key, Value)>,
 }
 
 impl<S: AsRef<dyn StoreSnapshot>> Export<S> {
     /// Cuts `snapshot` into pieces of about `bytes` of keys and values: a piece ends with the item that exceeds it.
     pub fn new(snapshot: S, bytes: usize) -> Self {
-        Self { snapshot, bytes, number: 0, from: Some(Key::new([])) }
+        Self { snapshot, bytes, number: 0, from: Some(Key::new([])), read_ahead: None }
     }
 
     /// Goes on with piece `number`, behind the last key before it; the first piece follows no key.
     pub fn seek(&mut self, number: u32, after: &Key) {
         let from = if number == 0 { Key::new([]) } else { successor(after.as_bytes()) };
-        (self.number, self.from) = (number, Some(from));
+        (self.number, self.from, self.read_ahead) = (number, Some(from), None);
     }
 
     fn cut(&mut self, from: Key) -> Result<Chunk, StoreError> {
         let snapshot = self.snapshot.as_ref();
-        let (mut items, mut bytes, mut next) = (Vec::new(), 0, None);
+        let mut items = Vec::from_iter(self.read_ahead.take());
+        let mut bytes = items.iter().map(item_bytes).sum::<usize>();
+        let (bytes_min, read_ahead) = (self.bytes, &mut self.read_ahead);
         snapshot.range(&KeyRange { from, to: None }, &mut |key, value| {
-            if bytes >= self.bytes && !items.is_empty() {
-                next = Some(key);
+            let item = (key, value);
+            if bytes >= bytes_min && !items.is_empty() {
+                *read_ahead = Some(item);
                 return ControlFlow::Break(());
             }
-            bytes += key.as_bytes().len() + value.as_bytes().len();
-            items.push((key, value));
+            bytes += item_bytes(&item);
+            items.push(item);
             ControlFlow::Continue(())
         })?;
+        let next = self.read_ahead.as_ref().map(|(key, _)| successor(key.as_bytes()));
         let meta = next.is_none().then(|| snapshot.meta().to_vec());
         let chunk = Chunk { number: self.number, version: snapshot.version(), items, meta };
         self.number += 1;
         self.from = next;
         Ok(chunk)
     }
+}
+
+/// Bytes of an item's key and value.
+#[must_use]
+pub fn item_bytes((key, value): &(Key, Value)) -> usize {
+    key.as_bytes().len() + value.as_bytes().len()
 }
 
 impl<S: AsRef<dyn StoreSnapshot>> Iterator for Export<S> {

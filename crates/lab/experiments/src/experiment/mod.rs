@@ -52,20 +52,20 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// Where journal writes: the disk to measure (default: where temporary files go)
-    #[arg(long)]
+    #[arg(long, help_heading = "Of journal alone")]
     dir: Option<PathBuf>,
     /// How long table1 looks at each rate (the paper: 30)
-    #[arg(long, default_value_t = 0.4)]
+    #[arg(long, help_heading = "Of table1 alone", default_value_t = 0.4)]
     minutes: f64,
     /// Virtual seconds that wice measures at each number of clients
-    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..))]
+    #[arg(long, help_heading = "Of wice alone", default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..))]
     seconds: u64,
     /// Where wice takes all chance from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, help_heading = "Of wice alone", default_value_t = 1)]
     seed: u64,
     /// What `pares bench tpcc --costs --json` printed: instead of the figure, wice shows what these processor times make of it, beside the
     /// paper's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Of wice alone", value_name = "FILE")]
     costs: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]

@@ -6,6 +6,7 @@ use pares_wice::{Era, SiteId, TransactionId, Version};
 
 use super::bank::{self, Request};
 use super::check::Committed;
+use super::keeper;
 use super::sites::{Event, Sites};
 use super::wires::NEAR_US;
 use super::{Broken, Defect, Verdict};
@@ -110,7 +111,7 @@ impl Sites {
         self.ask_site(client, site, ask);
     }
 
-    fn ask_site(&mut self, client: usize, site: SiteId, bytes: Vec<u8>) -> ClientId {
+    pub(super) fn ask_site(&mut self, client: usize, site: SiteId, bytes: Vec<u8>) -> ClientId {
         self.connections += 1;
         let connection = ClientId(self.connections << 16 | client as u64);
         let after = self.random.between(NEAR_US.0, NEAR_US.1);
@@ -121,7 +122,13 @@ impl Sites {
 
     /// A site answers.
     pub(super) fn replied(&mut self, site: SiteId, connection: ClientId, bytes: &[u8]) -> Verdict {
+        if self.keeper.as_ref().is_some_and(|keeper| keeper.listens_to(connection)) {
+            return self.kept(site, connection, bytes);
+        }
         let Reply { to, code, horizon, body } = Reply::from_bytes(bytes).expect("a site sends replies");
+        if keeper::is_a_keepers(connection) {
+            return Ok(()); // of a question that it has given up
+        }
         if connection == OPERATOR {
             self.operator_told = Some(code);
             return Ok(());

@@ -158,7 +158,7 @@ impl Event {
             | Self::Restart { site }
             | Self::Relieve { site }
             | Self::Roll { site } => [Some(site), None],
-            Self::Act { .. } | Self::Fault | Self::Operator | Self::Change => [None; 2],
+            Self::Act { .. } | Self::Keep | Self::Fault | Self::Operator | Self::Change => [None; 2],
         }
     }
 }

@@ -16,7 +16,7 @@ use pares_cluster::{Journal, JournalError, Replica};
 use pares_link::{ClientId, LinkSink, SPEAKS, SendError, UNDERSTANDS};
 use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
-use pares_site::{ProcessError, StoreReader, StoreWriter};
+use pares_site::{ProcessError, StoreLoader, StoreReader, StoreWriter};
 use pares_store::Store;
 use pares_wice::codec::Coded;
 use pares_wice::{Message, SiteId, Version};
@@ -68,6 +68,7 @@ pub(super) struct Parts {
     pub(super) exhausted: Cell<bool>,
     writer: RefCell<Option<StoreWriter>>,
     readers: RefCell<Vec<StoreReader>>,
+    loader: RefCell<Option<StoreLoader>>,
     pub(super) inbox: RefCell<Vec<Arrived>>,
     pub(super) sent: RefCell<Vec<Sent>>,
     /// What the cluster's log has handed out here, and nobody has looked at.
@@ -96,6 +97,7 @@ impl Machine {
             exhausted: Cell::default(),
             writer: RefCell::default(),
             readers: RefCell::default(),
+            loader: RefCell::default(),
             inbox: RefCell::default(),
             sent: RefCell::default(),
             committed: RefCell::default(),
@@ -106,6 +108,7 @@ impl Machine {
     pub(super) fn crash(&self, keep: u64, power: bool) {
         self.writer.replace(None);
         self.readers.borrow_mut().clear();
+        self.loader.replace(None);
         self.inbox.borrow_mut().clear();
         self.sent.borrow_mut().clear();
         self.disk.borrow().crash(keep);
@@ -130,7 +133,8 @@ impl Machine {
 
     /// Lets the store be written; whether there was anything to write.
     pub(super) fn write_store(&self) -> bool {
-        self.writer.borrow().as_ref().is_some_and(StoreWriter::step)
+        let loaded = self.loader.borrow().as_ref().is_some_and(StoreLoader::step);
+        self.writer.borrow().as_ref().is_some_and(StoreWriter::step) || loaded
     }
 
     /// Lets one read be answered; whether there was any.
@@ -200,6 +204,11 @@ impl World for Machine {
 
     fn start_reader(&mut self, reader: StoreReader, _links: &Self) -> io::Result<()> {
         self.readers.borrow_mut().push(reader);
+        Ok(())
+    }
+
+    fn start_loader(&mut self, loader: StoreLoader, _links: &Self) -> io::Result<()> {
+        self.loader.replace(Some(loader));
         Ok(())
     }
 }

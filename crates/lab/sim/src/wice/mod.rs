@@ -4,6 +4,7 @@
 //!  clients ==frames== sites --frames of Raft and of the rules--> other sites: late, lost, repeated, overtaken; clusters cut off
 //!                       |
 //!                     machines: a journal and a store that forget as disks do, notes, wires
+//!  keeper --> takes a backup and follows it, at any site; dies and goes on; restores it in the end
 //!  operator --> declares clusters lost (also such as live), admits them, moves the certifier
 //!  or two operators and a witness --> each declares the other's cluster lost
 //! ```
@@ -19,7 +20,7 @@
 //! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
 //! was answered is in the logs of all clusters that live, at that moment and in the end; clients, who ask at another site each time, are shown nothing older than what they were told or have read, and
 //! who asks for the latest all that anybody was told before; stores and states are prefixes; money is conserved at
-//! every version and for every reader; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
+//! every version and for every reader; a backup has every version behind its copies once and in order, with the digests of the sites, and restores what the sites have; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
 //! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
 
 mod bank;
@@ -27,6 +28,7 @@ mod check;
 mod clients;
 mod comings;
 mod faults;
+mod keeper;
 mod machine;
 mod shelf;
 mod sites;
@@ -63,6 +65,8 @@ pub struct Plan {
     pub mixed: bool,
     /// Whether sites come and go: one to the first cluster, one from it, and then the first of another cluster.
     pub changes: bool,
+    /// Whether a backup is taken and followed meanwhile, and restored in the end.
+    pub keeps: bool,
     /// What is broken at the seam between sites and machines.
     pub defect: Option<Defect>,
 }
@@ -80,6 +84,7 @@ impl Plan {
         witness: false,
         mixed: false,
         changes: false,
+        keeps: false,
         defect: None,
     };
     /// Two clusters of three sites, everything fails.
@@ -101,9 +106,19 @@ impl Plan {
     pub const WITNESSED: Self = Self { name: "sites-witnessed", witness: true, ..Self::TWO };
     /// Two clusters, of builds of two neighbouring versions.
     pub const MIXED: Self = Self { name: "sites-mixed", mixed: true, ..Self::TWO };
+    /// The same as two clusters of three, of which a backup is taken.
+    pub const KEPT: Self = Self { name: "sites-kept", keeps: true, ..Self::TWO };
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::CALM, Self::TWO, Self::THREE, Self::LONE, Self::CHANGED, Self::WITNESSED, Self::MIXED];
+    pub const ALL: [Self; 8] = [
+        Self::CALM,
+        Self::TWO,
+        Self::THREE,
+        Self::LONE,
+        Self::CHANGED,
+        Self::WITNESSED,
+        Self::MIXED,
+        Self::KEPT,
+    ];
 }
 
 /// A defect put at the seam between a site and its machine, to see that it is found.
@@ -166,6 +181,8 @@ pub enum Broken {
     Ended,
     /// An assertion of the rules does not hold.
     Panicked,
+    /// What a backup restores is not what the database was.
+    Unkept,
     /// Faults are over, and something has no outcome.
     Unsettled,
 }
@@ -193,6 +210,10 @@ pub struct Summary {
     pub granted: u64,
     /// Registers that a witness began after it had lost one.
     pub renewed: u64,
+    /// Versions that the backup was given.
+    pub kept: u64,
+    /// Copies that it has.
+    pub copies: u64,
     /// Eras begun.
     pub eras: u64,
     /// Virtual time, microseconds.

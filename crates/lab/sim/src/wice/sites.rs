@@ -18,6 +18,7 @@ use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::comings::Change;
 use super::faults::Faults;
+use super::keeper::Keeper;
 use super::machine::{Arrived, IDENTITY, Machine, number_of};
 use super::third_place::ThirdPlace;
 use super::{Broken, Defect, Failure, Plan, Summary, Verdict};
@@ -39,6 +40,7 @@ pub(super) enum Event {
     Restart { site: SiteId },
     Relieve { site: SiteId },
     Roll { site: SiteId },
+    Keep,
     Fault,
     Operator,
     Change,
@@ -106,6 +108,8 @@ pub(super) struct Sites {
     pub(super) checker: Checker,
     pub(super) summary: Summary,
     pub(super) operator_told: Option<Code>,
+    /// Who takes a backup, if somebody does.
+    pub(super) keeper: Option<Keeper>,
     trace: Option<Vec<String>>,
 }
 
@@ -172,6 +176,7 @@ impl Sites {
             checker: Checker::default(),
             summary: Summary::default(),
             operator_told: None,
+            keeper: plan.keeps.then(Keeper::new),
             trace: None,
         }
     }
@@ -225,6 +230,9 @@ impl Sites {
             self.schedule(300_000, Event::Fault);
         }
         self.schedule(100_000, Event::Operator);
+        if self.plan.keeps {
+            self.schedule(100_000, Event::Keep);
+        }
         self.plan_changes();
         let end = self.now_us() + self.plan.faulty_us;
         while self.now_us() < end {
@@ -238,6 +246,7 @@ impl Sites {
             }
             self.step()?;
         }
+        self.restore_what_was_kept()?;
         let ledger = self.ledger.open();
         self.checker.finish(&ledger)
     }
@@ -247,6 +256,7 @@ impl Sites {
         let rules = || nodes().map(Node::rules);
         let newest = rules().flatten().map(pares_wice::Site::delivered).max().unwrap_or_default();
         self.changes.is_empty()
+            && self.keeper.as_ref().is_none_or(|keeper| keeper.has(newest))
             && self.clients.iter().all(|client| client.request.is_none())
             && nodes().all(Node::votes)
             && rules()
@@ -296,6 +306,7 @@ impl Sites {
             Event::Change => return self.change(),
             Event::Fault => self.fault(),
             Event::Operator => return self.operate(),
+            Event::Keep => return self.keep(),
         }
         Ok(())
     }

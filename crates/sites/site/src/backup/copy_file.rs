@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pares_store::item_bytes;
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, Stored, Value, Version};
 
@@ -23,10 +24,13 @@ const END: u8 = 3;
 
 /// What a copy is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CopyHead {
-    pub(super) identity: String,
-    pub(super) stored: Stored,
-    pub(super) taken_ms: u64,
+pub struct CopyHead {
+    /// The database.
+    pub identity: String,
+    /// What its store says of itself.
+    pub stored: Stored,
+    /// When the site's answer had come, milliseconds since 1970.
+    pub taken_ms: u64,
 }
 
 /// What a copy came to.
@@ -102,9 +106,8 @@ impl CopyWriter {
 
 impl CopyFacts {
     fn add(&mut self, items: &[(Key, Value)]) {
-        let bytes = items.iter().map(|(key, value)| key.as_bytes().len() + value.as_bytes().len());
         self.items += items.len() as u64;
-        self.bytes += bytes.sum::<usize>() as u64;
+        self.bytes += items.iter().map(item_bytes).sum::<usize>() as u64;
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! A log without a copy that it goes on from restores nothing, and is content for ever. So it is gone on with only if a copy lies in the unbroken run of logs
 //! that ends with it; otherwise its taker died before the copy was whole, and it is set aside. A file gets its end before the next one has its name:
-//! a crash in between leaves a log that has ended, which is whole.
+//! a crash in between leaves a log that has ended, which is whole. Only what can have been half written is cut; a damaged log is kept under another name.
 
 use std::path::Path;
 
@@ -14,8 +14,9 @@ use pares_wice::codec::DecodeError;
 use pares_wice::{Stored, Version};
 
 use super::BackupError;
-use super::folder::{self, BackupFolder};
-use super::hose::{Hose, TAG};
+use super::folder::BackupFolder;
+use super::hose::{Hose, TAG, handed};
+use super::mending::{self, DamagedLog};
 use super::taking::now_ms;
 use super::version_log::{Kept, LogReader, LogWriter, Point};
 use super::words::{HandedVersion, HandedVersions};
@@ -38,27 +39,35 @@ pub struct Following {
 impl Following {
     /// Goes on where the last log in `folder` ends that can be restored from a copy; none if there is none, and a copy is to be taken.
     ///
-    /// Later logs are set aside: they are given names that end in `.aside`, which nothing reads.
+    /// Later logs are set aside: they are given names that end in `.aside`, which nothing reads. A log that is damaged is kept as `.damaged-N`, and gone on with
+    /// behind its last whole version; `damaged` hears of it.
     ///
     /// # Errors
-    /// If that is damaged, or somebody else follows into this directory.
-    pub fn resume(folder: &BackupFolder) -> Result<Option<Self>, BackupError> {
+    /// If files cannot be read or renamed, or somebody else follows into this directory.
+    pub fn resume(
+        folder: &BackupFolder,
+        mut damaged: impl FnMut(DamagedLog),
+    ) -> Result<Option<Self>, BackupError> {
         let lock = lock(folder.path())?;
-        while let Some((_, path)) = folder.logs()?.pop() {
-            let Some(read) = read_through(&path)? else {
-                std::fs::remove_file(&path).map_err(|source| BackupError::io(&path, source))?;
-                continue;
+        while let Some((behind, path)) = folder.logs()?.pop() {
+            let read = match read_through(&path)? {
+                LogEnd::Void => {
+                    std::fs::remove_file(&path).map_err(|source| BackupError::io(&path, source))?;
+                    continue;
+                }
+                LogEnd::Whole(read) => read,
+                LogEnd::Damaged(read, why) => {
+                    let last = read.as_ref().map_or(behind, |read| read.last().version);
+                    let kept = mending::set_damaged_aside(&path, read.map(|read| read.bytes()))?;
+                    damaged(DamagedLog { why, kept, last });
+                    continue; // the rest of it is read again
+                }
             };
-            let (identity, last) = (read.head.identity.clone(), read.last());
-            if !folder.has_base_before(last.version)? {
-                set_aside(&path)?;
-                continue;
+            if folder.has_base_before(read.last().version)? {
+                let log = write_on(folder, &path, &read)?;
+                return Ok(Some(Self::over(folder, read.head.identity, log, lock)));
             }
-            let log = match read.has_ended() {
-                false => LogWriter::go_on(&path, &read)?,
-                true => LogWriter::create(&folder.log_path(last.version), &identity, last)?,
-            };
-            return Ok(Some(Self::over(folder, identity, log, lock)));
+            mending::set_aside(&path)?;
         }
         Ok(None)
     }
@@ -67,7 +76,8 @@ impl Following {
         Self { folder: folder.clone(), identity, log, file_bytes: FILE_BYTES, _lock: lock }
     }
 
-    /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`.
+    /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`. A site that is behind others may give a
+    /// copy of a version that was followed before: the whole records of that are gone on with.
     ///
     /// # Errors
     /// If the file cannot be made, or somebody else follows into this directory.
@@ -78,8 +88,8 @@ impl Following {
         taken_ms: u64,
     ) -> Result<Self, BackupError> {
         let lock = lock(folder.path())?;
-        let last = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
-        let log = LogWriter::create(&folder.log_path(last.version), identity, last)?;
+        let first = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
+        let log = begin_log(folder, identity, first)?;
         Ok(Self::over(folder, identity.to_owned(), log, lock))
     }
 
@@ -94,9 +104,24 @@ impl Following {
     /// # Errors
     /// [`BackupError::Gone`] if the site keeps the next version no more, [`BackupError::Another`] if it is of another database or another history.
     pub fn take(&mut self, hose: &mut Hose) -> Result<bool, BackupError> {
+        hose.ask(&self.question())?;
+        let reply = hose.receive()?;
+        self.reply(&reply, hose.site())
+    }
+
+    /// What to ask any site.
+    #[must_use]
+    pub fn question(&self) -> Ask {
+        Ask::Versions(TAG, self.last())
+    }
+
+    /// Takes what a site has said to that; whether it has more.
+    ///
+    /// # Errors
+    /// As [`Following::take`].
+    pub fn reply(&mut self, reply: &[u8], site: &str) -> Result<bool, BackupError> {
         let last = self.log.last();
-        hose.ask(&Ask::Versions(TAG, last.version))?;
-        let handed: HandedVersions = hose.receive()?;
+        let handed: HandedVersions = handed(reply, site)?;
         if handed.identity != self.identity {
             let why = format!(
                 "the site is of the database {}, and this log is of {}",
@@ -161,23 +186,56 @@ fn kept(last: Point, versions: Vec<HandedVersion>) -> Result<Vec<Kept>, BackupEr
     Ok(kept)
 }
 
+/// A log behind `first`, or behind the last log, if that has come further.
+fn begin_log(folder: &BackupFolder, identity: &str, first: Point) -> Result<LogWriter, BackupError> {
+    while let Some((_, path)) = folder.logs()?.pop() {
+        match read_through(&path)? {
+            LogEnd::Void => std::fs::remove_file(&path).map_err(|source| BackupError::io(&path, source))?,
+            LogEnd::Damaged(..) => drop(mending::set_damaged_aside(&path, None)?),
+            LogEnd::Whole(read) if read.last().version >= first.version => {
+                return write_on(folder, &path, &read);
+            }
+            LogEnd::Whole(read) => {
+                LogWriter::go_on(&path, &read)?.end()?;
+                break;
+            }
+        }
+    }
+    LogWriter::create(&folder.log_path(first.version), identity, first)
+}
+
+/// What comes behind a log: in its file, or in the next.
+fn write_on(folder: &BackupFolder, path: &Path, read: &LogReader) -> Result<LogWriter, BackupError> {
+    match read.has_ended() {
+        false => LogWriter::go_on(path, read),
+        true => {
+            let last = read.last();
+            LogWriter::create(&folder.log_path(last.version), &read.head.identity, last)
+        }
+    }
+}
+
 fn lock(dir: &Path) -> Result<Lock, BackupError> {
     let path = dir.join(LOCK);
     let lock = Lock::take(&path).map_err(|source| BackupError::io(&path, source))?;
     lock.ok_or_else(|| BackupError::No(format!("somebody follows into {} already", dir.display())))
 }
 
-/// Nothing reads that log from now on; it is there, if somebody has its copy elsewhere.
-fn set_aside(path: &Path) -> Result<(), BackupError> {
-    let aside = path.with_added_extension("aside");
-    std::fs::rename(path, &aside).map_err(|source| BackupError::io(path, source))?;
-    folder::sync(path)
+/// How far a log can be read.
+enum LogEnd {
+    /// It has not even a head, or has ended without a version.
+    Void,
+    /// To its last whole record; what may follow was half written.
+    Whole(LogReader),
+    /// To something that is not what was written; not at all, if that is its head.
+    Damaged(Option<LogReader>, BackupError),
 }
 
-/// Reads a log to its last whole record; none if it has not even a head, or has ended without a version.
-fn read_through(path: &Path) -> Result<Option<LogReader>, BackupError> {
+/// Reads a log to its last whole record.
+fn read_through(path: &Path) -> Result<LogEnd, BackupError> {
     let mut read = match LogReader::open(path) {
-        Err(BackupError::Torn { .. }) => return Ok(None),
+        Err(BackupError::Torn { .. }) => return Ok(LogEnd::Void),
+        Err(error @ BackupError::Damaged { .. }) => return Ok(LogEnd::Damaged(None, error)),
         opened => opened?,
     };
     loop {
@@ -185,8 +243,9 @@ fn read_through(path: &Path) -> Result<Option<LogReader>, BackupError> {
             Ok(Some(_)) => {}
             Ok(None) | Err(BackupError::Torn { .. }) => {
                 let is_void = read.has_ended() && read.last().version == read.head.behind;
-                return Ok((!is_void).then_some(read));
+                return Ok(if is_void { LogEnd::Void } else { LogEnd::Whole(read) });
             }
+            Err(error @ BackupError::Damaged { .. }) => return Ok(LogEnd::Damaged(Some(read), error)),
             Err(error) => return Err(error),
         }
     }

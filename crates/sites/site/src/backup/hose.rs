@@ -40,19 +40,31 @@ impl Hose {
         sent.map_err(|source| self.broken(source))
     }
 
-    /// What the site hands out next.
-    pub(super) fn receive<T: Coded>(&mut self) -> Result<T, BackupError> {
-        let frame = self.connection.receive().map_err(|source| self.broken(source))?;
-        let reply = Reply::from_bytes(&frame)?;
-        let why = || format!("{}: {}", self.site, String::from_utf8_lossy(&reply.body));
-        match reply.code {
-            Code::Done => Ok(T::from_bytes(&reply.body)?),
-            Code::Busy | Code::Elsewhere => Err(BackupError::Later(why())),
-            _ => Err(BackupError::No(why())),
-        }
+    /// What the site says next.
+    pub(super) fn receive(&mut self) -> Result<Vec<u8>, BackupError> {
+        self.connection.receive().map_err(|source| self.broken(source))
+    }
+
+    /// Who is at the other end, for people.
+    pub(super) fn site(&self) -> &str {
+        &self.site
     }
 
     fn broken(&self, source: io::Error) -> BackupError {
         BackupError::Broken { site: self.site.clone(), source }
+    }
+}
+
+/// What `site` hands out with a reply.
+///
+/// # Errors
+/// [`BackupError::Later`] or [`BackupError::No`] if that is nothing, [`BackupError::Answer`] if it is no reply.
+pub(super) fn handed<T: Coded>(reply: &[u8], site: &str) -> Result<T, BackupError> {
+    let reply = Reply::from_bytes(reply)?;
+    let why = || format!("{site}: {}", String::from_utf8_lossy(&reply.body));
+    match reply.code {
+        Code::Done => Ok(T::from_bytes(&reply.body)?),
+        Code::Busy | Code::Elsewhere => Err(BackupError::Later(why())),
+        _ => Err(BackupError::No(why())),
     }
 }

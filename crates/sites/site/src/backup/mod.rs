@@ -21,6 +21,7 @@
 //! | `hose` | questions to one site, over one connection |
 //! | `taking` | taking a copy |
 //! | `following` | taking all versions behind it |
+//! | `mending` | logs that are damaged, under other names |
 //! | `restoring` | stores of another database, filled from there |
 //!
 //! The bytes are in `docs/protocols/site-backup.md`.
@@ -29,6 +30,7 @@ mod copy_file;
 mod folder;
 mod following;
 mod hose;
+mod mending;
 mod pursuing;
 mod ranges;
 mod restoring;
@@ -48,14 +50,15 @@ use thiserror::Error;
 use crate::config::ConfigError;
 use crate::error::ProcessError;
 
-pub use copy_file::CopyFacts;
+pub use copy_file::{CopyFacts, CopyHead};
 pub use folder::{BackupFolder, FolderFacts, LogFacts};
 pub use following::Following;
 pub use hose::Hose;
-pub use pursuing::Followed;
+pub use mending::DamagedLog;
+pub use pursuing::{Followed, Standstill, Stillness};
 pub use ranges::BackupRun;
 pub use restoring::{Restoration, Restored, Until};
-pub use taking::{Pace, take};
+pub use taking::{Copied, Copying, Pace, take};
 
 /// Why a backup is none, or cannot be taken or restored. Every message says what to do.
 #[derive(Debug, Error)]

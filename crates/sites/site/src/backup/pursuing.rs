@@ -4,7 +4,7 @@
 //! not answers, and those that are silent are asked some times more: for a version that is given up there is a gap in the backup.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_link::Door;
 use pares_wice::Version;
@@ -18,6 +18,33 @@ const TRIES: usize = 5;
 /// Between two questions when there are no more versions, and after one that was not answered.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How long it may stand still before that is said, and between two times: nothing comes where nobody writes.
+const STILL: Duration = Duration::from_secs(60);
+/// The same while no site answers.
+const SILENT: Duration = Duration::from_secs(10);
+/// Between two such sayings.
+const SAID_AGAIN: Duration = Duration::from_secs(600);
+
+/// That following stands still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    /// The last version that was taken.
+    pub last: Version,
+    /// For how long no version has come.
+    pub since: Duration,
+    /// Why, where it is not only that there are none.
+    pub why: Option<String>,
+}
+
+/// What has to be said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stillness {
+    /// It stands still, or does so yet.
+    Stands(Standstill),
+    /// It has said that it stands still, and goes on.
+    GoesOn(Version),
+}
+
 /// How following has ended.
 pub enum Followed {
     /// As it was told to.
@@ -28,6 +55,7 @@ pub enum Followed {
 
 impl Following {
     /// Takes versions of the sites behind these doors, of which there must be one, until `is_over` says so, which hears of the last version before each question.
+    /// `still` hears when it stands still, now and then, and when it goes on.
     ///
     /// # Errors
     /// As [`Following::take`], but for what may pass: then another site is asked.
@@ -35,10 +63,15 @@ impl Following {
         mut self,
         doors: &[Door],
         is_over: impl Fn(Version) -> bool,
+        mut still: impl FnMut(Stillness),
     ) -> Result<Followed, BackupError> {
         let (mut at, mut hose, mut asked) = (0, None, Asked::default());
+        let (began, mut awaiting) = (Instant::now(), Awaiting::at(self.last()));
         while !is_over(self.last()) {
-            match self.take_of(&doors[at], &mut hose) {
+            let taken = self.take_of(&doors[at], &mut hose);
+            let why = taken.as_ref().err().map(ToString::to_string);
+            awaiting.note(began.elapsed(), self.last(), why).into_iter().for_each(&mut still);
+            match taken {
                 Ok(has_more) => {
                     asked = Asked::default();
                     if !has_more {
@@ -46,12 +79,7 @@ impl Following {
                     }
                     continue;
                 }
-                Err(BackupError::Gone(_)) => asked.has_none(at),
-                Err(error) if error.may_pass() => {
-                    asked.is_silent(at);
-                    std::thread::sleep(PAUSE);
-                }
-                Err(error) => return Err(error),
+                Err(error) => asked.note(at, error)?,
             }
             if asked.is_in_vain(doors.len()) {
                 return Ok(Followed::Gone(self));
@@ -70,6 +98,34 @@ impl Following {
     }
 }
 
+/// Since when nothing has come, and when that was said. Times count from when following began.
+struct Awaiting {
+    last: Version,
+    came: Duration,
+    said: Option<Duration>,
+}
+
+impl Awaiting {
+    fn at(last: Version) -> Self {
+        Self { last, came: Duration::ZERO, said: None }
+    }
+
+    /// What has to be said when a question was answered, or not, for which `why` says the reason.
+    fn note(&mut self, now: Duration, last: Version, why: Option<String>) -> Option<Stillness> {
+        if last > self.last {
+            (self.last, self.came) = (last, now);
+            return self.said.take().map(|_| Stillness::GoesOn(last));
+        }
+        let since = now - self.came;
+        let patience = if why.is_some() { SILENT } else { STILL };
+        let is_due = self.said.map_or(since >= patience, |said| now - said >= SAID_AGAIN);
+        is_due.then(|| {
+            self.said = Some(now);
+            Stillness::Stands(Standstill { last, since, why })
+        })
+    }
+}
+
 /// Whom the next version was asked of since the last answer with versions. One that says the same again is one.
 #[derive(Default)]
 struct Asked {
@@ -80,6 +136,19 @@ struct Asked {
 }
 
 impl Asked {
+    /// Why that site has given nothing; others may.
+    fn note(&mut self, site: usize, why: BackupError) -> Result<(), BackupError> {
+        match why {
+            BackupError::Gone(_) => self.has_none(site),
+            why if why.may_pass() => {
+                self.is_silent(site);
+                std::thread::sleep(PAUSE);
+            }
+            why => return Err(why),
+        }
+        Ok(())
+    }
+
     fn has_none(&mut self, site: usize) {
         self.gone.insert(site);
     }
@@ -100,6 +169,37 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn that_it_stands_still_is_said_once_and_again_after_a_while_and_that_it_goes_on() {
+        let mut awaiting = Awaiting::at(Version(7));
+        let seconds = Duration::from_secs;
+        let mut said = Vec::new();
+        let mut note = |second, last, why: Option<&str>| {
+            let noted = awaiting.note(seconds(second), Version(last), why.map(str::to_owned));
+            said.extend(noted.map(|noted| (second, noted)));
+        };
+        (0..5).for_each(|second| note(second, 7, None));
+        note(5, 8, None);
+        (5..64).for_each(|second| note(second, 8, None));
+        (64..1_300).for_each(|second| note(second, 8, Some("refused")));
+        note(1_300, 9, None);
+        note(1_301, 10, None);
+        let stands = |since, why: &str| {
+            let (last, since, why) = (Version(8), seconds(since), Some(why.to_owned()));
+            Stillness::Stands(Standstill { last, since, why })
+        };
+        let right = [
+            (64, stands(59, "refused")),
+            (664, stands(659, "refused")),
+            (1_264, stands(1_259, "refused")),
+            (1_300, Stillness::GoesOn(Version(9))),
+        ];
+        assert_eq!(said, right);
+        let mut quiet = Awaiting::at(Version(7));
+        assert_eq!(quiet.note(STILL - seconds(1), Version(7), None), None);
+        assert!(quiet.note(STILL, Version(7), None).is_some(), "nobody writes");
+    }
 
     #[test]
     fn versions_are_gone_when_every_site_has_said_so_or_does_not_answer() {

@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pares_store::{Mark, Store};
+use pares_store::{Mark, Store, item_bytes};
 use pares_wice::codec::Coded;
 use pares_wice::{Era, Key, SiteId, Stored, Value, Version, Write};
 
@@ -67,10 +67,10 @@ pub struct Restored {
 }
 
 impl Restoration {
-    /// From the latest base in `folder` that is not beyond `until`, and the logs behind it.
+    /// From the latest base in `folder` that is not beyond `until`, and the logs behind it, which are read.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, or the logs are damaged or do not go so far. Nothing is written by then.
     pub fn plan(folder: &BackupFolder, until: Until) -> Result<Self, BackupError> {
         let (mut found, mut later) = (None, Vec::new());
         for (version, path) in folder.bases()?.into_iter().rev() {
@@ -92,7 +92,17 @@ impl Restoration {
         folder.takes(&CopyReader::open(&base)?.head.identity)?;
         let logs = folder.logs()?;
         let first = logs.partition_point(|(behind, _)| *behind <= version).saturating_sub(1);
-        Ok(Self { base, logs: logs.into_iter().skip(first).collect(), later, until })
+        let plan = Self { base, logs: logs.into_iter().skip(first).collect(), later, until };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Whether the logs lead from the base to where they should.
+    fn check(&self) -> Result<(), BackupError> {
+        let base = CopyReader::open(&self.base)?;
+        let mut filling = Filling::behind(None, &base);
+        let read = self.read_logs(&base.head.identity, &mut filling)?;
+        self.must_be_all(read, filling.restored)
     }
 
     /// Fills the store of one site of the new database, which must be empty. `progress` hears of bytes of items and of versions.
@@ -112,7 +122,10 @@ impl Restoration {
     }
 
     /// The same for a store that is open.
-    pub(super) fn fill_store(
+    ///
+    /// # Errors
+    /// As [`Restoration::fill`].
+    pub fn fill_store(
         &self,
         store: &dyn Store,
         progress: &mut dyn FnMut(u64),
@@ -153,8 +166,7 @@ impl Restoration {
         let mut base = CopyReader::open(&self.base)?;
         let (mut pending, mut bytes): (Vec<(Key, Value)>, _) = (Vec::new(), 0);
         while let Some(items) = base.next()? {
-            bytes +=
-                items.iter().map(|(key, value)| key.as_bytes().len() + value.as_bytes().len()).sum::<usize>();
+            bytes += items.iter().map(item_bytes).sum::<usize>();
             pending.extend(items);
             if bytes >= LOAD_BYTES {
                 store.load(&pending, None)?;
@@ -163,14 +175,12 @@ impl Restoration {
                 bytes = 0;
             }
         }
-        let (version, digest) = (base.head.stored.version, base.head.stored.digest);
+        let filling = Filling::behind(Some(store), &base);
+        let Restored { version, digest, .. } = filling.restored;
         let meta = stored(version, digest).to_bytes();
         store.load(&pending, Some(&Mark { whole: true, version, meta }))?;
         progress(bytes as u64);
-        let items = base.facts().items;
-        let restored =
-            Restored { version, digest, base: version, items, at_ms: base.head.taken_ms, torn_at: None };
-        Ok((base.head.identity, Filling { store, restored, pending: Vec::new(), pending_bytes: 0 }))
+        Ok((base.head.identity, filling))
     }
 
     /// Takes the versions of all logs that are wanted.
@@ -228,6 +238,9 @@ impl Restoration {
                 return Ok(false);
             }
             filling.take(kept)?;
+            if self.until == Until::Version(filling.restored.version) {
+                return Ok(false); // whatever lies behind it
+            }
         }
         Ok(true)
     }
@@ -254,14 +267,23 @@ enum LogRead {
 
 /// A store that is being filled.
 struct Filling<'a> {
-    store: &'a dyn Store,
+    /// None if it is only looked whether all is there.
+    store: Option<&'a dyn Store>,
     /// What it holds when `pending` is written; its digest is that of what is written.
     restored: Restored,
     pending: Vec<Kept>,
     pending_bytes: usize,
 }
 
-impl Filling<'_> {
+impl<'a> Filling<'a> {
+    /// With what was read of a base.
+    fn behind(store: Option<&'a dyn Store>, base: &CopyReader) -> Self {
+        let Stored { version, digest, .. } = base.head.stored;
+        let (items, at_ms) = (base.facts().items, base.head.taken_ms);
+        let restored = Restored { version, digest, base: version, items, at_ms, torn_at: None };
+        Self { store, restored, pending: Vec::new(), pending_bytes: 0 }
+    }
+
     /// Whether a log goes on from what was taken, or from before.
     fn goes_on(&mut self, read: &LogReader) -> Result<bool, BackupError> {
         if read.head.behind < self.restored.version {
@@ -269,7 +291,7 @@ impl Filling<'_> {
         }
         self.write()?;
         let Restored { version, digest, at_ms, .. } = self.restored;
-        let here = Point { version, digest: Some(digest), at_ms };
+        let here = Point { version, digest: self.store.map(|_| digest), at_ms };
         if read.head.behind == version && !here.agrees(read.head.digest) {
             return Err(BackupError::Digest { version });
         }
@@ -292,13 +314,14 @@ impl Filling<'_> {
     fn write(&mut self) -> Result<(), BackupError> {
         let mut kept = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;
+        let Some(store) = self.store else { return Ok(()) };
         while !kept.is_empty() {
             let mut batch: Vec<(Version, Vec<Write>)> =
                 kept.iter().map(|kept| (kept.entry.version, kept.entry.writes().to_vec())).collect();
             in_one_batch(&mut batch);
             let rest = kept.split_off(batch.len());
             let last = kept.last().expect("a batch has a version").entry.version;
-            let digests = apply_versions(self.store, batch, stored(last, 0))?;
+            let digests = apply_versions(store, batch, stored(last, 0))?;
             for (kept, digest) in kept.iter().zip(&digests) {
                 if kept.digest.is_some_and(|theirs| theirs != *digest) {
                     return Err(BackupError::Digest { version: kept.entry.version });

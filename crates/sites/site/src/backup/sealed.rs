@@ -8,11 +8,13 @@
 //!   record    | length u32 | crc u32 | content |     crc32c of the crc before, length and content, the first byte of which is its kind
 //! ```
 //! A file that grows has no end yet. What a process that died has half written behind its last record is told from damage by its length: it is
-//! shorter than it says.
+//! shorter than it says, and nothing whole lies behind it, since each record is on the disk before the next one is written.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use pares_os::open_file;
 
 use super::BackupError;
 
@@ -43,7 +45,7 @@ impl SealedWriter {
         Ok(Self { file, path: path.to_owned(), crc, bytes: HEAD_BYTES as u64 })
     }
 
-    /// Cuts the file behind what `read` has read, and goes on there.
+    /// Cuts the file at `at`, up to where `crc` goes, and goes on there.
     fn go_on(path: &Path, crc: u32, at: u64) -> Result<Self, BackupError> {
         let io = |source| BackupError::io(path, source);
         let mut file = File::options().write(true).open(path).map_err(io)?;
@@ -88,7 +90,8 @@ pub(super) struct SealedReader<R = BufReader<File>> {
 impl SealedReader {
     /// Opens a file of that kind.
     pub(super) fn open(path: &Path, kind: u8) -> Result<Self, BackupError> {
-        let file = File::open(path).map_err(|source| BackupError::io(path, source))?;
+        let file =
+            open_file(File::options().read(true), path).map_err(|source| BackupError::io(path, source))?;
         Self::over(BufReader::with_capacity(64 << 10, file), path, kind)
     }
 }
@@ -139,8 +142,10 @@ impl<R: Read> SealedReader<R> {
             return Err(self.damaged("a record is longer than any can be"));
         }
         let mut content = vec![0; if read < RECORD_HEAD_BYTES { 0 } else { size as usize }];
-        if read < RECORD_HEAD_BYTES || self.fill(&mut content)? < content.len() {
-            return Err(BackupError::Torn { path: self.path.clone(), at: self.at });
+        let filled = self.fill(&mut content)?;
+        if read < RECORD_HEAD_BYTES || filled < content.len() {
+            let crc = u32::from_le_bytes(crc.try_into().expect("four bytes"));
+            return Err(self.cut_off(&content[..filled], crc));
         }
         let sum = sum(self.crc, length, &content);
         if sum.to_le_bytes() != crc {
@@ -149,6 +154,14 @@ impl<R: Read> SealedReader<R> {
         self.crc = sum;
         self.at += (RECORD_HEAD_BYTES + content.len()) as u64;
         Ok(Some(content))
+    }
+
+    /// That a record with this checksum has no more than these bytes.
+    fn cut_off(&self, content: &[u8], crc: u32) -> BackupError {
+        match holds_a_record(content, crc) {
+            true => self.damaged("a record says to be longer than the file, and whole ones follow it"),
+            false => BackupError::Torn { path: self.path.clone(), at: self.at },
+        }
     }
 
     /// Whether the file was made longer, and what was to be there not written: so a loss of power may leave it. No record is empty.
@@ -172,6 +185,11 @@ impl<R: Read> SealedReader<R> {
         BackupError::damaged(&self.path, self.at, what)
     }
 
+    /// Where what was read ends.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
     /// The same file, to be written on behind the last record read.
     pub(super) fn go_on(&self, path: &Path) -> Result<SealedWriter, BackupError> {
         SealedWriter::go_on(path, self.crc, self.at)
@@ -184,6 +202,24 @@ fn head(kind: u8) -> [u8; HEAD_BYTES - 4] {
     head[8..12].copy_from_slice(&FORM.to_le_bytes());
     head[12] = kind;
     head
+}
+
+/// Whether a whole record begins somewhere in `bytes`: its checksum goes on from `before`, or from its own goes on that of the next.
+fn holds_a_record(bytes: &[u8], before: u32) -> bool {
+    (0..bytes.len()).any(|at| {
+        let Some((crc, is_next, behind)) = record_at(&bytes[at..], before) else { return false };
+        is_next || record_at(behind, crc).is_some_and(|(_, is_next, _)| is_next)
+    })
+}
+
+/// What would be a record at the beginning of `bytes`: its checksum, whether that goes on from `before`, and what lies behind.
+fn record_at(bytes: &[u8], before: u32) -> Option<(u32, bool, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (crc, rest) = rest.split_first_chunk::<4>()?;
+    let (content, behind) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let is_of_a_kind = content.first().is_some_and(|kind| (1..=3).contains(kind));
+    let crc = u32::from_le_bytes(*crc);
+    is_of_a_kind.then(|| (crc, sum(before, *length, content) == crc, behind))
 }
 
 fn sum(before: u32, length: [u8; 4], content: &[u8]) -> u32 {

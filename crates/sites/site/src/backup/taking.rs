@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use pares_os::process::Lock;
 use pares_wice::codec::DecodeError;
 use pares_wice::{Key, Stored};
 
 use super::BackupError;
 use super::copy_file::{CopyFacts, CopyHead, CopyWriter};
 use super::folder::BackupFolder;
-use super::hose::{Hose, TAG};
+use super::hose::{Hose, TAG, handed};
 use super::words::{Begun, Handed};
 use crate::place::standing::Piece;
 use crate::protocol::{Ask, WantedPieces};
@@ -44,47 +45,101 @@ pub fn take(
     mut begun: impl FnMut(&str, Stored, u64),
     mut progress: impl FnMut(CopyFacts) -> bool,
 ) -> Result<CopyFacts, BackupError> {
-    let mut wanted = WantedPieces { copy: 0, next: 0, after: Key::new([]), until: WINDOW };
-    hose.ask(&Ask::Copy(TAG, wanted.clone()))?;
-    let Handed::Begun(Begun { copy, identity, stored }) = hose.receive()? else { return Err(nonsense()) };
-    wanted.copy = copy;
-    folder.takes(&identity)?;
-    let _lock = folder.lock_for_copy()?;
-    let head = CopyHead { identity, stored, taken_ms: now_ms() };
-    let mut file = CopyWriter::create(&folder.copy_path(stored.version), &head)?;
-    begun(&head.identity, stored, head.taken_ms);
+    let mut copying = Copying::new(folder);
+    hose.ask(&copying.question())?;
     let began = Instant::now();
     loop {
-        let piece = next_piece(hose, &wanted)?;
-        file.write(&piece.items)?;
-        if piece.is_last {
-            return file.end();
+        let reply = hose.receive()?;
+        match copying.reply(&reply, hose.site())? {
+            Copied::Begun(head) => begun(&head.identity, head.stored, head.taken_ms),
+            Copied::Whole(facts) => return Ok(facts),
+            Copied::Piece(facts, _) if !progress(facts) => {
+                return Err(BackupError::No("stopped before the copy was whole".into()));
+            }
+            Copied::Piece(facts, more) => {
+                std::thread::sleep(pace.pause(facts.bytes, began.elapsed()));
+                more.map_or(Ok(()), |more| hose.ask(&more))?;
+            }
         }
-        if !progress(file.facts()) {
-            return Err(BackupError::No("stopped before the copy was whole".into()));
-        }
-        std::thread::sleep(pace.pause(file.facts().bytes, began.elapsed()));
-        ask_on(hose, &mut wanted, &piece)?;
     }
 }
 
-/// The piece after `piece` is the next, and more may come.
-fn ask_on(hose: &mut Hose, wanted: &mut WantedPieces, piece: &Piece) -> Result<(), BackupError> {
-    wanted.next += 1;
-    if let Some((last, _)) = piece.items.last() {
-        wanted.after = last.clone();
-    }
-    if wanted.next + WINDOW / 2 < wanted.until {
-        return Ok(());
-    }
-    wanted.until = wanted.next + WINDOW;
-    hose.ask(&Ask::Copy(TAG, wanted.clone()))
+/// A copy that is being taken of one site, by questions and replies that somebody carries.
+pub struct Copying {
+    folder: BackupFolder,
+    wanted: WantedPieces,
+    /// From when on it is known what it is of; nobody else writes one here meanwhile.
+    file: Option<(CopyWriter, Lock)>,
 }
 
-fn next_piece(hose: &mut Hose, wanted: &WantedPieces) -> Result<Piece, BackupError> {
-    match hose.receive()? {
-        Handed::Piece(piece) if piece.copy == wanted.copy && piece.number == wanted.next => Ok(piece),
-        _ => Err(nonsense()),
+/// What a reply was of a copy.
+pub enum Copied {
+    /// It begins.
+    Begun(CopyHead),
+    /// So much has come; what to ask then, if anything.
+    Piece(CopyFacts, Option<Ask>),
+    /// It is there.
+    Whole(CopyFacts),
+}
+
+impl Copying {
+    /// One into `folder`.
+    #[must_use]
+    pub fn new(folder: &BackupFolder) -> Self {
+        let wanted = WantedPieces { copy: 0, next: 0, after: Key::new([]), until: WINDOW };
+        Self { folder: folder.clone(), wanted, file: None }
+    }
+
+    /// What to ask the site.
+    #[must_use]
+    pub fn question(&self) -> Ask {
+        Ask::Copy(TAG, self.wanted.clone())
+    }
+
+    /// Takes the next reply of `site`.
+    ///
+    /// # Errors
+    /// If the site does not give it, or what it says is not the next piece, or that cannot be written. It is in vain then.
+    pub fn reply(&mut self, reply: &[u8], site: &str) -> Result<Copied, BackupError> {
+        match (handed(reply, site)?, &mut self.file) {
+            (Handed::Begun(begun), None) => self.begins(begun).map(Copied::Begun),
+            (Handed::Piece(piece), Some((file, _)))
+                if piece.copy == self.wanted.copy && piece.number == self.wanted.next =>
+            {
+                file.write(&piece.items)?;
+                self.go_on(&piece)
+            }
+            _ => Err(nonsense()),
+        }
+    }
+
+    fn begins(&mut self, begun: Begun) -> Result<CopyHead, BackupError> {
+        let Begun { copy, identity, stored } = begun;
+        self.wanted.copy = copy;
+        self.folder.takes(&identity)?;
+        let lock = self.folder.lock_for_copy()?;
+        let head = CopyHead { identity, stored, taken_ms: now_ms() };
+        self.file = Some((CopyWriter::create(&self.folder.copy_path(stored.version), &head)?, lock));
+        Ok(head)
+    }
+
+    /// The piece after `piece` is the next, and more may come.
+    fn go_on(&mut self, piece: &Piece) -> Result<Copied, BackupError> {
+        let (file, _lock) = self.file.take_if(|_| piece.is_last).unzip();
+        if let Some(file) = file {
+            return file.end().map(Copied::Whole);
+        }
+        let wanted = &mut self.wanted;
+        wanted.next += 1;
+        if let Some((last, _)) = piece.items.last() {
+            wanted.after = last.clone();
+        }
+        let asks = wanted.next + WINDOW / 2 >= wanted.until;
+        if asks {
+            wanted.until = wanted.next + WINDOW;
+        }
+        let facts = self.file.as_ref().map(|(file, _)| file.facts()).ok_or_else(nonsense)?;
+        Ok(Copied::Piece(facts, asks.then(|| self.question())))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Directories of backups: whole, damaged, restored.
 
+mod damaged;
 mod missing;
 
 use std::fs;
@@ -104,6 +105,11 @@ impl Scene {
     }
 }
 
+/// Follows on where the scene ends, in which nothing is damaged.
+fn resumed(scene: &Scene) -> Result<Option<Following>, BackupError> {
+    Following::resume(&scene.folder, |damaged| panic!("{damaged:?}"))
+}
+
 #[test]
 fn what_is_restored_is_what_the_database_was_at_every_version() {
     let scene = Scene::new();
@@ -126,11 +132,16 @@ fn a_moment_has_what_was_stored_by_then() {
 }
 
 #[test]
-fn what_a_backup_has_not_is_refused_and_not_restored_in_part() {
+fn what_a_backup_has_not_is_refused_and_nothing_is_written() {
     let scene = Scene::new();
     for version in [BASE - 1, NEWEST + 1] {
-        assert!(matches!(scene.restore(Until::Version(Version(version))), Err(BackupError::Absent(_))));
+        let refused = Restoration::plan(&scene.folder, Until::Version(Version(version)));
+        assert!(matches!(refused, Err(BackupError::Absent(_))), "before there is a store");
     }
+    fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
+    scene.base(30);
+    let refused = Restoration::plan(&scene.folder, Until::Version(Version(27)));
+    assert!(matches!(refused, Err(BackupError::Gap { .. })), "{refused:?}");
 }
 
 #[test]
@@ -155,8 +166,12 @@ fn a_changed_byte_is_found_wherever_it_is() {
             changed[at] ^= 1 << (at % 8);
             fs::write(&path, &changed).unwrap();
             if let Ok(facts) = scene.folder.verify() {
-                // A length that has grown looks like a record that was not written to its end, and is said to be one.
-                assert!(facts.logs[1].torn_at.is_some(), "byte {at} of {}", path.display());
+                // The length of the last record, grown, looks like one that was not written to its end, and is said to be that.
+                assert!(
+                    facts.logs[1].torn_at.is_some_and(|torn| torn + 4 > at as u64),
+                    "byte {at} of {}",
+                    path.display()
+                );
             }
         }
         fs::write(&path, &right).unwrap();
@@ -237,15 +252,15 @@ fn following_goes_on_where_it_ended_whatever_was_half_written() {
     for half in [&b"\x09\0\0\0crc.half"[..], b"\x09\0", &[0; 5_000]] {
         fs::write(&path, [&right[..], half].concat()).unwrap();
         assert_eq!(scene.folder.verify().unwrap().logs[1].torn_at, Some(right.len() as u64));
-        assert_eq!(Following::resume(&scene.folder).unwrap().unwrap().last(), Version(NEWEST));
+        assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(NEWEST));
         assert_eq!(fs::read(&path).unwrap(), right);
     }
-    let following = Following::resume(&scene.folder).unwrap().unwrap();
-    assert!(Following::resume(&scene.folder).is_err(), "nobody else follows into it meanwhile");
+    let following = resumed(&scene).unwrap().unwrap();
+    assert!(resumed(&scene).is_err(), "nobody else follows into it meanwhile");
     following.end().unwrap();
     assert_eq!(scene.folder.verify().unwrap().logs[1].torn_at, None);
-    assert_eq!(Following::resume(&scene.folder).unwrap().unwrap().last(), Version(NEWEST));
+    assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(NEWEST));
     let void = scene.folder.log_path(Version(NEWEST));
     fs::write(&void, b"PARES").unwrap();
-    assert_eq!(Following::resume(&scene.folder).unwrap().unwrap().last(), Version(NEWEST));
+    assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(NEWEST));
 }

@@ -145,7 +145,7 @@ impl LogWriter {
 /// The version with which a file says that it ends, by its last bytes alone; none if it says nothing. Whether all of it is as it was written is not looked at.
 pub(super) fn end_of(path: &Path) -> Result<Option<Version>, BackupError> {
     let io = |source| BackupError::io(path, source);
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = pares_os::open_file(File::options().read(true), path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES_MAX))).map_err(io)?;
     let mut tail = Vec::new();
@@ -218,6 +218,11 @@ impl LogReader {
     /// The last version read.
     pub(super) fn last(&self) -> Point {
         self.last
+    }
+
+    /// Bytes of the file up to where it was read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.file.at()
     }
 
     /// That nothing says that it ends here.

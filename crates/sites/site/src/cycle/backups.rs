@@ -95,7 +95,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Whether what it has is all that it has ever answered.
     fn may_hand_out(&self) -> bool {
-        !self.site.is_recalling() && self.caught_up
+        !self.site.is_recalling() && self.shows_all
     }
 }
 

@@ -93,16 +93,16 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn has_items(&self, site: SiteId) -> bool {
         match site == self.site.id() {
             true => !self.site.is_recalling(),
-            false => self.whole.get(&site).is_some_and(|said| self.ticks - said < SAID_TICKS),
+            false => self.with_items.get(&site).is_some_and(|said| self.ticks - said < SAID_TICKS),
         }
     }
 
     /// Whether most sites of the cluster have their items.
-    pub(super) fn count_whole(&mut self) {
+    pub(super) fn count_with_items(&mut self) {
         let (cluster, voters) = (self.site.id().cluster.0, self.voters());
         let count = voters.iter().filter(|number| self.has_items(SiteId::new(cluster, *number))).count();
-        let is_whole = count > voters.iter().count() / 2;
-        self.site.set_whole(is_whole);
+        let most_have = count > voters.iter().count() / 2;
+        self.site.set_whole(most_have);
     }
 
     /// Another site has said which sites its `sites.toml` names.

@@ -64,7 +64,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     fn shows_to(&self, seen: Horizon) -> Result<(), Answer> {
-        if self.site.is_recalling() || !self.caught_up {
+        if self.site.is_recalling() || !self.shows_all {
             let body = b"this site has begun, and does not know yet how far the others are".to_vec();
             return Err(Answer { code: Code::Elsewhere, body });
         }

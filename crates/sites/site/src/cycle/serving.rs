@@ -24,7 +24,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let held = self.site.held();
         let is_near = unstored <= self.bounds.unstored_max
             && held.versions - held.unstable <= self.bounds.unstored_bytes_max;
-        !self.site.is_recalling() && self.caught_up && is_near
+        !self.site.is_recalling() && self.shows_all && is_near
     }
 
     pub(super) fn asked(

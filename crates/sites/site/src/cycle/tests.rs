@@ -46,6 +46,37 @@ fn a_request_is_executed_and_a_repeat_is_told_the_same() {
     assert_eq!(machine.ask(&mut site, &read(1, "get n")), done("1", 1));
 }
 
+/// Of a site's directory everything is put back to an old copy, and its store is not.
+#[test]
+fn an_old_log_under_a_newer_store_ends_the_site_that_cannot_get_the_rest() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.ask(&mut site, &execute(1, "add a 5"));
+    drop(site);
+    let (disk, notes) = (machine.disk.copy(), machine.notes.borrow().clone());
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.pass(&mut site, 3);
+    for sequence in 2..5 {
+        machine.ask(&mut site, &execute(sequence, "add a 5"));
+    }
+    drop(site);
+    machine.notes.replace(notes);
+    let mut machine = machine;
+    machine.disk = disk;
+    let mut site = machine.begin(&[1]).unwrap();
+    let ended = (0..100).find_map(|_| {
+        machine.now.set(machine.now.get() + TICK);
+        site.turn(Duration::ZERO).err()
+    });
+    let (stored, delivered) = (Version(4), Version(1));
+    let ended = ended.expect("it does not wait for ever");
+    assert!(
+        matches!(ended, ProcessError::Ahead { stored: s, delivered: d } if (s, d) == (stored, delivered)),
+        "{ended}"
+    );
+    assert!(ended.is_damage());
+}
+
 fn turn(site: &mut TestSite) {
     site.turn(Duration::ZERO).unwrap();
 }
@@ -267,7 +298,8 @@ fn others_differ(machine: &Machine, site: &mut TestSite, seconds: u32) -> Option
 
 #[test]
 fn a_site_that_is_alone_with_what_it_has_applied_ends_until_its_directory_is_moved_away() {
-    let machine = Machine::default();
+    let mut machine = Machine::default();
+    machine.begins = Version(1);
     let stored = Stored { version: Version(1), position: 0, era: Era::default(), digest: 6 };
     machine.fill_store(&stored);
     let mut site = machine.begin(&[1, 1, 1]).unwrap();
@@ -282,7 +314,8 @@ fn a_site_that_is_alone_with_what_it_has_applied_ends_until_its_directory_is_mov
 
 #[test]
 fn a_site_says_what_it_has_applied_and_who_differs() {
-    let machine = Machine::default();
+    let mut machine = Machine::default();
+    machine.begins = Version(1);
     let stored = Stored { version: Version(1), position: 0, era: Era::default(), digest: 6 };
     machine.fill_store(&stored);
     let mut site = machine.begin(&[1, 1]).unwrap();

@@ -38,19 +38,13 @@ pub(super) struct Transactions {
     /// All that the site can have answered in an earlier life, once it is known.
     answered: Option<Version>,
     /// Whether its store has once had that.
-    caught_up: bool,
+    store_shows_all: bool,
 }
 
 impl Transactions {
     /// None yet; they are numbered behind `last`.
     pub(super) fn numbered_behind(last: u64) -> Self {
         Self { last, ..Self::default() }
-    }
-
-    /// The last one's number.
-    #[cfg(test)]
-    pub(super) fn last(&self) -> u64 {
-        self.last
     }
 
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome, now: Duration) {
@@ -87,10 +81,10 @@ fn tell(verdict: &Sender<Verdict>, what: Verdict) {
 impl<W: World, A: Application> Cycle<W, A> {
     /// Submits what has come, and tells what is in the store.
     pub(super) fn take_transactions(&mut self) -> Result<(), ProcessError> {
-        if !self.transactions.caught_up {
-            self.transactions.caught_up = self.has_caught_up();
+        if !self.transactions.store_shows_all {
+            self.transactions.store_shows_all = self.store_shows_all();
         }
-        let stored = Some(self.base.version()).filter(|_| self.transactions.caught_up);
+        let stored = Some(self.base.version()).filter(|_| self.transactions.store_shows_all);
         for ready in self.world.transactions(stored)? {
             self.transact(ready);
         }
@@ -99,8 +93,8 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     /// Whether this site's store has all that it can have answered: what it had delivered when it knew how far the others are.
-    fn has_caught_up(&mut self) -> bool {
-        if self.caught_up && !self.site.is_recalling() {
+    fn store_shows_all(&mut self) -> bool {
+        if self.shows_all && !self.site.is_recalling() {
             self.transactions.answered.get_or_insert(self.site.delivered());
         }
         self.transactions.answered.is_some_and(|answered| self.base.version() >= answered)

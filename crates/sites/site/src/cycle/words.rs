@@ -67,12 +67,12 @@ impl<W: World, A: Application> Cycle<W, A> {
             Word::Lack(request) => self.asked_for_copy(from, &request)?,
             Word::Head(head) => {
                 if let Some(filling) = &mut self.filling {
-                    filling.begins(from, head, &mut self.world)?;
+                    filling.begins(from, head, &mut self.world, &self.links)?;
                 }
             }
             Word::Piece(piece) => {
-                let next = self.filling.as_mut().map(|filling| filling.piece(from, piece)).transpose()?;
-                if let Some((to, word)) = next.flatten() {
+                let next = self.filling.as_mut().and_then(|filling| filling.piece(from, piece));
+                if let Some((to, word)) = next {
                     self.say(to, &word);
                 }
             }
@@ -89,9 +89,9 @@ impl<W: World, A: Application> Cycle<W, A> {
             filling.heard(from, standing);
         }
         if let Role::Member(Member { gives: true, .. }) = standing.role {
-            self.whole.insert(from, self.ticks);
+            self.with_items.insert(from, self.ticks);
         } else {
-            self.whole.remove(&from);
+            self.with_items.remove(&from);
         }
         let is_mate = from.cluster == self.site.id().cluster;
         let id = MemberId { number: from.number, incarnation: standing.incarnation };
@@ -157,7 +157,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         let asks = !is_filled || self.log.role().delegate.is_none();
         let standing = Word::Standing(self.standing(asks, true));
         self.others(is_filled).into_iter().for_each(|site| self.say(site, &standing));
-        self.count_whole();
+        self.count_with_items();
+        self.check_log()?;
         match self.place.part {
             Part::Joins => self.join(),
             _ => self.stays(),
@@ -170,6 +171,23 @@ impl<W: World, A: Application> Cycle<W, A> {
         let is_member = self.log.members().contains(id);
         self.was_member |= is_member;
         if self.was_member && !is_member { Err(ProcessError::Expelled) } else { Ok(()) }
+    }
+
+    /// Whether the log of its cluster, which it leads and therefore has whole, ends before what its store was written behind. Where its cluster certifies, nobody
+    /// else can bring the rest: it would wait for ever, and what it certified would be of another history than its items.
+    fn check_log(&self) -> Result<(), ProcessError> {
+        let certifies = self.site.configuration().certifier == self.site.id().cluster;
+        match certifies && self.is_ahead() {
+            true => {
+                let (stored, delivered) = (self.base.version(), self.site.delivered());
+                Err(ProcessError::Ahead { stored, delivered })
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn is_ahead(&self) -> bool {
+        self.filling.is_none() && self.log.role().leads && self.site.is_recalling()
     }
 
     /// Whether its log lets it vote.
@@ -188,7 +206,17 @@ impl<W: World, A: Application> Cycle<W, A> {
                  lost {cluster}`) and move the directories of all of them away (docs/operations.md, Sites)"
             )
         };
-        is_unled.then(unled).or_else(|| self.filling.as_ref().map(Filling::progress))
+        let ahead = || {
+            let (stored, delivered) = (self.base.version(), self.site.delivered());
+            format!(
+                "holds version {stored}, and the log of cluster {cluster}, which it leads, ends at {delivered}: it is an old copy, or has lost its end with the                  power. It waits for the cluster that certifies to bring the rest; if that has let go of it, declare this one lost (`pares site lost \
+                 {cluster}`) and move the directories of all its sites away (docs/operations.md, Sites)"
+            )
+        };
+        is_unled
+            .then(unled)
+            .or_else(|| self.filling.as_ref().map(Filling::progress))
+            .or_else(|| self.is_ahead().then(ahead))
     }
 
     fn join(&mut self) -> Result<(), ProcessError> {
@@ -264,11 +292,17 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    /// Whether what was lacking has come.
-    pub(super) fn is_filled(&self) -> Result<(), ProcessError> {
-        if self.filling.as_ref().is_some_and(|filling| filling.is_done().is_some()) {
+    /// What was lacking comes, and is written; if all is there, the site begins again with it.
+    pub(super) fn go_on_with_filling(&mut self) -> Result<(), ProcessError> {
+        let Some(filling) = &mut self.filling else { return Ok(()) };
+        let wants = filling.go_on()?;
+        if let Some((_, store)) = filling.done() {
             crate::place::lacks_nothing(&self.world)?;
+            self.world.keep_store(store);
             return Err(ProcessError::Again);
+        }
+        if let Some((to, word)) = wants {
+            self.say(to, &word);
         }
         Ok(())
     }

@@ -3,10 +3,11 @@
 //! It neither votes nor certifies nor executes. It says what it is, hears what the others are, and goes on as its rules
 //! decide ([`Forming`]) or as the copy comes ([`Filling`]); then it begins again, with a place.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pares_cluster::Beginning;
-use pares_store::StoreError;
+use pares_store::{Store, StoreError};
 use pares_wice::{Base, SiteId, Version};
 
 use super::filling::Filling;
@@ -38,9 +39,9 @@ fn has_first_store(world: &mut impl World, begins: Version) -> Result<bool, Proc
 pub(crate) const WORD_TICKS: u64 = 20;
 
 /// What it is about.
-enum Task {
+enum Task<T> {
     Forming(Forming),
-    Filling(Box<Filling>),
+    Filling(Box<Filling<T>>),
 }
 
 /// A site that takes no part.
@@ -49,7 +50,7 @@ pub(crate) struct Apart<W: World> {
     pub(crate) links: W::Links,
     setup: Setup,
     place: Place,
-    task: Task,
+    task: Task<W::Task>,
     inbox: Inbox,
     pub(crate) turned_away: TurnedAway,
     ticked: Duration,
@@ -174,9 +175,11 @@ impl<W: World> Apart<W> {
             (Word::Form(form), Task::Forming(forming)) if forming.is_in(from, &form) => {
                 return self.form(form);
             }
-            (Word::Head(head), Task::Filling(filling)) => filling.begins(from, head, &mut self.world)?,
+            (Word::Head(head), Task::Filling(filling)) => {
+                filling.begins(from, head, &mut self.world, &self.links)?;
+            }
             (Word::Piece(piece), Task::Filling(filling)) => {
-                if let Some((to, word)) = filling.piece(from, piece)? {
+                if let Some((to, word)) = filling.piece(from, piece) {
                     self.say(to, &word);
                 }
             }
@@ -186,7 +189,7 @@ impl<W: World> Apart<W> {
     }
 
     fn decide(&mut self) -> Result<(), ProcessError> {
-        match &self.task {
+        match &mut self.task {
             Task::Forming(forming) => match forming.decision() {
                 None => Ok(()),
                 Some(Decision::Join) => {
@@ -201,10 +204,16 @@ impl<W: World> Apart<W> {
                     self.form(form)
                 }
             },
-            Task::Filling(filling) => match filling.is_done().cloned() {
-                Some(head) => self.filled(head.log),
-                None => Ok(()),
-            },
+            Task::Filling(filling) => {
+                let wants = filling.go_on()?;
+                if let Some((head, store)) = filling.done() {
+                    return self.filled(head.log, store);
+                }
+                if let Some((to, word)) = wants {
+                    self.say(to, &word);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -225,7 +234,7 @@ impl<W: World> Apart<W> {
     }
 
     /// It has what it lacked. In this order: until the last note is gone, all of it is taken again.
-    fn filled(&mut self, log: Option<(Behind, Base)>) -> Result<(), ProcessError> {
+    fn filled(&mut self, log: Option<(Behind, Base)>, store: Arc<dyn Store>) -> Result<(), ProcessError> {
         if let Some((Behind(beginning), base)) = log {
             Bases::replace(&self.world, (beginning.index, base))?;
             super::note_copied(&self.world, beginning)?;
@@ -234,6 +243,7 @@ impl<W: World> Apart<W> {
             Place { part: Part::Joins, ..self.place.clone() }.write(&self.world)?;
         }
         super::lacks_nothing(&self.world)?;
+        self.world.keep_store(store);
         Err(ProcessError::Again)
     }
 

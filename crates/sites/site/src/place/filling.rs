@@ -1,35 +1,40 @@
 //! Taking a copy: pieces of a store, asked of one site after the other, until one has given all of it.
 //!
 //! ```text
-//!   ask --HEAD--> empty the store --PIECE--> load --(last)--> sealed, on the disk
-//!    ^                                 |
-//!    +-- silent for long: another site +-- lost: asked again from the last key
+//!   ask --HEAD--> empty the store --PIECE--> batch --> task that writes --(last)--> sealed, on the disk
+//!    ^                                 |                    |
+//!    +-- silent for long: another site +-- lost: asked      +-- as long as much waits for it, no more is asked for
+//!                                          again from
+//!                                          the last key
 //! ```
-//! The store counts for nothing until the last piece has come, and says so if it is opened before.
+//! The store counts for nothing until the last piece has been written, and says so if it is opened before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pares_store::{Mark, Store};
+use pares_store::{Mark, Store, item_bytes};
 use pares_wice::codec::Coded;
 use pares_wice::{KEY_BYTES_MAX, Key, SiteId, VALUE_BYTES_MAX, Value};
 
 use super::giving::PIECE_BYTES;
+use super::loading::Loading;
 use super::standing::{Head, Lack, Member, Piece, Request, Role, Standing, Word};
 use crate::error::ProcessError;
 use crate::protocol::WantedPieces;
 use crate::world::World;
 
-/// Pieces under way at a time.
-const WINDOW: u32 = 24;
+/// Pieces under way at a time: 8 MiB, if none of their items is large. A far site sends them within one round trip.
+const WINDOW: u32 = 64;
 /// Bytes loaded into the store at once: a commit of the store costs the same for many.
-const LOAD_BYTES: usize = 4 << 20;
+const LOAD_BYTES: usize = 8 << 20;
+/// Bytes that may wait to be written while more is asked for.
+const AHEAD_BYTES: usize = 2 * LOAD_BYTES;
 /// Ticks after which what was asked is asked again, and after which another site is asked.
 const AGAIN_TICKS: u32 = 20;
 const SILENT_TICKS: u32 = 500;
 
 /// A copy that is being taken.
-pub(crate) struct Filling {
+pub(crate) struct Filling<T> {
     own: SiteId,
     lack: Lack,
     others: BTreeMap<SiteId, Standing>,
@@ -37,6 +42,8 @@ pub(crate) struct Filling {
     from: Option<SiteId>,
     tried: Vec<SiteId>,
     head: Option<Head>,
+    loading: Option<Loading<T>>,
+    /// What it fills, or has filled.
     store: Option<Arc<dyn Store>>,
     next: u32,
     /// Up to which piece was asked for.
@@ -48,7 +55,7 @@ pub(crate) struct Filling {
     bytes: u64,
 }
 
-impl Filling {
+impl<T> Filling<T> {
     pub(crate) fn new(own: SiteId, lack: Lack) -> Self {
         Self {
             own,
@@ -57,6 +64,7 @@ impl Filling {
             from: None,
             tried: Vec::new(),
             head: None,
+            loading: None,
             store: None,
             next: 0,
             asked: 0,
@@ -81,6 +89,10 @@ impl Filling {
 
     /// A tick has passed: what to say to whom.
     pub(crate) fn tick(&mut self) -> Option<(SiteId, Word)> {
+        if self.has_all_asked() {
+            self.silent_ticks = 0; // the disk has its turn
+            return None;
+        }
         self.silent_ticks += 1;
         if self.from.is_none() || self.silent_ticks >= SILENT_TICKS {
             self.ask_another();
@@ -99,7 +111,20 @@ impl Filling {
             self.tried.clear();
         }
         self.from = candidates.iter().map(|(.., site)| *site).find(|site| !self.tried.contains(site));
-        (self.head, self.store, self.silent_ticks) = (None, None, 0);
+        self.forget();
+    }
+
+    /// The copy that was begun counts for nothing, and its store is closed.
+    fn forget(&mut self) {
+        (self.head, self.loading, self.store) = (None, None, None);
+        (self.next, self.asked, self.after) = (0, 0, Key::new([]));
+        self.pending.clear();
+        (self.pending_bytes, self.silent_ticks, self.bytes) = (0, 0, 0);
+    }
+
+    /// Whether nothing is to come that was asked for.
+    fn has_all_asked(&self) -> bool {
+        self.loading.as_ref().is_some_and(|loading| loading.is_last_given() || self.next >= self.asked)
     }
 
     /// One of the own cluster that does not lead is asked first, one of another cluster last.
@@ -109,23 +134,36 @@ impl Filling {
         (!is_far || matches!(self.lack, Lack::Items(_))).then_some((is_far, leads, site))
     }
 
-    fn request(&mut self) -> Option<(SiteId, Word)> {
+    /// What to ask for: the first time the copy, then pieces up to the last that was asked for already. Who gives takes a request that asks for no
+    /// more than one before as a sign that pieces were lost.
+    fn request(&self) -> Option<(SiteId, Word)> {
         let (to, copy) = (self.from?, self.head.as_ref().map_or(0, |head| head.copy));
-        let next = if copy == 0 { 0 } else { self.next };
-        self.asked = next + WINDOW;
-        let pieces = WantedPieces { copy, next, after: self.after.clone(), until: self.asked };
+        let until = if copy == 0 { WINDOW } else { self.asked };
+        let pieces = WantedPieces { copy, next: self.next, after: self.after.clone(), until };
         Some((to, Word::Lack(Request { lack: self.lack, pieces })))
+    }
+
+    /// Asks for more, if half of what was asked for has come and there is room for it.
+    fn request_more(&mut self) -> Option<(SiteId, Word)> {
+        let loading = self.loading.as_ref().filter(|loading| !loading.is_last_given())?;
+        let waiting_bytes = self.pending_bytes + loading.under_way_bytes();
+        if self.next + WINDOW / 2 < self.asked || waiting_bytes >= AHEAD_BYTES {
+            return None;
+        }
+        self.asked = self.next + WINDOW;
+        self.request()
     }
 
     /// A copy begins.
     ///
     /// # Errors
-    /// If the store cannot be emptied.
-    pub(crate) fn begins(
+    /// If the store cannot be emptied, or there is no room for another thread.
+    pub(crate) fn begins<W: World<Task = T>>(
         &mut self,
         from: SiteId,
         head: Head,
-        world: &mut impl World,
+        world: &mut W,
+        links: &W::Links,
     ) -> Result<(), ProcessError> {
         let is_known = self.head.as_ref().is_some_and(|known| known.copy == head.copy);
         let is_enough = match (self.lack, &head.log) {
@@ -138,66 +176,63 @@ impl Filling {
         if self.from != Some(from) || is_known || !is_enough {
             return Ok(());
         }
-        self.store = None; // closed before it is emptied
+        self.forget(); // closed before it is emptied
         world.clear_store()?;
-        self.store = Some(world.open_store()?);
-        self.head = Some(head);
-        (self.next, self.asked, self.after) = (0, WINDOW, Key::new([]));
-        self.pending.clear();
-        (self.pending_bytes, self.silent_ticks, self.bytes) = (0, 0, 0);
+        let store = world.open_store()?;
+        let (loading, loader) = Loading::new(Arc::clone(&store));
+        self.loading = Some(loading.run_by(world.start_loader(loader, links)?));
+        (self.store, self.head, self.asked) = (Some(store), Some(head), WINDOW);
         Ok(())
     }
 
-    /// A piece has come; what to ask for then. [`Filling::is_done`] says whether it was the last.
-    ///
-    /// # Errors
-    /// If the store does not take it.
-    pub(crate) fn piece(
-        &mut self,
-        from: SiteId,
-        piece: Piece,
-    ) -> Result<Option<(SiteId, Word)>, ProcessError> {
+    /// A piece has come; what to ask for then.
+    pub(crate) fn piece(&mut self, from: SiteId, piece: Piece) -> Option<(SiteId, Word)> {
         let is_next =
             self.head.as_ref().is_some_and(|head| head.copy == piece.copy) && piece.number == self.next;
-        if self.from != Some(from) || !is_next || self.store.is_none() {
-            return Ok(None);
+        let is_awaited = self.loading.as_ref().is_some_and(|loading| !loading.is_last_given());
+        if self.from != Some(from) || !is_next || !is_awaited {
+            return None;
         }
         self.silent_ticks = 0;
         self.next += 1;
         if let Some((last, _)) = piece.items.last() {
             self.after = last.clone();
         }
-        self.pending_bytes += piece
-            .items
-            .iter()
-            .map(|(key, value)| key.as_bytes().len() + value.as_bytes().len())
-            .sum::<usize>();
+        self.pending_bytes += piece.items.iter().map(item_bytes).sum::<usize>();
         self.pending.extend(piece.items);
-        self.load(piece.is_last)?;
-        let half = !piece.is_last && self.next + WINDOW / 2 >= self.asked;
-        Ok(half.then(|| self.request()).flatten())
+        self.load(piece.is_last);
+        self.request_more()
     }
 
-    fn load(&mut self, is_last: bool) -> Result<(), ProcessError> {
+    fn load(&mut self, is_last: bool) {
         if !is_last && self.pending_bytes < LOAD_BYTES {
-            return Ok(());
+            return;
         }
-        let (Some(store), Some(head)) = (&self.store, &self.head) else { return Ok(()) };
+        let (Some(loading), Some(head)) = (&mut self.loading, &self.head) else { return };
         let stored = head.stored;
         let seal = is_last.then(|| Mark { whole: true, version: stored.version, meta: stored.to_bytes() });
-        store.load(&self.pending, seal.as_ref())?;
-        if is_last {
-            store.flush()?;
-            self.store = None;
-        }
-        self.pending.clear();
-        self.bytes += std::mem::take(&mut self.pending_bytes) as u64;
-        Ok(())
+        loading.give(std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_bytes), seal);
     }
 
-    /// What was taken, if all of it has come.
-    pub(crate) fn is_done(&self) -> Option<&Head> {
-        self.head.as_ref().filter(|_| self.store.is_none())
+    /// What has been written since it was asked last; what to ask for then. [`Filling::done`] says whether it was all.
+    ///
+    /// # Errors
+    /// If the store does not take it.
+    pub(crate) fn go_on(&mut self) -> Result<Option<(SiteId, Word)>, ProcessError> {
+        while let Some(loading) = &mut self.loading {
+            let Some(bytes) = loading.written()? else { break };
+            self.bytes += bytes as u64;
+            if loading.is_last_given() && loading.under_way_bytes() == 0 {
+                self.loading = None;
+            }
+        }
+        Ok(self.request_more())
+    }
+
+    /// What was taken, if all of it is on the disk, and the store that holds it.
+    pub(crate) fn done(&mut self) -> Option<(Head, Arc<dyn Store>)> {
+        let store = self.store.take_if(|_| self.loading.is_none())?;
+        Some((self.head.take().expect("a store is filled with a copy"), store))
     }
 
     /// How far it is, for people.
@@ -218,3 +253,99 @@ impl Filling {
 
 /// What all that a piece may hold comes to: it travels in one frame.
 const _: () = assert!(PIECE_BYTES + VALUE_BYTES_MAX + KEY_BYTES_MAX < 8 << 20);
+
+#[cfg(test)]
+mod tests {
+    use pares_cluster::Incarnation;
+    use pares_wice::{ClusterId, ClusterSet, Configuration, Stored, Version};
+
+    use super::super::standing::Numbers;
+    use super::*;
+    use crate::testing::Machine;
+
+    const FROM: SiteId = SiteId::new(1, 1);
+    const STORED: Stored = Stored { version: Version(7), position: 9, ..Stored::ENDLESS };
+    const ITEM_BYTES: usize = 512 << 10;
+
+    fn giver() -> Standing {
+        let configuration = Configuration::first(ClusterSet::default().with(ClusterId(0)), ClusterId(0));
+        let (is_fresh, leads, gives, knows) = (false, false, true, true);
+        let voters = Numbers::default();
+        let role = Role::Member(Member { configuration, is_fresh, term: 1, leads, gives, knows, voters });
+        Standing {
+            asks: false,
+            incarnation: Incarnation::drawn(1),
+            list: 0,
+            role,
+            speaks: pares_link::SPEAKS,
+        }
+    }
+
+    /// One that has heard of who gives, and that its copy begins.
+    fn begun(machine: &mut Machine) -> Filling<()> {
+        let mut filling = Filling::new(SiteId::new(0, 0), Lack::Items(STORED));
+        filling.heard(FROM, giver());
+        let asked = (0..AGAIN_TICKS).find_map(|_| filling.tick());
+        assert!(asked.is_some_and(|(to, _)| to == FROM));
+        let links = machine.wire.clone();
+        let head = Head { copy: 3, log: None, stored: STORED };
+        filling.begins(FROM, head, machine, &links).unwrap();
+        filling
+    }
+
+    fn piece(number: u32, is_last: bool) -> Piece {
+        let value = Value::new(vec![1; ITEM_BYTES]);
+        Piece { copy: 3, number, items: vec![(Key::new(number.to_be_bytes()), value)], is_last }
+    }
+
+    #[test]
+    fn a_slow_disk_is_waited_for_and_no_more_is_asked_for_meanwhile() {
+        let mut machine = Machine::default();
+        let mut filling = begun(&mut machine);
+        let mut number = 0;
+        while number < filling.asked {
+            filling.piece(FROM, piece(number, false));
+            number += 1;
+        }
+        let waiting_bytes = number as usize * ITEM_BYTES;
+        assert!((AHEAD_BYTES..AHEAD_BYTES + WINDOW as usize * ITEM_BYTES).contains(&waiting_bytes));
+        for _ in 0..2 * SILENT_TICKS {
+            assert_eq!(filling.tick(), None, "nobody is asked again, and no other site");
+        }
+        assert_eq!(filling.go_on().unwrap(), None);
+        while machine.load() {}
+        let (to, Word::Lack(request)) = filling.go_on().unwrap().unwrap() else { panic!("no request") };
+        assert_eq!((to, request.pieces.next, request.pieces.until), (FROM, number, number + WINDOW));
+    }
+
+    #[test]
+    fn a_copy_is_done_when_all_of_it_is_on_the_disk() {
+        let mut machine = Machine::default();
+        let mut filling = begun(&mut machine);
+        for number in 0..40 {
+            filling.piece(FROM, piece(number, number == 39));
+        }
+        while machine.load() {
+            assert!(filling.done().is_none(), "batches are still to be written");
+            assert_eq!(filling.go_on().unwrap(), None, "all has come");
+        }
+        let (head, store) = filling.done().unwrap();
+        assert_eq!((head.copy, store.applied()), (3, Version(7)));
+        let items = store.snapshot().unwrap().first(&pares_wice::KeyRange::prefix(b""), 100).unwrap();
+        assert_eq!(items.len(), 40);
+    }
+
+    #[test]
+    fn a_piece_that_does_not_come_is_asked_for_again_and_then_another_site() {
+        let mut machine = Machine::default();
+        let mut filling = begun(&mut machine);
+        filling.piece(FROM, piece(0, false));
+        filling.piece(FROM, piece(2, false));
+        let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
+            panic!("nothing is asked again")
+        };
+        assert_eq!((request.pieces.next, request.pieces.until), (1, WINDOW), "no more than before");
+        (0..SILENT_TICKS).for_each(|_| drop(filling.tick()));
+        assert!(filling.head.is_none() && filling.store.is_none(), "it begins from the beginning");
+    }
+}

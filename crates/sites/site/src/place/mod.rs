@@ -27,6 +27,7 @@
 //! | `standing` | what sites say of their places |
 //! | `forming` | when a site without a past gets a place |
 //! | `filling` | taking a copy |
+//! | `loading` | the task that writes it |
 //! | `giving` | giving copies |
 //! | `apart` | the duty cycle of a site that takes no part |
 
@@ -34,6 +35,7 @@ pub(crate) mod apart;
 pub(crate) mod filling;
 pub(crate) mod forming;
 pub(crate) mod giving;
+pub(crate) mod loading;
 pub(crate) mod standing;
 
 use std::io::ErrorKind;

@@ -167,7 +167,7 @@ impl Follower {
                     .get()
                     .is_some_and(|(version, deadline)| last >= *version || Instant::now() >= *deadline)
             };
-            log.follow(&doors, is_over).map(|followed| match followed {
+            log.follow(&doors, is_over, |_| {}).map(|followed| match followed {
                 Followed::Stopped(log) | Followed::Gone(log) => log.last(),
             })
         });

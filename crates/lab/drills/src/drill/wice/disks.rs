@@ -126,7 +126,7 @@ impl Drill {
     }
 
     /// A site whose disk is lost is filled with a state of some size, beside a steady load.
-    fn big_state(&mut self) -> LabResult {
+    pub(super) fn big_state(&mut self) -> LabResult {
         if self.state_mib == 0 {
             return Ok(());
         }

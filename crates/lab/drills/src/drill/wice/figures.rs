@@ -65,6 +65,20 @@ pub(super) struct BigState {
     pub(super) p99_ratio: f64,
 }
 
+impl BigState {
+    /// As JSON, or as a sentence.
+    pub(super) fn say(&self, json: bool) {
+        if json {
+            let text = serde_json::to_string(self).expect("figures are plain numbers");
+            return pares_text::say!("{text}");
+        }
+        let Self { state_mib, filled_ms, quiet_p99_ms, fill_p99_ms, p99_ratio } = self;
+        pares_text::say!(
+            "a site filled with {state_mib} MiB: {filled_ms} ms; p99 of the others {fill_p99_ms} ms, before {quiet_p99_ms} ({p99_ratio} times)"
+        );
+    }
+}
+
 /// A backup under load, and a database that is restored of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Restoring {
@@ -247,10 +261,7 @@ impl Figures {
         );
         pares_text::say!("{}", self.costs().render());
         pares_text::say!("{}", self.blows().render());
-        let BigState { state_mib, filled_ms, quiet_p99_ms, fill_p99_ms, p99_ratio } = self.big_state;
-        pares_text::say!(
-            "a site filled with {state_mib} MiB: {filled_ms} ms; p99 of the others {fill_p99_ms} ms, before {quiet_p99_ms} ({p99_ratio} times)"
-        );
+        self.big_state.say(false);
         let Restoring { items, mib, copied_ms, versions, quiet_p99_ms, copy_p99_ms, restored_ms, .. } =
             self.backup;
         pares_text::say!(

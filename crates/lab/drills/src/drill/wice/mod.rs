@@ -71,6 +71,9 @@ pub struct Args {
     /// How much state a site whose disk is lost is filled with in the last part, MiB; 0 leaves that part out
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(..=16_384))]
     state_mib: u64,
+    /// Measure only how a site is filled, beside a steady load
+    #[arg(long)]
+    only_state: bool,
     /// Keep the sites' directories and what they said here, which must not exist
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -92,7 +95,7 @@ pub fn run(args: &Args) -> LabResult {
         return Err(LabError::Usage("--seconds-per-part is between 0.2 and 3600".into()));
     }
     let mut drill = Drill::start(args)?;
-    let ran = drill.run(args);
+    let ran = if args.only_state { drill.run_state(args) } else { drill.run(args) };
     if ran.is_err() {
         drill.stage.keep();
     }
@@ -132,6 +135,13 @@ impl Drill {
             false => figures.print(),
         }
         figures.verdict(Duration::from_millis(args.rtt_ms) + NOTICED)
+    }
+
+    fn run_state(&mut self, args: &Args) -> LabResult {
+        self.big_state()?;
+        audit::audit(&self.stage, &self.told, &mut self.figures)?;
+        self.figures.big_state.say(args.json);
+        self.figures.verdict(Duration::ZERO)
     }
 
     fn start(args: &Args) -> Result<Self, LabError> {

@@ -59,14 +59,14 @@ fn with_an_orphan() -> Scene {
 #[test]
 fn a_log_without_a_copy_is_not_gone_on_with_and_keeps_no_copy_away() {
     let scene = with_an_orphan();
-    assert_eq!(Following::resume(&scene.folder).unwrap().unwrap().last(), Version(25), "what has a copy");
+    assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(25), "what has a copy");
     let aside =
         scene.files().iter().filter(|path| path.extension().is_some_and(|end| end == "aside")).count();
     assert_eq!(aside, 2);
     assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(25));
     // Without any copy nothing is gone on with, and the next copy may be of the very same version.
     fs::remove_file(scene.folder.copy_path(Version(BASE))).unwrap();
-    assert!(Following::resume(&scene.folder).unwrap().is_none());
+    assert!(resumed(&scene).unwrap().is_none());
     scene.base(BASE);
     let stored = at(BASE, scene.digests[BASE as usize - 1]);
     let mut following = Following::begin(&scene.folder, IDENTITY, stored, 0).unwrap();
@@ -80,20 +80,20 @@ fn a_log_is_gone_on_with_if_its_copy_lies_anywhere_in_the_unbroken_run() {
         let scene = Scene::new();
         fs::remove_file(scene.folder.copy_path(Version(BASE))).unwrap();
         scene.base(base);
-        assert_eq!(Following::resume(&scene.folder).unwrap().unwrap().last(), Version(NEWEST), "{base}");
+        assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(NEWEST), "{base}");
     }
     // A log that has no version yet, behind a gap: its beginning is not the end of the one before.
     let scene = Scene::new();
     fs::remove_file(scene.folder.log_path(Version(25))).unwrap();
     scene.log(30, 30, false);
-    assert_eq!(Following::resume(&scene.folder).unwrap().unwrap().last(), Version(25));
+    assert_eq!(resumed(&scene).unwrap().unwrap().last(), Version(25));
 }
 
 /// What is in that directory can be restored up to `version`, and followed on from there.
 fn goes_on_from(scene: &Scene, version: u64, what: &str) {
     scene.folder.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(version), "{what}");
-    let mut following = Following::resume(&scene.folder).unwrap().unwrap();
+    let mut following = resumed(scene).unwrap().unwrap();
     assert_eq!(following.last(), Version(version), "{what}");
     following.keep(&vec![kept(version + 1, &scene.digests)]).unwrap();
     drop(following);
@@ -113,7 +113,7 @@ fn a_crash_at_any_step_of_beginning_the_next_file_leaves_what_is_whole() {
     };
     let grown = whole().len();
     // The next file cannot be made: the old one has its end by then.
-    let mut following = Following::resume(&scene.folder).unwrap().unwrap();
+    let mut following = resumed(&scene).unwrap().unwrap();
     fs::create_dir(&next).unwrap();
     following.file_bytes = 1;
     assert!(following.keep(&vec![kept(31, &scene.digests)]).is_err());
@@ -129,7 +129,7 @@ fn a_crash_at_any_step_of_beginning_the_next_file_leaves_what_is_whole() {
     }
     whole();
     fs::write(&old, &ended).unwrap();
-    drop(Following::resume(&scene.folder).unwrap());
+    drop(resumed(&scene).unwrap());
     let begun = fs::read(&next).unwrap();
     for length in 0..=begun.len() {
         whole();
@@ -199,4 +199,18 @@ fn files_that_meet_must_be_of_one_history() {
         assert!(matches!(found, Err(BackupError::Another(_))), "{found:?}");
     }
     assert!(another(&|scene| scene.log(25, NEWEST, false)).is_ok());
+}
+
+/// A log that ended before its first version, and one that is long: a site that is behind gives a copy that begins where they did.
+#[test]
+fn a_copy_of_a_version_that_was_followed_before_goes_on_with_what_there_is() {
+    for copied in [NEWEST, 30, 25, BASE] {
+        let scene = Scene::new();
+        resumed(&scene).unwrap().unwrap().end().unwrap();
+        scene.log(NEWEST, NEWEST, true);
+        let stored = at(copied, scene.digests[copied as usize - 1]);
+        let following = Following::begin(&scene.folder, IDENTITY, stored, 0).unwrap();
+        assert_eq!(following.last(), Version(NEWEST), "behind {copied}");
+        scene.folder.verify().unwrap();
+    }
 }

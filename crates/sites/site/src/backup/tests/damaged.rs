@@ -1,0 +1,94 @@
+//! Damage in the log that is followed into: what lies behind it is kept, and what lies before it is gone on with.
+
+use super::*;
+
+/// Follows on in a scene that is damaged, and takes what was lost again; what was said to be damaged.
+fn mended(scene: &Scene) -> (Version, Vec<DamagedLog>) {
+    let mut damaged = Vec::new();
+    let mut following = Following::resume(&scene.folder, |found| damaged.push(found)).unwrap().unwrap();
+    let last = following.last();
+    let again: Vec<Kept> = (last.0 + 1..=NEWEST).map(|version| kept(version, &scene.digests)).collect();
+    following.keep(&again).unwrap();
+    (last, damaged)
+}
+
+/// Where the records of that file begin, behind its head of its kind.
+fn records(bytes: &[u8]) -> Vec<usize> {
+    let mut at = 17;
+    std::iter::from_fn(|| {
+        let length = bytes.get(at..at + 4)?;
+        let begins = at;
+        at += 8 + u32::from_le_bytes(length.try_into().unwrap()) as usize;
+        Some(begins)
+    })
+    .collect()
+}
+
+#[test]
+fn wherever_a_bit_flips_in_the_log_that_grows_nothing_that_is_whole_is_lost() {
+    let right = fs::read(Scene::new().folder.log_path(Version(25))).unwrap();
+    let records = records(&right);
+    let last = *records.last().unwrap();
+    for at in 0..right.len() {
+        let scene = Scene::new();
+        let path = scene.folder.log_path(Version(25));
+        let mut changed = right.clone();
+        changed[at] ^= 1 << (at % 8);
+        fs::write(&path, &changed).unwrap();
+        let (went_on, damaged) = mended(&scene);
+        let whole = records.iter().filter(|begins| **begins <= at).count().saturating_sub(2) as u64;
+        let before = Version((25 + 4 * whole).min(NEWEST));
+        if at < records[1] {
+            assert_eq!(went_on, Version(25), "byte {at}: its head is gone, or the first record");
+        } else {
+            assert_eq!(went_on, before, "byte {at}");
+        }
+        // A torn write cannot be told from a length that has grown in the very last record: that is cut.
+        match damaged.as_slice() {
+            [] => assert!(at >= last && at < last + 4, "byte {at} was cut"),
+            [DamagedLog { kept, last, .. }] => {
+                assert_eq!(fs::read(kept).unwrap(), changed, "byte {at}");
+                assert_eq!(*last, went_on, "byte {at}");
+            }
+            more => panic!("{more:?}"),
+        }
+        scene.folder.verify().unwrap_or_else(|error| panic!("byte {at}: {error}"));
+        let (restored, store) = scene.restore(Until::Newest).unwrap();
+        assert_eq!((restored.version.0, items(&store)), (NEWEST, items(&store_at(NEWEST).0)), "byte {at}");
+    }
+}
+
+#[test]
+fn a_length_that_has_grown_before_whole_records_is_damage_to_everybody_and_each_time_another_file_is_kept() {
+    let scene = Scene::new();
+    let path = scene.folder.log_path(Version(25));
+    for (number, record, before) in [(1, 2, 29), (2, 1, 25)] {
+        let right = fs::read(&path).unwrap();
+        let mut changed = right.clone();
+        changed[records(&right)[record] + 2] ^= 1;
+        fs::write(&path, &changed).unwrap();
+        assert!(matches!(scene.folder.verify(), Err(BackupError::Damaged { .. })));
+        assert!(matches!(scene.restore(Until::Newest), Err(BackupError::Damaged { .. })));
+        assert_eq!(scene.restore(Until::Version(Version(before))).unwrap().0.version, Version(before));
+        let (last, damaged) = mended(&scene);
+        assert_eq!(last, Version(before));
+        let name = format!("log-00000000000000000025.versions.damaged-{number}");
+        assert_eq!(damaged[0].kept, scene.dir.path().join(name));
+    }
+}
+
+#[test]
+fn a_crash_while_a_damaged_log_is_set_aside_leaves_it_or_what_is_whole() {
+    let scene = Scene::new();
+    let path = scene.folder.log_path(Version(25));
+    let right = fs::read(&path).unwrap();
+    let mut changed = right.clone();
+    changed[records(&right)[2]] ^= 1;
+    fs::write(&path, &changed).unwrap();
+    // Half of the file that was to take its place; the damaged one has its other name by then, or not yet.
+    fs::write(path.with_added_extension("mending"), &right[..30]).unwrap();
+    fs::hard_link(&path, path.with_added_extension("damaged-1")).unwrap();
+    let (last, damaged) = mended(&scene);
+    assert_eq!((last, damaged.len()), (Version(29), 1));
+    assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(NEWEST));
+}
