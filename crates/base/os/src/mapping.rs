@@ -64,8 +64,7 @@ impl Mapping {
     pub fn create(path: &Path, len: usize) -> Result<Mapping, MapError> {
         assert!(len > 0, "a mapping has at least one byte");
         let fail = |step| move |source| MapError::Io { step, path: path.to_owned(), source };
-        let mut options = OpenOptions::new();
-        let file = crate::open_file(options.read(true).write(true).create(true).mode(0o600), path);
+        let file = crate::open_file(OpenOptions::new().read(true).write(true).create(true).mode(0o600), path);
         let file = file.map_err(fail("open"))?;
         allocate(&file, len).map_err(fail("allocate"))?;
         Mapping::from_file(file, len, true).map_err(fail("map"))

@@ -17,8 +17,10 @@ use rustix::io::Errno;
 pub fn open_file(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let opened = options.clone().custom_flags(flags).open(path);
-    // A pipe that nobody reads, and a socket, are refused to who would write.
-    let is_other = |error: &io::Error| error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+    // A pipe that nobody reads, a socket and a directory are refused to who would write.
+    let is_other = |error: &io::Error| {
+        [Errno::NXIO, Errno::ISDIR].map(|no| Some(no.raw_os_error())).contains(&error.raw_os_error())
+    };
     match opened {
         Ok(file) if file.metadata()?.is_file() => Ok(file),
         Err(error) if !is_other(&error) => Err(error),
@@ -49,6 +51,7 @@ mod tests {
         assert_eq!(read_file(&path).unwrap_err().kind(), ErrorKind::InvalidData);
         for options in [File::options().write(true), File::options().read(true).write(true)] {
             assert_eq!(open_file(options, &path).unwrap_err().kind(), ErrorKind::InvalidData);
+            assert_eq!(open_file(options, dir.path()).unwrap_err().kind(), ErrorKind::InvalidData);
         }
         assert_eq!(read_file(dir.path()).unwrap_err().kind(), ErrorKind::InvalidData);
         std::fs::remove_file(&path).unwrap();
