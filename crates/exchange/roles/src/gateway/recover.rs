@@ -12,8 +12,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use pares_book::Listing;
 use pares_gateway::{Gateway, Place};
 use pares_log::{LogReader, Offset, OpenError};
+use pares_register::Register;
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
@@ -25,7 +27,7 @@ use crate::config::SystemConfig;
 use crate::epoch::window;
 use crate::resume::{Resumed, is_beginning_lost, resume, stored};
 use crate::world::World;
-use crate::{NodeError, NodeId};
+use crate::{NodeError, NodeId, left_out, recorder};
 
 /// What a gateway knows from the record alone.
 pub(super) struct Record<W: World> {
@@ -59,21 +61,7 @@ fn from_checkpoints<W: World>(
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     let (mut positions, mut through) = (Vec::new(), 0);
     for shard in config.shards()?.into_keys() {
-        let view = |state: &[u8]| checkpoint::view(shard, state).map(|read| (read.0.position, read));
-        let past = past(world, config, shard)?;
-        let answerable = past.min(reached_by_quorum(world, config, shard));
-        let begins = |resumed: &Resumed<Option<(ShardView, _, _)>>| {
-            resumed.state.as_ref().is_none_or(|(view, ..)| view.position == Position(0))
-        };
-        let mut resumed = resume(world, config, (shard, answerable), view);
-        if begins(&resumed) && is_beginning_lost(world, config, (shard, past)) {
-            // A recorder that is being filled has no checkpoint yet: what was dropped of the logs was recorded by enough.
-            resumed = resume(world, config, (shard, past), view);
-            if begins(&resumed) {
-                // Nothing is answered for that shard; the others' members need the gateway.
-                world.complain(&NodeError::StateLost(shard));
-            }
-        }
+        let resumed = from_checkpoint(world, config, shard)?;
         for (recorder, from) in &mut replay_from {
             *from = (*from).min(resumed.replay_from[recorder]);
         }
@@ -86,6 +74,33 @@ fn from_checkpoints<W: World>(
     let mut committed = CommittedStream::new(world, config, |recorder| replay_from[&recorder])?;
     positions.into_iter().for_each(|(shard, position)| committed.start_at(shard, position));
     Ok((committed, through))
+}
+
+/// What a checkpoint shows of a shard.
+type Viewed = (ShardView, Register, Vec<Listing>);
+
+fn from_checkpoint<W: World>(
+    world: &W,
+    config: &SystemConfig,
+    shard: ShardId,
+) -> Result<Resumed<Option<Viewed>>, NodeError> {
+    let view = |state: &[u8]| checkpoint::view(shard, state).map(|read| (read.0.position, read));
+    let past = past(world, config, shard)?;
+    let begins = |resumed: &Resumed<Option<Viewed>>| {
+        resumed.state.as_ref().is_none_or(|(view, ..)| view.position == Position(0))
+    };
+    let reached = past.min(reached_by_quorum(world, config, shard));
+    let mut resumed = resume(world, config, (shard, reached), view);
+    if begins(&resumed) && is_beginning_lost(world, config, (shard, past)) {
+        // A recorder that is being filled has no checkpoint yet. What was dropped of the logs had been recorded by enough; so the oldest
+        // checkpoint does from which a log leads on.
+        resumed = resume(world, config, (shard, past.min(oldest_that_leads_on(world, config, shard))), view);
+        if begins(&resumed) {
+            // Nothing is answered for that shard; the others' members need the gateway.
+            world.complain(&NodeError::StateLost(shard));
+        }
+    }
+    Ok(resumed)
 }
 
 /// At most how far a checkpoint of this past can be. In order of arrival nobody says what is recorded now.
@@ -103,6 +118,16 @@ fn reached_by_quorum<W: World>(world: &W, config: &SystemConfig, shard: ShardId)
     let mut reached: Vec<Position> = config.recorder_ids().map(newest).collect();
     reached.sort_unstable_by_key(|&position| Reverse(position));
     reached[usize::from(config.quorum) - 1]
+}
+
+/// The oldest checkpoint of a shard from which some recorder's log leads on; of a shard of which no log shows anything, the newest does.
+fn oldest_that_leads_on<W: World>(world: &W, config: &SystemConfig, shard: ShardId) -> Position {
+    let read = || config.recorder_ids().filter(|id| !left_out::is_noted(world, *id));
+    let begins = read().filter_map(|id| recorder::beginning(world, NodeId::Recorder(id), shard)).min();
+    let stored = read().flat_map(|id| stored(world, id, shard)).map(|checkpoint| checkpoint.position());
+    begins
+        .and_then(|begins| stored.filter(|&position| position >= begins).min())
+        .unwrap_or(Position(u64::MAX))
 }
 
 fn through_of(view: &ShardView, id: GatewayId) -> u64 {

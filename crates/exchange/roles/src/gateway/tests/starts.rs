@@ -204,6 +204,26 @@ fn a_checkpoint_that_too_few_recorders_have_reached_is_passed_over() {
     assert!(!told.is_empty(), "and then another");
 }
 
+/// The other recorder is being filled: it has no checkpoint, and the record's beginning was dropped.
+#[test]
+fn where_the_beginning_was_dropped_the_oldest_checkpoint_that_leads_on_is_taken() {
+    let rig = Rig::with(SystemConfig { quorum: 2, ..config() });
+    let (begins, requests) = drop_beginning(&rig, 20_000);
+    for position in [begins.0 as usize - 1, begins.0 as usize + 10, 20_000] {
+        store_checkpoint(&rig.world, SHARD, &requests[..position], Offset::START);
+    }
+    let mut rig = rig
+        .restart(|world| {
+            world.lose_run();
+            for &shard in config().shards().unwrap().keys() {
+                world.create_window(shard, 1_024, Epoch(EPOCH.0 + 1), Position(20_000)).unwrap();
+            }
+        })
+        .unwrap();
+    rig.settle();
+    assert_eq!(rig.gateway.rules.committed(SHARD), Position(begins.0 + 10), "nobody else shows the rest");
+}
+
 /// Makes an empty log in the place of the gateway's.
 fn empty(world: &TestWorld) {
     std::fs::remove_dir_all(world.real(Path::new(&SELF.to_string()))).unwrap();
@@ -240,15 +260,20 @@ fn a_gateway_that_lost_its_log_stays_away_beside_a_record_that_cannot_be_read() 
 /// Requests of the gateway are in a checkpoint, and the record begins behind most of them.
 fn dropped(requests: u64) -> Rig {
     let rig = Rig::new();
+    let (_, requests) = drop_beginning(&rig, requests);
+    store_checkpoint(&rig.world, SHARD, &requests, Offset::START);
+    rig
+}
+
+/// Recorder 0 has had so many requests of the gateway; with which position its log begins now.
+fn drop_beginning(rig: &Rig, requests: u64) -> (Position, Vec<Request>) {
     let requests: Vec<_> = (0..requests).map(|at| order_of(GatewayId(0), at)).collect();
     publish(&rig.world, LOG, &(0..).zip(&requests).map(|(at, one)| result(one, at)).collect::<Vec<_>>());
     let mut reader = rig.world.read_log_from_start(LOG).unwrap();
     let places: Vec<_> = requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect();
-    let last = *places.last().unwrap();
-    store_checkpoint(&rig.world, SHARD, &requests, last);
     let mut writer = rig.world.write_log(LOG, super::super::log_config(&config())).unwrap();
-    assert!(writer.release_before(last) > places[0]);
-    rig
+    assert!(writer.release_before(*places.last().unwrap()) > places[0]);
+    (crate::recorder::beginning(&rig.world, LOG, SHARD).unwrap(), requests)
 }
 
 /// Of its earlier requests only the checkpoint tells.
