@@ -78,7 +78,8 @@ pub enum ProcessError {
     },
     /// Its cluster has taken this site's disk for lost.
     #[error(
-        "another disk has taken this site's place in its cluster, and what is in this directory counts for nothing any more: {REFILL}"
+        "this site was removed, or another disk has taken its place in its cluster: what is in this directory counts for nothing any more. If it was \
+         removed, take it out of sites.toml and leave it stopped; otherwise {REFILL}"
     )]
     Expelled,
     /// It is alone with what it has applied.

@@ -148,10 +148,11 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
+        self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         let Some(request) = self.requests.open.get_mut(&id) else {
+            self.work.done += u64::from(matches!(outcome, Outcome::Committed { attempt: Some(_), .. }));
             return self.transactions.outcome(id, outcome, self.world.now());
         };
-        self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         match outcome {
             Outcome::Committed { attempt, version } => {
                 let own = attempt_of(self.site.id(), self.life, request.executions);

@@ -102,6 +102,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     pub(super) fn transact(&mut self, ready: Ready) {
         let Ready { executed: Executed { snapshot, reads, writes }, verdict } = ready;
+        self.work.executed += 1;
         self.transactions.last = self.transactions.last.wrapping_add(1);
         let place = u64::from(number_of(self.site.id())) << 16 | u64::from(self.life);
         let id = TransactionId { client: OWN | place, sequence: self.transactions.last };
