@@ -164,7 +164,11 @@ fn concurrent(requests: [&str; 2]) -> Vec<Verdict> {
         outcome
     });
     pass(&mut site);
-    outcomes.into_iter().map(|outcome| outcome.try_recv().unwrap()).collect()
+    let told: Vec<Verdict> = outcomes.into_iter().map(|outcome| outcome.try_recv().unwrap()).collect();
+    let done = told.iter().filter(|told| **told == Verdict::Committed).count() as u64;
+    let work = &site.work;
+    assert_eq!((work.executed, work.done, work.lost), (3, 1 + done, 2 - done), "the first request and these");
+    told
 }
 
 #[test]
