@@ -503,4 +503,7 @@ fn the_figures_of_a_site_are_read_from_outside_also_when_it_is_dead() {
     drop(running);
     assert_eq!(output("stat", &dir).status.code(), Some(3));
     assert_eq!((of("done"), figures()["sites"][0]["state"].as_str()), (3, Some("down")));
+    std::fs::write(dir.join("site-0-0/counters"), b"none").unwrap();
+    assert_eq!(output("stat", &dir).status.code(), Some(3), "one whose figures are damaged is not left out");
+    assert_eq!(figures()["sites"][0]["state"].as_str(), Some("down"));
 }

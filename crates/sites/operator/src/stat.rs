@@ -80,11 +80,14 @@ impl Args {
     }
 }
 
+/// A site that has run here; without figures if they cannot be read.
 fn look(dir: &Path, site: SiteId) -> Option<Looked> {
     let own = directory_of(dir, site);
-    let counters = CountersReader::open(&own.join(COUNTERS_FILE)).ok()?;
-    let counters: Vec<(String, u64)> =
-        counters.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let counters = match CountersReader::open(&own.join(COUNTERS_FILE)) {
+        Ok(counters) => counters.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        Err(_) if own.join("log").exists() => Vec::new(),
+        Err(_) => return None,
+    };
     let process = counters.iter().find(|(name, _)| name == "process").map_or(0, |(_, id)| *id);
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     let is_up = process.is_some_and(|process| test_kill_process(process).is_ok());
@@ -110,6 +113,11 @@ fn judge(all: &[Looked]) -> OperatorResult {
 
 fn complaints(looked: &Looked) -> Vec<String> {
     let name = sites::name(looked.site);
+    if looked.counters.is_empty() {
+        return vec![format!(
+            "{name} has run here, and its figures cannot be read: it makes them anew as it starts"
+        )];
+    }
     if !looked.is_up {
         return vec![format!("{name} is down")];
     }
