@@ -83,14 +83,14 @@ impl Lost {
         let known: Result<ClusterSet, OperatorError> =
             self.clusters.iter().map(|cluster| known(access, *cluster)).collect();
         declare_lost(access, known?, self.at, self.without_witness, self.patience.duration())?;
-        pares_text::say!("lost, and the others go on without: cluster {}", self.named());
+        pares_text::say!("declared lost: {}; the others go on", self.named());
         Ok(())
     }
 }
 
 impl Lost {
     fn named(&self) -> String {
-        let all: Vec<String> = self.clusters.iter().map(ToString::to_string).collect();
+        let all: Vec<String> = self.clusters.iter().map(|cluster| format!("cluster {cluster}")).collect();
         all.join(" and ")
     }
 
@@ -103,7 +103,7 @@ impl Lost {
             }
         };
         usage(format!(
-            "the other clusters would go on without cluster {0}, at once. What cluster {0} alone has is discarded on return; none of it \
+            "the other clusters would go on without {0}, at once. What {0} alone has is discarded on return; none of it \
              was answered. {two}. If you are sure, say --yes",
             self.named()
         ))
