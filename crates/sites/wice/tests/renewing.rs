@@ -72,11 +72,10 @@ impl Delegate {
     fn asks(&mut self) -> Option<Configuration> {
         self.wanted.sent.clear();
         self.site.tick(&mut self.wanted);
-        let asked = self.wanted.sent.iter().find_map(|message| match message {
+        self.wanted.sent.iter().find_map(|message| match message {
             Message::Promise { configuration, .. } => Some(*configuration),
             _ => None,
-        });
-        asked
+        })
     }
 
     /// Whether it promises, asked twice: first its log has to have it.
