@@ -1,16 +1,17 @@
-//! What an operator decides: `pares site lost`, `admit`, `migrate`, `remove`.
+//! What an operator decides: `pares site lost`, `admit`, `migrate`.
 //!
 //! Who has to be told follows from what the sites say of themselves. That may change while they are asked (a delegate dies, a log is still being read), so it is tried for a
 //! while; and it is done when the era that was decided has begun, which is looked for too.
 
+use std::cell::Cell;
+use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use pares_site::protocol::Code;
-use pares_site::{Access, CallError, SiteReport};
+use pares_site::{Access, CallError, SiteReport, has_begun_everywhere, renewed};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
-use crate::error::usage;
-use crate::error::{OperatorError, OperatorResult};
+use crate::error::{OperatorError, OperatorResult, usage};
 use crate::sites;
 use crate::witness;
 
@@ -22,12 +23,13 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// Arguments of `pares site lost`.
 #[derive(clap::Args)]
 pub struct Lost {
-    /// The cluster that is gone
-    cluster: u8,
-    /// Yes, it is gone, and nobody declares the others lost there
+    /// The clusters that are gone, all at once: what a witness grants, it grants to one cluster that goes on
+    #[arg(required = true)]
+    clusters: Vec<u8>,
+    /// Yes, they are gone, and nobody declares the others lost there
     #[arg(long)]
     yes: bool,
-    /// The cluster that is to certify, if the one that is gone did; otherwise the first that lives
+    /// The cluster that is told, and certifies then if the one that did is gone; otherwise the one that certifies, or the first that lives
     #[arg(long)]
     at: Option<u8>,
     /// The witness is lost, and nobody declares the others lost at any other cluster: go on without its word. While it answers, this changes nothing
@@ -55,19 +57,6 @@ pub struct Migrate {
     patience: Patience,
 }
 
-/// Arguments of `pares site remove`.
-#[derive(clap::Args)]
-pub struct Remove {
-    /// The site that leaves, as in 0.2
-    #[arg(value_parser = sites::parse)]
-    site: SiteId,
-    /// Yes, its disk is given up
-    #[arg(long)]
-    yes: bool,
-    #[command(flatten)]
-    patience: Patience,
-}
-
 /// How long an operator is patient.
 #[derive(clap::Args)]
 pub(crate) struct Patience {
@@ -83,7 +72,7 @@ impl Patience {
 }
 
 impl Lost {
-    /// Declares it lost, if `--yes` is said.
+    /// Declares them lost, if `--yes` is said.
     ///
     /// # Errors
     /// Why not.
@@ -91,26 +80,32 @@ impl Lost {
         if !self.yes {
             return Err(self.doubts(access.config.witness.is_some() && !self.without_witness));
         }
-        let lost = ClusterSet::default().with(known(access, self.cluster)?);
-        declare_lost(access, lost, self.at, self.without_witness, self.patience.duration())?;
-        pares_text::say!("cluster {} is declared lost; the others go on without it", self.cluster);
+        let known: Result<ClusterSet, OperatorError> =
+            self.clusters.iter().map(|cluster| known(access, *cluster)).collect();
+        declare_lost(access, known?, self.at, self.without_witness, self.patience.duration())?;
+        pares_text::say!("declared lost: {}; the others go on", self.named());
         Ok(())
     }
 }
 
 impl Lost {
+    fn named(&self) -> String {
+        let all: Vec<String> = self.clusters.iter().map(|cluster| format!("cluster {cluster}")).collect();
+        all.join(" and ")
+    }
+
     /// What to think of before it is said.
     fn doubts(&self, is_witnessed: bool) -> OperatorError {
         let two = match is_witnessed {
-            true => "If it is not gone but cut off, the witness grants this to one side only",
+            true => "If that is not gone but cut off, the witness grants this to one side only",
             false => {
-                "If it is not gone but cut off, and somebody there declares the others lost, there will be two histories that nothing can merge: ask there first"
+                "If that is not gone but cut off, and somebody there declares the others lost, there will be two histories that nothing can merge: ask there first"
             }
         };
         usage(format!(
-            "the other clusters would go on without cluster {0}, at once. What cluster {0} alone has is discarded when it returns; none of it \
+            "the other clusters would go on without {0}, at once. What {0} alone has is discarded on return; none of it \
              was answered. {two}. If you are sure, say --yes",
-            self.cluster
+            self.named()
         ))
     }
 }
@@ -142,37 +137,6 @@ impl Migrate {
     }
 }
 
-impl Remove {
-    /// Has its cluster's log take its vote away, if `--yes` is said.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn run(&self, access: &Access) -> OperatorResult {
-        let (site, name) = (self.site, sites::name(self.site));
-        if !self.yes {
-            return Err(usage(format!(
-                "{name} would have no vote in its cluster any more, and its directory would count for nothing from then on. If its disk or machine is \
-                 replaced, nothing is to be removed: it is filled by itself. If it leaves for good, say --yes"
-            )));
-        }
-        let mates: Vec<SiteId> =
-            sites::all(&access.config).into_iter().filter(|other| other.cluster == site.cluster).collect();
-        if mates.is_empty() {
-            return Err(usage(format!(
-                "sites.toml names no site of {}, which could remove it",
-                site.cluster
-            )));
-        }
-        let removed = access.client(sites::OPERATOR, 0, &mates)?.remove(site, self.patience.duration());
-        removed.map_err(|error| OperatorError::Failed(format!("{name}: {error}")))?;
-        pares_text::say!(
-            "{name} has no vote. If sites.toml names it, take it out of every one and restart the other sites one after the other (a running `pares site up` \
-             does that by itself): named, it would be let in again with an empty disk. Then stop it; `pares site revoke --site {name}` ends its certificate"
-        );
-        Ok(())
-    }
-}
-
 /// Has a cluster declared lost, and waits until the era without it has begun.
 ///
 /// # Errors
@@ -189,15 +153,32 @@ fn declare_lost(
     without_witness: bool,
     patience: Duration,
 ) -> OperatorResult {
-    let whom = |reports: &[(SiteId, SiteReport)]| {
-        let lives = |site: &SiteId| !lost.contains(site.cluster) && at.is_none_or(|at| site.cluster.0 == at);
-        let certifies = find(reports, |site, report| lives(site) && report.certifies);
-        certifies.or_else(|| find(reports, |site, report| lives(site) && report.delegate))
+    // One cluster for the whole run, once the witness was asked for it: nobody else gets what it was granted.
+    let at = Cell::new(at);
+    let whom = |reports: &[(SiteId, SiteReport)]| who_goes_on(reports, lost, at.get());
+    let command = |told: (SiteId, &SiteReport)| {
+        if access.config.witness.is_some() {
+            at.set(Some(told.0.cluster.0));
+        }
+        witness::granted(access, told, lost, without_witness)
     };
-    let command = |told: (SiteId, &SiteReport)| witness::granted(access, told, lost, without_witness);
     let is_without =
         |_: &[_], latest: &SiteReport| !latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
     until(access, command, patience, whom, is_without)
+}
+
+/// The delegate that can go on without these clusters: of one that lives by its own word, since one that is back and not admitted would have to refuse what the witness can
+/// grant once. The certifier's own cluster is first, also while it waits for promises; nobody else takes over from it.
+fn who_goes_on(reports: &[(SiteId, SiteReport)], lost: ClusterSet, at: Option<u8>) -> Option<SiteId> {
+    let may = |(site, report): &&(SiteId, SiteReport)| {
+        let cluster = site.cluster.0;
+        let lives = !lost.contains(site.cluster) && report.live.contains(&cluster);
+        lives && report.delegate && at.is_none_or(|at| cluster == at)
+    };
+    let rank = |(site, report): &&(SiteId, SiteReport)| {
+        (report.era, report.certifies, report.certifier == site.cluster.0, Reverse(*site))
+    };
+    reports.iter().filter(may).max_by_key(rank).map(|(site, _)| *site)
 }
 
 /// Has all living clusters begin an era that counts higher than any before; the count.
@@ -207,7 +188,9 @@ fn declare_lost(
 pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, OperatorError> {
     let began = Instant::now();
     let mut told: Option<(u8, u32)> = None;
-    let mut why = "no site says that it certifies: is it running?".to_owned();
+    let mut why = "no site says that it certifies: is it running, or does it wait for what all living clusters have to promise since an earlier try? All of them must be \
+         there"
+        .to_owned();
     while began.elapsed() < patience {
         let reports = sites::reports(access);
         if let Some((by, before)) = told {
@@ -218,7 +201,8 @@ pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, Operator
             match tell(access, site, Command::Renew)? {
                 Ok(()) => {
                     told = of(&reports, site).map(|report| (site.cluster.0, report.era.0));
-                    why = "a living cluster has not begun the new era, and may have been granted something"
+                    why = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it \
+                        has, or is declared lost"
                         .into();
                 }
                 Err(no) => why = no,
@@ -227,24 +211,6 @@ pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, Operator
         std::thread::sleep(PAUSE);
     }
     Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
-}
-
-/// The count of the era that this cluster was told to begin, once the delegates of all that live have begun it.
-fn renewed(reports: &[(SiteId, SiteReport)], by: u8, before: u32) -> Option<u32> {
-    let (_, latest) = reports.iter().max_by_key(|(_, report)| report.era)?;
-    let is_it = latest.era.0 > before && latest.era.2 == by && has_begun_everywhere(reports, latest);
-    is_it.then_some(latest.era.0)
-}
-
-/// Whether the delegates of all clusters that live in the era of `latest` have begun it. One that has just started may have missed later ones.
-fn has_begun_everywhere(reports: &[(SiteId, SiteReport)], latest: &SiteReport) -> bool {
-    let has_begun = |cluster: &u8| {
-        let is_its = |(site, report): &(SiteId, SiteReport)| {
-            site.cluster.0 == *cluster && report.delegate && report.era == latest.era
-        };
-        reports.iter().any(is_its)
-    };
-    latest.live.iter().all(has_begun)
 }
 
 fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
@@ -353,20 +319,26 @@ mod tests {
     }
 
     #[test]
-    fn an_era_is_renewed_when_every_living_cluster_has_begun_what_the_certifier_was_told() {
-        let (old, new) = ((1, 4, 0), (2, 5, 0));
-        assert_eq!(renewed(&[report(0, true, new), report(1, true, new)], 0, 1), Some(2));
-        for (reports, by, what) in [
-            (vec![report(0, true, new), report(1, true, old)], 0, "one has not begun it"),
-            (vec![report(0, true, new), report(1, false, new)], 0, "no delegate says so"),
-            (vec![report(0, true, new)], 0, "one says nothing"),
-            (vec![report(0, true, old), report(1, true, old)], 0, "nobody has begun one"),
-            (vec![report(0, true, new), report(1, true, new)], 1, "another cluster has begun another"),
-        ] {
-            assert_eq!(renewed(&reports, by, 1), None, "{what}");
-            let latest = &reports.iter().max_by_key(|(_, report)| report.era).unwrap().1;
-            let is_nowhere_else = what.starts_with("nobody") || what.starts_with("another");
-            assert_eq!(has_begun_everywhere(&reports, latest), is_nowhere_else, "{what}");
-        }
+    fn who_is_to_go_on_without_others_lives_by_its_own_word() {
+        let (old, new) = ((1, 4, 0), (1, 5, 0));
+        let lost = ClusterSet::default().with(ClusterId(0));
+        let back = (SiteId::new(2, 0), SiteReport { live: vec![0, 1], ..report(2, true, new).1 });
+        let reports = [report(0, true, new), report(1, true, new), back];
+        let site = |cluster| Some(SiteId::new(cluster, 0));
+        assert_eq!(who_goes_on(&reports, lost, None), site(1));
+        assert_eq!(who_goes_on(&reports, lost, Some(2)), None, "it is not admitted");
+        let all = [report(1, true, old), report(0, true, new), report(1, false, new)];
+        assert_eq!(who_goes_on(&all, ClusterSet(2), None), site(0));
+        assert_eq!(who_goes_on(&all, lost, None), site(1));
+        assert_eq!(who_goes_on(&all, ClusterSet(3), None), None);
+        let mut equal = [report(1, true, new), report(0, true, new)];
+        assert_eq!(
+            who_goes_on(&equal, ClusterSet::default(), None),
+            site(0),
+            "it certified, and waits for promises"
+        );
+        equal[0].1.certifier = 1;
+        equal[1].1.certifier = 1;
+        assert_eq!(who_goes_on(&equal, ClusterSet::default(), None), site(1));
     }
 }

@@ -12,7 +12,8 @@
 //! | `stat` | their figures, read from outside |
 //! | `backup` | a copy of the running database, and its versions since |
 //! | [`restore`] | another database that begins with it |
-//! | [`decide`] | a cluster is lost, admitted, or certifies from now on; a site leaves |
+//! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
+//! | `remove` | a site leaves |
 //! | [`sites`] | sites as processes of this machine, and what they say of themselves |
 //!
 //! A library, so that the laboratory runs sites by the same commands as an operator.
@@ -25,6 +26,7 @@ pub mod decide;
 mod error;
 pub mod init;
 mod issue;
+mod remove;
 pub mod restore;
 pub mod run;
 pub mod sites;
@@ -131,7 +133,7 @@ enum What {
     /// Let another cluster certify
     Migrate(decide::Migrate),
     /// Take the vote of a site away that leaves its cluster for good
-    Remove(decide::Remove),
+    Remove(remove::Remove),
     /// Copy the running database, and keep its versions since
     #[command(
         after_help = "Exit status: 0 done, or what was verified is whole; 1 anything else, and standard error says what."

@@ -19,7 +19,9 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
     if json {
         let all: Vec<&SiteReport> = reports.iter().map(|(_, report)| report).collect();
         text::print(&serde_json::to_string(&all).expect("reports are plain"));
-        return judge(&asked, &reports, unwitnessed(witness::asked(access)));
+        let witness = witness::asked(access);
+        tell_aside(witness.as_ref());
+        return judge(&asked, &reports, without_register(witness));
     }
     let mut table = Table::new([
         "site",
@@ -48,25 +50,41 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
         text::print(&mixed);
     }
     let witness = witness::asked(access);
-    if let Some(Ok(report)) = &witness {
-        text::print(&format!("witness: {}", witness::told(report)));
+    if let Some(said) = &witness {
+        text::print(&told(said));
     }
-    judge(&asked, &reports, unwitnessed(witness))
+    judge(&asked, &reports, without_register(witness))
 }
 
-/// Why the witness, if there is one, could grant nothing.
-fn unwitnessed(witness: Option<Result<WitnessReport, String>>) -> Option<String> {
-    match witness? {
-        Err(why) => Some(format!("the witness does not answer ({why}): no cluster can be declared lost")),
-        Ok(report) => report.floor.is_none().then(|| format!("the witness: {}", witness::told(&report))),
+/// What is said of the witness. That it is down is nothing wrong: it may be, while nobody is to be declared lost.
+fn told(witness: &Result<WitnessReport, String>) -> String {
+    match witness {
+        Ok(report) => format!("witness: {}", witness::told(report)),
+        Err(why) => {
+            format!("witness: it does not answer ({why}): until it does no cluster can be declared lost")
+        }
     }
+}
+
+/// The same beside what programs read.
+#[allow(clippy::print_stderr)] // standard output has one list, of sites
+fn tell_aside(witness: Option<&Result<WitnessReport, String>>) {
+    if let Some(said) = witness {
+        eprintln!("{}", told(said));
+    }
+}
+
+/// That the witness waits for its operator, if there is one and it does: it grants nothing until then.
+fn without_register(witness: Option<Result<WitnessReport, String>>) -> Option<String> {
+    let report = witness?.ok()?;
+    report.floor.is_none().then(|| told(&Ok(report)))
 }
 
 /// Whether every site answers and takes part.
 fn judge(
     asked: &[(SiteId, Result<SiteReport, String>)],
     reports: &[(SiteId, SiteReport)],
-    unwitnessed: Option<String>,
+    without_register: Option<String>,
 ) -> OperatorResult {
     if reports.is_empty() {
         let why = asked.iter().find_map(|(_, said)| said.as_ref().err()).map_or("", String::as_str);
@@ -96,7 +114,7 @@ fn judge(
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
     }
-    wrong.extend(unwitnessed);
+    wrong.extend(without_register);
     if wrong.is_empty() { Ok(()) } else { Err(OperatorError::Unhealthy(wrong.join("; "))) }
 }
 
@@ -156,4 +174,21 @@ fn row(report: &SiteReport) -> Vec<String> {
         text::grouped(report.work.executed),
         text::grouped(report.work.lost),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_witness_that_is_down_is_told_and_nothing_wrong() {
+        let down = Err("refused".to_owned());
+        assert!(told(&down).contains("does not answer (refused)"));
+        assert_eq!(without_register(Some(down)), None);
+        let begun = WitnessReport { floor: Some(0), ..WitnessReport::default() };
+        assert_eq!(without_register(Some(Ok(begun))), None);
+        let lost = without_register(Some(Ok(WitnessReport::default())));
+        assert!(lost.unwrap().contains("pares site renew"));
+        assert_eq!(without_register(None), None);
+    }
 }

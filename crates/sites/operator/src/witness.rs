@@ -2,6 +2,7 @@
 //!
 //! The word travels by the operator's command: it asks the witness, and tells the cluster what was granted. So sites need no way to the third place, and the operator's machine does.
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,6 +19,8 @@ use crate::error::{OperatorError, OperatorResult, usage};
 const WAIT_MAX: Duration = Duration::from_millis(20);
 /// Longest wait for its answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+/// Who does not even let itself be connected to within this time is down.
+const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Arguments of `pares site renew`.
 #[derive(clap::Args)]
@@ -81,7 +84,11 @@ pub(crate) fn told(report: &WitnessReport) -> String {
 
 /// How it is, or why it does not say; none where there is no witness.
 pub(crate) fn asked(access: &Access) -> Option<Result<WitnessReport, String>> {
-    let said = access.witness()?.report(ANSWER_PATIENCE).map_err(|error| error.to_string());
+    let mut witness = access.witness()?;
+    // The client would try again until its patience ends.
+    let connected = TcpStream::connect_timeout(&access.config.witness?, CONNECT_PATIENCE);
+    let connected = connected.map_err(|error| error.to_string());
+    let said = connected.and_then(|_| witness.report(ANSWER_PATIENCE).map_err(|error| error.to_string()));
     Some(said.and_then(|said| serde_json::from_slice(&said).map_err(|error| error.to_string())))
 }
 

@@ -92,7 +92,7 @@ pub use node::SiteNode;
 pub use place::loading::StoreLoader;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
-pub use report::{HeldMemory, LinkFigures, SiteReport, ToldNo, Worked};
+pub use report::{HeldMemory, LinkFigures, SiteReport, ToldNo, Worked, has_begun_everywhere, renewed};
 pub use requests::{Answer, Answered};
 pub use rights::Rights;
 pub use view::View;

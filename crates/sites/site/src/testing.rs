@@ -252,6 +252,10 @@ impl Connections for Wire {
         Ok(())
     }
 
+    fn version(&self, _peer: u16) -> u16 {
+        pares_link::SPEAKS
+    }
+
     fn send_client(&mut self, _client: ClientId, payload: &[u8]) -> Result<(), SendError> {
         self.to_client.borrow_mut().push(payload.to_vec());
         Ok(())

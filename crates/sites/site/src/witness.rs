@@ -73,7 +73,11 @@ impl<N: Notes> Witness<N> {
             Some(Kept { identity: found, .. }) if found != identity => {
                 return Err(ProcessError::Stranger { found, expected: identity.to_owned() });
             }
-            Some(kept) => witness.register = Some(kept.register),
+            Some(kept) => {
+                // The process may have died between the two notes: `new` would have it begin from 0 if `register` were lost some day.
+                witness.notes.remove_note(NEW)?;
+                witness.register = Some(kept.register);
+            }
             None if place::is_new(&witness.notes, identity)? => witness.keep(Register::beginning(0))?,
             None => {}
         }
@@ -271,6 +275,17 @@ mod tests {
         assert_eq!(begun(&mut witness, 4), Code::Impossible, "it has one");
         assert_eq!(asked(&mut witness, 2, 0, 1).code, Code::Impossible, "of before");
         assert_eq!(asked(&mut opened(dir.path()), 3, 0, 1).code, Code::Done);
+    }
+
+    #[test]
+    fn a_register_that_was_there_and_is_lost_does_not_begin_from_0_again() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(made_new(dir.path()));
+        let notes = NotesDirectory::at(dir.path().to_owned()).unwrap();
+        notes.write_note(NEW, IDENTITY.as_bytes()).unwrap(); // as a death between the two notes leaves it
+        drop(opened(dir.path()));
+        notes.remove_note(REGISTER).unwrap();
+        assert_eq!(asked(&mut opened(dir.path()), 0, 0, 1).code, Code::Impossible);
     }
 
     #[test]

@@ -127,9 +127,7 @@ pub trait Connections {
     }
 
     /// The version of the connection to another site: nothing newer may be sent there.
-    fn version(&self, _peer: u16) -> u16 {
-        pares_link::SPEAKS
-    }
+    fn version(&self, peer: u16) -> u16;
 
     /// Sends a frame to an application.
     ///

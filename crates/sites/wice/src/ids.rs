@@ -85,7 +85,7 @@ impl Version {
 /// clusters can begin the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Era {
-    /// How often the certifier was declared lost; where there is a [witness](crate::witness), how often any cluster was. Counts first: whatever eras a certifier begins that was declared lost and does not know it,
+    /// How often the certifier was declared lost; where there is a [witness](crate::witness), how often any cluster was, or all have promised that what was granted is void. Counts first: whatever eras a certifier begins that was declared lost and does not know it,
     /// they lie below that of the one that took over.
     pub takeovers: u32,
     /// Counts up.

@@ -4,12 +4,14 @@
 //! (fault 20). A majority would decide it, and of two there is none. So a third place has a vote, and nothing else: no log, no store, no part in any commit.
 //!
 //! ```text
-//!   takeovers of the era      0           1           2           each declaration of loss, and nothing else, counts them up
+//!   takeovers of the era      0           1           2           a declaration of loss counts them up, or the promises of all that live
 //!                          -------> A ---------> B ---------> ...
 //!   granted                 0: A       1: B
 //! ```
-//! What the eras of a history count ([`Era::takeovers`](crate::Era)) can be counted up by one declaration only: by the cluster that it was granted to. So of two clusters
-//! that go on from one count, one is refused; and who was not granted it stays below the count of the other for ever. One grant is enough to remember, the last.
+//! What the eras of a history count ([`Era::takeovers`](crate::Era)) is counted up by the cluster that was granted it; or, for a register that begins anew, by the
+//! certifier, once every living cluster has promised it ([`Command::Renew`](crate::site::Command)); and a cluster promises each count once. So of two clusters that go on from one
+//! count one is refused, and stays there until it has the other's history. One grant is enough to remember, the last. Its cluster may add to those that it goes on without:
+//! it is one cluster that goes on all the same.
 
 use thiserror::Error;
 
@@ -86,9 +88,12 @@ impl Register {
         if asked.lost == ClusterSet::default() || asked.lost.contains(asked.by) {
             return Err(NotGranted::Own);
         }
+        let is_more = |last: Declaration| {
+            (last.takeovers, last.by) == (asked.takeovers, asked.by)
+                && last.lost.iter().all(|lost| asked.lost.contains(lost))
+        };
         match self.granted {
-            Some(last) if last == asked => Ok(()),
-            Some(last) if asked.takeovers <= last.takeovers => Err(NotGranted::Other(last)),
+            Some(last) if asked.takeovers <= last.takeovers && !is_more(last) => Err(NotGranted::Other(last)),
             _ if asked.takeovers < self.floor => Err(NotGranted::Before(self.floor)),
             _ => {
                 self.granted = Some(asked);
@@ -137,6 +142,26 @@ mod tests {
         assert_eq!(register.grant(declared(0, 1, 2)), Err(NotGranted::Other(declared(0, 1, 0))));
         assert_eq!(register.grant(declared(1, 1, 2)), Ok(()), "the next, from where that one led");
         assert_eq!(register.grant(declared(0, 1, 0)), Err(NotGranted::Other(declared(1, 1, 2))));
+    }
+
+    #[test]
+    fn who_was_granted_that_it_goes_on_may_go_on_without_more() {
+        let mut register = Register::beginning(0);
+        let more = Declaration { lost: ClusterSet(0b101), ..declared(0, 1, 0) };
+        assert_eq!(register.grant(declared(0, 1, 0)), Ok(()));
+        assert_eq!(
+            register.grant(Declaration { by: ClusterId(3), ..more }),
+            Err(NotGranted::Other(declared(0, 1, 0)))
+        );
+        assert_eq!(register.grant(more), Ok(()));
+        assert_eq!(register.granted(), Some(more));
+        assert_eq!(
+            register.grant(declared(0, 1, 0)),
+            Err(NotGranted::Other(more)),
+            "less is not what was granted"
+        );
+        assert_eq!(register.grant(declared(1, 1, 3)), Ok(()));
+        assert_eq!(register.grant(more), Err(NotGranted::Other(declared(1, 1, 3))), "of before");
     }
 
     #[test]

@@ -207,6 +207,13 @@ impl Sites {
         self.sites_of(away.cluster).into_iter().try_for_each(|site| self.start(site))
     }
 
+    /// The sites of each side of a cut; all, where there is none. Of a cluster that is down nobody says anything.
+    pub(super) fn sides(&self) -> Vec<Vec<SiteId>> {
+        let Some(away) = self.faults.away else { return vec![self.list.clone()] };
+        let (cut_off, others) = self.list.iter().partition(|site| site.cluster == away.cluster);
+        vec![cut_off, others]
+    }
+
     /// Whether the newest era known anywhere counts a cluster among the living.
     fn lives(&self, cluster: ClusterId) -> bool {
         self.faults.newest.is_some_and(|newest| newest.live.contains(cluster))
@@ -246,17 +253,20 @@ impl Sites {
             } else if away.declare && self.lives(away.cluster) {
                 self.declare_lost(away.cluster)?;
             }
+            if self.plan.witness {
+                self.look_after_witness()?;
+            }
             if self.now_us() >= away.until_us {
                 return self.come_back(away);
             }
             return Ok(());
         }
+        if self.plan.witness {
+            self.look_after_witness()?;
+        }
         let all = (0..self.plan.clusters).map(ClusterId);
         if let Some(missing) = all.clone().find(|&cluster| !self.lives(cluster)) {
             return self.tell_certifier(Command::Admit(missing));
-        }
-        if self.plan.witness {
-            self.look_after_witness()?;
         }
         if !self.faults.over && self.plan.fault_every_us > 0 && self.random.chance(50) {
             let to = self.random.below(u64::from(self.plan.clusters)) as u8;

@@ -208,6 +208,8 @@ pub struct Summary {
     pub adopted: u64,
     /// Declarations that a witness granted, repeats among them.
     pub granted: u64,
+    /// Declarations that it refused while it had its register.
+    pub refused: u64,
     /// Registers that a witness began after it had lost one.
     pub renewed: u64,
     /// Versions that the backup was given.

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use pares_site::place::NEW;
 use pares_site::protocol::{Ask, Code, Horizon};
 use pares_site::world::Notes;
-use pares_site::{Rights, Witness};
+use pares_site::{Rights, SiteReport, Witness, renewed};
 use pares_wice::{ClusterId, Command, Declaration, SiteId};
 
 use super::machine::IDENTITY;
@@ -42,9 +42,23 @@ pub(super) struct ThirdPlace {
     notes: Drawer,
     /// What was granted, and nobody has told the cluster yet.
     held: Vec<(ClusterId, Command)>,
-    /// It has lost its disk when the newest era had so many takeovers.
-    lost_at: Option<u32>,
+    /// It has lost its disk.
+    is_lost: bool,
+    /// The clusters that were told to renew since.
+    told: BTreeMap<u8, Told>,
 }
+
+/// An operator who waits for a renewal.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// Takeovers before.
+    before: u32,
+    /// Then he tries again.
+    until_us: u64,
+}
+
+/// How long an operator waits for an era that he has renewed.
+const RENEWAL_PATIENCE_US: u64 = 600_000;
 
 impl ThirdPlace {
     /// One as `pares site init` makes it.
@@ -82,6 +96,9 @@ impl Sites {
     /// What this delegate is to be told, so that its cluster goes on alone.
     fn granted(&mut self, site: SiteId) -> Option<Command> {
         let configuration = self.nodes[&site].rules()?.configuration();
+        if !configuration.live.contains(site.cluster) {
+            return None; // as `pares site lost` chooses
+        }
         let lost = configuration.live.without(site.cluster);
         if self.plan.defect == Some(Defect::WitnessForgets) && self.random.chance(500) {
             self.third_place = ThirdPlace::made();
@@ -90,6 +107,7 @@ impl Sites {
         let code = self.third_place.ask(&Ask::Grant(1, database(), declared));
         self.note(|| format!("the witness is asked for {declared:?}: {code:?}"));
         if code != Code::Done {
+            self.summary.refused += u64::from(!self.third_place.is_lost);
             return None;
         }
         self.summary.granted += 1;
@@ -115,32 +133,48 @@ impl Sites {
         Ok(())
     }
 
-    /// While all clusters live: the witness loses its disk, or gets its next register.
+    /// The witness loses its disk now and then, also during a cut; then the certifier is told to renew, on each side of the cut, and who has all that live there
+    /// begin an era gives the witness its next register.
     pub(super) fn look_after_witness(&mut self) -> Verdict {
-        let newest = self.newest_configuration();
-        let Some(lost_at) = self.third_place.lost_at else {
-            if !self.faults.over && self.random.chance(100) {
-                self.note(|| "the witness loses its disk".into());
-                self.third_place.notes = Drawer::default();
-                self.third_place.lost_at = Some(newest.era.takeovers);
-            }
-            return Ok(());
-        };
-        if newest.era.takeovers <= lost_at {
-            return self.tell_certifier(Command::Renew);
+        if self.third_place.is_lost {
+            return self.sides().into_iter().try_for_each(|side| self.renew(&side));
         }
-        let delegates = newest.live.iter().map(|cluster| self.delegate_of(cluster));
-        let has_begun = |site: Option<SiteId>| {
-            site.and_then(|site| self.nodes[&site].rules())
-                .is_some_and(|rules| rules.configuration() == newest)
-        };
-        if delegates.collect::<Vec<_>>().into_iter().all(has_begun) {
-            let code = self.third_place.ask(&Ask::Begin(1, database(), newest.era.takeovers));
-            self.note(|| format!("the witness begins at {:?}: {code:?}", newest.era));
-            self.third_place.lost_at = None;
-            self.summary.renewed += 1;
+        if !self.faults.over && self.random.chance(50) {
+            self.note(|| "the witness loses its disk".into());
+            self.third_place.notes = Drawer::default();
+            self.third_place.is_lost = true;
         }
         Ok(())
+    }
+
+    /// What the operator of one side does, by what its sites say of themselves.
+    fn renew(&mut self, side: &[SiteId]) -> Verdict {
+        let reports = self.reports_of(side);
+        let told = &self.third_place.told;
+        let begun = told.iter().find_map(|(by, told)| renewed(&reports, *by, told.before));
+        if let Some(takeovers) = begun {
+            let code = self.third_place.ask(&Ask::Begin(1, database(), takeovers));
+            self.note(|| format!("the witness begins at {takeovers}: {code:?}"));
+            self.third_place.is_lost = false;
+            self.third_place.told.clear();
+            self.summary.renewed += 1;
+            return Ok(());
+        }
+        let certifies = reports.iter().filter(|(_, report)| report.certifies);
+        let Some((site, report)) = certifies.max_by_key(|(_, report)| report.era) else { return Ok(()) };
+        let (by, now_us) = (site.cluster.0, self.now_us());
+        let waits = self.third_place.told.get(&by).is_some_and(|told| now_us < told.until_us);
+        if !waits && self.command(*site, Command::Renew)? {
+            let told = Told { before: report.era.0, until_us: now_us + RENEWAL_PATIENCE_US };
+            self.third_place.told.insert(by, told);
+            self.summary.faults += 1;
+        }
+        Ok(())
+    }
+
+    fn reports_of(&self, side: &[SiteId]) -> Vec<(SiteId, SiteReport)> {
+        let report = |site: &SiteId| Some((*site, self.nodes[site].cycle.as_ref()?.report()));
+        side.iter().filter(|site| !self.is_isolated(**site)).filter_map(report).collect()
     }
 }
 

@@ -268,7 +268,7 @@ impl Site {
     }
 
     fn fenced(&mut self, configuration: Configuration) {
-        if configuration.era < self.promised || configuration.era <= self.era() {
+        if !self.may_promise(configuration.era) {
             return;
         }
         self.promised = configuration.era;

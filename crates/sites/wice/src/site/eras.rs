@@ -28,8 +28,8 @@ pub enum Command {
     Granted(Declaration),
     /// The same though there is a witness: on the operator's word alone, that no other cluster has been granted it, or ever will be.
     Unwitnessed(ClusterSet),
-    /// All go on as they are, in an era that counts as many takeovers as if a cluster had been declared lost: what a witness has granted before is void. Told to the
-    /// certifier.
+    /// All go on as they are, in an era that counts one takeover more: what a witness has granted before is void. It begins when every living cluster has
+    /// promised it; until then nothing is certified. Told to the certifier.
     Renew,
     /// This cluster is back, and has caught up: nothing is stable without it any more. Told to the certifier; the first time it only begins to
     /// look, and refuses, so it is told until it agrees.
@@ -123,40 +123,71 @@ impl Site {
     /// # Errors
     /// Why not; nothing has changed.
     pub fn command(&mut self, command: Command, out: &mut impl Effects) -> Result<(), Refused> {
-        let configuration = self.configuration();
         if !self.role.leads {
             return Err(Refused::NotDelegate);
         }
         self.check_witnessed(command)?;
         if let Some(lost) = command.lost()
-            && lost.contains(configuration.certifier)
-            && configuration.certifier != self.cluster()
+            && (self.is_renewing() || self.has_lost_certifier(lost))
         {
-            return self.take_over(configuration, lost, out);
+            return self.take_over(self.without(lost)?, command, out);
         }
-        let Some(certifying) = &self.certifying else {
-            return Err(Refused::NotCertifier(configuration.certifier));
+        self.check_certifies()?;
+        if command == Command::Renew {
+            return self.renew(out);
+        }
+        let next = self.changed(command)?;
+        self.propose_configuration(next, out);
+        Ok(())
+    }
+
+    /// Whether this cluster certifies and waits for promises: it may have to go on without some of those that owe them.
+    fn is_renewing(&self) -> bool {
+        self.takeover.is_some() && self.configuration().certifier == self.cluster()
+    }
+
+    fn has_lost_certifier(&self, lost: ClusterSet) -> bool {
+        let certifier = self.configuration().certifier;
+        lost.contains(certifier) && certifier != self.cluster()
+    }
+
+    fn check_certifies(&self) -> Result<(), Refused> {
+        match &self.certifying {
+            Some(certifying) if certifying.handed_over => Err(Refused::UnderWay),
+            Some(_) => Ok(()),
+            None if self.is_renewing() => Err(Refused::UnderWay),
+            None => Err(Refused::NotCertifier(self.configuration().certifier)),
+        }
+    }
+
+    /// The certifier takes over from itself, with nobody lost.
+    fn renew(&mut self, out: &mut impl Effects) -> Result<(), Refused> {
+        self.take_over(self.configuration().live, Command::Renew, out)?;
+        let certifying = self.certifying.as_mut().expect("only a certifier renews");
+        certifying.handed_over = true; // what stands behind the promise in the log is void
+        Ok(())
+    }
+
+    /// What a certifier makes of a configuration.
+    fn changed(&mut self, command: Command) -> Result<Configuration, Refused> {
+        let mut next = self.configuration();
+        let certifier = next.certifier;
+        next.era = match command.lost() {
+            Some(_) if self.settings.witnessed => self.era_of_takeover(command),
+            _ => self.promised.next(self.cluster()),
         };
-        if certifying.handed_over {
-            return Err(Refused::UnderWay);
-        }
-        let mut next = Configuration { era: self.promised.next(self.cluster()), ..configuration };
-        if self.settings.witnessed && (command.lost().is_some() || command == Command::Renew) {
-            next.era = self.era_of_takeover();
-        }
         match command {
             Command::DeclareLost(lost) | Command::Unwitnessed(lost) => next.live = self.without(lost)?,
             Command::Granted(declared) => next.live = self.without(declared.lost)?,
             Command::Renew => {}
             Command::Admit(cluster) => next.live = self.with(cluster)?,
-            Command::Migrate(cluster) if cluster == configuration.certifier => return Err(Refused::Already),
+            Command::Migrate(cluster) if cluster == certifier => return Err(Refused::Already),
             Command::Migrate(cluster) if !next.live.contains(cluster) => {
                 return Err(Refused::NotLiving(cluster));
             }
             Command::Migrate(cluster) => next.certifier = cluster,
         }
-        self.propose_configuration(next, out);
-        Ok(())
+        Ok(next)
     }
 
     /// Whether the witness has a say, and has said it.
@@ -175,10 +206,27 @@ impl Site {
         }
     }
 
-    /// Above every era that this site has heard of.
-    fn era_of_takeover(&self) -> Era {
-        let promised = self.statuses().map(|status| status.promised);
-        promised.fold(self.promised, Era::max).taken_over(self.cluster())
+    /// Above every era that this site has heard of; but what was granted, and a renewal, lead from the own count of takeovers to the next one, whatever others say of themselves.
+    fn era_of_takeover(&self, command: Command) -> Era {
+        let heard = self.statuses().map(|status| status.promised);
+        let mut highest = heard.fold(self.promised, |highest, era| Era {
+            takeovers: highest.takeovers.max(era.takeovers),
+            number: highest.number.max(era.number),
+            ..highest
+        });
+        if matches!(command, Command::Granted(_) | Command::Renew) {
+            highest.takeovers = self.era().takeovers;
+        }
+        highest.taken_over(self.cluster())
+    }
+
+    /// Whether a promise of this era counts. With a witness, a cluster promises each count of takeovers to one cluster alone, and none that it has come to already: so
+    /// two histories that both need its word do not both come to that count; and what was granted at a count that has passed is void.
+    pub(super) fn may_promise(&self, era: Era) -> bool {
+        let (own, promised) = (self.era(), self.promised);
+        let is_free =
+            era.takeovers > own.takeovers && (era.takeovers > promised.takeovers || era.by == promised.by);
+        era >= promised && era > own && (is_free || !self.settings.witnessed)
     }
 
     fn without(&self, lost: ClusterSet) -> Result<ClusterSet, Refused> {
@@ -218,17 +266,20 @@ impl Site {
         Ok(live.with(cluster))
     }
 
+    /// Begins to take over, from itself if it is renewed, with those that are to live.
     fn take_over(
         &mut self,
-        configuration: Configuration,
-        lost: ClusterSet,
+        live: ClusterSet,
+        command: Command,
         out: &mut impl Effects,
     ) -> Result<(), Refused> {
-        if !configuration.live.contains(self.cluster()) {
+        if !self.configuration().live.contains(self.cluster()) {
             return Err(Refused::NotLiving(self.cluster()));
         }
-        let (era, certifier) = (self.era_of_takeover(), self.cluster());
-        let live = self.without(lost)?;
+        let (era, certifier) = (self.era_of_takeover(command), self.cluster());
+        if !self.may_promise(era) {
+            return Err(Refused::GrantedOtherwise);
+        }
         out.propose(LogEntry::Fence(Configuration { era, certifier, live }));
         Ok(())
     }
@@ -273,7 +324,9 @@ impl Site {
             return;
         }
         if configuration.era > self.promised {
-            out.propose(LogEntry::Fence(configuration));
+            if self.may_promise(configuration.era) {
+                out.propose(LogEntry::Fence(configuration));
+            }
             return; // it asks again
         }
         let entries = self.in_one_message(self.recent.iter().filter(|entry| entry.version > delivered));

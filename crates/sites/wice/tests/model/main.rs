@@ -306,6 +306,25 @@ fn with_a_witness_delegates_change_while_each_is_declared_lost() {
     prove(&World { faults, ..world }, &[ALL_COMMIT]);
 }
 
+/// In any order: the disk is lost, either operator declares the other's cluster lost, and the certifier's renews.
+#[test]
+fn with_a_witness_that_loses_its_disk_each_is_declared_lost_and_all_is_renewed() {
+    for certifier in [A, B] {
+        let world = with_witness(certifier, &[(certifier, Command::Renew), (A, lost(B)), (B, lost(A))]);
+        let faults = Faults { forgets: true, ..world.faults.clone() };
+        prove(&World { faults, ..world }, &[ALL_COMMIT]);
+    }
+}
+
+#[test]
+#[ignore = "minutes: cargo test --release -p pares-wice --test model -- --ignored"]
+fn with_a_witness_that_loses_its_disk_both_renew() {
+    let told = [(A, Command::Renew), (B, lost(A)), (B, Command::Renew), (A, lost(B))];
+    let world = with_witness(A, &told);
+    let faults = Faults { forgets: true, ..world.faults.clone() };
+    prove(&World { faults, ..world }, &[ALL_COMMIT]);
+}
+
 // A rule broken, to see that silence means something.
 
 fn broken(broken: Broken, world: World) -> World {

@@ -5,7 +5,7 @@ use stateright::{Model, Property};
 
 use crate::shared::Shared;
 use crate::steps::{
-    ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, LOST, REFUSALS, REPEATS, REPLY_UNSTABLE,
+    ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, FORGOT, LOST, REFUSALS, REPEATS, REPLY_UNSTABLE,
     SITES_DIFFER, STABLE_TWICE, TICKS, shared,
 };
 use crate::world::{Phase, State, World, attempt_of, last_writer, number, script_of};
@@ -120,6 +120,12 @@ impl World {
         }
         if let Some(cluster) = self.faults.loss.filter(|_| state.commanded & LOST == 0) {
             actions.push(Action::Lose(number(cluster)));
+        }
+        if self.faults.forgets && state.commanded & FORGOT == 0 {
+            actions.push(Action::Forget);
+        }
+        if self.renewed(state).is_some() {
+            actions.push(Action::Begin);
         }
         if self.faults.honest && state.commanded & LOST == 0 {
             return;

@@ -20,6 +20,7 @@ impl World {
             }
             if round % PATIENCE == 0 {
                 self.operate(&mut state);
+                self.renew(&mut state);
             }
             for id in self.ids().into_iter() {
                 if state.site(id).is_some() {
@@ -108,6 +109,21 @@ impl World {
             if gone != ClusterSet::default() && self.command(state, cluster, Command::DeclareLost(gone)) {
                 return;
             }
+        }
+    }
+
+    /// Who waits for promises that nobody gives is brought back by the newest history: its era becomes the higher one.
+    fn renew(&self, state: &mut State) {
+        let leader = |cluster: usize| state.site(state.leader(cluster)?);
+        let waits = |site: &pares_wice::Site| site.base().promised != site.configuration().era;
+        let clusters = 0..self.sites.len();
+        if !clusters.clone().filter_map(leader).any(waits) {
+            return;
+        }
+        let certifies = clusters.filter(|&cluster| leader(cluster).is_some_and(pares_wice::Site::certifies));
+        let newest = certifies.max_by_key(|&cluster| leader(cluster).map(|site| site.configuration().era));
+        if let Some(cluster) = newest {
+            self.command(state, cluster, Command::Renew);
         }
     }
 

@@ -50,11 +50,16 @@ pub enum Action {
     Lose(usize),
     Return(usize),
     Command(usize),
+    /// The witness loses its disk.
+    Forget,
+    /// It begins another register, as an operator says who has renewed.
+    Begin,
     Tick(SiteId),
 }
 
-/// Among the commands carried out: the loss.
+/// Among the commands carried out: the loss of a cluster, and that of the witness's disk.
 pub const LOST: u8 = 1 << 7;
+pub const FORGOT: u8 = 1 << 6;
 pub const ELECTIONS: usize = 0;
 pub const CRASHES: usize = 1;
 pub const TICKS: usize = 2;
@@ -104,7 +109,8 @@ impl World {
             wrong: Default::default(),
             used: [0; 5],
             commanded: 0,
-            register: Register::default(),
+            register: Some(Register::default()),
+            renewing: None,
             split: false,
         };
         for cluster in 0..self.sites.len() {
@@ -354,17 +360,35 @@ impl World {
     pub fn command(&self, state: &mut State, cluster: usize, command: Command) -> bool {
         let Some(leader) = state.leader(cluster) else { return false };
         let Some(command) = self.granted(state, leader, command) else { return false };
-        self.at(state, leader, |site, out| site.command(command, out).is_ok()).unwrap_or(true)
+        let takeovers = state.site(leader).map_or(0, |site| site.configuration().era.takeovers);
+        let is_taken = self.at(state, leader, |site, out| site.command(command, out).is_ok()).unwrap_or(true);
+        if is_taken && command == Command::Renew {
+            state.renewing = Some((leader.cluster, takeovers));
+        }
+        is_taken
     }
 
     fn granted(&self, state: &mut State, leader: SiteId, command: Command) -> Option<Command> {
+        if command == Command::Renew && state.register.is_some() {
+            return None;
+        }
         let (Some(lost), true) = (command.lost(), self.faults.witness) else { return Some(command) };
         if self.broken == Broken::WitnessForgets {
-            state.register = Register::default();
+            state.register = Some(Register::default());
         }
         let takeovers = state.site(leader)?.configuration().era.takeovers;
         let declared = Declaration { takeovers, by: leader.cluster, lost };
-        state.register.grant(declared).ok().map(|()| Command::Granted(declared))
+        state.register.as_mut()?.grant(declared).ok().map(|()| Command::Granted(declared))
+    }
+
+    /// The count at which a register may begin: of the newest era, begun by the cluster that was told to renew, at all that live in it.
+    pub fn renewed(&self, state: &State) -> Option<u32> {
+        let (by, before) = state.renewing?;
+        let of = |cluster: usize| Some(state.site(state.leader(cluster)?)?.configuration());
+        let newest = (0..self.sites.len()).filter_map(of).max_by_key(|configuration| configuration.era)?;
+        let is_it = newest.era.by == by && newest.era.takeovers > before;
+        let all = newest.live.iter().all(|cluster| of(number(cluster)) == Some(newest));
+        (is_it && all && state.register.is_none()).then_some(newest.era.takeovers)
     }
 
     pub fn tick(&self, state: &mut State, id: SiteId) {
@@ -416,6 +440,14 @@ impl World {
                 {
                     return None; // it may be told again
                 }
+            }
+            Action::Forget => {
+                state.commanded |= FORGOT;
+                state.register = None;
+            }
+            Action::Begin => {
+                state.register = Some(Register::beginning(self.renewed(state)?));
+                state.renewing = None;
             }
             Action::Tick(site) => {
                 state.used[TICKS] += 1;

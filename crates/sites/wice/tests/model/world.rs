@@ -99,6 +99,8 @@ pub struct Faults {
     pub commands: Vec<(ClusterId, Command)>,
     /// Whether a witness is asked before a cluster is declared lost.
     pub witness: bool,
+    /// Whether it loses its disk once; then operators renew, and give it another register.
+    pub forgets: bool,
 }
 
 pub const NONE: Faults = Faults {
@@ -113,6 +115,7 @@ pub const NONE: Faults = Faults {
     returns: false,
     commands: vec![],
     witness: false,
+    forgets: false,
 };
 
 #[derive(Clone, Debug)]
@@ -195,10 +198,12 @@ pub struct State {
     pub wrong: BTreeSet<&'static str>,
     /// Used up: elections, crashes, ticks, repeats, refusals.
     pub used: [u8; 5],
-    /// Commands carried out, a bit each; and the loss.
+    /// Commands carried out, a bit each; and the losses, of a cluster and of the witness's disk.
     pub commanded: u8,
-    /// What the witness has granted.
-    pub register: Register,
+    /// What the witness has granted; none if it has lost its disk.
+    pub register: Option<Register>,
+    /// The cluster that was told to renew last, and the count of takeovers it had then.
+    pub renewing: Option<(ClusterId, u32)>,
     /// Ghost: two clusters that have answered different things have met.
     pub split: bool,
 }
@@ -296,7 +301,7 @@ fn contents(writes: &[Write]) -> Option<Code> {
 
 /// The code of an era's beginning.
 pub fn begins(era: Era) -> Code {
-    ERAS + 32 * era.takeovers as Code + 4 * era.number as Code + era.by.0
+    ERAS | (32 * era.takeovers + 4 * era.number + u32::from(era.by.0)) as Code
 }
 
 impl World {

@@ -1,0 +1,221 @@
+//! Counts of takeovers where there is a witness: what leads to the next one, and what does not.
+
+use std::sync::Arc;
+
+use pares_wice::{
+    Body, ClusterId, ClusterSet, Command, Configuration, Declaration, Effects, Entry, Era, LogEntry, LogRole,
+    Message, NotGranted, Notice, Outcome, Refused, Register, Settings, Site, SiteId, Status, Term,
+    TransactionId, Version,
+};
+
+const A: ClusterId = ClusterId(0);
+const B: ClusterId = ClusterId(1);
+const C: ClusterId = ClusterId(2);
+
+/// What a site wants done.
+#[derive(Default)]
+struct Wanted {
+    proposed: Vec<LogEntry>,
+    sent: Vec<Message>,
+}
+
+impl Effects for Wanted {
+    fn propose(&mut self, entry: LogEntry) {
+        self.proposed.push(entry);
+    }
+    fn send(&mut self, _to: SiteId, message: Message) {
+        self.sent.push(message);
+    }
+    fn outcome(&mut self, _id: TransactionId, _outcome: Outcome) {}
+    fn notice(&mut self, _notice: Notice) {}
+}
+
+/// The delegate of a cluster of one site, whose log commits when the test says so. A certifies first.
+struct Delegate {
+    site: Site,
+    wanted: Wanted,
+}
+
+impl Delegate {
+    fn of(cluster: ClusterId, clusters: u8) -> Self {
+        let sites = (0..clusters).map(|cluster| SiteId::new(cluster, 0)).collect();
+        let settings = Settings { witnessed: true, ..Settings::new(SiteId::new(cluster.0, 0), sites) };
+        let mut delegate = Self { site: Site::new(settings, A), wanted: Wanted::default() };
+        delegate.site.role(LogRole { term: Term(1), leads: true });
+        delegate.site.flush(&mut delegate.wanted);
+        delegate
+    }
+
+    fn told(&mut self, command: Command) -> Result<(), Refused> {
+        self.site.command(command, &mut self.wanted)
+    }
+
+    fn given(&mut self, entry: LogEntry) {
+        self.site.committed(entry, &mut self.wanted);
+        self.site.flush(&mut self.wanted);
+    }
+
+    /// Its log commits what it has proposed, and what comes of that.
+    fn commit(&mut self) {
+        while !self.wanted.proposed.is_empty() {
+            let entry = self.wanted.proposed.remove(0);
+            self.given(entry);
+        }
+    }
+
+    fn hears(&mut self, from: ClusterId, message: Message) {
+        self.site.receive(SiteId::new(from.0, 0), message, &mut self.wanted);
+        self.site.flush(&mut self.wanted);
+    }
+
+    /// What it asks others to promise now.
+    fn asks(&mut self) -> Option<Configuration> {
+        self.wanted.sent.clear();
+        self.site.tick(&mut self.wanted);
+        self.wanted.sent.iter().find_map(|message| match message {
+            Message::Promise { configuration, .. } => Some(*configuration),
+            _ => None,
+        })
+    }
+
+    /// Whether it promises, asked twice: first its log has to have it.
+    fn promises(&mut self, from: ClusterId, configuration: Configuration) -> Option<Message> {
+        let asked = || Message::Promise { configuration, delivered: Version(0) };
+        self.hears(from, asked());
+        self.commit();
+        self.wanted.sent.clear();
+        self.hears(from, asked());
+        self.wanted.sent.iter().find(|sent| matches!(sent, Message::Promised { .. })).cloned()
+    }
+
+    fn count(&self) -> u32 {
+        self.site.configuration().era.takeovers
+    }
+}
+
+fn says(cluster: ClusterId) -> Message {
+    Message::Status(Status {
+        site: SiteId::new(cluster.0, 0),
+        term: Term(1),
+        serial: 1,
+        eras: vec![(Era::default(), Version(0))],
+        promised: Era::default(),
+        delivered: Version(0),
+        received: Version(0),
+        certifying: false,
+        is_whole: true,
+    })
+}
+
+fn granted(takeovers: u32, by: ClusterId, lost: ClusterId) -> Command {
+    Command::Granted(Declaration { takeovers, by, lost: ClusterSet::default().with(lost) })
+}
+
+/// Each renewal in vain counted up in the certifier's log; so it came to a count that another had gone on beyond.
+#[test]
+fn a_renewal_counts_when_all_that_live_have_promised_it_and_not_before() {
+    let mut certifier = Delegate::of(A, 2);
+    let mut other = Delegate::of(B, 2);
+    certifier.hears(B, says(B));
+    assert_eq!(certifier.told(Command::Renew), Ok(()));
+    assert_eq!(certifier.told(Command::Renew), Err(Refused::UnderWay));
+    certifier.commit();
+    assert!(!certifier.site.certifies());
+    assert_eq!(certifier.told(Command::Renew), Err(Refused::UnderWay));
+    assert_eq!(certifier.count(), 0, "nobody else has promised");
+    let asked = certifier.asks().unwrap();
+    let promised = other.promises(A, asked).unwrap();
+    certifier.hears(B, promised);
+    certifier.commit();
+    assert_eq!((certifier.count(), certifier.site.certifies()), (1, true));
+    assert_eq!(other.count(), 0, "it is told of the era by the stream");
+}
+
+#[test]
+fn who_has_gone_on_alone_promises_no_renewal_of_that_count() {
+    let mut certifier = Delegate::of(A, 2);
+    let mut other = Delegate::of(B, 2);
+    other.told(granted(0, B, A)).unwrap();
+    other.commit();
+    assert_eq!(other.count(), 1);
+    certifier.hears(B, says(B));
+    certifier.told(Command::Renew).unwrap();
+    certifier.commit();
+    let asked = certifier.asks().unwrap();
+    let later = Era { number: 40, ..asked.era };
+    for asked in [asked, Configuration { era: later, ..asked }] {
+        assert!(other.promises(A, asked).is_none());
+    }
+    assert_eq!((certifier.count(), other.count()), (0, 1));
+}
+
+/// B has gone on alone with a grant that the witness has forgotten, and A, which does not hear of it, renews again and again.
+#[test]
+fn renewals_in_vain_lead_to_no_count_at_which_the_next_register_grants() {
+    let (mut in_vain, mut alone) = (Delegate::of(A, 2), Delegate::of(B, 2));
+    alone.told(granted(0, B, A)).unwrap();
+    alone.commit();
+    for said in [Ok(()), Err(Refused::UnderWay)] {
+        assert_eq!(in_vain.told(Command::Renew), said);
+        in_vain.commit();
+    }
+    assert_eq!(alone.told(Command::Renew), Ok(()), "nobody else lives there");
+    alone.commit();
+    let mut register = Register::beginning(alone.count());
+    let lost = ClusterSet::default().with(B);
+    let asked = Declaration { takeovers: in_vain.count(), by: A, lost };
+    assert_eq!(register.grant(asked), Err(NotGranted::Before(2)));
+}
+
+/// With two promises of one count, two histories could come to it.
+#[test]
+fn a_count_is_promised_to_one_cluster() {
+    let mut between = Delegate::of(C, 3);
+    let all = ClusterSet(7);
+    let era = |takeovers, number, by| Era { takeovers, number, by };
+    let by = |era: Era| Configuration { era, certifier: era.by, live: all };
+    assert!(between.promises(A, by(era(1, 1, A))).is_some());
+    assert!(between.promises(B, by(era(1, 9, B))).is_none());
+    assert!(between.promises(A, by(era(1, 9, A))).is_some(), "the same again");
+    assert!(between.promises(B, by(era(2, 10, B))).is_some(), "the next");
+}
+
+/// The log decides, and it may hold another era first.
+#[test]
+fn what_was_granted_is_void_when_the_count_has_passed_before_the_log_has_it() {
+    let mut delegate = Delegate::of(B, 2);
+    delegate.told(granted(0, B, A)).unwrap();
+    let fence = delegate.wanted.proposed.pop().unwrap();
+    let era = Era { takeovers: 1, number: 1, by: A };
+    let renewed = Configuration { era, certifier: A, live: ClusterSet(3) };
+    let entry = Entry { version: Version(1), era: Era::default(), body: Body::Configure(renewed) };
+    delegate.given(LogEntry::Stream { era, entry: Arc::new(entry) });
+    assert_eq!(delegate.count(), 1);
+    delegate.given(fence);
+    delegate.commit();
+    assert_eq!(delegate.site.configuration(), renewed);
+    assert_eq!(delegate.site.base().promised, era);
+    assert_eq!(delegate.told(granted(0, B, A)), Err(Refused::GrantedOtherwise));
+}
+
+#[test]
+fn who_has_promised_a_count_to_another_does_not_come_to_it_by_a_grant() {
+    let mut delegate = Delegate::of(B, 2);
+    let era = Era { takeovers: 1, number: 1, by: A };
+    assert!(delegate.promises(A, Configuration { era, certifier: A, live: ClusterSet(3) }).is_some());
+    assert_eq!(delegate.told(granted(0, B, A)), Err(Refused::GrantedOtherwise));
+    assert_eq!(delegate.told(Command::Unwitnessed(ClusterSet(1))), Ok(()), "on the operator's word");
+    delegate.commit();
+    assert_eq!(delegate.count(), 2);
+}
+
+#[test]
+fn a_renewal_in_vain_can_be_ended_by_declaring_lost_who_does_not_answer() {
+    let mut certifier = Delegate::of(A, 2);
+    certifier.told(Command::Renew).unwrap();
+    certifier.commit();
+    assert_eq!(certifier.told(Command::Migrate(B)), Err(Refused::UnderWay));
+    assert_eq!(certifier.told(granted(0, A, B)), Ok(()));
+    certifier.commit();
+    assert_eq!((certifier.count(), certifier.site.certifies()), (1, true));
+}
