@@ -57,6 +57,8 @@ mod tests {
             sum = (0..100_000).fold(sum, |sum, more| std::hint::black_box(sum ^ more));
         }
         assert_eq!(used(u32::MAX), None);
-        assert!(used_by_threads().values().sum::<Duration>() >= 2 * TICK);
+        // The system keeps the first 15 bytes.
+        let name = std::thread::current().name().map(|name| name.chars().take(15).collect::<String>()).unwrap();
+        assert!(used_by_threads().contains_key(&name), "{name}");
     }
 }
