@@ -30,12 +30,14 @@ pub const FORM: &str = "
 
 /// What triggers noted: tables' names, each with the primary keys of rows that were touched; null if these have more than `$1` bytes. Each is part of an
 /// item's name, so that is no less than the transaction has.
+/// (`OFFSET 0` has each line read once, and not for each of its keys.)
 pub const CAPTURED: &str = "
     SELECT name, CASE WHEN octet_length(keys) <= $1::text::int THEN keys END FROM (
-        SELECT line ->> 'table', jsonb_agg(DISTINCT key)::text
-        FROM string_to_table(nullif(current_setting('pares.captured', true), ''), E'\n') noted,
-            LATERAL (SELECT noted::jsonb) lines (line), jsonb_array_elements(line -> 'keys') key
-        GROUP BY 1) touched (name, keys) ORDER BY 1";
+        SELECT name, jsonb_agg(DISTINCT key)::text FROM (
+            SELECT line ->> 'table', line -> 'keys' FROM (
+                SELECT noted::jsonb FROM string_to_table(nullif(current_setting('pares.captured', true), ''), E'\n') noted
+                OFFSET 0) lines (line) OFFSET 0) parts (name, keys), jsonb_array_elements(keys) element (key)
+        GROUP BY name) touched (name, keys) ORDER BY name";
 
 /// Checks what constraints put off until commit. After [`FORM`], which excepts that of `pares_open`: it would always fail.
 pub const CHECK: &str = "SET CONSTRAINTS ALL IMMEDIATE";
