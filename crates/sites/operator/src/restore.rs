@@ -101,15 +101,24 @@ pub fn restore(
     let mut restored = None;
     for sites in sites::all(&config).chunks(FILLED_MAX) {
         for filled in fill(&plan, &config, sites, dir) {
-            let in_vain =
-                |error| format!("{}. Nothing can be started in {}: remove it", said(&error), dir.display());
-            restored = Some(filled.map_err(|error| OperatorError::Failed(in_vain(error)))?);
+            restored = Some(filled.map_err(|error| in_vain(&error, &config, dir))?);
         }
     }
     let restored = restored.ok_or_else(|| usage("a database without sites"))?;
     config.begins = restored.version.0;
     init::write(&config, dir)?;
     Ok(restored)
+}
+
+/// Why nothing came of it, with all that is left over.
+fn in_vain(error: &BackupError, config: &SitesConfig, dir: &Path) -> OperatorError {
+    let claimed = Restoration::claimed(config).unwrap_or_default();
+    let databases = match &claimed[..] {
+        [] => String::new(),
+        names => format!(", and drop the databases that it has claimed: {}", names.join(", ")),
+    };
+    let why = said(error);
+    OperatorError::Failed(format!("{why}. Nothing can be started in {}: remove it{databases}", dir.display()))
 }
 
 /// Fills the stores of these sites, all at a time.

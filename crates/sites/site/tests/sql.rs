@@ -8,6 +8,8 @@ mod copy;
 mod deltas;
 #[path = "sql/levels.rs"]
 mod levels;
+#[path = "sql/own.rs"]
+mod own;
 #[path = "sql/tls.rs"]
 mod tls;
 
@@ -17,6 +19,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{Engine, Sites, until};
+use pares_site::backup::Restoration;
 use pares_site::protocol::Code;
 use pares_site::{Application, ApplicationError, Process, View};
 use pares_store::{Reads, Work};
@@ -261,7 +264,7 @@ fn what_cannot_be_replicated_is_refused_and_nothing_of_it_is_done() {
 }
 
 #[test]
-fn a_server_changes_its_schema_by_itself_only_for_a_superuser_who_says_so() {
+fn a_server_changes_its_schema_by_itself_only_for_one_who_may_say_so() {
     let dir = tempfile::tempdir().unwrap();
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
     let mut server = Client::connect(&sites.config.database(A0).unwrap().unwrap(), postgres::NoTls).unwrap();
@@ -289,6 +292,7 @@ fn a_database_of_another_system_is_said_to_be_that_and_stays_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let Some((mut sites, mut here, there)) = bank(dir.path()) else { return };
     let elsewhere = tempfile::tempdir().unwrap();
+    let before = catalogue(&sites);
     let mut other = sites.config.clone();
     other.identity = pares_site::SitesConfig::draw_identity();
     other.make_directories(elsewhere.path()).unwrap();
@@ -296,9 +300,24 @@ fn a_database_of_another_system_is_said_to_be_that_and_stays_as_it_is() {
     sites.stop(B0);
     let refused = Process::open(&other, B0, elsewhere.path(), Rude).err().unwrap();
     assert!(refused.is_damage() && refused.to_string().contains(&sites.config.identity), "{refused}");
+    assert_eq!(catalogue(&sites), before);
+    // What a restore that comes to nothing has to leave to its operator, and what not.
+    assert_eq!(Restoration::claimed(&sites.config).unwrap().len(), 2);
+    assert_eq!(Restoration::claimed(&other).unwrap(), [] as [String; 0]);
     sites.run(B0);
     let mut there = sites.sql(B0);
     alike(&mut here, &mut there, "(1,m1,100) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
+
+/// Which versions the rows of the catalogue are that concern the store, in the database of B0.
+fn catalogue(sites: &Sites) -> String {
+    let mut server = Client::connect(&sites.config.database(B0).unwrap().unwrap(), postgres::NoTls).unwrap();
+    let query = "SELECT string_agg(part, ' ' ORDER BY part) FROM (
+            SELECT oid || ':' || xmin AS part FROM pg_class WHERE relname LIKE 'pares%'
+            UNION ALL SELECT oid || ':' || xmin FROM pg_proc WHERE proname LIKE 'pares%'
+            UNION ALL SELECT oid || ':' || xmin FROM pg_trigger WHERE tgname LIKE 'pares%'
+            UNION ALL SELECT oid || ':' || xmin FROM pg_event_trigger) parts";
+    server.query_one(query, &[]).unwrap().get(0)
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! COMMIT: what the transaction wrote is read, taken back, and handed to the site to be certified.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pares_store::StoreError;
-use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes, table_item};
-use pares_wice::{Key, Version};
+use pares_store::postgres::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, table_item};
+use pares_wice::{Key, TRANSACTION_BYTES_MAX, Version};
 
 use crate::front::{Executed, Front, PATIENCE};
 use crate::link::{Link, Rows, Trouble};
 use crate::statement::Level;
+use crate::transaction::READ_ONLY;
 use crate::wire::Message;
 
 /// What a transaction came to at its server, where nothing is open any more.
@@ -50,7 +50,7 @@ const READ: &str = "
 
 /// What certification has to know first.
 const STATE: &str = "
-    SELECT version, pg_current_xact_id_if_assigned(), current_setting('transaction_isolation'),
+    SELECT version, pg_catalog.pg_current_xact_id_if_assigned(), current_setting('transaction_isolation'),
         current_setting('session_replication_role'), current_setting('pares.commit_timeout_ms', true),
         current_setting('default_transaction_isolation') FROM PARES.pares_applied";
 
@@ -88,9 +88,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
         link.level = Level::named(column(state, 5));
         return Ok(Ended::ReadOnly);
     }
-    if !["repeatable read", "serializable"].contains(&column(state, 2)) || column(state, 3) != "origin" {
-        return Err(unfit("only a transaction at REPEATABLE READ, with its triggers, can be certified"));
-    }
+    must_be_fit(state, link.reads_only)?;
     let version = column(state, 0).parse().map_err(|_| refused("XX000", "the store has no version"))?;
     // A setting that is no number is as good as none.
     let patience = column(state, 4).parse().map_or(PATIENCE, Duration::from_millis);
@@ -105,8 +103,20 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
             writes.lock(&name);
         }
     }
-    let executed = Executed { snapshot: Version(version), reads, writes: writes.into_writes() };
+    let writes = writes.into_writes().ok_or_else(|| refused("XX000", "not all rows were found again"))?;
+    let executed = Executed { snapshot: Version(version), reads, writes };
     Ok(Ended::Ready { executed, patience })
+}
+
+/// Whether one that has written can be certified. A reader's cannot, whatever it says of itself.
+fn must_be_fit(state: &[Option<String>], reads_only: bool) -> Result<(), Trouble> {
+    if reads_only {
+        return Err(refused("25006", READ_ONLY));
+    }
+    match (column(state, 2), column(state, 3)) {
+        ("repeatable read" | "serializable", "origin") => Ok(()),
+        _ => Err(unfit("only a transaction at REPEATABLE READ, with its triggers, can be certified")),
+    }
 }
 
 /// Items of the tables that were read, if that counts.
@@ -119,19 +129,18 @@ fn read(front: &Front, link: &mut Link, level: Level) -> Result<Vec<Key>, Troubl
 }
 
 fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
-    let noted = link.ask(NOTED, &[])?;
-    let lines = noted.first().map(|row| column(row, 0)).unwrap_or_default().to_owned();
-    let names: BTreeSet<&str> =
-        noted.iter().map(|row| column(row, 1)).filter(|name| !name.is_empty()).collect();
-    let tables: Result<Vec<_>, _> = names.iter().map(|name| table(front, name)).collect();
-    images(link, &tables?, &lines)
+    let noted = link.ask(CAPTURED, &[&TRANSACTION_BYTES_MAX.to_string()])?;
+    let tables = noted.iter().map(|row| match &row[1] {
+        Some(keys) => Ok((table(front, column(row, 0))?, keys.as_str())),
+        None => Err(too_large()),
+    });
+    images(link, &tables.collect::<Result<Vec<_>, _>>()?)
 }
 
-/// What triggers noted, with a row for each table.
-const NOTED: &str = "
-    SELECT captured, name FROM nullif(current_setting('pares.captured', true), '') captured,
-        (SELECT DISTINCT line::jsonb ->> 'table' AS name
-         FROM string_to_table(nullif(current_setting('pares.captured', true), ''), E'\\n') line) names";
+fn too_large() -> Trouble {
+    let why = format!("the transaction writes more than {TRANSACTION_BYTES_MAX} bytes: split it");
+    refused("54000", why)
+}
 
 fn table(front: &Front, name: &str) -> Result<Arc<Captured>, Trouble> {
     front.schema.table(name).map_err(|error| match error {
@@ -143,21 +152,39 @@ fn table(front: &Front, name: &str) -> Result<Arc<Captured>, Trouble> {
     })
 }
 
-fn images(link: &mut Link, tables: &[Arc<Captured>], lines: &str) -> Result<Writes, Trouble> {
+/// Tables that were written to, each with the keys of its rows.
+type Touched<'a> = [(Arc<Captured>, &'a str)];
+
+fn images(link: &mut Link, tables: &Touched<'_>) -> Result<Writes, Trouble> {
     let mut writes = Writes::default();
-    for captured in tables {
-        for row in link.ask(captured.images(), &[lines, captured.name()])? {
-            writes.after(captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
-        }
+    for (captured, keys) in tables {
+        each_image(link, captured, keys, &mut writes, Writes::after)?;
     }
     link.ask(BACK, &[])?;
-    link.ask(FORM, &[])?;
-    for captured in tables.iter().filter(|captured| captured.needs_before()) {
-        for row in link.ask(captured.images(), &[lines, captured.name()])? {
-            writes.before(captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
-        }
+    let form = link.ask(FORM, &[])?;
+    if form.first().and_then(|row| row.last()?.as_deref()).is_some_and(|captured| !captured.is_empty()) {
+        return Err(unfit("the transaction cannot be taken back to its beginning"));
+    }
+    for (captured, keys) in tables.iter().filter(|(captured, _)| captured.needs_before()) {
+        each_image(link, captured, keys, &mut writes, Writes::before)?;
     }
     Ok(writes)
+}
+
+/// Rows of a table, one after the other; what is too large is not kept.
+fn each_image(
+    link: &mut Link,
+    captured: &Captured,
+    keys: &str,
+    writes: &mut Writes,
+    take: fn(&mut Writes, &Captured, &Image<'_>),
+) -> Result<(), Trouble> {
+    link.ask_each(captured.images(), &[keys], &mut |row| {
+        if !writes.is_too_large() {
+            take(writes, captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
+        }
+    })?;
+    if writes.is_too_large() { Err(too_large()) } else { Ok(()) }
 }
 
 /// Tables that take part and of which the transaction has locked rows; refuses what is not captured.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::lexer::{Statement, Token, split};
 use crate::link::Link;
 use crate::session::{Session, State};
-use crate::statement::{Kind, kind};
+use crate::statement::{Kind, Mode, kind};
 use crate::wire::Message;
 
 /// A statement that a client has prepared.
@@ -18,6 +18,14 @@ pub(crate) struct Known {
     kind: Kind,
     text: String,
     first: Option<Token>,
+}
+
+impl Known {
+    /// One that PREPARE has made, if there is any: it can be executed by its name in the protocol, too, and may do anything that EXECUTE can.
+    fn elsewhere() -> Arc<Self> {
+        let first = Some(Token::Word("EXECUTE".into()));
+        Arc::new(Self { kind: Kind::Ordinary { locks: false }, text: String::new(), first })
+    }
 }
 
 /// Statements and portals, by name.
@@ -42,7 +50,7 @@ impl Session {
             b'B' => self.bind(link, message)?,
             b'E' => self.execute(link, message)?,
             b'C' => self.close(link, message)?,
-            _ => self.forward(link, message)?,
+            _ => self.forward(link, message, true)?,
         };
         self.beside(link)?;
         if !done {
@@ -71,32 +79,43 @@ impl Session {
             text: text.to_owned(),
             first: statements.first().and_then(|statement| statement.tokens.first().cloned()),
         };
-        self.prepared.statements.insert(name.to_owned(), Arc::new(known));
-        self.forward(link, message)
+        let done = self.forward(link, message, known.kind.ends())?;
+        if done {
+            // What the server has refused is not what it has by that name.
+            self.prepared.statements.insert(name.to_owned(), Arc::new(known));
+        }
+        Ok(done)
     }
 
     fn bind(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
         let [portal, name] = message.strings()?;
-        if let Some(known) = self.prepared.statements.get(name).cloned() {
-            let statement = Statement { text: &known.text, tokens: known.first.iter().cloned().collect() };
-            if self.open_for(link, &known.kind, &statement)? == Some(false) {
-                return Ok(false);
-            }
+        let known = self.prepared.statements.get(name).cloned().unwrap_or_else(Known::elsewhere);
+        let statement = Statement { text: &known.text, tokens: known.first.iter().cloned().collect() };
+        if self.open_for(link, &known.kind, &statement)? == Some(false) {
+            return Ok(false);
+        }
+        // By PREPARE, in a function too, the name may mean another statement than the client has sent.
+        let may_be_another = !name.is_empty() && known.kind.is_outside() && self.state == State::Idle;
+        if may_be_another && !self.begin_as(link, Mode::default(), State::Implicit)? {
+            return Ok(false);
+        }
+        let done = self.forward(link, message, known.kind.ends())?;
+        if done {
             self.prepared.portals.insert(portal.to_owned(), known);
         }
-        self.forward(link, message)
+        Ok(done)
     }
 
     fn execute(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
         let [portal] = message.strings()?;
         let Some(known) = self.prepared.portals.get(portal).cloned() else {
-            return self.forward(link, message);
+            return self.forward(link, message, true);
         };
         let text = known.text.trim().trim_end_matches(';');
         match self.own_step(link, &known.kind, text)? {
             Some(done) => Ok(done),
             None => {
-                let done = self.forward(link, message)?;
+                let done = self.forward(link, message, true)?;
                 if done {
                     self.after(link, &known.kind, true)?;
                 }
@@ -113,14 +132,13 @@ impl Session {
                 _ => drop(self.prepared.portals.remove(&*name)),
             }
         }
-        self.forward(link, message)
+        self.forward(link, message, true)
     }
 
-    /// Passes a message on, and its answer back; whether it was done.
-    fn forward(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
+    /// Passes a message on, and its answer back; whether it was done. In a transaction that is over only what then passes, as what ends it does.
+    fn forward(&mut self, link: &mut Link, message: &Message, passes: bool) -> io::Result<bool> {
         if let State::Over { .. } = self.state
-            && message.tag != b'C'
-            && !self.may_pass(message)
+            && !passes
         {
             return self.own_step(link, &Kind::Session, "").map(|_| false);
         }
@@ -143,16 +161,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    /// What ends a transaction can be prepared and bound though it has failed.
-    fn may_pass(&self, message: &Message) -> bool {
-        let known = match message.strings::<2>() {
-            Ok([name, _]) if message.tag == b'P' => self.prepared.statements.get(name),
-            Ok([portal, _]) if message.tag == b'B' => self.prepared.portals.get(portal),
-            _ => return true,
-        };
-        known.is_some_and(|known| matches!(known.kind, Kind::Rollback { .. } | Kind::Commit { .. }))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_store::StoreError;
 use pares_store::postgres::{Options, Schema, SchemaChange};
@@ -23,7 +23,7 @@ use crate::wire::Message;
 pub const CLIENTS_MAX: usize = 100;
 /// A transaction without an outcome for so long may be done or not, unless its session says otherwise.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Who has not said who he is in this time is none.
+/// Who has not said who he is in this time, and proved it, is none.
 const HELLO_PATIENCE: Duration = Duration::from_secs(30);
 
 /// No version.
@@ -273,13 +273,14 @@ fn accept(front: &Arc<Front>, listener: &TcpListener) {
         let number = front.numbers.fetch_add(1, Ordering::Relaxed);
         let Ok(handle) = client.try_clone() else { continue };
         if front.clients().len() >= CLIENTS_MAX {
-            session::turn_away(client);
+            session::turn_away(client, Instant::now() + HELLO_PATIENCE);
             continue;
         }
         front.clients().insert(number, handle);
         let of_session = Arc::clone(front);
         let session = std::thread::Builder::new().name("sql session".into()).spawn(move || {
-            let begun = client.set_read_timeout(Some(HELLO_PATIENCE)).and_then(|()| client.set_nodelay(true));
+            let begun = client.set_nodelay(true);
+            let client = Client::over(client, Instant::now() + HELLO_PATIENCE);
             // Whatever ends it, nobody is left to be told.
             let _ = begun.and_then(|()| session::run(&of_session, client));
             of_session.clients().remove(&number);

@@ -99,7 +99,7 @@ fn next(text: &str) -> (usize, Option<Token>) {
     let mut chars = text.chars();
     let (first, second) = (chars.next().expect("not empty"), chars.next());
     match (first, second) {
-        ('-', Some('-')) => (text.find('\n').unwrap_or(text.len()), None),
+        ('-', Some('-')) => (text.find(['\n', '\r']).unwrap_or(text.len()), None),
         ('/', Some('*')) => (comment(text), None),
         ('e' | 'E', Some('\'')) => string(text, 1, true),
         ('b' | 'B' | 'x' | 'X' | 'n' | 'N', Some('\'')) => string(text, 1, false),

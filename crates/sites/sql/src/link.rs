@@ -7,12 +7,12 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pares_store::postgres::{GivesWay, Way};
+use pares_store::postgres::{FIRST, GivesWay, Way};
 
 use crate::statement::{Level, Mode};
-use crate::wire::{Message, Stream, receive, send, text};
+use crate::wire::{MESSAGE_MAX, Message, Stream, receive, send, text};
 
-/// What the session calls its own statements and portals.
+/// What the session calls its own statements and portals. They are there only while it asks: a client that executed one again could move what COMMIT goes back to.
 const OWN: &str = "pares session";
 /// How often a rollback is tried, which a late cancellation may hit.
 const ROLLBACKS: usize = 3;
@@ -74,7 +74,7 @@ impl Link {
     }
 
     pub(crate) fn receive(&mut self) -> io::Result<Message> {
-        receive(&mut self.reader)
+        receive(&mut self.reader, MESSAGE_MAX)
     }
 
     /// Sends a message of the client's; of the extended protocol, with a request for its answer.
@@ -114,46 +114,69 @@ impl Link {
 
     /// Runs a statement on the session's own account.
     pub(crate) fn ask(&mut self, statement: &str, values: &[&str]) -> Result<Rows, Trouble> {
+        let mut rows = Rows::new();
+        self.ask_each(statement, values, &mut |row| rows.push(row))?;
+        Ok(rows)
+    }
+
+    /// The same; each row is handed over as it comes.
+    pub(crate) fn ask_each(
+        &mut self,
+        statement: &str,
+        values: &[&str],
+        row: &mut dyn FnMut(Vec<Option<String>>),
+    ) -> Result<(), Trouble> {
         if self.skips {
             self.sync()?;
         }
-        let count = u16::try_from(values.len()).expect("a few").to_be_bytes();
-        let mut bind = [text(OWN), text(OWN), vec![0, 0], count.to_vec()].concat();
-        for value in values {
-            let length = u32::try_from(value.len()).map_err(io::Error::other)?;
-            bind.extend_from_slice(&length.to_be_bytes());
-            bind.extend_from_slice(value.as_bytes());
-        }
-        bind.extend_from_slice(&[0, 0]);
-        let own = |kind: u8| [&[kind][..], &text(OWN)].concat();
-        let messages = [
+        self.say(&[
             (b'C', own(b'P')),
             (b'C', own(b'S')),
             (b'P', [text(OWN), text(statement), vec![0, 0]].concat()),
-            (b'B', bind),
+            (b'B', bound(values)?),
             (b'E', [text(OWN), vec![0; 4]].concat()),
+            (b'C', own(b'P')),
+            (b'C', own(b'S')),
             (b'S', Vec::new()),
-        ];
-        for (tag, body) in messages {
-            send(&mut self.writer, tag, &body)?;
-        }
-        self.writer.flush()?;
-        self.rows()
+        ])?;
+        self.rows(row)
     }
 
-    fn rows(&mut self) -> Result<Rows, Trouble> {
-        let (mut rows, mut refused) = (Rows::new(), None);
+    fn say(&mut self, messages: &[(u8, Vec<u8>)]) -> io::Result<()> {
+        for (tag, body) in messages {
+            send(&mut self.writer, *tag, body)?;
+        }
+        self.writer.flush()
+    }
+
+    /// Whether the server takes a text for one statement as its session does. A text with no semicolon in it is one; else the server is asked, which
+    /// prepares one and refuses more.
+    pub(crate) fn must_be_one(&mut self, statement: &str) -> Result<(), Trouble> {
+        if !statement.contains(';') {
+            return Ok(());
+        }
+        self.say(&[
+            (b'C', own(b'S')),
+            (b'P', [text(OWN), text(statement), vec![0, 0]].concat()),
+            (b'C', own(b'S')),
+            (b'S', Vec::new()),
+        ])?;
+        self.rows(&mut drop)
+    }
+
+    fn rows(&mut self, row: &mut dyn FnMut(Vec<Option<String>>)) -> Result<(), Trouble> {
+        let mut refused = None;
         loop {
             let message = self.receive()?;
             match message.tag {
                 b'Z' => break,
-                b'D' => rows.push(message.columns()?),
+                b'D' => row(message.columns()?),
                 b'E' => refused = Some(message),
                 b'S' | b'N' | b'A' => self.aside.push(message),
                 _ => {}
             }
         }
-        refused.map_or(Ok(rows), |why| Err(Trouble::Refused(why)))
+        refused.map_or(Ok(()), |why| Err(Trouble::Refused(why)))
     }
 
     /// Begins a transaction, with a savepoint to go back to.
@@ -165,7 +188,11 @@ impl Link {
         let access = if mode.read_only || self.reads_only { " READ ONLY" } else { "" };
         self.ask(&format!("BEGIN ISOLATION LEVEL {level}{access}"), &[])?;
         self.open = true;
-        self.ask("SAVEPOINT pares", &[]).map(drop)
+        if self.reads_only {
+            // Behind its first query the server never lets it write.
+            self.ask("SELECT 1", &[])?;
+        }
+        self.ask(FIRST, &[]).map(drop)
     }
 
     /// Asks what the session's transactions are held against now.
@@ -189,6 +216,24 @@ impl Link {
         }
         Err(io::Error::other("the server does not roll back"))
     }
+}
+
+/// What names the session's own portal (`P`) or statement (`S`).
+fn own(kind: u8) -> Vec<u8> {
+    [&[kind][..], &text(OWN)].concat()
+}
+
+/// The session's own statement with its values, all text.
+fn bound(values: &[&str]) -> io::Result<Vec<u8>> {
+    let count = u16::try_from(values.len()).expect("a few").to_be_bytes();
+    let mut bind = [text(OWN), text(OWN), vec![0, 0], count.to_vec()].concat();
+    for value in values {
+        let length = u32::try_from(value.len()).map_err(io::Error::other)?;
+        bind.extend_from_slice(&length.to_be_bytes());
+        bind.extend_from_slice(value.as_bytes());
+    }
+    bind.extend_from_slice(&[0, 0]);
+    Ok(bind)
 }
 
 /// A link that its session uses and the store's writer may need to be free.

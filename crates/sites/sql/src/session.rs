@@ -69,19 +69,19 @@ pub(crate) struct Session {
 }
 
 /// Refuses a client for whom there is no room.
-pub(crate) fn turn_away(client: TcpStream) {
-    let mut client = Client::over(client);
+pub(crate) fn turn_away(client: TcpStream, until: Instant) {
+    let mut client = Client::over(client, until);
     let message = Message::fatal("53300", "this site has as many clients as it takes: try another");
     // It may be gone already.
     let _ = client.send(&message).and_then(|()| client.flush());
 }
 
 /// Serves a client until it ends.
-pub(crate) fn run(front: &Arc<Front>, stream: TcpStream) -> io::Result<()> {
-    let Some(Begun { client, link, pid }) = startup::begin(front, Client::over(stream))? else {
+pub(crate) fn run(front: &Arc<Front>, client: Client) -> io::Result<()> {
+    let Some(Begun { mut client, link, pid }) = startup::begin(front, client)? else {
         return Ok(());
     };
-    client.socket().set_read_timeout(None)?;
+    client.begun()?;
     let shared = Arc::new(Shared::new(link));
     front.options.sessions.enter(pid, Arc::clone(&shared) as _);
     let mut session = Session {
@@ -228,8 +228,18 @@ impl Session {
         if let Some(false) = self.open_for(link, kind, statement)? {
             return Ok(false);
         }
-        link.pass(&Message::new(b'Q', text(statement.text)), false)?;
-        let done = self.relay(link)?;
+        let done = match link.must_be_one(statement.text) {
+            Ok(()) => {
+                link.pass(&Message::new(b'Q', text(statement.text)), false)?;
+                self.relay(link)?
+            }
+            Err(Trouble::Refused(why)) => {
+                let why = self.meant(why);
+                self.write(&why)?;
+                false
+            }
+            Err(Trouble::Gone(error)) => return Err(error),
+        };
         self.after(link, kind, done)
     }
 

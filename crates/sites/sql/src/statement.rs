@@ -54,6 +54,18 @@ pub(crate) enum Kind {
     Ordinary { locks: bool },
 }
 
+impl Kind {
+    /// Whether it ends a transaction.
+    pub(crate) fn ends(&self) -> bool {
+        matches!(self, Self::Commit { .. } | Self::Rollback { .. })
+    }
+
+    /// Whether the server can do it outside of a transaction, and changes nothing by it.
+    pub(crate) fn is_outside(&self) -> bool {
+        matches!(self, Self::BackTo | Self::Savepoint | Self::Setting | Self::Session)
+    }
+}
+
 const TWO_PHASE: &str = "two-phase commit is not offered here: COMMIT is certified by all sites";
 const NOTIFY: &str = "LISTEN and NOTIFY are not replicated: connect to the site's own server for them";
 const LOCK: &str = "a table is locked at one site only: use SELECT ... FOR UPDATE, which is certified";
@@ -65,6 +77,8 @@ const UNALIKE: &str = "this cannot be carried out alike at every site: tables, i
                        be changed, without owners, tablespaces and row security, under names that do not \
                        begin with pares_";
 const OWN: &str = "this setting belongs to the site's port for SQL";
+const SAVEPOINT: &str =
+    "a savepoint called pares is the site's own, to go back to when the transaction ends: take another name";
 const HOLD: &str = "a cursor WITH HOLD does not outlive a transaction that is certified: fetch before COMMIT";
 
 /// What can be made, changed and dropped.
@@ -105,11 +119,14 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
         ("BEGIN" | "START", _) => Kind::Begin(mode(tokens)),
         ("SET", "TRANSACTION") if has("ISOLATION") => Kind::Mode(mode(tokens)),
         ("COMMIT" | "END", _) => Kind::Commit { chain },
+        ("ROLLBACK" | "ABORT" | "SAVEPOINT" | "RELEASE", _) if is_own_savepoint(tokens) => {
+            Kind::Refused(SAVEPOINT)
+        }
         ("ROLLBACK" | "ABORT", _) if has("TO") => Kind::BackTo,
         ("ROLLBACK" | "ABORT", _) => Kind::Rollback { chain },
         ("SAVEPOINT" | "RELEASE", _) => Kind::Savepoint,
-        ("SET", "LOCAL" | "CONSTRAINTS" | "TRANSACTION") => Kind::Ordinary { locks: false },
         ("SET" | "RESET", _) if is_own(tokens) => Kind::Refused(OWN),
+        ("SET", "LOCAL" | "CONSTRAINTS" | "TRANSACTION") => Kind::Ordinary { locks: false },
         ("SET" | "RESET" | "DISCARD", _) => Kind::Setting,
         ("SHOW" | "DEALLOCATE", _) => Kind::Session,
         ("PREPARE", _) if !locks(tokens) => Kind::Session,
@@ -120,7 +137,7 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
         }
         ("GRANT" | "REVOKE" | "REASSIGN", _) => Kind::Refused(RIGHTS),
         ("TRUNCATE", _) => Kind::Refused(TRUNCATE),
-        ("DECLARE", _) if has("HOLD") && !has("WITHOUT") => Kind::Refused(HOLD),
+        ("DECLARE", _) if follows(tokens, &["WITH", "HOLD"]) => Kind::Refused(HOLD),
         ("CREATE" | "ALTER" | "DROP" | "COMMENT" | "IMPORT" | "SECURITY", _) => schema(tokens),
         _ => Kind::Ordinary { locks: locks(tokens) },
     }
@@ -132,13 +149,20 @@ fn mode(tokens: &[Token]) -> Mode {
     Mode { read_only: has("ONLY"), level: has("ISOLATION").then_some(level) }
 }
 
+/// Whether the savepoint is that to which COMMIT goes back ([`pares_store::postgres::BACK`]), or could be.
+fn is_own_savepoint(tokens: &[Token]) -> bool {
+    let is_own = |token: &Token| token.name().is_some_and(|name| name.eq_ignore_ascii_case("pares"));
+    tokens.iter().any(is_own) || has_escaped_name(tokens)
+}
+
 /// Settings by which statements are cut and captured.
 fn is_own(tokens: &[Token]) -> bool {
     let names = |token: &Token, word: &str| token.name().is_some_and(|name| name.eq_ignore_ascii_case(word));
     let is_pares = |pair: &[Token]| names(&pair[0], "pares") && pair[1] == Token::Sign('.');
     let of_pares =
         tokens.windows(2).any(is_pares) && !tokens.iter().any(|token| names(token, "commit_timeout_ms"));
-    let is_own = |token| names(token, "standard_conforming_strings") || is_prefixed(token, "pares.");
+    let single = ["standard_conforming_strings", "session_replication_role"];
+    let is_own = |token: &Token| single.iter().any(|name| names(token, name)) || is_prefixed(token, "pares.");
     of_pares || tokens.iter().any(is_own) || has_escaped_name(tokens)
 }
 
@@ -165,9 +189,13 @@ fn locks(tokens: &[Token]) -> bool {
     tokens.windows(2).any(|pair| pair[0].is("FOR") && follows(&pair[1]))
 }
 
+/// Whether the second word follows the first anywhere.
+fn follows(tokens: &[Token], words: &[&str; 2]) -> bool {
+    tokens.windows(2).any(|pair| pair[0].is(words[0]) && pair[1].is(words[1]))
+}
+
 fn is_unalike(tokens: &[Token]) -> bool {
-    let is = |pair: &[Token], words: &[&str; 2]| pair[0].is(words[0]) && pair[1].is(words[1]);
-    tokens.windows(2).any(|pair| NOT_ALIKE.iter().any(|words| is(pair, words)))
+    NOT_ALIKE.iter().any(|words| follows(tokens, words))
         || tokens.iter().any(is_of_store)
         || has_escaped_name(tokens)
 }
@@ -265,6 +293,14 @@ mod tests {
             "SET \"pares\".ending = 'yes'",
             "SET \"pares.ending\" = 'yes'",
             "DECLARE a CURSOR WITH HOLD FOR SELECT 1",
+            "DECLARE a CURSOR WITH HOLD FOR SELECT 1 AS without",
+            "SAVEPOINT pares",
+            "-- a\rRELEASE SAVEPOINT Pares",
+            "ROLLBACK TO \"pares\"",
+            "SAVEPOINT U&\"p\\0061res\"",
+            "SET LOCAL pares.ending = 'yes'",
+            "SET LOCAL standard_conforming_strings = off",
+            "SET session_replication_role = replica",
         ] {
             assert!(matches!(of(text), Kind::Refused(_)), "{text}: {:?}", of(text));
         }

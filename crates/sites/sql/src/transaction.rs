@@ -17,7 +17,7 @@ const SCHEMA_TRIES: usize = 100;
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
 pub(crate) const SCHEMA_ALONE: &str =
     "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
-const READ_ONLY: &str = "the certificate of a reader changes nothing";
+pub(crate) const READ_ONLY: &str = "the certificate of a reader changes nothing";
 const NOT_OWNER: &str =
     "only the owner of the store's tables changes the schema, or who is a member of that role";
 

@@ -111,19 +111,19 @@ pub(crate) fn text(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }
 
-/// Reads a message.
-pub(crate) fn receive(from: &mut impl Read) -> io::Result<Message> {
+/// Reads a message of at most so many bytes.
+pub(crate) fn receive(from: &mut impl Read, most: usize) -> io::Result<Message> {
     let mut tag = [0];
     from.read_exact(&mut tag)?;
-    Ok(Message { tag: tag[0], body: receive_body(from)? })
+    Ok(Message { tag: tag[0], body: receive_body(from, most)? })
 }
 
 /// Reads what follows a tag; or the first message of a connection, which has none.
-pub(crate) fn receive_body(from: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(crate) fn receive_body(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = usize::try_from(u32::from_be_bytes(length)).map_err(io::Error::other)?;
-    let length = length.checked_sub(4).filter(|length| *length <= MESSAGE_MAX).ok_or_else(odd)?;
+    let length = length.checked_sub(4).filter(|length| *length <= most).ok_or_else(odd)?;
     // Memory only for what comes.
     let mut body = Vec::new();
     from.take(length as u64).read_to_end(&mut body)?;
@@ -193,13 +193,14 @@ mod tests {
         let message = Message::error("40001", "again");
         let mut bytes = Vec::new();
         send(&mut bytes, message.tag, &message.body).unwrap();
-        assert_eq!(receive(&mut &bytes[..]).unwrap(), message);
+        assert_eq!(receive(&mut &bytes[..], MESSAGE_MAX).unwrap(), message);
+        receive(&mut &bytes[..], message.body.len() - 1).unwrap_err();
         assert_eq!((message.field(b'C'), message.field(b'M'), message.field(b'H')), ("40001", "again", ""));
         for cut in 0..bytes.len() {
-            receive(&mut &bytes[..cut]).unwrap_err();
+            receive(&mut &bytes[..cut], MESSAGE_MAX).unwrap_err();
         }
-        receive(&mut &[b'Q', 0xff, 0xff, 0xff, 0xff][..]).unwrap_err();
-        receive(&mut &[b'Q', 0, 0, 0, 3][..]).unwrap_err();
+        receive(&mut &[b'Q', 0xff, 0xff, 0xff, 0xff][..], MESSAGE_MAX).unwrap_err();
+        receive(&mut &[b'Q', 0, 0, 0, 3][..], MESSAGE_MAX).unwrap_err();
     }
 
     #[test]

@@ -511,3 +511,18 @@ fn a_server_that_does_not_answer_is_said_to_be_silent() {
     assert!(said.contains("PostgreSQL: "), "no reason: {said}");
     assert_eq!(answers.trouble(), None);
 }
+
+#[test]
+fn what_is_too_large_is_refused_before_all_of_it_is_kept() {
+    let Some(mut bank) = Bank::new() else { return };
+    for (statement, expected) in [
+        ("INSERT INTO person SELECT i FROM generate_series(1, 100000) i", "54000"),
+        ("INSERT INTO person SELECT i, repeat('x', 1000) FROM generate_series(1, 1000) i", "54000"),
+        ("SAVEPOINT pares", "0A000"),
+    ] {
+        let refused = bank.sites[0].run(&["INSERT INTO person VALUES (0, 'Ada')", statement]).unwrap_err();
+        assert!(matches!(&refused, SqlError::Refused { code, .. } if code == expected), "{refused:?}");
+    }
+    bank.commit(0, &["INSERT INTO person SELECT i, repeat('x', 1000) FROM generate_series(1, 600) i"]);
+    assert_eq!(bank.rows("person").len(), 600);
+}

@@ -22,6 +22,8 @@ use crate::item::{Change, Key, KeyRange, Write};
 use crate::message::AbortReason;
 use crate::transaction::Transaction;
 
+/// Versions that are remembered, at most: as many that a transaction has not seen can come before it. What is added to a number unseen is bounded by that.
+pub const INDEX_VERSIONS_MAX: usize = 1 << 20;
 /// What a version takes in the window and among the ids, about.
 const VERSION_BYTES: usize = 128;
 /// What a key takes beside its bytes, about: among the items, and its name in the window.
@@ -67,10 +69,14 @@ impl Index {
     /// the last one excepted.
     ///
     /// # Panics
-    /// If `capacity` is 0.
+    /// If `capacity` is 0, or more than [`INDEX_VERSIONS_MAX`].
     #[must_use]
     pub fn new(floor: Version, capacity: usize, bytes_max: usize) -> Self {
         assert!(capacity > 0, "an index of no versions");
+        assert!(
+            capacity <= INDEX_VERSIONS_MAX,
+            "{capacity} versions, of which additions could not be so many"
+        );
         let (items, ids, window) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
         Self { items, ids, window, capacity, bytes_max, bytes: 0, floor }
     }

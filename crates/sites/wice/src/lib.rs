@@ -14,11 +14,12 @@ pub mod witness;
 
 pub use entry::{Body, Configuration, Entry, LogEntry, Past};
 pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
+pub use index::INDEX_VERSIONS_MAX;
 pub use item::{Change, KEY_BYTES_MAX, Key, KeyRange, VALUE_BYTES_MAX, Value, Write};
 pub use message::{AbortReason, Message, Status};
 pub use site::{
     Base, Command, Effects, HeldBytes, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored,
     Unsubmitted,
 };
-pub use transaction::{Isolation, Malformed, Transaction};
+pub use transaction::{Isolation, Malformed, TRANSACTION_BYTES_MAX, Transaction};
 pub use witness::{Declaration, NotGranted, Register};

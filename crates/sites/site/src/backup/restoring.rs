@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pares_store::postgres::claimed;
 use pares_store::{Mark, Store, item_bytes};
 use pares_wice::codec::Coded;
 use pares_wice::{Era, Key, SiteId, Stored, Value, Version, Write};
@@ -119,6 +120,18 @@ impl Restoration {
         let database = database_of(config, site)?;
         let store = open_store(&directory_of(dir, site), database.as_ref())?;
         self.fill_store(&*store, progress)
+    }
+
+    /// Databases that bear the names of sites of this configuration already: of no use to any other, should nothing come of it.
+    ///
+    /// # Errors
+    /// If the configuration names no such sites.
+    pub fn claimed(config: &SitesConfig) -> Result<Vec<String>, BackupError> {
+        let mut names = Vec::new();
+        for place in &config.sites {
+            names.extend(database_of(config, place.id())?.as_ref().and_then(claimed));
+        }
+        Ok(names)
     }
 
     /// The same for a store that is open.

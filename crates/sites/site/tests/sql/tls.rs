@@ -83,7 +83,25 @@ fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
         let error = String::from_utf8_lossy(&said.stderr);
         assert!(!said.status.success() && error.contains("read"), "{statement}: {error}");
     }
-    assert_eq!(told(&psql(&sites, &reader, "SELECT count(*) FROM note")), "5000\n");
+    // Out of the transaction that reads only, by what the site itself began it with, or hidden from it; and what no other site would get.
+    let hidden = "COMMIT; DELETE FROM note; COMMIT";
+    for way in [
+        "BEGIN READ ONLY; SAVEPOINT pares; RELEASE SAVEPOINT pares; SET TRANSACTION READ WRITE; SAVEPOINT pares; DELETE FROM note; COMMIT",
+        "BEGIN; RELEASE \"pares\"; SET TRANSACTION READ WRITE; DELETE FROM note; COMMIT",
+        "BEGIN; EXECUTE \"pares session\"; DELETE FROM note; COMMIT",
+        &format!("SELECT t.begin atomic FROM (SELECT 1 AS begin) t; {hidden}"),
+        &format!("SELECT 1 --\r; {hidden}"),
+        &format!(
+            "SELECT set_config('standard_conforming_strings', 'off', false); SELECT '\\' || '; {hidden}; --'"
+        ),
+    ] {
+        let statement = format!("SELECT set_config('pares.ending', 'yes', false); {way}");
+        let said = psql(&sites, &reader, &statement);
+        assert!(!said.status.success(), "{statement}: {}", told(&said));
+        assert_eq!(told(&psql(&sites, &reader, "SELECT count(*) FROM note")), "5000\n", "{statement}");
+    }
+    let xid = psql(&sites, &reader, "SELECT pg_current_xact_id()");
+    assert!(!xid.status.success(), "a reader's transaction has a number of those that write");
 }
 
 #[test]

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_wice::{Change, Key, Value, Write};
+use pares_wice::{Change, Key, TRANSACTION_BYTES_MAX, Value, Write};
 use postgres::GenericClient;
 
 use super::deltas::literal;
@@ -20,22 +20,36 @@ use super::{Options, failed, store};
 use crate::error::StoreError;
 
 /// How values are written while they are captured. A primary key that is a time would otherwise be called by another name in a
-/// session in another time zone, and two changes of that row would not be seen to conflict.
+/// session in another time zone, and two changes of that row would not be seen to conflict. Its last column is empty at the beginning of a transaction and
+/// behind [`BACK`].
 pub const FORM: &str = "
     SELECT set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
         set_config('IntervalStyle', 'postgres', true), set_config('extra_float_digits', '1', true),
-        set_config('bytea_output', 'hex', true), set_config('client_encoding', 'UTF8', true), set_config('pares.ending', 'yes', true)";
+        set_config('bytea_output', 'hex', true), set_config('client_encoding', 'UTF8', true), set_config('pares.ending', 'yes', true),
+        current_setting('pares.captured', true)";
 
-/// What triggers noted: lines, each with a table and primary keys; and the tables' names.
+/// What triggers noted: tables' names, each with the primary keys of rows that were touched; null if these have more than `$1` bytes. Each is part of an
+/// item's name, so that is no less than the transaction has.
+/// (`OFFSET 0` has each line read once, and not for each of its keys.)
 pub const CAPTURED: &str = "
-    SELECT captured, ARRAY(SELECT DISTINCT line::jsonb ->> 'table' FROM string_to_table(captured, E'\n') line ORDER BY 1)
-    FROM nullif(current_setting('pares.captured', true), '') captured";
+    SELECT name, CASE WHEN octet_length(keys) <= $1::text::int THEN keys END FROM (
+        SELECT name, jsonb_agg(DISTINCT key)::text FROM (
+            SELECT line ->> 'table', line -> 'keys' FROM (
+                SELECT noted::jsonb FROM string_to_table(nullif(current_setting('pares.captured', true), ''), E'\n') noted
+                OFFSET 0) lines (line) OFFSET 0) parts (name, keys), jsonb_array_elements(keys) element (key)
+        GROUP BY name) touched (name, keys) ORDER BY name";
 
 /// Checks what constraints put off until commit. After [`FORM`], which excepts that of `pares_open`: it would always fail.
 pub const CHECK: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 
-/// Goes back to the beginning of the transaction, whose first statement was a savepoint of this name. [`FORM`] is to be set again.
+/// The first statement of a transaction that is to be captured. Who could say it again would have [`BACK`] stop in the middle.
+pub const FIRST: &str = "SAVEPOINT pares";
+
+/// Goes back to [`FIRST`]. [`FORM`] is to be set again.
 pub const BACK: &str = "ROLLBACK TO SAVEPOINT pares";
+
+/// Bytes of rows that are kept until it is known how they were, of which only what was added to them is written.
+const OPEN_BYTES_MAX: usize = 64 << 20;
 
 /// Makes tables take part: from now on sessions capture what is written to them. Every site's tables must be the same;
 /// they begin empty, and are filled through sessions or by a state transfer. Sites write these tables through sessions
@@ -130,8 +144,7 @@ impl Captured {
         &self.table.name
     }
 
-    /// A query for the rows that were touched, as they are in the asking transaction: `$1` is what triggers noted, `$2` the
-    /// table's name. All columns are text.
+    /// A query for the rows that were touched, as they are in the asking transaction: `$1` are their keys, as [`CAPTURED`] gives them. All columns are text.
     #[must_use]
     pub fn images(&self) -> &str {
         &self.images
@@ -173,9 +186,7 @@ fn images(table: &Table) -> String {
     let keys = table.key.iter().map(|column| format!("pares_named.{column}")).collect::<Vec<_>>().join(", ");
     format!(
         "SELECT {columns} FROM (
-            SELECT DISTINCT {keys} FROM string_to_table($1, E'\\n') pares_line,
-                jsonb_populate_recordset(NULL::{name}, pares_line::jsonb -> 'keys') pares_named
-            WHERE pares_line::jsonb ->> 'table' = $2) pares_key
+            SELECT DISTINCT {keys} FROM jsonb_populate_recordset(NULL::{name}, $1::text::jsonb) pares_named) pares_key
         LEFT JOIN {name} pares_row USING ({key})",
         columns = columns.join(", "),
         name = table.name,
@@ -193,9 +204,12 @@ pub fn table_item(name: &str) -> Key {
 #[derive(Debug, Default)]
 pub struct Writes {
     changes: BTreeMap<Key, Change>,
+    /// Of `changes`, as [`pares_wice::Transaction::check`] counts them.
+    bytes: usize,
     tables: BTreeSet<String>,
     /// Rows of tables with columns that change by addition: what was done to them shows when it is known how they were.
     open: BTreeMap<Key, Vec<Option<String>>>,
+    open_bytes: usize,
 }
 
 /// A row that [`Captured::images`] gave.
@@ -213,27 +227,48 @@ impl Writes {
             return self.put(table, image);
         }
         let values: Vec<_> = image.iter().map(|value| value.map(str::to_owned)).collect();
+        self.open_bytes += image.iter().flatten().map(|value| value.len()).sum::<usize>();
         self.open.insert(item(ROW, &table.name, key_of(image)), values);
+    }
+
+    /// Whether it can be no transaction any more, or takes more memory than one may.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        self.bytes > TRANSACTION_BYTES_MAX || self.open_bytes > OPEN_BYTES_MAX
+    }
+
+    fn change(&mut self, key: Key, change: Change) {
+        self.bytes += bytes_of(&key, &change);
+        if let Some(old) = self.changes.insert(key.clone(), change) {
+            self.bytes -= bytes_of(&key, &old);
+        }
+    }
+
+    /// The same, unless something was said of that item.
+    fn change_too(&mut self, key: Key, change: Change) {
+        if !self.changes.contains_key(&key) {
+            self.change(key, change);
+        }
     }
 
     /// The whole row is another.
     fn put(&mut self, table: &Table, image: &Image<'_>) {
         let key = key_of(image);
         for delta in &table.deltas {
-            self.changes.insert(delta.item(&table.name, key), Change::Delete);
+            self.change(delta.item(&table.name, key), Change::Delete);
         }
         let change = image[1].map_or(Change::Delete, |row| Change::Put(Value::from(row)));
-        self.changes.insert(item(ROW, &table.name, key), change);
+        self.change(item(ROW, &table.name, key), change);
         if image[1].is_none() && table.is_referred_to {
-            self.changes.insert(item(REFERENCE, &table.name, key), Change::Delete);
+            self.change(item(REFERENCE, &table.name, key), Change::Delete);
         }
         for (name, values) in unique(table, image) {
-            self.changes.insert(item(UNIQUE, name, values), Change::Put(Value::from(key)));
+            self.change(item(UNIQUE, name, values), Change::Put(Value::from(key)));
         }
         let references = table.references.iter().zip(&image[2 + table.unique.len()..]);
         for ((to, _), referred) in references {
             if let Some(referred) = referred {
-                self.changes.entry(item(REFERENCE, to, referred)).or_insert(Change::Add(0));
+                self.change_too(item(REFERENCE, to, referred), Change::Add(0));
             }
         }
     }
@@ -248,31 +283,37 @@ impl Writes {
         if let Some(after) = self.open.remove(&name) {
             let after = image_of(&after);
             match additions(table, image, &after) {
-                Some(additions) => return self.changes.extend(additions),
+                Some(additions) => {
+                    return additions.into_iter().for_each(|(key, change)| self.change(key, change));
+                }
                 None => self.put(table, &after),
             }
         }
         for (name, values) in unique(&captured.table, image) {
-            self.changes.entry(item(UNIQUE, name, values)).or_insert(Change::Delete);
+            self.change_too(item(UNIQUE, name, values), Change::Delete);
         }
     }
 
     /// It has locked rows of a table (`SELECT ... FOR UPDATE`). Which, the server does not tell: it conflicts with everyone who
     /// writes to that table at the same time.
     pub fn lock(&mut self, table: &str) {
-        self.changes.insert(table_item(table), Change::Put(Value::counter(0)));
+        self.change(table_item(table), Change::Put(Value::counter(0)));
     }
 
     /// All changes, by item. They are as the schema now is, so they conflict with whatever changes that.
+    /// None if it was not said of a row how it was though that is [needed](Captured::needs_before): the same query gives the same keys before and after.
     #[must_use]
-    pub fn into_writes(mut self) -> Vec<Write> {
+    pub fn into_writes(mut self) -> Option<Vec<Write>> {
+        if !self.open.is_empty() {
+            return None;
+        }
         for table in std::mem::take(&mut self.tables) {
             self.changes.entry(table_item(&table)).or_insert(Change::Add(0));
         }
         if !self.changes.is_empty() {
             self.changes.insert(Key::from(SCHEMA), Change::Add(0));
         }
-        self.changes.into_iter().map(|(key, change)| Write { key, change }).collect()
+        Some(self.changes.into_iter().map(|(key, change)| Write { key, change }).collect())
     }
 }
 
@@ -291,6 +332,11 @@ fn additions(table: &Table, before: &Image<'_>, after: &Image<'_>) -> Option<Vec
         }
     }
     Some(additions).filter(|additions| !additions.is_empty())
+}
+
+fn bytes_of(key: &Key, change: &Change) -> usize {
+    let value = if let Change::Put(value) = change { value.as_bytes().len() } else { 0 };
+    key.as_bytes().len() + value
 }
 
 fn key_of<'a>(image: &Image<'a>) -> &'a str {

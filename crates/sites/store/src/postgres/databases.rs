@@ -1,7 +1,7 @@
 //! Databases made, and emptied.
 
 use postgres::error::SqlState;
-use postgres::{Client, NoTls};
+use postgres::{Client, Config, NoTls};
 
 use super::{Options, failed, store};
 use crate::error::StoreError;
@@ -17,8 +17,7 @@ pub fn provide(options: &Options) -> Result<(), StoreError> {
         Err(error) if error.code() == Some(&SqlState::INVALID_CATALOG_NAME) => {}
         Err(error) => return Err(failed(error)),
     }
-    // Without a name in the URL the database is called as the user is.
-    let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    let name = name_of(&config);
     let mut client = config.clone().dbname("postgres").connect(NoTls).map_err(failed)?;
     let create = format!("CREATE DATABASE \"{}\"", name.replace('"', "\"\""));
     match client.batch_execute(&create) {
@@ -26,6 +25,19 @@ pub fn provide(options: &Options) -> Result<(), StoreError> {
         Err(error) if error.code() == Some(&SqlState::DUPLICATE_DATABASE) => Ok(()),
         made => made.map_err(failed),
     }
+}
+
+/// Without a name in the URL the database is called as the user is.
+fn name_of(config: &Config) -> &str {
+    config.get_dbname().or(config.get_user()).unwrap_or_default()
+}
+
+/// The name of the database that `options` names, if it is there and its [owner](Options::owned_by)'s: for nobody else anything can be put into it.
+#[must_use]
+pub fn claimed(options: &Options) -> Option<String> {
+    let config = options.config().ok()?;
+    let owner = store::owner_of(&mut config.connect(NoTls).ok()?).ok()??;
+    (options.owner.as_ref() == Some(&owner)).then(|| name_of(&config).to_owned())
 }
 
 /// Removes a store, which must not be open: its items, its mark, and the rows of the tables that take part. These tables

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_wice::{Key, Value};
+use pares_wice::{INDEX_VERSIONS_MAX, Key, Value};
 use postgres::GenericClient;
 
 use super::failed;
@@ -25,9 +25,9 @@ use crate::error::StoreError;
 
 pub(super) const DELTA: &str = "sql/delta/";
 
-/// Additions that can come between what a transaction reads and its own version: certification remembers so many versions (`index_versions` of
-/// [`pares_wice::Settings`]), and refuses who has read an older one.
-const CONCURRENT: i128 = 1 << 20;
+/// Additions that can come between what a transaction reads and its own version: certification remembers so many versions at most, and refuses who has read an
+/// older one.
+const CONCURRENT: i128 = INDEX_VERSIONS_MAX as i128;
 /// Longest number that is counted, digits.
 const DIGITS_MAX: u32 = 36;
 

@@ -53,8 +53,8 @@ use postgres::{Client, Config, NoTls};
 
 use crate::error::StoreError;
 
-pub use capture::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, capture, table_item};
-pub use databases::{clear, provide};
+pub use capture::{BACK, CAPTURED, CHECK, Captured, FIRST, FORM, Image, Writes, capture, table_item};
+pub use databases::{claimed, clear, provide};
 pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlError, SqlWork};
 pub use sessions::{GivesWay, Sessions, Way};

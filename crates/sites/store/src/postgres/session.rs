@@ -12,12 +12,12 @@
 use std::collections::BTreeMap;
 use std::error::Error as _;
 
-use pares_wice::{Transaction, TransactionId, Version};
+use pares_wice::{TRANSACTION_BYTES_MAX, Transaction, TransactionId, Version, Write};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Row, Statement};
 
-use super::capture::{BACK, CAPTURED, CHECK, Captured, FORM, Writes};
+use super::capture::{BACK, CAPTURED, CHECK, Captured, FIRST, FORM, Image, Writes};
 use super::store::READ_MARK;
 use super::tables::Table;
 use super::{Options, failed, store};
@@ -87,8 +87,51 @@ impl Session {
         let mut work = SqlWork { session: self, version: Version(0), ended: false };
         let row = work.session.client.query_one(READ_MARK, &[]).map_err(failed)?;
         work.version = store::mark_of(&row)?.version;
-        work.session.client.batch_execute("SAVEPOINT pares").map_err(failed)?;
+        work.session.client.batch_execute(FIRST).map_err(failed)?;
         Ok(work)
+    }
+
+    /// What was written; goes back to the beginning.
+    fn written(&mut self) -> Result<Vec<Write>, SqlError> {
+        let too_large = || SqlError::refused("54000", "the transaction is too large: split it");
+        let noted = self.client.query(&self.captured, &[&TRANSACTION_BYTES_MAX.to_string()]).map_err(sql)?;
+        let mut tables = Vec::new();
+        for row in &noted {
+            let keys: &str = row.get::<_, Option<&str>>(1).ok_or_else(too_large)?;
+            tables.push((self.table(row.get(0))?, keys));
+        }
+        let mut writes = Writes::default();
+        for (table, keys) in &tables {
+            self.each_image(table, keys, |captured, image| writes.after(captured, image))?;
+        }
+        self.go_back()?;
+        for (table, keys) in tables.iter().filter(|((captured, _), _)| captured.needs_before()) {
+            self.each_image(table, keys, |captured, image| writes.before(captured, image))?;
+        }
+        if writes.is_too_large() {
+            return Err(too_large());
+        }
+        writes.into_writes().ok_or_else(|| SqlError::refused("XX000", "not all rows were found again"))
+    }
+
+    fn each_image(
+        &mut self,
+        (captured, images): &(Captured, Statement),
+        keys: &str,
+        mut take: impl FnMut(&Captured, &Image<'_>),
+    ) -> Result<(), SqlError> {
+        let rows = self.client.query(images, &[&keys]).map_err(sql)?;
+        rows.iter().for_each(|row| take(captured, &cells(row)));
+        Ok(())
+    }
+
+    fn go_back(&mut self) -> Result<(), SqlError> {
+        self.client.batch_execute(BACK).map_err(sql)?;
+        let form = self.client.query_one(FORM, &[]).map_err(sql)?;
+        match form.get::<_, Option<&str>>(form.len() - 1) {
+            None | Some("") => Ok(()),
+            Some(_) => Err(SqlError::refused("0A000", "the savepoint pares is the session's own")),
+        }
     }
 
     fn table(&mut self, name: &str) -> Result<(Captured, Statement), SqlError> {
@@ -141,25 +184,9 @@ impl SqlWork<'_> {
         let client = &mut self.session.client;
         client.batch_execute(FORM).map_err(sql)?;
         client.batch_execute(CHECK).map_err(sql)?;
-        let row = client.query_one(&self.session.captured, &[]).map_err(sql)?;
-        let (lines, names): (Option<&str>, Vec<&str>) = (row.get(0), row.get(1));
-        let tables = names.iter().map(|name| self.session.table(name)).collect::<Result<Vec<_>, _>>()?;
-        let mut writes = Writes::default();
-        for (captured, images) in &tables {
-            for row in self.session.client.query(images, &[&lines, &captured.name()]).map_err(sql)? {
-                writes.after(captured, &cells(&row));
-            }
-        }
-        self.session.client.batch_execute(BACK).map_err(sql)?;
-        self.session.client.batch_execute(FORM).map_err(sql)?;
-        for (captured, images) in tables.iter().filter(|(captured, _)| captured.needs_before()) {
-            for row in self.session.client.query(images, &[&lines, &captured.name()]).map_err(sql)? {
-                writes.before(captured, &cells(&row));
-            }
-        }
+        let writes = self.session.written()?;
         self.ended = true;
         self.session.client.batch_execute("ROLLBACK").map_err(sql)?;
-        let writes = writes.into_writes();
         Ok(Transaction { id, attempt, snapshot: self.version, writes, ..Transaction::default() })
     }
 }

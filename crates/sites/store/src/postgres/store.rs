@@ -23,7 +23,8 @@ use crate::error::StoreError;
 use crate::mark::{FORM, Mark, check_form};
 use crate::store::StoreSnapshot;
 
-/// The store's own connections write and change what captures and guards keep from others: these rest for them. Only a superuser can have that.
+/// The store's own connections write and change what captures and guards keep from others: these rest for them. Only a superuser can have that, and who was granted to
+/// set this parameter.
 pub(super) const OWN: &str = "SET session_replication_role = replica";
 
 /// What the store needs in its database. After [`OWN`].
@@ -49,25 +50,39 @@ pub(super) const TABLES: &str = "
                 FOR EACH ROW EXECUTE FUNCTION pares_never_commits();
         END IF;
     END $pares$;
-    CREATE OR REPLACE FUNCTION pares_guards() RETURNS event_trigger LANGUAGE plpgsql AS $pares$ DECLARE what text; BEGIN
-        IF TG_TAG ~ '^(GRANT|REVOKE|REINDEX|REFRESH|ALTER DEFAULT)|EXTENSION|SEQUENCE|PUBLICATION|SUBSCRIPTION|STATISTICS|POLICY' THEN
-            RETURN;
-        ELSIF TG_EVENT = 'sql_drop' THEN
-            SELECT object_identity INTO what FROM pg_event_trigger_dropped_objects() WHERE original AND NOT is_temporary;
-        ELSE
+    CREATE OR REPLACE FUNCTION pares_members() RETURNS event_trigger LANGUAGE plpgsql AS $pares$ BEGIN
+        PERFORM set_config('pares.members', (
+            WITH members AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e')
+            SELECT string_agg(classid || ':' || objid, ',') FROM (
+                SELECT * FROM members UNION SELECT d.classid, d.objid FROM pg_depend d
+                    JOIN members m ON d.refclassid = m.classid AND d.refobjid = m.objid WHERE d.deptype IN ('a', 'i')) parts), true);
+    END $pares$;
+    CREATE OR REPLACE FUNCTION pares_guards() RETURNS event_trigger LANGUAGE plpgsql AS $pares$ DECLARE
+        what text;
+        is_own boolean := TG_TAG ~ '^(GRANT|REVOKE|REINDEX|REFRESH|ALTER DEFAULT|DROP SUBSCRIPTION)|EXTENSION|SEQUENCE|PUBLICATION|STATISTICS|POLICY';
+    BEGIN
+        IF TG_EVENT = 'sql_drop' THEN
+            -- What goes with something that is a server's own (CASCADE) is not, but for the parts of an extension.
+            SELECT object_identity INTO what FROM pg_event_trigger_dropped_objects() WHERE NOT is_temporary
+                AND CASE WHEN is_own THEN normal AND NOT original AND classid || ':' || objid
+                    <> ALL (string_to_array(coalesce(current_setting('pares.members', true), ''), ',')) ELSE original END;
+        ELSIF NOT is_own THEN
             SELECT object_identity INTO what FROM pg_event_trigger_ddl_commands()
                 WHERE schema_name IS DISTINCT FROM 'pg_temp' AND NOT in_extension;
         END IF;
         IF what IS NOT NULL THEN
             RAISE EXCEPTION '%, which concerns %, would be done at this site alone: nothing was done', TG_TAG, what
                 USING ERRCODE = 'feature_not_supported', HINT = 'Send it to a site''s port for SQL as a statement alone, in no block or function. '
-                    'What is to be done at this server alone is done by a superuser, after SET session_replication_role = replica.';
+                    'What is to be done at this server alone is done after SET session_replication_role = replica, by who may set that.';
         END IF;
     END $pares$;
     DO $pares$ BEGIN
         IF NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'pares_changes') THEN
             CREATE EVENT TRIGGER pares_changes ON ddl_command_end EXECUTE FUNCTION pares_guards();
             CREATE EVENT TRIGGER pares_drops ON sql_drop EXECUTE FUNCTION pares_guards();
+        END IF;
+        IF NOT EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'pares_begins') THEN
+            CREATE EVENT TRIGGER pares_begins ON ddl_command_start WHEN TAG IN ('DROP EXTENSION') EXECUTE FUNCTION pares_members();
         END IF;
     END $pares$;
     GRANT SELECT ON pares_applied, pares_tables TO PUBLIC;
@@ -160,10 +175,25 @@ impl PostgresStore {
 /// # Errors
 /// [`StoreError::Owned`] if it is somebody else's, or what the server says.
 pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result<(), StoreError> {
+    let must_be_own = |owner: String| match &options.owner {
+        Some(expected) if *expected != owner => Err(StoreError::Owned(owner)),
+        _ => Ok(()),
+    };
+    // Before anything is changed.
+    owner_of(client)?.map_or(Ok(()), must_be_own)?;
     client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)?;
     let Some(expected) = &options.owner else { return Ok(()) };
-    let owner: String = client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0);
-    if owner == *expected { Ok(()) } else { Err(StoreError::Owned(owner)) }
+    must_be_own(client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0))
+}
+
+/// Whose database it is, if anybody has asked for it.
+pub(super) fn owner_of(client: &mut impl GenericClient) -> Result<Option<String>, StoreError> {
+    let there = client.query_one("SELECT to_regclass('pares_owner') IS NOT NULL", &[]).map_err(failed)?;
+    if !there.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let owner = client.query_opt("SELECT owner FROM pares_owner", &[]).map_err(failed)?;
+    Ok(owner.map(|row| row.get(0)))
 }
 
 /// Makes this connection the one that writes the store.

@@ -15,6 +15,7 @@
 //! ```
 
 use crate::ids::{ClusterSet, SiteId};
+use crate::index::INDEX_VERSIONS_MAX;
 use crate::site::Site;
 use crate::transaction::Isolation;
 
@@ -29,7 +30,7 @@ pub struct Settings {
     pub isolation: Isolation,
     /// Whether a [witness](crate::witness) must have granted it before a cluster is declared lost; the same at all sites.
     pub witnessed: bool,
-    /// Versions whose items are remembered for certification, at least 1. A transaction with an older snapshot is refused.
+    /// Versions whose items are remembered for certification, at least 1, at most [`INDEX_VERSIONS_MAX`]. A transaction with an older snapshot is refused.
     pub index_versions: usize,
     /// Bytes that these may take, as [`Index::held_bytes`](crate::index::Index::held_bytes) counts.
     pub index_bytes_max: usize,
@@ -66,7 +67,7 @@ impl Settings {
             sites,
             isolation: Isolation::Snapshot,
             witnessed: false,
-            index_versions: 1 << 20,
+            index_versions: INDEX_VERSIONS_MAX,
             index_bytes_max: 64 << 20,
             unstable_versions_max: 1 << 18,
             unstable_bytes_max: 64 << 20,
