@@ -4,7 +4,9 @@
 //! restored, which compares the digest of every version, and the items are those of the sites.
 
 use pares_link::ClientId;
-use pares_site::backup::{BackupError, BackupFolder, Copied, Copying, Following, Restoration, Until};
+use pares_site::backup::{
+    BackupError, BackupFolder, Copied, Copying, DamagedLog, Following, Restoration, Until,
+};
 use pares_site::protocol::Ask;
 use pares_store::{Memory, Reads, Store};
 use pares_wice::{KeyRange, SiteId, Version};
@@ -47,6 +49,10 @@ pub(super) fn is_a_keepers(connection: ClientId) -> bool {
     [COPIES, FOLLOWS].contains(&((connection.0 & 0xffff) as usize))
 }
 
+fn nothing_is_damaged(damaged: DamagedLog) {
+    panic!("nothing is damaged here: {damaged:?}");
+}
+
 fn broken(error: &BackupError) -> (Broken, String) {
     (Broken::Unkept, error.to_string())
 }
@@ -81,7 +87,7 @@ impl Keeper {
 
     /// Goes on with what its directory has, or begins a copy.
     fn look(&mut self) -> Verdict {
-        let resumed = Following::resume(&self.folder(), |damaged| panic!("nothing is damaged: {damaged:?}"));
+        let resumed = Following::resume(&self.folder(), nothing_is_damaged);
         self.following = resumed.map_err(|error| broken(&error))?;
         (self.is_up, self.has_copy) = (true, self.following.is_some());
         if self.following.is_none() {
@@ -167,8 +173,13 @@ impl Sites {
             Ok(Copied::Begun(head)) => {
                 // Versions are taken from the first copy on that has begun.
                 if keeper.following.is_none() {
-                    let begun =
-                        Following::begin(&keeper.folder(), &head.identity, head.stored, head.taken_ms);
+                    let begun = Following::begin(
+                        &keeper.folder(),
+                        &head.identity,
+                        head.stored,
+                        head.taken_ms,
+                        nothing_is_damaged,
+                    );
                     keeper.following = Some(begun.map_err(|error| broken(&error))?);
                 }
             }
