@@ -5,7 +5,7 @@
 
 use pares_link::ClientId;
 use pares_site::backup::{
-    BackupError, BackupFolder, Copied, Copying, DamagedLog, Following, Restoration, Until,
+    BackupError, BackupFolder, Copied, CopyHead, Copying, DamagedLog, Following, Restoration, Until,
 };
 use pares_site::protocol::Ask;
 use pares_store::{Memory, Reads, Store};
@@ -58,6 +58,16 @@ fn broken(error: &BackupError) -> (Broken, String) {
 }
 
 impl Keeper {
+    /// Takes versions from the first copy on that has begun.
+    fn follow(&mut self, head: &CopyHead) -> Verdict {
+        if self.following.is_none() {
+            let CopyHead { identity, stored, taken_ms } = head;
+            let begun = Following::begin(&self.folder(), identity, *stored, *taken_ms, nothing_is_damaged);
+            self.following = Some(begun.map_err(|error| broken(&error))?);
+        }
+        Ok(())
+    }
+
     pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().expect("there is room for files");
         let (copy_open, versions_open) = (None, None);
@@ -170,19 +180,7 @@ impl Sites {
     fn copied(&mut self, keeper: &mut Keeper, site: SiteId, reply: &[u8]) -> Verdict {
         let Some(copying) = &mut keeper.copying else { return Ok(()) };
         match copying.reply(reply, &site.to_string()) {
-            Ok(Copied::Begun(head)) => {
-                // Versions are taken from the first copy on that has begun.
-                if keeper.following.is_none() {
-                    let begun = Following::begin(
-                        &keeper.folder(),
-                        &head.identity,
-                        head.stored,
-                        head.taken_ms,
-                        nothing_is_damaged,
-                    );
-                    keeper.following = Some(begun.map_err(|error| broken(&error))?);
-                }
-            }
+            Ok(Copied::Begun(head)) => keeper.follow(&head)?,
             Ok(Copied::Piece(_, Some(more))) => {
                 keeper.copy_open = self.ask_to_keep(COPIES, keeper.copy_open, &more);
             }

@@ -214,11 +214,21 @@ impl Restoration {
             opened => opened?,
         };
         is_of(identity, &read.head.identity, path)?;
-        if !rebuilding.goes_on(&read)? {
-            return Ok(LogRead::Gap(read.head.behind));
+        match rebuilding.goes_on(&read)? {
+            true => self.take_log(&mut read, is_last, rebuilding),
+            false => Ok(LogRead::Gap(read.head.behind)),
         }
+    }
+
+    /// The same of one that goes on from what was taken.
+    fn take_log(
+        &self,
+        read: &mut LogReader,
+        is_last: bool,
+        rebuilding: &mut Rebuilding<'_>,
+    ) -> Result<LogRead, BackupError> {
         rebuilding.restored.torn_at = loop {
-            match next_of(&mut read, is_last)? {
+            match next_of(read, is_last)? {
                 Next::Versions(versions) => {
                     if !self.take_all(versions, rebuilding)? {
                         return Ok(LogRead::Enough);
