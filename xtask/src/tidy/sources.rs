@@ -1,4 +1,4 @@
-//! Rules for every file: unsafe code, length, unfinished work, module docs, paths of one machine.
+//! Rules for every file: unsafe code, length, unfinished work, texts, module docs, paths of one machine.
 
 use super::File;
 use super::purity::is_test_file;
@@ -22,6 +22,10 @@ const LONGER: &[(&str, &str)] = &[
 /// Words of which there is a plainer one, and which.
 const UNPLAIN: &[(&str, &str)] = &[(concat!("who", "ever"), "name the actor")];
 
+/// What a text has in its middle where the `\` at a line's end was lost, and behind how many bytes of the line at least: the columns of a table begin earlier.
+const GAP: &str = "        ";
+const BEFORE_GAP: usize = 100;
+
 /// Words that mark unfinished work. Written apart, so that this file does not hold them.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
@@ -39,6 +43,7 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
     let lines = lines(&file.text);
     check_length(file, lines.len(), violations);
     check_unfinished(file, &lines, violations);
+    check_texts(file, &lines, violations);
     check_unsafe(file, &lines, violations);
     let is_module = file.path.contains("/src/") || file.path.contains("/examples/");
     if is_module && !file.text.trim_start().starts_with("//!") {
@@ -85,6 +90,22 @@ fn check_unfinished(file: &File, lines: &[Line], violations: &mut Vec<String>) {
             violations.push(format!("{at}: `{name}` is not finished code"));
         }
     }
+}
+
+fn check_texts(file: &File, lines: &[Line], violations: &mut Vec<String>) {
+    for (index, (text, line)) in file.text.lines().zip(lines).enumerate() {
+        if has_gap(text) && !has_gap(&line.code) && !has_gap(&line.comment) {
+            violations.push(format!("{}:{}: spaces in the middle of a text", file.path, index + 1));
+        }
+    }
+}
+
+/// Whether a long line has a gap, behind which words go on.
+fn has_gap(text: &str) -> bool {
+    text.trim_start().split_once(GAP).is_some_and(|(before, behind)| {
+        let goes_on = behind.trim_start().starts_with(|next: char| next.is_lowercase());
+        goes_on && before.len() >= BEFORE_GAP
+    })
 }
 
 fn check_unsafe(file: &File, lines: &[Line], violations: &mut Vec<String>) {
@@ -155,6 +176,16 @@ mod tests {
         let text = format!("//! m\n// {}: later\nconst A: &str = \"{0}\";", UNFINISHED[0]);
         assert_eq!(check_text("crates/exchange/book/src/x.rs", &text).len(), 1);
         assert_eq!(check_text("crates/exchange/book/src/x.rs", "//! m\nfn f() { todo!() }").len(), 1);
+    }
+
+    #[test]
+    fn a_text_that_has_lost_the_end_of_its_line_is_found() {
+        let text = |words: &str| format!("//! m\nconst A: &str = \"{words}{GAP}and so on\";");
+        let found = |text: String| check_text("crates/exchange/book/src/x.rs", &text).len();
+        let long = "the log is old, or has ".repeat(4) + "lost its end with the";
+        assert_eq!(found(text(&long)), 1);
+        assert_eq!(found(text("kill site 1 of cluster 0")), 0, "a table");
+        assert_eq!(found(format!("//! m\nlet a = 1; // {long}{GAP}and so on")), 0, "no text");
     }
 
     #[test]

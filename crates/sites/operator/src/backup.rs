@@ -221,8 +221,9 @@ impl Taker<'_> {
             });
             // Nothing comes if no copy begins.
             let log = heard.recv().ok();
-            let log =
-                log.map(|(identity, stored, at_ms)| Following::begin(&self.folder, &identity, stored, at_ms));
+            let log = log.map(|(identity, stored, at_ms)| {
+                Following::begin(&self.folder, &identity, stored, at_ms, |damaged| self.say_damaged(&damaged))
+            });
             let followed = log.transpose().map_err(OperatorError::from).and_then(|log| match log {
                 Some(log) => self.follow_on(log, is_over),
                 None => Err(usage("no copy has begun")),

@@ -69,7 +69,7 @@ impl Args {
         let Restored { version, digest, base, items, at_ms, torn_at } = restored;
         if self.json {
             let digest = format!("{digest:016x}");
-            let said = json!({ "version": version.0, "base": base.0, "items": items, "digest": digest, "at_ms": at_ms });
+            let said = json!({ "version": version.0, "base": base.0, "items": items, "digest": digest, "at_ms": at_ms, "torn_at": torn_at });
             text::print(&said.to_string());
             return Ok(());
         }
@@ -79,8 +79,10 @@ impl Args {
             text::count(items, "item"),
             dir.display()
         ));
-        if torn_at.is_some() {
-            text::print("the last log ends in the middle of a record: what followed is not in the backup");
+        if let Some(at) = torn_at {
+            text::print(&format!(
+                "the last log holds no whole record from byte {at} on: what was to follow is not in the backup"
+            ));
         }
         Ok(())
     }

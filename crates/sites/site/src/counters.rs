@@ -13,9 +13,16 @@ use crate::report::SiteReport;
 /// The file, in a site's directory.
 pub const COUNTERS_FILE: &str = "counters";
 
-/// Each figure of a report, by its name in the file.
-fn figures(report: &SiteReport) -> [(&'static str, u64); 49] {
-    let SiteReport { held, work, told, links, .. } = report;
+/// A figure, by its name in the file.
+type Figure = (&'static str, u64);
+
+/// Each figure of a report.
+fn figures(report: &SiteReport) -> Vec<Figure> {
+    [&standing(report)[..], &progress(report), &work(report), &memory(report)].concat()
+}
+
+/// What part it has.
+fn standing(report: &SiteReport) -> [Figure; 13] {
     [
         ("process", u64::from(std::process::id())),
         ("takes_part", u64::from(report.apart.is_none())),
@@ -30,6 +37,13 @@ fn figures(report: &SiteReport) -> [(&'static str, u64); 49] {
         ("clusters_live", report.live.len() as u64),
         ("speaks", report.speaks.into()),
         ("level", report.level.into()),
+    ]
+}
+
+/// How far it is, and who it is connected to.
+fn progress(report: &SiteReport) -> [Figure; 9] {
+    let links = &report.links;
+    [
         ("delivered", report.delivered),
         ("stable", report.stable),
         ("stored", report.stored),
@@ -39,6 +53,13 @@ fn figures(report: &SiteReport) -> [(&'static str, u64); 49] {
         ("refused_peers", report.refused.len() as u64),
         ("differing", report.differing.len() as u64),
         ("open", report.open as u64),
+    ]
+}
+
+/// What it did since it started.
+fn work(report: &SiteReport) -> [Figure; 19] {
+    let SiteReport { work, told, .. } = report;
+    [
         ("executed", work.executed),
         ("conflicts", work.lost),
         ("forwarded", work.forwarded),
@@ -58,6 +79,13 @@ fn figures(report: &SiteReport) -> [(&'static str, u64); 49] {
         ("store_versions", work.stored),
         ("store_flushes", work.flushes),
         ("log_bases", work.bases),
+    ]
+}
+
+/// What it keeps in memory.
+fn memory(report: &SiteReport) -> [Figure; 8] {
+    let held = &report.held;
+    [
         ("requests_bytes", held.requests as u64),
         ("pending_bytes", held.pending as u64),
         ("unstable_bytes", held.unstable as u64),
@@ -79,7 +107,7 @@ impl SiteCounters {
     /// # Errors
     /// If the file cannot be made.
     pub(crate) fn create(own: &Path) -> io::Result<Self> {
-        let names = figures(&SiteReport::default()).map(|(name, _)| name);
+        let names: Vec<&str> = figures(&SiteReport::default()).into_iter().map(|(name, _)| name).collect();
         let writer = CountersWriter::create(&own.join(COUNTERS_FILE), &names);
         writer.map(Self).map_err(io::Error::other)
     }

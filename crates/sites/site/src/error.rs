@@ -103,7 +103,8 @@ pub enum ProcessError {
     },
     /// The log that it leads ends before what its store was written behind, and nobody else can bring the rest.
     #[error(
-        "the store holds version {stored}, and the log of this site, which leads its cluster's, ends at {delivered}: the log is an old copy, or has          lost its end with the power, and no other site has more: {REFILL}"
+        "the store holds version {stored}, and the log of this site, which leads its cluster's, ends at {delivered}: the log is an old copy, or has \
+         lost its end with the power, and no other site has more: {REFILL}"
     )]
     Ahead {
         /// The store's version.

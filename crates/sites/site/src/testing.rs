@@ -129,7 +129,7 @@ impl Machine {
 
     /// Lets a batch of a copy be written; whether there was one.
     pub(crate) fn load(&self) -> bool {
-        self.loader.borrow().as_ref().is_some_and(StoreLoader::step)
+        StoreLoader::step(&mut self.loader.borrow_mut())
     }
 
     /// What becomes of an application's question within some ticks.

@@ -36,7 +36,7 @@ fn hose(sites: &Sites, site: SiteId) -> Hose {
 fn taken(sites: &Sites, folder: &BackupFolder) -> (CopyFacts, Following) {
     let mut following = None;
     let mut begin = |identity: &str, stored: Stored, at_ms| {
-        following = Some(Following::begin(folder, identity, stored, at_ms).unwrap());
+        following = Some(Following::begin(folder, identity, stored, at_ms, |_| {}).unwrap());
     };
     let facts = take(&mut hose(sites, B0), folder, PACE, &mut begin, |_| true).unwrap();
     (facts, following.unwrap())
@@ -133,13 +133,13 @@ fn a_restored_database_is_another_and_lives_as_any(engine: Engine) {
     let refused = Following::resume(&folder, |_| {}).unwrap().unwrap().take(&mut hose(&sites, A0));
     assert!(matches!(refused, Err(BackupError::Another(_))), "{refused:?}");
     let other = BackupFolder::create(dirs[3].path()).unwrap();
-    let mut early = Following::begin(&other, &sites.config.identity, Stored::default(), 0).unwrap();
+    let mut early = Following::begin(&other, &sites.config.identity, Stored::default(), 0, |_| {}).unwrap();
     let gone = early.take(&mut hose(&sites, A0));
     assert!(matches!(gone, Err(BackupError::Gone(Version(0)))), "{gone:?}");
     drop(early);
     let early = Following::resume(&other, |_| {}).unwrap();
     assert!(early.is_none(), "a log without a copy");
-    let early = Following::begin(&other, &sites.config.identity, Stored::default(), 0).unwrap();
+    let early = Following::begin(&other, &sites.config.identity, Stored::default(), 0, |_| {}).unwrap();
     let nobody = "127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap().into();
     let followed = early.follow(&[nobody, door(&sites, A0), door(&sites, B0)], |_| false, |_| {}).unwrap();
     assert!(matches!(followed, Followed::Gone(_)), "by no site that answers");
@@ -181,14 +181,14 @@ fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
     // Twice, and nothing is written meanwhile: both copies are of one version.
     for _ in 0..2 {
         let begin = |identity: &str, stored: Stored, at_ms| {
-            drop(Following::begin(&folder, identity, stored, at_ms).unwrap());
+            drop(Following::begin(&folder, identity, stored, at_ms, |_| {}).unwrap());
         };
         take(&mut hose(&sites, A0), &folder, PACE, begin, |_| false).unwrap_err();
         assert!(Following::resume(&folder, |_| {}).unwrap().is_none(), "a copy is taken");
     }
     let mut following = None;
     let begin = |identity: &str, stored: Stored, at_ms| {
-        following = Some(Following::begin(&folder, identity, stored, at_ms).unwrap());
+        following = Some(Following::begin(&folder, identity, stored, at_ms, |_| {}).unwrap());
     };
     let facts = take(&mut hose(&sites, A0), &folder, PACE, begin, |_| true).unwrap();
     done(client.execute(b"put note 1", PATIENCE));

@@ -8,8 +8,12 @@
 //!   at full speed:  N open requests, one answered, one begun   --> transactions per second
 //!   at a rate:      begun on schedule, late or not             --> latency from the scheduled time to the answer
 //! ```
-//! Where the time goes at full speed is told by thread: what the certifier's site, the other sites, their stores and their
+//! Where the time goes at full speed is told by thread: what the first site, the other sites, and all sites' readers, stores and
 //! log files use of processors for each transaction.
+//!
+//! Nothing measured is no measurement: a cluster that does not certify, and transactions without an answer, fail.
+
+mod load;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,24 +22,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
 use pares_load::{LabError, LabResult, ScratchDirectory};
 use pares_operator::init::promise;
 use pares_site::config::{Level, Place, Promise, SiteLimits, SitesConfig};
 use pares_site::items::Items;
-use pares_site::protocol::{Code, OPEN_MAX};
 use pares_site::{Process, ProcessError};
 use pares_text::grouped;
-use pares_wice::{SiteId, TransactionId};
+use pares_wice::SiteId;
 use serde::Serialize;
 
+use self::load::{Load, Pass};
 use super::processor;
 
-/// Until the sites are up and certifying.
-const START_PATIENCE: Duration = Duration::from_secs(20);
-/// Not counted at the beginning.
-const WARM_UP: Duration = Duration::from_secs(1);
-
+/// Until the sites are up and certifying, and until what is open has an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Open requests at full speed; 64 of them are one client's.
 const IN_FLIGHT: u64 = 4_096;
 /// The name of the other sites' threads.
@@ -64,24 +64,15 @@ pub struct Args {
     json: bool,
 }
 
-/// Latencies of a part, microseconds, and how many transactions it had.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Pass {
-    /// Per second.
-    transactions_per_s: f64,
-    /// From the request, or when it was due, to the answer.
-    p50_us: f64,
-    p99_us: f64,
-    max_us: f64,
-}
-
 /// Processor time of a transaction at full speed, microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Spent {
-    /// By the duty cycle of the site that certifies, which executes too; what the load costs is in it.
-    certifier_us: f64,
+    /// By the duty cycle of the first site, where the transactions begin; what the load costs is in it.
+    first_site_us: f64,
     /// By those of the others.
     other_sites_us: f64,
+    /// By the threads that answer reads, of all sites.
+    readers_us: f64,
     /// By the threads that write the stores.
     stores_us: f64,
     /// By those that prepare and sync files of logs.
@@ -117,9 +108,9 @@ impl Figures {
                 part.max_us
             );
         }
-        let Spent { certifier_us, other_sites_us, stores_us, logs_us } = self.spent;
+        let Spent { first_site_us, other_sites_us, readers_us, stores_us, logs_us } = self.spent;
         pares_text::say!(
-            "{:>14}  certifier {certifier_us:.1} us   other sites {other_sites_us:.1} us   stores {stores_us:.1} us   logs {logs_us:.1} us",
+            "{:>14}  first site {first_site_us:.1} us   other sites {other_sites_us:.1} us   readers {readers_us:.1} us   stores {stores_us:.1} us   logs {logs_us:.1} us",
             "of processors"
         );
         pares_text::say!("{:>14}  {}", "not done", self.not_done);
@@ -129,13 +120,13 @@ impl Figures {
 /// Measures what a transaction costs at the first of so many sites, and prints it.
 ///
 /// # Errors
-/// If a site ends, or says no.
+/// If a site ends, or says no, or nothing is done.
 pub fn run(args: &Args) -> LabResult {
     if !(0.2..=3_600.0).contains(&args.seconds) {
         return Err(LabError::Usage("--seconds is between 0.2 and 3600".into()));
     }
     let scratch = ScratchDirectory::create(args.dir.as_deref())?;
-    let figures = measure(args, scratch.path()).map_err(|error| LabError::Failed(error.to_string()))?;
+    let figures = measure(args, scratch.path())?;
     match args.json {
         true => pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are JSON")),
         false => figures.print(),
@@ -146,15 +137,13 @@ pub fn run(args: &Args) -> LabResult {
     }
 }
 
-fn measure(args: &Args, dir: &Path) -> Result<Figures, ProcessError> {
+fn measure(args: &Args, dir: &Path) -> Result<Figures, LabError> {
     let Args { sites, durability, rate, .. } = *args;
-    let config = configuration(durability, sites)?;
-    std::fs::write(dir.join("sites.toml"), config.to_text())?;
-    config.make_directories(dir)?;
+    let config = prepare(durability, sites, dir).map_err(LabError::io("making the directories of sites"))?;
     let (first, part) = (SiteId::new(0, 0), Duration::from_secs_f64(args.seconds));
-    let mut site = Process::open(&config, first, dir, Items)?;
+    let mut site = Process::open(&config, first, dir, Items).map_err(failed)?;
     let others = Others::start(&config, dir);
-    wait_until_certifying(&mut site)?;
+    wait_until_certifying(&mut site, PATIENCE)?;
     let mut load = Load::new(IN_FLIGHT);
     let before = processor::used_by_threads();
     let full_speed = load.run(&mut site, None, part)?;
@@ -174,6 +163,18 @@ fn measure(args: &Args, dir: &Path) -> Result<Figures, ProcessError> {
     })
 }
 
+/// The directories of so many sites, none of which has begun.
+fn prepare(durability: Promise, sites: u8, dir: &Path) -> std::io::Result<SitesConfig> {
+    let config = configuration(durability, sites)?;
+    std::fs::write(dir.join("sites.toml"), config.to_text())?;
+    config.make_directories(dir)?;
+    Ok(config)
+}
+
+fn failed(error: ProcessError) -> LabError {
+    LabError::Failed(error.to_string())
+}
+
 /// What threads used meanwhile for each of so many transactions.
 fn spent(
     before: &BTreeMap<String, Duration>,
@@ -188,8 +189,9 @@ fn spent(
     };
     let rest = [OTHER_SITE, "applier", "reader"];
     Spent {
-        certifier_us: used(&|name| !rest.contains(&name) && !name.starts_with("log-")),
-        other_sites_us: used(&|name| name == OTHER_SITE || name == "reader"),
+        first_site_us: used(&|name| !rest.contains(&name) && !name.starts_with("log-")),
+        other_sites_us: used(&|name| name == OTHER_SITE),
+        readers_us: used(&|name| name == "reader"),
         stores_us: used(&|name| name == "applier"),
         logs_us: used(&|name| name.starts_with("log-")),
     }
@@ -250,114 +252,36 @@ impl Drop for Others {
     }
 }
 
-fn wait_until_certifying(site: &mut Process<Items>) -> Result<(), ProcessError> {
+/// Until this site knows which of its cluster certifies.
+fn wait_until_certifying(site: &mut Process<Items>, patience: Duration) -> LabResult {
     let began = Instant::now();
-    while site.report().heard.is_empty() && began.elapsed() < START_PATIENCE {
-        site.turn(Duration::from_millis(10))?;
+    let mut report = site.report();
+    while report.recalling || report.heard.is_empty() {
+        if began.elapsed() >= patience {
+            let why = report.apart.unwrap_or_else(|| "it has heard of nobody who certifies".into());
+            return Err(LabError::Failed(format!("the site did not begin within {patience:?}: {why}")));
+        }
+        site.turn(Duration::from_millis(10)).map_err(failed)?;
+        report = site.report();
     }
     Ok(())
 }
 
-/// Transactions, by clients with 64 open ones each.
-struct Load {
-    in_flight: u64,
-    /// Next sequence of each client.
-    sequences: Vec<u64>,
-    /// When each open request was begun, or due: by client and slot.
-    begun: Vec<[Option<Instant>; OPEN_MAX as usize]>,
-    /// Clients that may begin a request, as often as they may.
-    free: Vec<usize>,
-    not_done: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Load {
-    fn new(in_flight: u64) -> Self {
-        let clients = usize::try_from(in_flight.div_ceil(OPEN_MAX)).expect("few");
-        let free = (0..usize::try_from(in_flight).expect("few")).map(|slot| slot % clients).collect();
-        let begun = vec![[None; OPEN_MAX as usize]; clients];
-        Self { in_flight, sequences: vec![0; clients], begun, free, not_done: 0 }
-    }
-
-    fn begin(&mut self, site: &mut Process<Items>, due: Instant) -> bool {
-        let Some(at) = self.free.iter().rposition(|&client| self.next_slot_is_free(client)) else {
-            return false;
-        };
-        let client = self.free.swap_remove(at);
-        let sequence = self.sequences[client];
-        self.sequences[client] += 1;
-        self.begun[client][(sequence % OPEN_MAX) as usize] = Some(due);
-        // A client has 64 accounts, so that its open requests do not meet.
-        let account = format!("{client}-{}", sequence % OPEN_MAX);
-        let request =
-            format!("trade cash/{account} holding/{account} rate/{} 100 {client}-{sequence}", sequence % 7);
-        site.submit(TransactionId { client: client as u64 + 1, sequence }, request.into_bytes());
-        true
-    }
-
-    /// How many were begun.
-    fn begun_of_all(&self) -> u64 {
-        self.sequences.iter().sum()
-    }
-
-    fn next_slot_is_free(&self, client: usize) -> bool {
-        self.begun[client][(self.sequences[client] % OPEN_MAX) as usize].is_none()
-    }
-
-    /// Takes answers; how long each took.
-    fn take(&mut self, site: &mut Process<Items>, mut took: impl FnMut(Duration)) {
-        for answered in site.answered().collect::<Vec<_>>() {
-            let client = usize::try_from(answered.id.client - 1).expect("few");
-            let begun = self.begun[client][(answered.id.sequence % OPEN_MAX) as usize].take();
-            self.free.push(client);
-            self.not_done += u64::from(answered.answer.code != Code::Done);
-            took(begun.expect("it was open").elapsed());
-        }
-    }
-
-    fn run(
-        &mut self,
-        site: &mut Process<Items>,
-        rate: Option<u64>,
-        part: Duration,
-    ) -> Result<Pass, ProcessError> {
-        let mut histogram = Histogram::<u64>::new(3).expect("three digits");
-        let began = Instant::now();
-        let end = WARM_UP + part;
-        let mut sent = 0u64;
-        while began.elapsed() < end {
-            let elapsed = began.elapsed();
-            match rate {
-                None => while self.begin(site, Instant::now()) {},
-                Some(rate) => {
-                    let due = |count: u64| Duration::from_nanos(count * 1_000_000_000 / rate);
-                    while due(sent) <= elapsed && self.begin(site, began + due(sent)) {
-                        sent += 1;
-                    }
-                }
-            }
-            site.turn(Duration::from_micros(100))?;
-            let counts = began.elapsed() > WARM_UP;
-            self.take(site, |took| {
-                if counts {
-                    histogram.record(took.as_nanos() as u64).expect("a histogram that grows");
-                }
-            });
-        }
-        self.drain(site)?;
-        let us = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
-        let transactions_per_s = histogram.len() as f64 / (end - WARM_UP).as_secs_f64();
-        Ok(Pass { transactions_per_s, p50_us: us(0.5), p99_us: us(0.99), max_us: us(1.0) })
-    }
-
-    /// Until nothing is open.
-    fn drain(&mut self, site: &mut Process<Items>) -> Result<(), ProcessError> {
-        let began = Instant::now();
-        while self.free.len() < usize::try_from(self.in_flight).expect("few")
-            && began.elapsed() < START_PATIENCE
-        {
-            site.turn(Duration::from_millis(1))?;
-            self.take(site, |_| {});
-        }
-        Ok(())
+    #[test]
+    fn what_a_site_without_its_cluster_does_is_no_measurement() {
+        let scratch = tempfile::tempdir().unwrap();
+        let config = prepare(Promise::Os, 3, scratch.path()).unwrap();
+        let mut site = Process::open(&config, SiteId::new(0, 0), scratch.path(), Items).unwrap();
+        let patience = Duration::from_millis(100);
+        let refused = wait_until_certifying(&mut site, patience).unwrap_err();
+        assert!(refused.to_string().contains("did not begin"), "{refused}");
+        let mut load = Load::new(2);
+        while load.begin(&mut site, Instant::now()) {}
+        let unanswered = load.drain(&mut site, patience);
+        assert!(unanswered.is_err() || load.not_done == 2, "{unanswered:?}");
     }
 }

@@ -4,7 +4,9 @@
 //! restored, which compares the digest of every version, and the items are those of the sites.
 
 use pares_link::ClientId;
-use pares_site::backup::{BackupError, BackupFolder, Copied, Copying, Following, Restoration, Until};
+use pares_site::backup::{
+    BackupError, BackupFolder, Copied, CopyHead, Copying, DamagedLog, Following, Restoration, Until,
+};
 use pares_site::protocol::Ask;
 use pares_store::{Memory, Reads, Store};
 use pares_wice::{KeyRange, SiteId, Version};
@@ -47,11 +49,25 @@ pub(super) fn is_a_keepers(connection: ClientId) -> bool {
     [COPIES, FOLLOWS].contains(&((connection.0 & 0xffff) as usize))
 }
 
+fn nothing_is_damaged(damaged: DamagedLog) {
+    panic!("nothing is damaged here: {damaged:?}");
+}
+
 fn broken(error: &BackupError) -> (Broken, String) {
     (Broken::Unkept, error.to_string())
 }
 
 impl Keeper {
+    /// Takes versions from the first copy on that has begun.
+    fn follow(&mut self, head: &CopyHead) -> Verdict {
+        if self.following.is_none() {
+            let CopyHead { identity, stored, taken_ms } = head;
+            let begun = Following::begin(&self.folder(), identity, *stored, *taken_ms, nothing_is_damaged);
+            self.following = Some(begun.map_err(|error| broken(&error))?);
+        }
+        Ok(())
+    }
+
     pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().expect("there is room for files");
         let (copy_open, versions_open) = (None, None);
@@ -81,7 +97,7 @@ impl Keeper {
 
     /// Goes on with what its directory has, or begins a copy.
     fn look(&mut self) -> Verdict {
-        let resumed = Following::resume(&self.folder(), |damaged| panic!("nothing is damaged: {damaged:?}"));
+        let resumed = Following::resume(&self.folder(), nothing_is_damaged);
         self.following = resumed.map_err(|error| broken(&error))?;
         (self.is_up, self.has_copy) = (true, self.following.is_some());
         if self.following.is_none() {
@@ -164,14 +180,7 @@ impl Sites {
     fn copied(&mut self, keeper: &mut Keeper, site: SiteId, reply: &[u8]) -> Verdict {
         let Some(copying) = &mut keeper.copying else { return Ok(()) };
         match copying.reply(reply, &site.to_string()) {
-            Ok(Copied::Begun(head)) => {
-                // Versions are taken from the first copy on that has begun.
-                if keeper.following.is_none() {
-                    let begun =
-                        Following::begin(&keeper.folder(), &head.identity, head.stored, head.taken_ms);
-                    keeper.following = Some(begun.map_err(|error| broken(&error))?);
-                }
-            }
+            Ok(Copied::Begun(head)) => keeper.follow(&head)?,
             Ok(Copied::Piece(_, Some(more))) => {
                 keeper.copy_open = self.ask_to_keep(COPIES, keeper.copy_open, &more);
             }

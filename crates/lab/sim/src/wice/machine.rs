@@ -133,7 +133,7 @@ impl Machine {
 
     /// Lets the store be written; whether there was anything to write.
     pub(super) fn write_store(&self) -> bool {
-        let loaded = self.loader.borrow().as_ref().is_some_and(StoreLoader::step);
+        let loaded = StoreLoader::step(&mut self.loader.borrow_mut());
         self.writer.borrow().as_ref().is_some_and(StoreWriter::step) || loaded
     }
 

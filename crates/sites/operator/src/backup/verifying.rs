@@ -40,7 +40,7 @@ fn print(facts: &FolderFacts) {
     text::print(&table.render());
     if let Some(at) = facts.logs.iter().find_map(|log| log.torn_at) {
         text::print(&format!(
-            "the last log grows, or its writer died: byte {at} and what follows is no whole record"
+            "the last log grows, or its writer died, or its last record has changed: byte {at} and what follows is no whole record"
         ));
     }
 }

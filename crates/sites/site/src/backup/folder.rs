@@ -189,8 +189,8 @@ impl FolderFacts {
 
     fn read_log(&mut self, path: &Path, version: Version, is_last: bool) -> Result<(), BackupError> {
         let mut read = match LogReader::open(path) {
-            Err(BackupError::Torn { at, .. }) if is_last => {
-                let (digest, torn_at) = (None, Some(at));
+            Err(error) if is_last && error.tail().is_some() => {
+                let (digest, torn_at) = (None, error.tail());
                 self.logs.push(LogFacts { behind: version, last: version, digest, last_ms: 0, torn_at });
                 return Ok(());
             }
@@ -233,7 +233,7 @@ impl FolderFacts {
 pub(super) enum Next {
     Versions(Vec<super::version_log::Kept>),
     End,
-    /// What was half written, in the last log.
+    /// What was half written, or is the last record and has changed, in the last log.
     Torn(u64),
 }
 
@@ -243,8 +243,7 @@ pub(super) fn next_of(read: &mut LogReader, is_last: bool) -> Result<Next, Backu
         Ok(Some(versions)) => Ok(Next::Versions(versions)),
         Ok(None) if is_last || read.has_ended() => Ok(Next::End),
         Ok(None) => Err(read.without_end()),
-        Err(BackupError::Torn { at, .. }) if is_last => Ok(Next::Torn(at)),
-        Err(error) => Err(error),
+        Err(error) => error.tail().filter(|_| is_last).map(Next::Torn).ok_or(error),
     }
 }
 

@@ -7,7 +7,7 @@
 //! that ends with it; otherwise its taker died before the copy was whole, and it is set aside. A file gets its end before the next one has its name:
 //! a crash in between leaves a log that has ended, which is whole. Only what can have been half written is cut; a damaged log is kept under another name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pares_os::process::Lock;
 use pares_wice::codec::DecodeError;
@@ -49,20 +49,7 @@ impl Following {
         mut damaged: impl FnMut(DamagedLog),
     ) -> Result<Option<Self>, BackupError> {
         let lock = lock(folder.path())?;
-        while let Some((behind, path)) = folder.logs()?.pop() {
-            let read = match read_through(&path)? {
-                LogEnd::Void => {
-                    std::fs::remove_file(&path).map_err(|source| BackupError::io(&path, source))?;
-                    continue;
-                }
-                LogEnd::Whole(read) => read,
-                LogEnd::Damaged(read, why) => {
-                    let last = read.as_ref().map_or(behind, |read| read.last().version);
-                    let kept = mending::set_damaged_aside(&path, read.map(|read| read.bytes()))?;
-                    damaged(DamagedLog { why, kept, last });
-                    continue; // the rest of it is read again
-                }
-            };
+        while let Some((path, read)) = last_log(folder, &mut damaged)? {
             if folder.has_base_before(read.last().version)? {
                 let log = write_on(folder, &path, &read)?;
                 return Ok(Some(Self::over(folder, read.head.identity, log, lock)));
@@ -77,7 +64,7 @@ impl Following {
     }
 
     /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`. A site that is behind others may give a
-    /// copy of a version that was followed before: the whole records of that are gone on with.
+    /// copy of a version that was followed before: the whole records of that are gone on with. `damaged` hears of a log that is not whole, as for [`Following::resume`].
     ///
     /// # Errors
     /// If the file cannot be made, or somebody else follows into this directory.
@@ -86,10 +73,11 @@ impl Following {
         identity: &str,
         stored: Stored,
         taken_ms: u64,
+        mut damaged: impl FnMut(DamagedLog),
     ) -> Result<Self, BackupError> {
         let lock = lock(folder.path())?;
         let first = Point { version: stored.version, digest: Some(stored.digest), at_ms: taken_ms };
-        let log = begin_log(folder, identity, first)?;
+        let log = begin_log(folder, identity, first, &mut damaged)?;
         Ok(Self::over(folder, identity.to_owned(), log, lock))
     }
 
@@ -187,21 +175,38 @@ fn kept(last: Point, versions: Vec<HandedVersion>) -> Result<Vec<Kept>, BackupEr
 }
 
 /// A log behind `first`, or behind the last log, if that has come further.
-fn begin_log(folder: &BackupFolder, identity: &str, first: Point) -> Result<LogWriter, BackupError> {
-    while let Some((_, path)) = folder.logs()?.pop() {
+fn begin_log(
+    folder: &BackupFolder,
+    identity: &str,
+    first: Point,
+    damaged: &mut dyn FnMut(DamagedLog),
+) -> Result<LogWriter, BackupError> {
+    if let Some((path, read)) = last_log(folder, damaged)? {
+        if read.last().version >= first.version {
+            return write_on(folder, &path, &read);
+        }
+        LogWriter::go_on(&path, &read)?.end()?;
+    }
+    LogWriter::create(&folder.log_path(first.version), identity, first)
+}
+
+/// The last log, read to its last whole record. One that holds nothing is removed; of one that is damaged what is whole is left, and `damaged` hears of it.
+fn last_log(
+    folder: &BackupFolder,
+    damaged: &mut dyn FnMut(DamagedLog),
+) -> Result<Option<(PathBuf, LogReader)>, BackupError> {
+    while let Some((behind, path)) = folder.logs()?.pop() {
         match read_through(&path)? {
             LogEnd::Void => std::fs::remove_file(&path).map_err(|source| BackupError::io(&path, source))?,
-            LogEnd::Damaged(..) => drop(mending::set_damaged_aside(&path, None)?),
-            LogEnd::Whole(read) if read.last().version >= first.version => {
-                return write_on(folder, &path, &read);
-            }
-            LogEnd::Whole(read) => {
-                LogWriter::go_on(&path, &read)?.end()?;
-                break;
+            LogEnd::Whole(read) => return Ok(Some((path, read))),
+            LogEnd::Damaged(read, why) => {
+                let last = read.as_ref().map_or(behind, |read| read.last().version);
+                let kept = mending::set_damaged_aside(&path, read.map(|read| read.bytes()))?;
+                damaged(DamagedLog { why, kept, last }); // what is whole of it is read again
             }
         }
     }
-    LogWriter::create(&folder.log_path(first.version), identity, first)
+    Ok(None)
 }
 
 /// What comes behind a log: in its file, or in the next.
@@ -235,7 +240,7 @@ enum LogEnd {
 fn read_through(path: &Path) -> Result<LogEnd, BackupError> {
     let mut read = match LogReader::open(path) {
         Err(BackupError::Torn { .. }) => return Ok(LogEnd::Void),
-        Err(error @ BackupError::Damaged { .. }) => return Ok(LogEnd::Damaged(None, error)),
+        Err(error) if is_damage(&error) => return Ok(LogEnd::Damaged(None, error)),
         opened => opened?,
     };
     loop {
@@ -245,8 +250,13 @@ fn read_through(path: &Path) -> Result<LogEnd, BackupError> {
                 let is_void = read.has_ended() && read.last().version == read.head.behind;
                 return Ok(if is_void { LogEnd::Void } else { LogEnd::Whole(read) });
             }
-            Err(error @ BackupError::Damaged { .. }) => return Ok(LogEnd::Damaged(Some(read), error)),
+            Err(error) if is_damage(&error) => return Ok(LogEnd::Damaged(Some(read), error)),
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Whether bytes may be lost if the log is cut there: a last record that is as long as it says is no torn write for sure.
+fn is_damage(error: &BackupError) -> bool {
+    matches!(error, BackupError::Damaged { .. } | BackupError::LastChanged { .. })
 }

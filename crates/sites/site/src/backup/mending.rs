@@ -2,9 +2,15 @@
 //!
 //! The bytes behind damage in a log may be all that is left of these versions, for sites let go of them. Cut off, it is gone; gone on with, it is read by nobody. So the file
 //! is kept whole under another name, and a file of the whole records before the damage takes its place.
+//!
+//! ```text
+//!   log, damaged --(1)--> .mending: the whole records --(2)--> .damaged-N: all of it --(3)--> .mending becomes the log
+//! ```
+//! A crash before (3) leaves the log as it was. Then all is done again: `.mending` is written anew, and a `.damaged-N` that has the same bytes is taken for the one of step 2.
+//! Where the file system has no links, step 2 writes `.keeping` and renames it: what has the name `.damaged-N` is whole.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use pares_wice::Version;
@@ -30,11 +36,12 @@ pub(super) fn set_aside(path: &Path) -> Result<(), BackupError> {
 }
 
 /// The file has another name from now on, which is given; its first `whole` bytes stay under the old one, if there are any. A crash leaves the file as it
-/// was, or all of it done.
+/// was, perhaps with the other name too, or all of it done.
 pub(super) fn set_damaged_aside(path: &Path, whole: Option<u64>) -> Result<PathBuf, BackupError> {
     let io = |source| BackupError::io(path, source);
     let name = |number: u32| path.with_added_extension(format!("damaged-{number}"));
-    let kept = (1..).map(name).find(|kept| !kept.exists()).expect("some number is free");
+    let free = (1u32..).find(|number| !name(*number).exists()).expect("some number is free");
+    let kept = name(free);
     let Some(whole) = whole else {
         fs::rename(path, &kept).map_err(io)?;
         folder::sync(path)?;
@@ -42,13 +49,45 @@ pub(super) fn set_damaged_aside(path: &Path, whole: Option<u64>) -> Result<PathB
     };
     let mending = path.with_added_extension("mending");
     copy(path, &mending, whole).map_err(io)?;
-    if fs::hard_link(path, &kept).is_err() {
-        // A file system without such links: twice the bytes.
-        copy(path, &kept, u64::MAX).map_err(io)?;
-    }
+    let before = free.checked_sub(1).filter(|number| *number > 0).map(name);
+    let kept = match before {
+        Some(before) if is_same(path, &before).map_err(io)? => before, // of a try that was not ended
+        _ => {
+            keep(path, &kept).map_err(io)?;
+            folder::sync(path)?;
+            kept
+        }
+    };
     fs::rename(&mending, path).map_err(io)?;
     folder::sync(path)?;
     Ok(kept)
+}
+
+/// Gives all of the file another name too.
+fn keep(path: &Path, kept: &Path) -> io::Result<()> {
+    if fs::hard_link(path, kept).is_ok() {
+        return Ok(());
+    }
+    // A file system without such links: twice the bytes.
+    let keeping = path.with_added_extension("keeping");
+    copy(path, &keeping, u64::MAX)?;
+    fs::rename(&keeping, kept)
+}
+
+/// Whether two files have the same bytes.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let open = |path| pares_os::open_file(File::options().read(true), path);
+    let (one, other) = (open(one)?, open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let mut others = BufReader::new(other).bytes();
+    for byte in BufReader::new(one).bytes() {
+        if others.next().transpose()? != Some(byte?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn copy(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {

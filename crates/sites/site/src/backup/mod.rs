@@ -93,6 +93,16 @@ pub enum BackupError {
         /// Where that record begins.
         at: u64,
     },
+    /// The last record of a file has the length that it says, and is not what was written.
+    #[error(
+        "the last record of {path}, which begins at byte {at}, was not written to its end, or has changed"
+    )]
+    LastChanged {
+        /// Which file.
+        path: PathBuf,
+        /// Where that record begins.
+        at: u64,
+    },
     /// A file is of a release that writes another form.
     #[error(
         "{path} has form {found}, this release reads form {known}: restore with the release that wrote it"
@@ -167,6 +177,14 @@ pub enum BackupError {
 impl BackupError {
     fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
+    }
+
+    /// Where the file has nothing whole any more, if a loss of power may have left it so while it grew.
+    fn tail(&self) -> Option<u64> {
+        match self {
+            Self::Torn { at, .. } | Self::LastChanged { at, .. } => Some(*at),
+            _ => None,
+        }
     }
 
     fn damaged(path: &Path, at: u64, what: &str) -> Self {

@@ -63,7 +63,7 @@ pub struct Restored {
     pub items: u64,
     /// When the last version was stored, milliseconds since 1970.
     pub at_ms: u64,
-    /// Where the last log ends in the middle of a record, if it does.
+    /// The byte of the last log from which on it holds no whole record, if all of it was wanted and something stands there.
     pub torn_at: Option<u64>,
 }
 
@@ -101,9 +101,9 @@ impl Restoration {
     /// Whether the logs lead from the base to where they should.
     fn check(&self) -> Result<(), BackupError> {
         let base = CopyReader::open(&self.base)?;
-        let mut filling = Filling::behind(None, &base);
-        let read = self.read_logs(&base.head.identity, &mut filling)?;
-        self.must_be_all(read, filling.restored)
+        let mut rebuilding = Rebuilding::behind(None, &base);
+        let read = self.read_logs(&base.head.identity, &mut rebuilding)?;
+        self.must_be_all(read, rebuilding.restored)
     }
 
     /// Fills the store of one site of the new database, which must be empty. `progress` hears of bytes of items and of versions.
@@ -143,11 +143,11 @@ impl Restoration {
         store: &dyn Store,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Restored, BackupError> {
-        let (identity, mut filling) = self.load(store, progress)?;
-        let read = self.read_logs(&identity, &mut filling)?;
-        filling.write()?;
+        let (identity, mut rebuilding) = self.load(store, progress)?;
+        let read = self.read_logs(&identity, &mut rebuilding)?;
+        rebuilding.write()?;
         store.flush()?;
-        let last = filling.restored;
+        let last = rebuilding.restored;
         self.must_be_all(read, last).map(|()| last)
     }
 
@@ -165,7 +165,7 @@ impl Restoration {
             (Until::Version(until), None) => Err(BackupError::Absent(format!(
                 "this backup goes up to version {}, and not to {until}{}",
                 last.version,
-                last.torn_at.map_or("", |_| ": its last log ends in the middle of a record")
+                last.torn_at.map_or("", |_| ": its last log does not end with a whole record")
             ))),
             (Until::Newest | Until::Moment(_), None) => Ok(()),
         }
@@ -175,7 +175,7 @@ impl Restoration {
         &self,
         store: &'a dyn Store,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(String, Filling<'a>), BackupError> {
+    ) -> Result<(String, Rebuilding<'a>), BackupError> {
         let mut base = CopyReader::open(&self.base)?;
         let (mut pending, mut bytes): (Vec<(Key, Value)>, _) = (Vec::new(), 0);
         while let Some(items) = base.next()? {
@@ -188,22 +188,22 @@ impl Restoration {
                 bytes = 0;
             }
         }
-        let filling = Filling::behind(Some(store), &base);
-        let Restored { version, digest, .. } = filling.restored;
+        let rebuilding = Rebuilding::behind(Some(store), &base);
+        let Restored { version, digest, .. } = rebuilding.restored;
         let meta = stored(version, digest).to_bytes();
         store.load(&pending, Some(&Mark { whole: true, version, meta }))?;
         progress(bytes as u64);
-        Ok((base.head.identity, filling))
+        Ok((base.head.identity, rebuilding))
     }
 
     /// Takes the versions of all logs that are wanted.
-    fn read_logs(&self, identity: &str, filling: &mut Filling<'_>) -> Result<LogRead, BackupError> {
+    fn read_logs(&self, identity: &str, rebuilding: &mut Rebuilding<'_>) -> Result<LogRead, BackupError> {
         let count = self.logs.len();
         for (at, (behind, path)) in self.logs.iter().enumerate() {
-            if *behind > filling.restored.version {
+            if *behind > rebuilding.restored.version {
                 return Ok(LogRead::Gap(*behind));
             }
-            match self.read_log(path, at + 1 == count, identity, filling)? {
+            match self.read_log(path, at + 1 == count, identity, rebuilding)? {
                 LogRead::All => {}
                 ended => return Ok(ended),
             }
@@ -217,23 +217,33 @@ impl Restoration {
         path: &Path,
         is_last: bool,
         identity: &str,
-        filling: &mut Filling<'_>,
+        rebuilding: &mut Rebuilding<'_>,
     ) -> Result<LogRead, BackupError> {
         let mut read = match LogReader::open(path) {
-            Err(BackupError::Torn { at, .. }) if is_last => {
-                filling.restored.torn_at = Some(at);
+            Err(error) if is_last && error.tail().is_some() => {
+                rebuilding.restored.torn_at = error.tail();
                 return Ok(LogRead::All);
             }
             opened => opened?,
         };
         is_of(identity, &read.head.identity, path)?;
-        if !filling.goes_on(&read)? {
-            return Ok(LogRead::Gap(read.head.behind));
+        match rebuilding.goes_on(&read)? {
+            true => self.take_log(&mut read, is_last, rebuilding),
+            false => Ok(LogRead::Gap(read.head.behind)),
         }
-        filling.restored.torn_at = loop {
-            match next_of(&mut read, is_last)? {
+    }
+
+    /// The same of one that goes on from what was taken.
+    fn take_log(
+        &self,
+        read: &mut LogReader,
+        is_last: bool,
+        rebuilding: &mut Rebuilding<'_>,
+    ) -> Result<LogRead, BackupError> {
+        rebuilding.restored.torn_at = loop {
+            match next_of(read, is_last)? {
                 Next::Versions(versions) => {
-                    if !self.take_all(versions, filling)? {
+                    if !self.take_all(versions, rebuilding)? {
                         return Ok(LogRead::Enough);
                     }
                 }
@@ -245,13 +255,13 @@ impl Restoration {
     }
 
     /// Takes those that are wanted; whether more may be.
-    fn take_all(&self, versions: Vec<Kept>, filling: &mut Filling<'_>) -> Result<bool, BackupError> {
+    fn take_all(&self, versions: Vec<Kept>, rebuilding: &mut Rebuilding<'_>) -> Result<bool, BackupError> {
         for kept in versions {
             if self.is_beyond(&kept) {
                 return Ok(false);
             }
-            filling.take(kept)?;
-            if self.until == Until::Version(filling.restored.version) {
+            rebuilding.take(kept)?;
+            if self.until == Until::Version(rebuilding.restored.version) {
                 return Ok(false); // whatever lies behind it
             }
         }
@@ -279,7 +289,7 @@ enum LogRead {
 }
 
 /// A store that is being filled.
-struct Filling<'a> {
+struct Rebuilding<'a> {
     /// None if it is only looked whether all is there.
     store: Option<&'a dyn Store>,
     /// What it holds when `pending` is written; its digest is that of what is written.
@@ -288,7 +298,7 @@ struct Filling<'a> {
     pending_bytes: usize,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> Rebuilding<'a> {
     /// With what was read of a base.
     fn behind(store: Option<&'a dyn Store>, base: &CopyReader) -> Self {
         let Stored { version, digest, .. } = base.head.stored;

@@ -7,8 +7,9 @@
 //!   file      | "PARESBAK" | form u32 | kind u8 | crc u32 | record | record | ... | end
 //!   record    | length u32 | crc u32 | content |     crc32c of the crc before, length and content, the first byte of which is its kind
 //! ```
-//! A file that grows has no end yet. What a process that died has half written behind its last record is told from damage by its length: it is
-//! shorter than it says, and nothing whole lies behind it, since each record is on the disk before the next one is written.
+//! A file that grows has no end yet. What a process that died has half written behind its last record is shorter than it says, and nothing whole lies behind it, since each record
+//! is on the disk before the next one is written. A loss of power may leave it as long as it says and with zeros in it, for pages reach the disk in any order: that cannot be told
+//! from damage of the last record, and has an error of its own.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -125,7 +126,8 @@ impl<R: Read> SealedReader<R> {
     /// The next record; none where the file ends.
     ///
     /// # Errors
-    /// [`BackupError::Torn`] if it ends in the middle of a record, [`BackupError::Damaged`] if that is not what was written.
+    /// [`BackupError::Torn`] if it ends in the middle of a record, [`BackupError::LastChanged`] if the last one is not what was written,
+    /// [`BackupError::Damaged`] if another one is not.
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, BackupError> {
         let mut head = [0; RECORD_HEAD_BYTES];
         let read = self.fill(&mut head)?;
@@ -134,9 +136,10 @@ impl<R: Read> SealedReader<R> {
         }
         let (length, crc) = head.split_at(4);
         let length: [u8; 4] = length.try_into().expect("four bytes");
-        let size = u32::from_le_bytes(length);
-        if size == 0 && self.has_only_zeros_left()? {
-            return Err(BackupError::Torn { path: self.path.clone(), at: self.at });
+        let (size, crc) =
+            (u32::from_le_bytes(length), u32::from_le_bytes(crc.try_into().expect("four bytes")));
+        if size == 0 {
+            return Err(self.empty(crc)?);
         }
         if read == RECORD_HEAD_BYTES && size > CONTENT_MAX {
             return Err(self.damaged("a record is longer than any can be"));
@@ -144,12 +147,12 @@ impl<R: Read> SealedReader<R> {
         let mut content = vec![0; if read < RECORD_HEAD_BYTES { 0 } else { size as usize }];
         let filled = self.fill(&mut content)?;
         if read < RECORD_HEAD_BYTES || filled < content.len() {
-            let crc = u32::from_le_bytes(crc.try_into().expect("four bytes"));
             return Err(self.cut_off(&content[..filled], crc));
         }
         let sum = sum(self.crc, length, &content);
-        if sum.to_le_bytes() != crc {
-            return Err(self.damaged("a record has changed"));
+        if sum != crc {
+            let tail = self.with_rest(content)?;
+            return Err(self.changed(&tail, &[crc, sum]));
         }
         self.crc = sum;
         self.at += (RECORD_HEAD_BYTES + content.len()) as u64;
@@ -164,7 +167,35 @@ impl<R: Read> SealedReader<R> {
         }
     }
 
-    /// Whether the file was made longer, and what was to be there not written: so a loss of power may leave it. No record is empty.
+    /// That a record with this checksum says to be empty, as none is. Zeros alone are what a loss of power may leave, if the file was made longer and what was to be there not
+    /// written.
+    fn empty(&mut self, crc: u32) -> Result<BackupError, BackupError> {
+        let tail = self.with_rest(Vec::new())?;
+        Ok(match tail.iter().all(|byte| *byte == 0) && self.has_only_zeros_left()? {
+            true => BackupError::Torn { path: self.path.clone(), at: self.at },
+            false => self.changed(&tail, &[crc]),
+        })
+    }
+
+    /// That a record, in whose place this stands up to the end of the file, is not what was written: its checksum should be one of these.
+    fn changed(&self, tail: &[u8], sums: &[u32]) -> BackupError {
+        let is_last =
+            tail.len() <= CONTENT_MAX as usize && !sums.iter().any(|sum| holds_a_record(tail, *sum));
+        match is_last {
+            true => BackupError::LastChanged { path: self.path.clone(), at: self.at },
+            false => self.damaged("a record has changed"),
+        }
+    }
+
+    /// This and what follows it in the file, or more than a record may hold.
+    fn with_rest(&mut self, mut content: Vec<u8>) -> Result<Vec<u8>, BackupError> {
+        let most = u64::from(CONTENT_MAX) + 1 - content.len() as u64;
+        let read = self.from.by_ref().take(most).read_to_end(&mut content);
+        read.map_err(|source| BackupError::io(&self.path, source))?;
+        Ok(content)
+    }
+
+    /// Whether nothing else is left of the file.
     fn has_only_zeros_left(&mut self) -> Result<bool, BackupError> {
         let mut bytes = [0; 4_096];
         loop {

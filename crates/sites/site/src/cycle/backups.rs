@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use pares_link::ClientId;
-use pares_store::StoreError;
+use pares_store::{StoreError, StoreSnapshot};
 use pares_wice::Version;
 use pares_wice::codec::Coded;
 
@@ -46,17 +46,27 @@ impl<W: World, A: Application> Cycle<W, A> {
         if !self.giving.has_room(taker) {
             return Ok(Some(busy("this site gives as many backups as it can")));
         }
-        let snapshot = match self.store.snapshot() {
-            Err(StoreError::Busy(_)) => return Ok(Some(busy("the store can give no more snapshots"))),
-            snapshot => snapshot?,
-        };
+        match self.store.snapshot() {
+            Err(StoreError::Busy(_)) => Ok(Some(busy("the store can give no more snapshots"))),
+            snapshot => self.begin_backup(client, tag, snapshot?, wanted.until).map(|()| None),
+        }
+    }
+
+    /// Begins another copy, and says what it is of.
+    fn begin_backup(
+        &mut self,
+        client: ClientId,
+        tag: u64,
+        snapshot: Box<dyn StoreSnapshot>,
+        until: u32,
+    ) -> Result<(), ProcessError> {
         let stored = stored_of(snapshot.meta())?;
         let copy = self.world.draw().max(1);
         self.work.backups += 1;
-        self.giving.begin(taker, copy, snapshot, wanted.until, self.ticks);
+        self.giving.begin(Taker::Backup(client, tag), copy, snapshot, until, self.ticks);
         let identity = self.place.identity().to_owned();
         self.hand(client, tag, &Handed::Begun(Begun { copy, identity, stored }));
-        Ok(None)
+        Ok(())
     }
 
     /// Hands something out that may be longer than an application's reply.

@@ -12,23 +12,10 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// How it is.
     #[must_use]
     pub(crate) fn report(&self) -> SiteReport {
-        let configuration = self.site.configuration();
-        let era = configuration.era;
-        let id = self.site.id();
         let heard = self.site.statuses();
         SiteReport {
-            site: format!("{}.{}", id.cluster.0, id.number),
-            era: (era.takeovers, era.number, era.by.0),
-            certifier: configuration.certifier.0,
-            live: configuration.live.iter().map(|cluster| cluster.0).collect(),
             speaks: self.links.speaks(),
             level: self.level(),
-            delegate: self.log.role().leads,
-            certifies: self.site.certifies(),
-            recalling: self.site.is_recalling(),
-            delivered: self.site.delivered().0,
-            stable: self.site.stable().0,
-            stored: self.base.version().0,
             open: self.requests.open.len(),
             behind: self.site.is_behind(),
             held: HeldMemory::of(&self.site.held(), self.requests.held_bytes()),
@@ -46,6 +33,27 @@ impl<W: World, A: Application> Cycle<W, A> {
             links: self.link_figures(),
             work: self.work,
             told: self.told,
+            ..self.progress()
+        }
+    }
+
+    /// Which site it is, and how far.
+    fn progress(&self) -> SiteReport {
+        let configuration = self.site.configuration();
+        let era = configuration.era;
+        let id = self.site.id();
+        SiteReport {
+            site: format!("{}.{}", id.cluster.0, id.number),
+            era: (era.takeovers, era.number, era.by.0),
+            certifier: configuration.certifier.0,
+            live: configuration.live.iter().map(|cluster| cluster.0).collect(),
+            delegate: self.log.role().leads,
+            certifies: self.site.certifies(),
+            recalling: self.site.is_recalling(),
+            delivered: self.site.delivered().0,
+            stable: self.site.stable().0,
+            stored: self.base.version().0,
+            ..SiteReport::default()
         }
     }
 

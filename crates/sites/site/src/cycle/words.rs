@@ -95,25 +95,32 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
         let is_mate = from.cluster == self.site.id().cluster;
         let id = MemberId { number: from.number, incarnation: standing.incarnation };
+        if is_mate {
+            self.heard_mate(id, from, standing)?;
+        }
+        if standing.asks {
+            let knows = !is_mate || self.log.members().contains(id);
+            self.say(from, &Word::Standing(self.standing(false, knows)));
+        }
+        Ok(())
+    }
+
+    /// Another site of this cluster says what it is.
+    fn heard_mate(&mut self, id: MemberId, from: SiteId, standing: Standing) -> Result<(), ProcessError> {
         match standing.role {
-            Role::New | Role::Empty if is_mate => {
+            Role::New | Role::Empty => {
                 // It has missed how its log begins, and has never had a vote under this name.
                 if let Some(form) = self.place.form.clone().filter(|form| form.members.voters.contains(&id)) {
                     self.say(from, &Word::Form(form));
                 }
             }
-            Role::Filling(index) if is_mate => drop(self.holds.from.insert(from, (index, self.ticks))),
-            Role::Member(member) if is_mate => {
+            Role::Filling(index) => drop(self.holds.from.insert(from, (index, self.ticks))),
+            Role::Member(member) => {
                 self.counted.insert(from.number, member.voters);
                 if !standing.asks {
-                    self.judge(member)?;
+                    return self.judge(member);
                 }
             }
-            _ => {}
-        }
-        if standing.asks {
-            let knows = !is_mate || self.log.members().contains(id);
-            self.say(from, &Word::Standing(self.standing(false, knows)));
         }
         Ok(())
     }
@@ -209,7 +216,8 @@ impl<W: World, A: Application> Cycle<W, A> {
         let ahead = || {
             let (stored, delivered) = (self.base.version(), self.site.delivered());
             format!(
-                "holds version {stored}, and the log of cluster {cluster}, which it leads, ends at {delivered}: it is an old copy, or has lost its end with the                  power. It waits for the cluster that certifies to bring the rest; if that has let go of it, declare this one lost (`pares site lost \
+                "holds version {stored}, and the log of cluster {cluster}, which it leads, ends at {delivered}: it is an old copy, or has lost its end with the \
+                 power. It waits for the cluster that certifies to bring the rest; if that has let go of it, declare this one lost (`pares site lost \
                  {cluster}`) and move the directories of all its sites away (docs/operations.md, Sites)"
             )
         };

@@ -7,7 +7,8 @@
 //!                                          again from
 //!                                          the last key
 //! ```
-//! The store counts for nothing until the last piece has been written, and says so if it is opened before.
+//! The store counts for nothing until the last piece has been written, and says so if it is opened before. It is emptied when nobody writes it any more: the task of a copy that
+//! was given up ends behind the batch that it writes, and until then no other copy is asked for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use pares_wice::codec::Coded;
 use pares_wice::{KEY_BYTES_MAX, Key, SiteId, VALUE_BYTES_MAX, Value};
 
 use super::giving::PIECE_BYTES;
-use super::loading::Loading;
+use super::loading::{Ending, Loading};
 use super::standing::{Head, Lack, Member, Piece, Request, Role, Standing, Word};
 use crate::error::ProcessError;
 use crate::protocol::WantedPieces;
@@ -43,6 +44,8 @@ pub(crate) struct Filling<T> {
     tried: Vec<SiteId>,
     head: Option<Head>,
     loading: Option<Loading<T>>,
+    /// The task of a copy that was given up, until it has ended.
+    ending: Option<Ending<T>>,
     /// What it fills, or has filled.
     store: Option<Arc<dyn Store>>,
     next: u32,
@@ -65,6 +68,7 @@ impl<T> Filling<T> {
             tried: Vec::new(),
             head: None,
             loading: None,
+            ending: None,
             store: None,
             next: 0,
             asked: 0,
@@ -97,7 +101,7 @@ impl<T> Filling<T> {
         if self.from.is_none() || self.silent_ticks >= SILENT_TICKS {
             self.ask_another();
         }
-        let again = self.silent_ticks.is_multiple_of(AGAIN_TICKS);
+        let again = self.ending.is_none() && self.silent_ticks.is_multiple_of(AGAIN_TICKS);
         again.then(|| self.request()).flatten()
     }
 
@@ -114,9 +118,12 @@ impl<T> Filling<T> {
         self.forget();
     }
 
-    /// The copy that was begun counts for nothing, and its store is closed.
+    /// The copy that was begun counts for nothing, and its store is to be closed.
     fn forget(&mut self) {
-        (self.head, self.loading, self.store) = (None, None, None);
+        if let Some(loading) = self.loading.take() {
+            self.ending = Some(loading.stop());
+        }
+        (self.head, self.store) = (None, None);
         (self.next, self.asked, self.after) = (0, 0, Key::new([]));
         self.pending.clear();
         (self.pending_bytes, self.silent_ticks, self.bytes) = (0, 0, 0);
@@ -124,7 +131,8 @@ impl<T> Filling<T> {
 
     /// Whether nothing is to come that was asked for.
     fn has_all_asked(&self) -> bool {
-        self.loading.as_ref().is_some_and(|loading| loading.is_last_given() || self.next >= self.asked)
+        self.ending.is_some()
+            || self.loading.as_ref().is_some_and(|loading| loading.is_last_given() || self.next >= self.asked)
     }
 
     /// One of the own cluster that does not lead is asked first, one of another cluster last.
@@ -154,7 +162,7 @@ impl<T> Filling<T> {
         self.request()
     }
 
-    /// A copy begins.
+    /// A copy begins. While an earlier one is still being written it does not, and is asked for again.
     ///
     /// # Errors
     /// If the store cannot be emptied, or there is no room for another thread.
@@ -166,23 +174,36 @@ impl<T> Filling<T> {
         links: &W::Links,
     ) -> Result<(), ProcessError> {
         let is_known = self.head.as_ref().is_some_and(|known| known.copy == head.copy);
-        let is_enough = match (self.lack, &head.log) {
-            (Lack::Log(at_least), Some((behind, _))) => behind.0.index >= at_least,
-            (Lack::Items(stored), None) => {
-                head.stored.version >= stored.version && head.stored.position >= stored.position
-            }
-            _ => false,
-        };
-        if self.from != Some(from) || is_known || !is_enough {
+        if self.from != Some(from) || is_known || !self.is_enough(&head) {
             return Ok(());
         }
         self.forget(); // closed before it is emptied
+        if !self.has_ended() {
+            return Ok(());
+        }
         world.clear_store()?;
         let store = world.open_store()?;
         let (loading, loader) = Loading::new(Arc::clone(&store));
         self.loading = Some(loading.run_by(world.start_loader(loader, links)?));
         (self.store, self.head, self.asked) = (Some(store), Some(head), WINDOW);
         Ok(())
+    }
+
+    /// Whether that copy has what is lacking.
+    fn is_enough(&self, head: &Head) -> bool {
+        match (self.lack, &head.log) {
+            (Lack::Log(at_least), Some((behind, _))) => behind.0.index >= at_least,
+            (Lack::Items(stored), None) => {
+                head.stored.version >= stored.version && head.stored.position >= stored.position
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether nobody writes a copy that was given up.
+    fn has_ended(&mut self) -> bool {
+        drop(self.ending.take_if(|ending| ending.is_over()));
+        self.ending.is_none()
     }
 
     /// A piece has come; what to ask for then.
@@ -219,6 +240,9 @@ impl<T> Filling<T> {
     /// # Errors
     /// If the store does not take it.
     pub(crate) fn go_on(&mut self) -> Result<Option<(SiteId, Word)>, ProcessError> {
+        if !self.has_ended() {
+            return Ok(None);
+        }
         while let Some(loading) = &mut self.loading {
             let Some(bytes) = loading.written()? else { break };
             self.bytes += bytes as u64;
@@ -347,5 +371,27 @@ mod tests {
         assert_eq!((request.pieces.next, request.pieces.until), (1, WINDOW), "no more than before");
         (0..SILENT_TICKS).for_each(|_| drop(filling.tick()));
         assert!(filling.head.is_none() && filling.store.is_none(), "it begins from the beginning");
+    }
+
+    #[test]
+    fn another_copy_is_not_begun_while_the_disk_writes_one_that_was_given_up() {
+        let mut machine = Machine::default();
+        let mut filling = begun(&mut machine);
+        (0..40).for_each(|number| drop(filling.piece(FROM, piece(number, false))));
+        let (head, links) = (Head { copy: 4, log: None, stored: STORED }, machine.wire.clone());
+        filling.begins(FROM, head.clone(), &mut machine, &links).unwrap();
+        for _ in 0..2 * SILENT_TICKS {
+            assert_eq!(filling.go_on().unwrap(), None);
+            assert_eq!(filling.tick(), None, "the store is still open, and nothing is asked for");
+        }
+        assert!(filling.store.is_none());
+        assert!(!machine.load(), "what waited is not written");
+        assert_eq!(filling.go_on().unwrap(), None);
+        let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
+            panic!("no copy is asked for")
+        };
+        assert_eq!(request.pieces.copy, 0, "another from its beginning");
+        filling.begins(FROM, head, &mut machine, &links).unwrap();
+        assert!(filling.store.is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! Whether the server answers.
 //!
-//! A site asks its server when it has something for it, and waits as long as that takes: it cannot say meanwhile that it waits. So somebody else asks,
+//! A site asks its server when it has something for it, and waits as long as that takes: it cannot say meanwhile that it waits. So a thread asks,
 //! once a second, on a connection of its own.
 
 use std::io;
@@ -24,7 +24,7 @@ struct Heard {
     error: Option<String>,
 }
 
-/// Somebody who asks. Dropped, he ends when he has been answered.
+/// The thread that asks. When this is dropped, it ends with its next answer.
 pub struct Watch {
     heard: Arc<Mutex<Heard>>,
     ends: Arc<AtomicBool>,

@@ -151,7 +151,7 @@ impl Follower {
         let doors = doors?;
         let mut follower = None;
         let begun = |identity: &str, stored, at_ms| {
-            let log = Following::begin(folder, identity, stored, at_ms);
+            let log = Following::begin(folder, identity, stored, at_ms, |_| {}); // a directory of its own
             follower = Some(log.map(|log| Self::start(log, doors.clone())));
         };
         let facts = take(&mut Hose::connect(&doors[0])?, folder, PACE, begun, |_| true)?;

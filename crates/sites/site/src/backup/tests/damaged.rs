@@ -13,7 +13,7 @@ fn mended(scene: &Scene) -> (Version, Vec<DamagedLog>) {
 }
 
 /// Where the records of that file begin, behind its head of its kind.
-fn records(bytes: &[u8]) -> Vec<usize> {
+pub(super) fn records(bytes: &[u8]) -> Vec<usize> {
     let mut at = 17;
     std::iter::from_fn(|| {
         let length = bytes.get(at..at + 4)?;
@@ -85,10 +85,80 @@ fn a_crash_while_a_damaged_log_is_set_aside_leaves_it_or_what_is_whole() {
     let mut changed = right.clone();
     changed[records(&right)[2]] ^= 1;
     fs::write(&path, &changed).unwrap();
-    // Half of the file that was to take its place; the damaged one has its other name by then, or not yet.
-    fs::write(path.with_added_extension("mending"), &right[..30]).unwrap();
-    fs::hard_link(&path, path.with_added_extension("damaged-1")).unwrap();
-    let (last, damaged) = mended(&scene);
-    assert_eq!((last, damaged.len()), (Version(29), 1));
-    assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(NEWEST));
+    let other = |extension: &str| path.with_added_extension(extension);
+    // Another file that was damaged once has a name of its own.
+    fs::write(other("damaged-1"), &right).unwrap();
+    let steps: [fn(&Path, &Path); 3] = [
+        |_, _| {},
+        |path, kept| fs::hard_link(path, kept).unwrap(),
+        |path, kept| fs::write(kept, fs::read(path).unwrap()).unwrap(),
+    ];
+    for crashed_behind in steps {
+        fs::write(&path, &changed).unwrap();
+        // Half of the file that was to take its place, and of the one that is to be kept where there are no links.
+        fs::write(other("mending"), &right[..30]).unwrap();
+        fs::write(other("keeping"), &changed[..30]).unwrap();
+        crashed_behind(&path, &other("damaged-2"));
+        let (last, damaged) = mended(&scene);
+        assert_eq!((last, damaged.len()), (Version(29), 1));
+        assert_eq!(damaged[0].kept, other("damaged-2"));
+        assert_eq!(fs::read(other("damaged-2")).unwrap(), changed);
+        assert!(!other("damaged-3").exists(), "one file is kept once");
+        assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(NEWEST));
+        fs::remove_file(other("damaged-2")).unwrap();
+    }
+}
+
+#[test]
+fn a_log_that_is_begun_keeps_what_is_whole_of_a_damaged_one_and_says_so() {
+    let scene = Scene::new();
+    let path = scene.folder.log_path(Version(25));
+    let right = fs::read(&path).unwrap();
+    let mut changed = right.clone();
+    changed[records(&right)[2] + 9] ^= 1;
+    for first in [27, 33] {
+        fs::write(&path, &changed).unwrap();
+        let (mut damaged, stored) = (Vec::new(), at(first, scene.digests[first as usize - 1]));
+        let begun =
+            Following::begin(&scene.folder, IDENTITY, stored, 0, |found| damaged.push(found)).unwrap();
+        assert_eq!(
+            begun.last(),
+            Version(first.max(29)),
+            "what is whole is gone on with, or a copy behind it"
+        );
+        let [DamagedLog { kept, last: Version(29), .. }] = damaged.as_slice() else { panic!("{damaged:?}") };
+        assert_eq!(fs::read(kept).unwrap(), changed);
+        assert_eq!(scene.folder.verify().unwrap().logs[1].last, Version(29));
+    }
+}
+
+#[test]
+fn a_last_record_with_zeros_in_it_is_told_and_not_refused_and_is_kept_when_followed_on() {
+    let scene = Scene::new();
+    let path = scene.folder.log_path(Version(25));
+    let right = fs::read(&path).unwrap();
+    let last = *records(&right).last().unwrap();
+    // Pages reach the disk in any order: any of them may be missing, the one with the record's head too.
+    for zeros in [last + 20..right.len(), last + 8..last + 30, last + 2..last + 10] {
+        let mut changed = right.clone();
+        changed[zeros.clone()].fill(0);
+        fs::write(&path, &changed).unwrap();
+        assert_eq!(scene.folder.verify().unwrap().logs[1].torn_at, Some(last as u64), "{zeros:?}");
+        let (restored, store) = scene.restore(Until::Newest).unwrap();
+        assert_eq!((restored.version, restored.torn_at), (Version(37), Some(last as u64)), "{zeros:?}");
+        assert_eq!(items(&store), items(&store_at(37).0));
+        assert!(matches!(scene.restore(Until::Version(Version(38))), Err(BackupError::Absent(_))));
+        let (went_on, damaged) = mended(&scene);
+        assert_eq!((went_on, damaged.len()), (Version(37), 1), "{zeros:?}");
+        assert_eq!(
+            fs::read(&damaged[0].kept).unwrap(),
+            changed,
+            "nothing is cut off that may be more than a torn write"
+        );
+    }
+    // Before a whole record it is damage.
+    let mut changed = right.clone();
+    changed[last - 6..last].fill(0);
+    fs::write(&path, &changed).unwrap();
+    assert!(matches!(scene.restore(Until::Newest), Err(BackupError::Damaged { .. })));
 }

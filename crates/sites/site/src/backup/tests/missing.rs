@@ -69,7 +69,7 @@ fn a_log_without_a_copy_is_not_gone_on_with_and_keeps_no_copy_away() {
     assert!(resumed(&scene).unwrap().is_none());
     scene.base(BASE);
     let stored = at(BASE, scene.digests[BASE as usize - 1]);
-    let mut following = Following::begin(&scene.folder, IDENTITY, stored, 0).unwrap();
+    let mut following = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).unwrap();
     following.keep(&vec![kept(BASE + 1, &scene.digests)]).unwrap();
     assert_eq!(scene.restore(Until::Newest).unwrap().0.version, Version(BASE + 1));
 }
@@ -209,7 +209,7 @@ fn a_copy_of_a_version_that_was_followed_before_goes_on_with_what_there_is() {
         resumed(&scene).unwrap().unwrap().end().unwrap();
         scene.log(NEWEST, NEWEST, true);
         let stored = at(copied, scene.digests[copied as usize - 1]);
-        let following = Following::begin(&scene.folder, IDENTITY, stored, 0).unwrap();
+        let following = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).unwrap();
         assert_eq!(following.last(), Version(NEWEST), "behind {copied}");
         scene.folder.verify().unwrap();
     }
