@@ -6,7 +6,7 @@ use crate::execute::{Stopped, Subject, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::{WINDOW_MS, Way};
+use crate::request::{TradeWay, WINDOW_MS};
 use crate::rows::{self, Account, PENDING_MAX, Pending};
 
 impl<L: Ledger> Turn<'_, L> {
@@ -17,21 +17,21 @@ impl<L: Ledger> Turn<'_, L> {
             return Err(Refusal::InsufficientCash.into());
         }
         let pending = self.dealt(of)?;
-        self.has_room(&mut account, Way::Buy)?;
+        self.has_room(&mut account, TradeWay::Buy)?;
         self.debit(&mut account, pending.cents)?;
         Ok(self.push(Verb::Buy, of.user, account, pending))
     }
 
     pub(crate) fn commit_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
-        let (account, pending) = self.pop(Way::Buy, user)?;
+        let (account, pending) = self.pop(TradeWay::Buy, user)?;
         self.receive(user, pending.symbol, pending.shares)?;
-        Ok(self.settle(Way::Buy, user, account, pending))
+        Ok(self.settle(TradeWay::Buy, user, account, pending))
     }
 
     pub(crate) fn cancel_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
-        let (mut account, pending) = self.pop(Way::Buy, user)?;
+        let (mut account, pending) = self.pop(TradeWay::Buy, user)?;
         self.credit(&mut account, self.request.number, pending.cents)?;
-        Ok(self.settle(Way::Buy, user, account, pending))
+        Ok(self.settle(TradeWay::Buy, user, account, pending))
     }
 
     /// What an amount comes to at the quote: whole shares, at least one.
@@ -45,7 +45,7 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(Pending { number: self.request.number, symbol: of.symbol, shares, cents, placed_ms: self.time_ms })
     }
 
-    pub(crate) fn has_room(&self, account: &mut Account, way: Way) -> Result<(), Refusal> {
+    pub(crate) fn has_room(&self, account: &mut Account, way: TradeWay) -> Result<(), Refusal> {
         if account.stack(way).count() < PENDING_MAX { Ok(()) } else { Err(Refusal::TooManyPending) }
     }
 
@@ -57,7 +57,7 @@ impl<L: Ledger> Turn<'_, L> {
         mut account: Account,
         pending: Pending,
     ) -> BrokerReply {
-        let way = if verb == Verb::Buy { Way::Buy } else { Way::Sell };
+        let way = if verb == Verb::Buy { TradeWay::Buy } else { TradeWay::Sell };
         let Pending { number: origin, symbol, shares, cents, placed_ms } = pending;
         let price_cents = cents / shares;
         let stack = account.stack(way);
@@ -69,7 +69,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// The newest, if it has not lapsed; it stays until [`Turn::settle`].
-    pub(crate) fn pop(&mut self, way: Way, user: &UserName) -> Stopped<(Account, Pending), L> {
+    pub(crate) fn pop(&mut self, way: TradeWay, user: &UserName) -> Stopped<(Account, Pending), L> {
         let mut account = self.account(user)?;
         let stack = account.stack(way);
         if stack.count() == 0 {
@@ -87,7 +87,7 @@ impl<L: Ledger> Turn<'_, L> {
     /// It is no longer pending.
     pub(crate) fn settle(
         &mut self,
-        way: Way,
+        way: TradeWay,
         user: &UserName,
         mut account: Account,
         pending: Pending,

@@ -8,7 +8,7 @@ use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::{Asked, BrokerRequest, QuoteBrought, WINDOW_MS, Way};
+use crate::request::{Asked, BrokerRequest, QuoteBrought, TradeWay, WINDOW_MS};
 use crate::rows::{self, Account, HOLDING};
 
 /// Why a command does not go on.
@@ -105,8 +105,8 @@ impl<L: Ledger> Turn<'_, L> {
                 let wrong = fault.or_else(|| command.check().err());
                 wrong.map_or_else(|| self.command(command), |refusal| Err(refusal.into()))
             }
-            Asked::Fire { way: Way::Buy, user, symbol } => self.fire_buy(user, *symbol),
-            Asked::Fire { way: Way::Sell, user, symbol } => self.fire_sell(user, *symbol),
+            Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
+            Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Expire { way, user } => self.expire(*way, user),
             Asked::Hit => Ok(BrokerReply::Unchanged),
         };

@@ -8,14 +8,14 @@ use crate::command::{UserName, Verb};
 use crate::execute::{Stop, Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::reply::BrokerReply;
-use crate::request::Way;
+use crate::request::TradeWay;
 use crate::rows::{self, Account, Pending};
 
 /// Most that one request releases, so that no transaction is long.
 const RELEASED_MAX: u64 = 64;
 
 impl<L: Ledger> Turn<'_, L> {
-    pub(crate) fn expire(&mut self, way: Way, user: &UserName) -> Stopped<BrokerReply, L> {
+    pub(crate) fn expire(&mut self, way: TradeWay, user: &UserName) -> Stopped<BrokerReply, L> {
         let mut account = self.account(user)?;
         let mut count = 0;
         while count < RELEASED_MAX && account.stack(way).count() > 0 {
@@ -42,17 +42,17 @@ impl<L: Ledger> Turn<'_, L> {
 
     fn release(
         &mut self,
-        way: Way,
+        way: TradeWay,
         user: &UserName,
         account: &mut Account,
         pending: &Pending,
     ) -> Stopped<(), L> {
         let Pending { number: origin, symbol, shares, cents, .. } = *pending;
-        let verb = if way == Way::Buy { Verb::Buy } else { Verb::Sell };
+        let verb = if way == TradeWay::Buy { Verb::Buy } else { Verb::Sell };
         let from = self.notes.len();
         match way {
-            Way::Buy => self.credit(account, origin, cents)?,
-            Way::Sell => self.receive(user, symbol, shares)?,
+            TradeWay::Buy => self.credit(account, origin, cents)?,
+            TradeWay::Sell => self.receive(user, symbol, shares)?,
         }
         self.notes.insert(from, AuditNote::Done { origin, verb, symbol, cents });
         Ok(())

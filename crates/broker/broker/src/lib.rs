@@ -40,9 +40,11 @@ pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
 pub use refusal::Refusal;
 pub use reply::BrokerReply;
-pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, WINDOW_MS, Way};
+pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, TradeWay, WINDOW_MS};
 pub use rows::{Account, Armed, BuyTrigger, PENDING_MAX, Pending, SellTrigger, Stack};
-pub use summary::{AccountSummary, audit_page, audit_range, summary};
+pub use summary::{
+    AUDIT_PAGE_MAX, AccountSummary, AuditEntry, AuditPage, BrokerRead, answer, audit_page, summary,
+};
 pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
 pub use workload::WorkloadLine;
 pub use xml::{LOG_BEGIN, LOG_END, xml};

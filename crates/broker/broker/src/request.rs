@@ -47,7 +47,7 @@ pub struct QuoteBrought {
 
 /// Which of a user's two stacks, or of a stock's two triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum TradeWay {
     /// Cash becomes shares.
     Buy,
     /// Shares become cash.
@@ -67,7 +67,7 @@ pub enum Asked {
     /// Fire an armed trigger, if the quote says so.
     Fire {
         /// Which trigger.
-        way: Way,
+        way: TradeWay,
         /// Whose.
         user: UserName,
         /// On which stock.
@@ -76,7 +76,7 @@ pub enum Asked {
     /// Release what has been pending for too long.
     Expire {
         /// Of which stack.
-        way: Way,
+        way: TradeWay,
         /// Whose.
         user: UserName,
     },
@@ -97,7 +97,7 @@ pub struct BrokerRequest {
     pub asked: Asked,
 }
 
-kinds!(Way, "way" { 1 => Buy, 2 => Sell });
+kinds!(TradeWay, "way" { 1 => Buy, 2 => Sell });
 kinds!(Asked, "request" {
     1 => Command { command, fault },
     2 => Fire { way, user, symbol },

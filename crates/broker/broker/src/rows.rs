@@ -21,7 +21,7 @@ use pares_wice::{Key, KeyRange, Value};
 use crate::coded::fields;
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Ledger};
-use crate::request::Way;
+use crate::request::TradeWay;
 
 /// Most buys, and most sells, that a user may have pending.
 pub const PENDING_MAX: u64 = 10_000;
@@ -57,10 +57,10 @@ pub struct Account {
 }
 
 impl Account {
-    pub(crate) fn stack(&mut self, way: Way) -> &mut Stack {
+    pub(crate) fn stack(&mut self, way: TradeWay) -> &mut Stack {
         match way {
-            Way::Buy => &mut self.buys,
-            Way::Sell => &mut self.sells,
+            TradeWay::Buy => &mut self.buys,
+            TradeWay::Sell => &mut self.sells,
         }
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn account(user: &UserName) -> Key {
     Key::new(of_user(ACCOUNT, user.as_str(), &[]))
 }
 
-pub(crate) fn pending(user: &UserName, way: Way, place: u64) -> Key {
+pub(crate) fn pending(user: &UserName, way: TradeWay, place: u64) -> Key {
     let rest = [&[way as u8], &place.to_be_bytes()[..]].concat();
     Key::new(of_user(PENDING, user.as_str(), &rest))
 }
@@ -150,7 +150,7 @@ pub(crate) fn audit(user: &str, number: u64) -> Key {
     Key::new(of_user(AUDIT, user, &number.to_be_bytes()))
 }
 
-pub(crate) fn armed(symbol: StockSymbol, way: Way, user: &UserName) -> Key {
+pub(crate) fn armed(symbol: StockSymbol, way: TradeWay, user: &UserName) -> Key {
     let letters = symbol.padded();
     Key::new([&[b'b', ARMED], &letters[..], &[way as u8], user.as_str().as_bytes()].concat())
 }

@@ -9,7 +9,7 @@ use crate::execute::{Stop, Stopped, Subject, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::Way;
+use crate::request::TradeWay;
 use crate::rows::{self, Armed, BUY_TRIGGER, BuyTrigger, SELL_TRIGGER, SellTrigger};
 
 impl<L: Ledger> Turn<'_, L> {
@@ -23,7 +23,7 @@ impl<L: Ledger> Turn<'_, L> {
         }
         let trigger = BuyTrigger { reserve_cents: of.cents, armed: None };
         rows::put(self.ledger, &rows::of_symbol(BUY_TRIGGER, of.user, of.symbol), &trigger);
-        self.disarm(Way::Buy, of.user, of.symbol);
+        self.disarm(TradeWay::Buy, of.user, of.symbol);
         self.put_account(of.user, account);
         Ok(BrokerReply::Cash { cash_cents: account.cash_cents })
     }
@@ -34,7 +34,7 @@ impl<L: Ledger> Turn<'_, L> {
         let armed = Armed { price_cents: of.cents, shares: 0, number: self.request.number };
         let armed = BuyTrigger { armed: Some(armed), ..trigger };
         rows::put(self.ledger, &rows::of_symbol(BUY_TRIGGER, of.user, of.symbol), &armed);
-        rows::put(self.ledger, &rows::armed(of.symbol, Way::Buy, of.user), &of.cents);
+        rows::put(self.ledger, &rows::armed(of.symbol, TradeWay::Buy, of.user), &of.cents);
         self.put_account(of.user, account);
         match self.fire_buy(of.user, of.symbol) {
             Ok(BrokerReply::Unchanged) | Err(Stop::Refused(_)) => Ok(BrokerReply::Armed { shares: 0 }),
@@ -46,7 +46,7 @@ impl<L: Ledger> Turn<'_, L> {
         let mut account = self.account(of.user)?;
         let trigger = self.buy_trigger(of.user, of.symbol)?.ok_or(Refusal::NoAmountSet)?;
         self.credit(&mut account, self.request.number, trigger.reserve_cents)?;
-        self.remove(Way::Buy, of.user, of.symbol);
+        self.remove(TradeWay::Buy, of.user, of.symbol);
         self.put_account(of.user, account);
         Ok(BrokerReply::Cash { cash_cents: account.cash_cents })
     }
@@ -62,7 +62,7 @@ impl<L: Ledger> Turn<'_, L> {
         self.put_shares(of.user, of.symbol, owned);
         let trigger = SellTrigger { amount_cents: of.cents, armed: None };
         rows::put(self.ledger, &rows::of_symbol(SELL_TRIGGER, of.user, of.symbol), &trigger);
-        self.disarm(Way::Sell, of.user, of.symbol);
+        self.disarm(TradeWay::Sell, of.user, of.symbol);
         self.put_account(of.user, account);
         Ok(BrokerReply::Done)
     }
@@ -81,7 +81,7 @@ impl<L: Ledger> Turn<'_, L> {
         let armed = SellTrigger { armed: Some(armed), ..trigger };
         self.put_shares(of.user, of.symbol, left);
         rows::put(self.ledger, &rows::of_symbol(SELL_TRIGGER, of.user, of.symbol), &armed);
-        rows::put(self.ledger, &rows::armed(of.symbol, Way::Sell, of.user), &of.cents);
+        rows::put(self.ledger, &rows::armed(of.symbol, TradeWay::Sell, of.user), &of.cents);
         self.put_account(of.user, account);
         match self.fire_sell(of.user, of.symbol) {
             Ok(BrokerReply::Unchanged) | Err(Stop::Refused(_)) => Ok(BrokerReply::Armed { shares }),
@@ -94,7 +94,7 @@ impl<L: Ledger> Turn<'_, L> {
         let trigger = self.sell_trigger(of.user, of.symbol)?.ok_or(Refusal::NoAmountSet)?;
         let owned = self.owned(of, trigger.armed)?;
         self.put_shares(of.user, of.symbol, owned);
-        self.remove(Way::Sell, of.user, of.symbol);
+        self.remove(TradeWay::Sell, of.user, of.symbol);
         self.put_account(of.user, account);
         Ok(BrokerReply::Done)
     }
@@ -118,7 +118,7 @@ impl<L: Ledger> Turn<'_, L> {
         self.credit(&mut account, armed.number, trigger.reserve_cents - cents)?;
         self.note_fired(from, Verb::SetBuyTrigger, symbol, &Armed { shares, ..armed }, price_cents);
         self.put_shares(user, symbol, has);
-        self.remove(Way::Buy, user, symbol);
+        self.remove(TradeWay::Buy, user, symbol);
         self.put_account(user, account);
         Ok(BrokerReply::Settled { symbol, shares, cents })
     }
@@ -136,7 +136,7 @@ impl<L: Ledger> Turn<'_, L> {
         let from = self.notes.len();
         self.credit(&mut account, armed.number, cents)?;
         self.note_fired(from, Verb::SetSellTrigger, symbol, &armed, price_cents);
-        self.remove(Way::Sell, user, symbol);
+        self.remove(TradeWay::Sell, user, symbol);
         self.put_account(user, account);
         Ok(BrokerReply::Settled { symbol, shares: armed.shares, cents })
     }
@@ -156,12 +156,12 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(free.checked_add(reserved).ok_or(Refusal::TooMuch)?)
     }
 
-    fn disarm(&mut self, way: Way, user: &UserName, symbol: StockSymbol) {
+    fn disarm(&mut self, way: TradeWay, user: &UserName, symbol: StockSymbol) {
         self.ledger.delete(&rows::armed(symbol, way, user));
     }
 
-    fn remove(&mut self, way: Way, user: &UserName, symbol: StockSymbol) {
-        let kind = if way == Way::Buy { BUY_TRIGGER } else { SELL_TRIGGER };
+    fn remove(&mut self, way: TradeWay, user: &UserName, symbol: StockSymbol) {
+        let kind = if way == TradeWay::Buy { BUY_TRIGGER } else { SELL_TRIGGER };
         self.ledger.delete(&rows::of_symbol(kind, user, symbol));
         self.disarm(way, user, symbol);
     }

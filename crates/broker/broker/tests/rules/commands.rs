@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::support::{Both, NOON_MS, attempt, hit, request_of, workload};
 use pares_broker::{
-    Asked, BrokerError, BrokerReply, BrokerRequest, QuoteBrought, StockSymbol, UserCommand, UserName, Verb,
-    Way, WorkloadLine,
+    Asked, BrokerError, BrokerReply, BrokerRequest, QuoteBrought, StockSymbol, TradeWay, UserCommand,
+    UserName, Verb, WorkloadLine,
 };
 use proptest::prelude::*;
 
@@ -34,27 +34,27 @@ fn a_workload(name: &str, expected: [u64; 2]) {
 
 #[test]
 fn one_user_is_served_as_the_oracle_serves_him() {
-    a_workload("1userWorkLoad", [0, 0]);
+    a_workload("1userWorkLoad", [37, 63]);
 }
 
 #[test]
 fn two_users_are_served_as_the_oracle_serves_them() {
-    a_workload("2userWorkLoad", [0, 0]);
+    a_workload("2userWorkLoad", [6491, 3509]);
 }
 
 #[test]
 fn ten_users_are_served_as_the_oracle_serves_them() {
-    a_workload("10User_testWorkLoad", [0, 0]);
+    a_workload("10User_testWorkLoad", [5015, 4985]);
 }
 
 #[test]
 fn forty_five_users_are_served_as_the_oracle_serves_them() {
-    a_workload("45User_testWorkLoad", [0, 0]);
+    a_workload("45User_testWorkLoad", [4822, 5178]);
 }
 
 #[test]
 fn a_hundred_users_are_served_as_the_oracle_serves_them() {
-    a_workload("100User_testWorkLoad", [0, 0]);
+    a_workload("100User_testWorkLoad", [57_162, 42_838]);
 }
 
 fn symbol() -> impl Strategy<Value = StockSymbol> {
@@ -65,8 +65,8 @@ fn user() -> impl Strategy<Value = UserName> {
     prop::sample::select(vec!["jo", "JO", "a&b<c>"]).prop_map(|text| UserName::new(text).unwrap())
 }
 
-fn way() -> impl Strategy<Value = Way> {
-    prop::sample::select(vec![Way::Buy, Way::Sell])
+fn way() -> impl Strategy<Value = TradeWay> {
+    prop::sample::select(vec![TradeWay::Buy, TradeWay::Sell])
 }
 
 /// A command that its form does not refuse, mostly.
@@ -113,8 +113,11 @@ fn asked() -> impl Strategy<Value = Asked> {
     ]
 }
 
+/// Price, age in ms, whether it is a hit.
+type Brought = Option<(u64, u64, bool)>;
+
 /// A request, how much later than the one before, and which quote comes with it.
-fn step() -> impl Strategy<Value = (Asked, u64, Option<(u64, u64, bool)>)> {
+fn step() -> impl Strategy<Value = (Asked, u64, Brought)> {
     let later = prop_oneof![6 => Just(0_u64), 6 => 1..20_000_u64, 1 => Just(60_000), 1 => Just(60_001)];
     let quote = (prop_oneof![8 => 50..400_u64, 1 => 1..9_u64, 1 => Just(0)], 0..70_000_u64, any::<bool>());
     (asked(), later, prop::option::weighted(0.9, quote))

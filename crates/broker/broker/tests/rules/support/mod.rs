@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use oracle::Oracle;
 use pares_broker::{
-    AccountSummary, Asked, AuditFault, AuditRecord, AuditReplay, AuditReport, BrokerError, BrokerReply,
-    BrokerRequest, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote, StockSymbol, UserName,
-    WorkloadLine, audit_page, audit_range, execute, summary, xml,
+    AccountSummary, Asked, AuditFault, AuditPage, AuditRecord, AuditReplay, AuditReport, BrokerError,
+    BrokerRead, BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote,
+    StockSymbol, UserName, WorkloadLine, answer, execute, summary, xml,
 };
 use pares_store::{Reads, StoreError, Visit, Work, WorkError};
 use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version};
@@ -101,13 +101,22 @@ impl Both {
 
     /// The whole log, read in pages.
     pub(crate) fn log(&self) -> Vec<(String, u64, AuditRecord)> {
-        let (mut log, mut range) = (Vec::new(), Some(audit_range(None)));
-        while let Some(next) = range {
-            let (page, rest) = audit_page(&self.shelves, &next, 1000).unwrap();
-            log.extend(page);
-            range = rest;
+        let (mut log, mut page) = (Vec::new(), self.page(None));
+        loop {
+            log.extend(page.entries.into_iter().map(|entry| (entry.user, entry.number, entry.record)));
+            match page.next {
+                Some(next) => page = self.page(Some(next)),
+                None => break,
+            }
         }
         log
+    }
+
+    fn page(&self, from: Option<Key>) -> AuditPage {
+        use pares_wice::codec::Coded as _;
+        let read = BrokerRead::Log { user: None, from };
+        let read = BrokerRead::from_bytes(&read.to_bytes()).unwrap();
+        AuditPage::from_bytes(&answer(&read, &self.shelves).unwrap()).unwrap()
     }
 
     /// The log as XML.
@@ -170,9 +179,11 @@ pub(crate) struct Seen {
     pub(crate) buys: Vec<(u64, String, u64, u64, u64)>,
     pub(crate) sells: Vec<(u64, String, u64, u64, u64)>,
     /// Symbol, cents, price and shares if it is armed.
-    pub(crate) buy_triggers: Vec<(String, u64, Option<(u64, u64)>)>,
-    pub(crate) sell_triggers: Vec<(String, u64, Option<(u64, u64)>)>,
+    pub(crate) buy_triggers: Vec<(String, u64, ArmedAt)>,
+    pub(crate) sell_triggers: Vec<(String, u64, ArmedAt)>,
 }
+
+type ArmedAt = Option<(u64, u64)>;
 
 impl Seen {
     fn of(found: &AccountSummary) -> Self {

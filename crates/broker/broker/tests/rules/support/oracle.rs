@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{
-    Asked, AuditNote, AuditRecord, BrokerReply, BrokerRequest, Refusal, StockQuote, StockSymbol, UserCommand,
-    Verb, Way,
+    Asked, AuditNote, AuditRecord, BrokerReply, BrokerRequest, Refusal, StockQuote, StockSymbol, TradeWay,
+    UserCommand, Verb,
 };
 
 use super::Seen;
@@ -18,6 +18,9 @@ pub(crate) struct Lot {
     at: u64,
 }
 
+/// Price, number and shares.
+type ToSell = (u64, u64, u64);
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct User {
     pub(crate) cash: u64,
@@ -30,8 +33,8 @@ pub(crate) struct User {
     sells: Vec<Lot>,
     /// Reserve; price and number.
     to_buy: BTreeMap<String, (u64, Option<(u64, u64)>)>,
-    /// Amount; price, number and shares.
-    to_sell: BTreeMap<String, (u64, Option<(u64, u64, u64)>)>,
+    /// Amount, and what it waits for.
+    to_sell: BTreeMap<String, (u64, Option<ToSell>)>,
 }
 
 impl User {
@@ -152,8 +155,8 @@ fn act(
         Asked::Fire { way, symbol, .. } => {
             let user = user.as_mut().ok_or(Refusal::NoAccount)?;
             let is_armed = match way {
-                Way::Buy => user.to_buy.get(symbol.as_str()).is_some_and(|(_, armed)| armed.is_some()),
-                Way::Sell => user.to_sell.get(symbol.as_str()).is_some_and(|(_, armed)| armed.is_some()),
+                TradeWay::Buy => user.to_buy.get(symbol.as_str()).is_some_and(|(_, armed)| armed.is_some()),
+                TradeWay::Sell => user.to_sell.get(symbol.as_str()).is_some_and(|(_, armed)| armed.is_some()),
             };
             if !is_armed {
                 return Ok(BrokerReply::Unchanged);
@@ -165,20 +168,20 @@ fn act(
             let user = user.as_mut().ok_or(Refusal::NoAccount)?;
             let mut count = 0;
             loop {
-                let lots = if *way == Way::Buy { &mut user.buys } else { &mut user.sells };
+                let lots = if *way == TradeWay::Buy { &mut user.buys } else { &mut user.sells };
                 if count == 64 || lots.first().is_none_or(|lot| now <= lot.at + 60_000) {
                     break;
                 }
                 let lot = lots.remove(0);
                 count += 1;
-                let verb = if *way == Way::Buy { Verb::Buy } else { Verb::Sell };
+                let verb = if *way == TradeWay::Buy { Verb::Buy } else { Verb::Sell };
                 notes.push(AuditNote::Done {
                     origin: lot.number,
                     verb,
                     symbol: lot.symbol,
                     cents: lot.cents,
                 });
-                if *way == Way::Buy {
+                if *way == TradeWay::Buy {
                     user.cash += lot.cents;
                     notes.push(AuditNote::Moved { origin: lot.number, is_add: true, cents: lot.cents });
                 } else {
@@ -296,7 +299,7 @@ fn trade(
             let set = user.to_buy.get_mut(symbol().as_str()).ok_or(Refusal::NoAmountSet)?;
             set.1 = Some((amount, number));
             let fired =
-                quote(symbol()).ok().and_then(|q| fire(Way::Buy, user, symbol(), q.price_cents, notes));
+                quote(symbol()).ok().and_then(|q| fire(TradeWay::Buy, user, symbol(), q.price_cents, notes));
             Ok(fired.unwrap_or(BrokerReply::Armed { shares: 0 }))
         }
         Verb::CancelSetBuy => {
@@ -328,7 +331,7 @@ fn trade(
             user.set_shares(symbol(), owned - shares);
             user.to_sell.insert(symbol().to_string(), (dollars, Some((amount, number, shares))));
             let fired =
-                quote(symbol()).ok().and_then(|q| fire(Way::Sell, user, symbol(), q.price_cents, notes));
+                quote(symbol()).ok().and_then(|q| fire(TradeWay::Sell, user, symbol(), q.price_cents, notes));
             Ok(fired.unwrap_or(BrokerReply::Armed { shares }))
         }
         Verb::CancelSetSell => {
@@ -350,14 +353,14 @@ fn newest(lots: &mut Vec<Lot>, now: u64) -> Result<Lot, Refusal> {
 
 /// Fires an armed trigger if the price is good enough.
 fn fire(
-    way: Way,
+    way: TradeWay,
     user: &mut User,
     symbol: StockSymbol,
     price: u64,
     notes: &mut Vec<AuditNote>,
 ) -> Option<BrokerReply> {
     let (verb, origin, shares, back) = match way {
-        Way::Buy => {
+        TradeWay::Buy => {
             let (reserve, armed) = *user.to_buy.get(symbol.as_str())?;
             let (limit, number) = armed?;
             let shares = reserve / price;
@@ -369,7 +372,7 @@ fn fire(
             user.set_shares(symbol, user.own(symbol) + shares);
             (Verb::SetBuyTrigger, number, shares, reserve - shares * price)
         }
-        Way::Sell => {
+        TradeWay::Sell => {
             let (limit, number, shares) = user.to_sell.get(symbol.as_str())?.1?;
             if price < limit {
                 return None;
