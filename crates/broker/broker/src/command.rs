@@ -209,7 +209,7 @@ impl UserCommand {
     /// Whether it has the fields of its verb, and no amount is zero or too large.
     ///
     /// # Errors
-    /// What is wrong with the first field that is.
+    /// Why the first field that is wrong is so.
     pub fn check(&self) -> Result<(), Refusal> {
         let [user, symbol, cents, file] = self.verb.takes();
         let may_have_user = user || self.verb == Verb::Dumplog;

@@ -7,7 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | `command`, `workload`, `money` | the sixteen commands, and how they are written |
-//! | `request`, `reply`, `refusal` | what is asked and answered, as bytes |
+//! | `request`, `reply`, `refusal` | requests and answers as bytes |
 //! | `rows`, `ledger` | what lies in which item, and what the rules need of a transaction |
 //! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
 //! | `summary` | what a user has, and what the log holds, as reads |

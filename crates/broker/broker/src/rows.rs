@@ -145,7 +145,7 @@ pub(crate) fn of_symbol(kind: u8, user: &UserName, symbol: StockSymbol) -> Key {
     Key::new(of_user(kind, user.as_str(), &symbol.padded()))
 }
 
-/// `user` is empty of what is nobody's.
+/// `user` is empty for an entry of nobody.
 pub(crate) fn audit(user: &str, number: u64) -> Key {
     Key::new(of_user(AUDIT, user, &number.to_be_bytes()))
 }

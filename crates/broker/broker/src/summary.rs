@@ -77,7 +77,7 @@ pub const AUDIT_PAGE_MAX: usize = 100;
 /// An entry of the log, and where it lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Whose; empty of what is nobody's.
+    /// Whose; empty for an entry of nobody.
     pub user: String,
     /// The request's number.
     pub number: u64,

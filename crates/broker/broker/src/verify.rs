@@ -13,13 +13,13 @@ pub use account::ReplayedAccount;
 use account::Step;
 use element::{Element, Reader};
 
-/// What is wrong with a log, and in which line.
+/// A fault of a log, and its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct AuditFault {
     /// The line, from 1; of what a request's elements say together, the first line behind them.
     pub line: u64,
-    /// What is wrong.
+    /// The fault, in words.
     pub what: String,
 }
 

@@ -3,15 +3,16 @@
 use core::fmt::Write as _;
 
 use crate::audit::{AuditNote, AuditRecord};
-use crate::command::UserCommand;
+use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
+use crate::request::StockQuote;
 
 /// What a log begins with.
 pub const LOG_BEGIN: &str = "<?xml version=\"1.0\"?>\n<log>\n";
 /// What it ends with.
 pub const LOG_END: &str = "</log>\n";
 
-/// Appends the elements of an entry. `user` is empty of what is nobody's; `server` is the name of the server that tells it.
+/// Appends the elements of an entry. `user` is empty for an entry of nobody; `server` is the name of the server that tells it.
 pub fn xml(server: &str, user: &str, number: u64, record: &AuditRecord, to: &mut String) {
     let mut elements = Elements { server, user, time_ms: record.time_ms, to };
     if let Some(command) = &record.command {
@@ -32,47 +33,19 @@ struct Elements<'a> {
 impl Elements<'_> {
     fn note(&mut self, number: u64, command: Option<&UserCommand>, note: &AuditNote) {
         match note {
-            AuditNote::Hit { quote } => self.element(
-                "quoteServer",
-                number,
-                &[
-                    ("price", &dollars(quote.price_cents)),
-                    ("stockSymbol", quote.symbol.as_str()),
-                    ("username", &quote.user),
-                    ("quoteServerTime", &quote.server_ms.to_string()),
-                    ("cryptokey", &quote.key),
-                ],
-            ),
-            AuditNote::Moved { origin, is_add, cents } => self.element(
-                "accountTransaction",
-                *origin,
-                &[
-                    ("action", if *is_add { "add" } else { "remove" }),
-                    ("username", self.user),
-                    ("funds", &dollars(*cents)),
-                ],
-            ),
-            AuditNote::Done { origin, verb, symbol, cents } => self.element(
-                "systemEvent",
-                *origin,
-                &[
-                    ("command", verb.name()),
-                    ("username", self.user),
-                    ("stockSymbol", symbol.as_str()),
-                    ("funds", &dollars(*cents)),
-                ],
-            ),
+            AuditNote::Hit { quote } => self.hit(number, quote),
+            AuditNote::Moved { origin, is_add, cents } => {
+                let action = if *is_add { "add" } else { "remove" };
+                let (user, funds) = (self.user, dollars(*cents));
+                let fields = [("action", action), ("username", user), ("funds", &funds)];
+                self.element("accountTransaction", *origin, &fields);
+            }
+            AuditNote::Done { origin, verb, symbol, cents } => {
+                self.of_stock("systemEvent", *origin, *verb, *symbol, ("funds", &dollars(*cents)));
+            }
             AuditNote::Deal { origin, verb, symbol, shares, price_cents } => {
-                self.element(
-                    "debugEvent",
-                    *origin,
-                    &[
-                        ("command", verb.name()),
-                        ("username", self.user),
-                        ("stockSymbol", symbol.as_str()),
-                        ("debugMessage", &format!("{shares} at {}", dollars(*price_cents))),
-                    ],
-                );
+                let deal = format!("{shares} at {}", dollars(*price_cents));
+                self.of_stock("debugEvent", *origin, *verb, *symbol, ("debugMessage", &deal));
             }
             AuditNote::Refused { refusal } => {
                 if let Some(command) = command {
@@ -81,6 +54,22 @@ impl Elements<'_> {
                 }
             }
         }
+    }
+
+    fn hit(&mut self, number: u64, quote: &StockQuote) {
+        let fields = [
+            ("price", dollars(quote.price_cents)),
+            ("stockSymbol", quote.symbol.to_string()),
+            ("username", quote.user.clone()),
+            ("quoteServerTime", quote.server_ms.to_string()),
+            ("cryptokey", quote.key.clone()),
+        ];
+        self.element("quoteServer", number, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+    }
+
+    fn of_stock(&mut self, name: &str, number: u64, verb: Verb, symbol: StockSymbol, last: (&str, &str)) {
+        let head = [("command", verb.name()), ("username", self.user), ("stockSymbol", symbol.as_str())];
+        self.element(name, number, &[head[0], head[1], head[2], last]);
     }
 
     fn command(&mut self, name: &str, number: u64, command: &UserCommand, more: &[(&str, &str)]) {

@@ -121,7 +121,7 @@ impl ReplayedAccount {
         holds.chain(self.reserves.values().copied().map(i128::from)).sum()
     }
 
-    /// Whether what was put in is what is there or was spent.
+    /// Whether all that was put in is still there or was spent.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
         let there = self.cash_cents + self.held_cents() + self.spent_cents - self.received_cents;
@@ -150,25 +150,25 @@ impl ReplayedAccount {
                 self.receive(&held.symbol, held.shares);
                 step.moves(0)
             }
-            Verb::SetBuyTrigger => {
-                let (symbol, (shares, price)) = (step.stock()?, step.deal()?);
-                let cost = i128::from(shares) * i128::from(price);
-                let reserve =
-                    self.reserves.remove(&symbol).map_or_else(|| step.wrong("without a reserve"), Ok)?;
-                self.receive(&symbol, shares);
-                self.spent_cents += cost;
-                step.moves(i128::from(reserve) - cost)
-            }
-            Verb::SetSellTrigger => {
-                let (symbol, (shares, price)) = (step.stock()?, step.deal()?);
-                if self.sales.remove(&symbol).map(|(_, reserved)| reserved) != Some(shares) {
-                    return step.wrong("sells other shares than were reserved");
-                }
-                self.received_cents += step.moved;
-                step.moves(i128::from(shares) * i128::from(price))
-            }
+            Verb::SetBuyTrigger | Verb::SetSellTrigger => self.fired(step, step.stock()?, step.deal()?),
             _ => step.wrong("no event of the system"),
         }
+    }
+
+    fn fired(&mut self, step: &Step, symbol: String, (shares, price): (u64, u64)) -> Result<(), String> {
+        let worth = i128::from(shares) * i128::from(price);
+        if step.verb == Verb::SetSellTrigger {
+            if self.sales.remove(&symbol).map(|(_, reserved)| reserved) != Some(shares) {
+                return step.wrong("sells other shares than were reserved");
+            }
+            self.received_cents += worth;
+            return step.moves(worth);
+        }
+        let reserve = self.reserves.remove(&symbol);
+        let reserve = reserve.map_or_else(|| step.wrong("without a reserve"), Ok)?;
+        self.receive(&symbol, shares);
+        self.spent_cents += worth;
+        step.moves(i128::from(reserve) - worth)
     }
 
     fn commanded(&mut self, step: &Step) -> Result<(), String> {
