@@ -192,3 +192,61 @@ fn two_users_never_write_the_same_item() {
         both.run(&request);
     }
 }
+
+fn asks(line: &str) -> Asked {
+    let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
+    Asked::Command { command: line.command, fault: line.fault }
+}
+
+/// Of two requests on one state both would have an effect, and they write a common item, so that one of them commits; on what that leaves, the other has none.
+#[test]
+fn what_two_fronts_ask_for_at_once_is_done_once() {
+    let (jo, stock) = (UserName::new("jo").unwrap(), StockSymbol::new("S").unwrap());
+    let fire = |way| Asked::Fire { way, user: jo.clone(), symbol: stock };
+    let expire = |way| Asked::Expire { way, user: jo.clone() };
+    let (buy, sell) = (TradeWay::Buy, TradeWay::Sell);
+    let cases = [
+        (fire(buy), fire(buy), 0, 80),
+        (fire(sell), fire(sell), 0, 300),
+        (fire(buy), asks("CANCEL_SET_BUY,jo,S"), 0, 80),
+        (expire(buy), expire(buy), 60_001, 100),
+        (expire(sell), expire(sell), 60_001, 100),
+        (asks("COMMIT_BUY,jo"), asks("CANCEL_BUY,jo"), 60_000, 100),
+        (asks("COMMIT_SELL,jo"), asks("CANCEL_SELL,jo"), 60_000, 100),
+    ];
+    for (one, other, later, price) in cases {
+        let mut both = Both::default();
+        let lines = [
+            "ADD,jo,100.00",
+            "BUY,jo,S,20.00",
+            "COMMIT_BUY,jo",
+            "SET_BUY_AMOUNT,jo,S,30.00",
+            "SET_BUY_TRIGGER,jo,S,0.90",
+            "SET_SELL_AMOUNT,jo,S,9.00",
+            "SET_SELL_TRIGGER,jo,S,3.00",
+            "BUY,jo,S,5.00",
+            "SELL,jo,S,5.00",
+        ];
+        let request = |number, asked: &Asked, time_ms, price| {
+            let quote = Some(hit(stock, price, time_ms));
+            BrokerRequest { number, time_ms, quote, asked: asked.clone() }
+        };
+        for (number, line) in (1..).zip(lines) {
+            let reply = both.run(&request(number, &asks(line), NOON_MS, 100));
+            assert!(!matches!(reply, BrokerReply::Refused { .. }), "{line}: {reply:?}");
+        }
+        let [first, second] =
+            [(90, &one), (91, &other)].map(|(number, asked)| request(number, asked, NOON_MS + later, price));
+        let [a, b] = [&first, &second].map(|request| attempt(&both.shelves, request).unwrap());
+        for reply in [&a.0, &b.0] {
+            let is_idle = matches!(reply, BrokerReply::Refused { .. } | BrokerReply::Unchanged);
+            assert!(!is_idle, "{one:?}: {reply:?}");
+        }
+        assert!(a.1.iter().any(|(key, _)| b.1.iter().any(|(other, _)| key == other)), "{one:?} {other:?}");
+        both.run(&first);
+        let late = both.run(&second);
+        assert!(matches!(late, BrokerReply::Refused { .. } | BrokerReply::Unchanged), "{other:?}: {late:?}");
+        both.check();
+        both.replay();
+    }
+}
