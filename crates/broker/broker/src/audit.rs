@@ -1,0 +1,78 @@
+//! A request's entry in the log: one item, written in the transaction that did it.
+//!
+//! The log's XML repeats a command's fields in each of its elements. Kept is the command once, and beside it only what the elements add.
+
+use crate::coded::{fields, kinds};
+use crate::command::{StockSymbol, UserCommand};
+use crate::refusal::Refusal;
+use crate::request::StockQuote;
+
+use crate::command::Verb;
+
+/// What a request did, in the order in which it did it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditNote {
+    /// The quote server was asked: `quoteServer`.
+    Hit {
+        /// What it returned.
+        quote: StockQuote,
+    },
+    /// Free cash has changed: `accountTransaction`.
+    Moved {
+        /// The command it belongs to.
+        origin: u64,
+        /// Whether cash came, and did not go.
+        is_add: bool,
+        /// Cents.
+        cents: u64,
+    },
+    /// A trigger has fired, or something pending has lapsed: `systemEvent`.
+    Done {
+        /// The command it belongs to.
+        origin: u64,
+        /// Its verb.
+        verb: Verb,
+        /// Of which stock.
+        symbol: StockSymbol,
+        /// How much, cents.
+        cents: u64,
+    },
+    /// At which price how many shares were held or changed hands: `debugEvent`. Without it nobody could replay the log, since a shared quote stands with its first user.
+    Deal {
+        /// The command it belongs to.
+        origin: u64,
+        /// Its verb.
+        verb: Verb,
+        /// Of which stock.
+        symbol: StockSymbol,
+        /// How many.
+        shares: u64,
+        /// At how much each, cents.
+        price_cents: u64,
+    },
+    /// The command was refused: `errorEvent`.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// When, ms since 1970. Of one user's entries that changed something, none is earlier than one before it.
+    pub time_ms: u64,
+    /// The command, if the request was one.
+    pub command: Option<UserCommand>,
+    /// What happened.
+    pub notes: Vec<AuditNote>,
+}
+
+kinds!(AuditNote, "note" {
+    1 => Hit { quote },
+    2 => Moved { origin, is_add, cents },
+    3 => Done { origin, verb, symbol, cents },
+    4 => Deal { origin, verb, symbol, shares, price_cents },
+    5 => Refused { refusal },
+});
+fields! { AuditRecord { time_ms, command, notes } }

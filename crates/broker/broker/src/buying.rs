@@ -1,0 +1,105 @@
+//! Buys: held at once, committed or cancelled within 60 seconds.
+
+use crate::audit::AuditNote;
+use crate::command::{UserName, Verb};
+use crate::execute::{Stopped, Subject, Turn};
+use crate::ledger::Ledger;
+use crate::refusal::Refusal;
+use crate::reply::BrokerReply;
+use crate::request::{TradeWay, WINDOW_MS};
+use crate::rows::{self, Account, PENDING_MAX, Pending};
+
+impl<L: Ledger> Turn<'_, L> {
+    /// Holds what so many shares cost, not the whole amount.
+    pub(crate) fn buy(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
+        let mut account = self.account(of.user)?;
+        if account.cash_cents < of.cents {
+            return Err(Refusal::InsufficientCash.into());
+        }
+        let pending = self.dealt(of)?;
+        self.has_room(&mut account, TradeWay::Buy)?;
+        self.debit(&mut account, pending.cents)?;
+        Ok(self.push(Verb::Buy, of.user, account, pending))
+    }
+
+    pub(crate) fn commit_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
+        let (account, pending) = self.pop(TradeWay::Buy, user)?;
+        self.receive(user, pending.symbol, pending.shares)?;
+        Ok(self.settle(TradeWay::Buy, user, account, pending))
+    }
+
+    pub(crate) fn cancel_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
+        let (mut account, pending) = self.pop(TradeWay::Buy, user)?;
+        self.credit(&mut account, self.request.number, pending.cents)?;
+        Ok(self.settle(TradeWay::Buy, user, account, pending))
+    }
+
+    /// What an amount comes to at the quote: whole shares, at least one.
+    pub(crate) fn dealt(&self, of: Subject<'_>) -> Result<Pending, Refusal> {
+        let quote = self.quote(of.symbol)?;
+        let shares = of.cents / quote.price_cents;
+        if shares == 0 {
+            return Err(Refusal::BelowOneShare);
+        }
+        let cents = shares * quote.price_cents;
+        Ok(Pending { number: self.request.number, symbol: of.symbol, shares, cents, placed_ms: self.time_ms })
+    }
+
+    pub(crate) fn has_room(&self, account: &mut Account, way: TradeWay) -> Result<(), Refusal> {
+        if account.stack(way).count() < PENDING_MAX { Ok(()) } else { Err(Refusal::TooManyPending) }
+    }
+
+    /// Puts it on top of its stack.
+    pub(crate) fn push(
+        &mut self,
+        verb: Verb,
+        user: &UserName,
+        mut account: Account,
+        pending: Pending,
+    ) -> BrokerReply {
+        let way = if verb == Verb::Buy { TradeWay::Buy } else { TradeWay::Sell };
+        let Pending { number: origin, symbol, shares, cents, placed_ms } = pending;
+        let price_cents = cents / shares;
+        let stack = account.stack(way);
+        rows::put(self.ledger, &rows::pending(user, way, stack.top), &pending);
+        stack.top += 1;
+        self.put_account(user, account);
+        self.notes.push(AuditNote::Deal { origin, verb, symbol, shares, price_cents });
+        BrokerReply::Held { shares, price_cents, until_ms: placed_ms + WINDOW_MS }
+    }
+
+    /// The newest, if it has not lapsed; it stays until [`Turn::settle`].
+    pub(crate) fn pop(&mut self, way: TradeWay, user: &UserName) -> Stopped<(Account, Pending), L> {
+        let mut account = self.account(user)?;
+        let stack = account.stack(way);
+        if stack.count() == 0 {
+            return Err(Refusal::NothingPending.into());
+        }
+        let place = stack.top - 1;
+        let pending: Pending =
+            rows::take(self.ledger, &rows::pending(user, way, place))?.ok_or(Refusal::NothingPending)?;
+        if self.has_lapsed(&pending) {
+            return Err(Refusal::Lapsed.into());
+        }
+        Ok((account, pending))
+    }
+
+    /// It is no longer pending.
+    pub(crate) fn settle(
+        &mut self,
+        way: TradeWay,
+        user: &UserName,
+        mut account: Account,
+        pending: Pending,
+    ) -> BrokerReply {
+        let stack = account.stack(way);
+        stack.top -= 1;
+        self.ledger.delete(&rows::pending(user, way, stack.top));
+        self.put_account(user, account);
+        BrokerReply::Settled { symbol: pending.symbol, shares: pending.shares, cents: pending.cents }
+    }
+
+    pub(crate) fn has_lapsed(&self, pending: &Pending) -> bool {
+        self.time_ms > pending.placed_ms.saturating_add(WINDOW_MS)
+    }
+}

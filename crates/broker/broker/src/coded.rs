@@ -1,0 +1,65 @@
+//! Structs and enums of this crate as bytes, in the layouts of [`pares_wice::codec`]: fields in order, an enum behind a byte for its kind.
+
+use pares_wice::codec::{Coded, DecodeError};
+
+/// A struct is the bytes of its fields, in order.
+macro_rules! fields {
+    ($($name:ident { $($field:ident),* })*) => {$(
+        impl pares_wice::codec::Coded for $name {
+            fn encode(&self, to: &mut Vec<u8>) {
+                $(pares_wice::codec::Coded::encode(&self.$field, to);)*
+            }
+            fn decode(from: &mut &[u8]) -> Result<Self, pares_wice::codec::DecodeError> {
+                Ok(Self { $($field: pares_wice::codec::Coded::decode(from)?),* })
+            }
+        }
+    )*};
+}
+pub(crate) use fields;
+
+/// An enum is a byte for its kind, then the fields of that kind.
+macro_rules! kinds {
+    ($name:ident, $what:literal { $($kind:literal => $variant:ident $({ $($field:ident),* })?),* $(,)? }) => {
+        impl pares_wice::codec::Coded for $name {
+            fn encode(&self, to: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant $({ $($field),* })? => {
+                        to.push($kind);
+                        $($(pares_wice::codec::Coded::encode($field, to);)*)?
+                    })*
+                }
+            }
+            fn decode(from: &mut &[u8]) -> Result<Self, pares_wice::codec::DecodeError> {
+                Ok(match u8::decode(from)? {
+                    $($kind => Self::$variant $({ $($field: pares_wice::codec::Coded::decode(from)?),* })?,)*
+                    other => return Err(pares_wice::codec::DecodeError::Kind(other, $what)),
+                })
+            }
+        }
+    };
+}
+pub(crate) use kinds;
+
+/// Longest text in a request, bytes.
+const TEXT_BYTES_MAX: usize = 256;
+
+/// Visible ASCII and blanks: the log's XML can show all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Text(pub(crate) String);
+
+impl Coded for Text {
+    fn encode(&self, to: &mut Vec<u8>) {
+        u32::try_from(self.0.len()).expect("texts are short").encode(to);
+        to.extend_from_slice(self.0.as_bytes());
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let bytes = Vec::<u8>::decode(from)?;
+        if bytes.len() > TEXT_BYTES_MAX {
+            return Err(DecodeError::Length);
+        }
+        match bytes.iter().find(|byte| !matches!(byte, b' '..=b'~')) {
+            Some(other) => Err(DecodeError::Kind(*other, "letter")),
+            None => Ok(Self(bytes.into_iter().map(char::from).collect())),
+        }
+    }
+}

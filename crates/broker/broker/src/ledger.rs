@@ -1,0 +1,48 @@
+//! What the rules need of a transaction, and of a snapshot.
+//!
+//! Transactions are the sites' (`pares-store`), above a crate of rules. So the rules name the few things they do with one.
+
+use pares_wice::codec::DecodeError;
+use pares_wice::{Key, KeyRange, Value};
+
+/// A transaction: what it reads is protected, what it writes commits together or not at all.
+pub trait Ledger {
+    /// Why it cannot be read.
+    type Error;
+
+    /// The item as this transaction sees it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Self::Error>;
+    /// The item has this value from now on.
+    fn put(&mut self, key: &Key, value: Value);
+    /// The item is no more.
+    fn delete(&mut self, key: &Key);
+}
+
+/// A snapshot.
+pub trait Shelf {
+    /// Why it cannot be read.
+    type Error;
+
+    /// The first `limit` items of `range`, in the order of their keys.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Self::Error>;
+}
+
+/// Why a request is not executed at all. Nothing has changed, and the log says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BrokerError<E> {
+    /// The items cannot be read.
+    #[error("{0}")]
+    Items(E),
+    /// An item is not as these rules write it.
+    #[error("an item is damaged: {0}")]
+    Damaged(DecodeError),
+    /// An earlier request has this number, or it is 0.
+    #[error("the number {0} is taken")]
+    Taken(u64),
+}

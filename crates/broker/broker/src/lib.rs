@@ -1,0 +1,50 @@
+//! Day trading: users buy and sell stock at quotes of a slow server, by sixteen commands, and every cent is in the log.
+//!
+//! The obvious form, an account in memory and a log written behind it, loses both or, worse, one of them. Here a command is one transaction of a
+//! replicated database: its effect and its entry in the log are items that commit together, or neither. This crate is the function from a request to
+//! those items. It reads no clock and asks no server: a request brings its time, its number and the quote that it is executed by.
+//!
+//! | module | what |
+//! |---|---|
+//! | `command`, `workload`, `money` | the sixteen commands, and how they are written |
+//! | `request`, `reply`, `refusal` | requests and answers as bytes |
+//! | `rows`, `ledger` | what lies in which item, and what the rules need of a transaction |
+//! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
+//! | `summary` | what a user has, and what the log holds, as reads |
+//! | `audit`, `xml` | a request's entry in the log, and the log as the course's XML |
+//! | `verify` | the log alone, replayed |
+
+mod audit;
+mod buying;
+mod coded;
+mod command;
+mod execute;
+mod lapse;
+mod ledger;
+mod money;
+mod refusal;
+mod reply;
+mod request;
+mod rows;
+mod selling;
+mod summary;
+mod triggers;
+mod verify;
+mod workload;
+mod xml;
+
+pub use audit::{AuditNote, AuditRecord};
+pub use command::{FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, UserName, Verb, file_name};
+pub use execute::execute;
+pub use ledger::{BrokerError, Ledger, Shelf};
+pub use money::{CENTS_MAX, cents_of, dollars};
+pub use refusal::Refusal;
+pub use reply::BrokerReply;
+pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, TradeWay, WINDOW_MS};
+pub use rows::{Account, Armed, BuyTrigger, PENDING_MAX, Pending, SellTrigger, Stack};
+pub use summary::{
+    AUDIT_PAGE_MAX, AccountSummary, AuditEntry, AuditPage, BrokerRead, answer, audit_page, summary,
+};
+pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
+pub use workload::WorkloadLine;
+pub use xml::{LOG_BEGIN, LOG_END, xml};

@@ -1,0 +1,71 @@
+//! What the rules answer, as bytes.
+
+use crate::coded::kinds;
+use crate::command::StockSymbol;
+use crate::refusal::Refusal;
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BrokerReply {
+    /// Nothing has changed but the log.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Done; there is no more to tell.
+    Done,
+    /// The account holds so much now.
+    Cash {
+        /// Cents.
+        cash_cents: u64,
+    },
+    /// A quote.
+    Price {
+        /// Cents.
+        price_cents: u64,
+        /// The server's stamp, ms.
+        server_ms: u64,
+    },
+    /// A buy or sell is pending.
+    Held {
+        /// So many shares.
+        shares: u64,
+        /// At this price.
+        price_cents: u64,
+        /// The last moment at which it can be committed, ms.
+        until_ms: u64,
+    },
+    /// A pending buy or sell was committed or cancelled, or a trigger has fired.
+    Settled {
+        /// Of this stock.
+        symbol: StockSymbol,
+        /// So many shares.
+        shares: u64,
+        /// For so much, cents.
+        cents: u64,
+    },
+    /// A trigger is armed.
+    Armed {
+        /// Shares reserved for it; 0 of a buy, which reserves cash.
+        shares: u64,
+    },
+    /// So much was released.
+    Expired {
+        /// Buys or sells.
+        count: u64,
+    },
+    /// There was nothing to fire or to release: not even the log has changed.
+    Unchanged,
+}
+
+kinds!(BrokerReply, "reply" {
+    1 => Refused { refusal },
+    2 => Done,
+    3 => Cash { cash_cents },
+    4 => Price { price_cents, server_ms },
+    5 => Held { shares, price_cents, until_ms },
+    6 => Settled { symbol, shares, cents },
+    7 => Armed { shares },
+    8 => Expired { count },
+    9 => Unchanged,
+});

@@ -1,0 +1,110 @@
+//! What the rules are asked, as bytes.
+
+use pares_wice::codec::{Coded, DecodeError};
+
+use crate::coded::{Text, fields, kinds};
+use crate::command::{StockSymbol, UserCommand, UserName};
+use crate::refusal::Refusal;
+
+/// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
+pub const WINDOW_MS: u64 = 60_000;
+
+/// A quote as the legacy server returned it: nothing in it is ever changed, since its key is made of the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StockQuote {
+    /// Cents.
+    pub price_cents: u64,
+    /// Of which stock.
+    pub symbol: StockSymbol,
+    /// For which user it was asked.
+    pub user: String,
+    /// The server's stamp, ms since 1970. Taken before the server's delay.
+    pub server_ms: u64,
+    /// The server's proof.
+    pub key: String,
+}
+
+impl Coded for StockQuote {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.price_cents, self.symbol).encode(to);
+        (Text(self.user.clone()), (self.server_ms, Text(self.key.clone()))).encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (price_cents, symbol) = Coded::decode(from)?;
+        let (user, (server_ms, key)) = <(Text, (u64, Text))>::decode(from)?;
+        Ok(Self { price_cents, symbol, user: user.0, server_ms, key: key.0 })
+    }
+}
+
+/// The quote that comes with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuoteBrought {
+    /// The quote.
+    pub quote: StockQuote,
+    /// Whether this request's front went to the server for it, and not another's before: then the log shows it here.
+    pub is_hit: bool,
+}
+
+/// Which of a user's two stacks, or of a stock's two triggers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TradeWay {
+    /// Cash becomes shares.
+    Buy,
+    /// Shares become cash.
+    Sell,
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A user's command.
+    Command {
+        /// As far as it could be read.
+        command: UserCommand,
+        /// Why it is refused, if its form is wrong.
+        fault: Option<Refusal>,
+    },
+    /// Fire an armed trigger, if the quote says so.
+    Fire {
+        /// Which trigger.
+        way: TradeWay,
+        /// Whose.
+        user: UserName,
+        /// On which stock.
+        symbol: StockSymbol,
+    },
+    /// Release what has been pending for too long.
+    Expire {
+        /// Of which stack.
+        way: TradeWay,
+        /// Whose.
+        user: UserName,
+    },
+    /// Note a hit that no command caused: the desk's own, for triggers.
+    Hit,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokerRequest {
+    /// Positive, unique over all sites, ascending for each user.
+    pub number: u64,
+    /// When the front received it, ms since 1970.
+    pub time_ms: u64,
+    /// The quote it is executed by, where it needs one.
+    pub quote: Option<QuoteBrought>,
+    /// What to do.
+    pub asked: Asked,
+}
+
+kinds!(TradeWay, "way" { 1 => Buy, 2 => Sell });
+kinds!(Asked, "request" {
+    1 => Command { command, fault },
+    2 => Fire { way, user, symbol },
+    3 => Expire { way, user },
+    4 => Hit,
+});
+fields! {
+    QuoteBrought { quote, is_hit }
+    BrokerRequest { number, time_ms, quote, asked }
+}

@@ -1,0 +1,117 @@
+//! The log alone, replayed.
+//!
+//! A log that lists what was done proves nothing unless what it lists adds up. So here the accounts are made anew from its elements, by other code than that which wrote
+//! them: every movement of cash must be the one that its command makes, no cash and no share may be spent that was not there, and in the end what
+//! each user put in is what he has or has spent.
+
+mod account;
+mod element;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use account::ReplayedAccount;
+use account::Step;
+use element::{Element, Reader};
+
+/// A fault of a log, and its line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct AuditFault {
+    /// The line, from 1; of what a request's elements say together, the first line behind them.
+    pub line: u64,
+    /// The fault, in words.
+    pub what: String,
+}
+
+/// What a log holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditReport {
+    /// Elements of each kind.
+    pub elements: BTreeMap<String, u64>,
+    /// Every user's account, as the log leaves it.
+    pub accounts: BTreeMap<String, ReplayedAccount>,
+}
+
+impl AuditReport {
+    /// How many elements of a kind there are.
+    #[must_use]
+    pub fn count(&self, kind: &str) -> u64 {
+        self.elements.get(kind).copied().unwrap_or_default()
+    }
+}
+
+/// Replays a log, line by line.
+#[derive(Debug, Default)]
+pub struct AuditReplay {
+    reader: Reader,
+    report: AuditReport,
+    numbers: BTreeSet<u64>,
+    /// What the elements since the last command or event of the system say.
+    step: Option<Step>,
+}
+
+impl AuditReplay {
+    /// Takes the next line.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn line(&mut self, line: &str) -> Result<(), AuditFault> {
+        let element = self.reader.line(line);
+        element
+            .and_then(|element| element.map_or(Ok(()), |element| self.element(&element)))
+            .map_err(|what| AuditFault { line: self.reader.lines, what })
+    }
+
+    /// The log has ended.
+    ///
+    /// # Errors
+    /// If it ends too early, or money is missing.
+    pub fn finish(mut self) -> Result<AuditReport, AuditFault> {
+        let checked = self.close().and_then(|()| {
+            if !self.reader.has_ended {
+                return Err("the log ends before its end".to_owned());
+            }
+            let mut accounts = self.report.accounts.iter();
+            let missing = accounts.find(|(_, account)| !account.is_conserved());
+            missing.map_or(Ok(()), |(user, _)| Err(format!("the money of {user} does not add up")))
+        });
+        match checked {
+            Ok(()) => Ok(self.report),
+            Err(what) => Err(AuditFault { line: self.reader.lines, what }),
+        }
+    }
+
+    fn element(&mut self, element: &Element) -> Result<(), String> {
+        *self.report.elements.entry(element.name.clone()).or_default() += 1;
+        match element.name.as_str() {
+            "userCommand" => {
+                self.close()?;
+                let number = element.number()?;
+                if !self.numbers.insert(number) {
+                    return Err(format!("a second command has the number {number}"));
+                }
+                self.step = Some(Step::of(element, false)?);
+                Ok(())
+            }
+            "systemEvent" => {
+                self.close()?;
+                self.step = Some(Step::of(element, true)?);
+                Ok(())
+            }
+            "quoteServer" => Ok(()),
+            _ => match &mut self.step {
+                Some(step) => step.more(element),
+                None => Err(format!("{} belongs to no command", element.name)),
+            },
+        }
+    }
+
+    /// Applies what the elements so far say together.
+    fn close(&mut self) -> Result<(), String> {
+        let Some(step) = self.step.take() else { return Ok(()) };
+        match &step.user {
+            Some(user) => self.report.accounts.entry(user.clone()).or_default().apply(&step),
+            None => step.moves_nothing(),
+        }
+    }
+}

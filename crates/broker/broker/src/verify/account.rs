@@ -1,0 +1,292 @@
+//! One user's account, as the log tells it.
+
+use std::collections::BTreeMap;
+
+use super::element::{Element, cents};
+use crate::command::Verb;
+
+/// What a command, or an event of the system, and the elements behind it say together.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) user: Option<String>,
+    number: u64,
+    is_system: bool,
+    verb: Verb,
+    symbol: Option<String>,
+    funds: Option<u64>,
+    /// Cents that came, less those that went.
+    moved: i128,
+    /// Shares, and the price of one.
+    deal: Option<(u64, u64)>,
+    is_refused: bool,
+}
+
+impl Step {
+    pub(super) fn of(element: &Element, is_system: bool) -> Result<Self, String> {
+        let verb = element.need("command")?;
+        let funds = element.field("funds").map(cents).transpose()?;
+        Ok(Self {
+            user: element.field("username").map(str::to_owned),
+            number: element.number()?,
+            is_system,
+            verb: Verb::of_name(verb).ok_or_else(|| format!("there is no command {verb}"))?,
+            symbol: element.field("stockSymbol").map(str::to_owned),
+            funds,
+            moved: 0,
+            deal: None,
+            is_refused: false,
+        })
+    }
+
+    /// An element that belongs to it.
+    pub(super) fn more(&mut self, element: &Element) -> Result<(), String> {
+        if element.number()? != self.number || element.field("username") != self.user.as_deref() {
+            return Err(format!("{} belongs to another command", element.name));
+        }
+        match element.name.as_str() {
+            "accountTransaction" => {
+                let cents = i128::from(element.cents("funds")?);
+                self.moved += if element.need("action")? == "add" { cents } else { -cents };
+            }
+            "debugEvent" => {
+                let deal = element.need("debugMessage")?.split_once(" at ");
+                let deal = deal.and_then(|(shares, price)| Some((shares.parse().ok()?, cents(price).ok()?)));
+                self.deal = Some(deal.ok_or("a deal is shares and a price")?);
+            }
+            _ => self.is_refused = true,
+        }
+        Ok(())
+    }
+
+    pub(super) fn moves_nothing(&self) -> Result<(), String> {
+        self.moves(0)
+    }
+
+    fn moves(&self, cents: i128) -> Result<(), String> {
+        let (verb, number, moved) = (self.verb.name(), self.number, self.moved);
+        if moved == cents { Ok(()) } else { Err(format!("{verb} {number} moves {moved} cents, not {cents}")) }
+    }
+
+    fn wrong<T>(&self, why: &str) -> Result<T, String> {
+        Err(format!("{} {}: {why}", self.verb.name(), self.number))
+    }
+
+    fn stock(&self) -> Result<String, String> {
+        self.symbol.clone().map_or_else(|| self.wrong("of no stock"), Ok)
+    }
+
+    fn amount(&self) -> Result<u64, String> {
+        self.funds.map_or_else(|| self.wrong("without an amount"), Ok)
+    }
+
+    fn deal(&self) -> Result<(u64, u64), String> {
+        let deal = self.deal.filter(|(shares, _)| *shares > 0);
+        deal.map_or_else(|| self.wrong("at no price"), Ok)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Held {
+    number: u64,
+    symbol: String,
+    shares: u64,
+    cents: u64,
+}
+
+/// An account, as the log leaves it. Sums are in cents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplayedAccount {
+    /// Free cash.
+    pub cash_cents: i128,
+    /// All that was ever added.
+    pub added_cents: i128,
+    /// Paid for shares.
+    pub spent_cents: i128,
+    /// Received for shares.
+    pub received_cents: i128,
+    /// Free shares.
+    pub shares: BTreeMap<String, u64>,
+    buys: Vec<Held>,
+    sells: Vec<Held>,
+    reserves: BTreeMap<String, u64>,
+    /// The amount, and shares reserved.
+    sales: BTreeMap<String, (u64, u64)>,
+}
+
+impl ReplayedAccount {
+    /// Cash held by pending buys and reserved for triggers.
+    #[must_use]
+    pub fn held_cents(&self) -> i128 {
+        let holds = self.buys.iter().map(|held| i128::from(held.cents));
+        holds.chain(self.reserves.values().copied().map(i128::from)).sum()
+    }
+
+    /// Whether all that was put in is still there or was spent.
+    #[must_use]
+    pub fn is_conserved(&self) -> bool {
+        let there = self.cash_cents + self.held_cents() + self.spent_cents - self.received_cents;
+        self.added_cents == there && self.cash_cents >= 0
+    }
+
+    pub(super) fn apply(&mut self, step: &Step) -> Result<(), String> {
+        if step.is_refused {
+            return if step.deal.is_none() { step.moves(0) } else { step.wrong("refused, and dealt") };
+        }
+        self.cash_cents += step.moved;
+        if self.cash_cents < 0 {
+            return step.wrong("spends cash that is not there");
+        }
+        if step.is_system { self.happened(step) } else { self.commanded(step) }
+    }
+
+    fn happened(&mut self, step: &Step) -> Result<(), String> {
+        match step.verb {
+            Verb::Buy => {
+                let held = lapsed(&mut self.buys, step)?;
+                step.moves(held.cents.into())
+            }
+            Verb::Sell => {
+                let held = lapsed(&mut self.sells, step)?;
+                self.receive(&held.symbol, held.shares);
+                step.moves(0)
+            }
+            Verb::SetBuyTrigger | Verb::SetSellTrigger => self.fired(step, step.stock()?, step.deal()?),
+            _ => step.wrong("no event of the system"),
+        }
+    }
+
+    fn fired(&mut self, step: &Step, symbol: String, (shares, price): (u64, u64)) -> Result<(), String> {
+        let worth = i128::from(shares) * i128::from(price);
+        if step.verb == Verb::SetSellTrigger {
+            if self.sales.remove(&symbol).map(|(_, reserved)| reserved) != Some(shares) {
+                return step.wrong("sells other shares than were reserved");
+            }
+            self.received_cents += worth;
+            return step.moves(worth);
+        }
+        let reserve = self.reserves.remove(&symbol);
+        let reserve = reserve.map_or_else(|| step.wrong("without a reserve"), Ok)?;
+        self.receive(&symbol, shares);
+        self.spent_cents += worth;
+        step.moves(i128::from(reserve) - worth)
+    }
+
+    fn commanded(&mut self, step: &Step) -> Result<(), String> {
+        if step.deal.is_some() && !matches!(step.verb, Verb::Buy | Verb::Sell) {
+            return step.wrong("deals in no share");
+        }
+        match step.verb {
+            Verb::Add => {
+                self.added_cents += step.moved;
+                step.moves(step.amount()?.into())
+            }
+            Verb::Buy => {
+                let held = held(step)?;
+                let cost = i128::from(held.cents);
+                self.buys.push(held);
+                step.moves(-cost)
+            }
+            Verb::Sell => {
+                let held = held(step)?;
+                self.give(step, &held.symbol, held.shares)?;
+                self.sells.push(held);
+                step.moves(0)
+            }
+            Verb::CommitBuy | Verb::CancelBuy => self.close_buy(step),
+            Verb::CommitSell | Verb::CancelSell => self.close_sell(step),
+            Verb::SetBuyAmount | Verb::SetBuyTrigger | Verb::CancelSetBuy => self.buy_trigger(step),
+            Verb::SetSellAmount | Verb::SetSellTrigger | Verb::CancelSetSell => self.sell_trigger(step),
+            Verb::Quote | Verb::Dumplog | Verb::DisplaySummary => step.moves(0),
+        }
+    }
+
+    fn close_buy(&mut self, step: &Step) -> Result<(), String> {
+        let held = self.buys.pop().map_or_else(|| step.wrong("nothing was pending"), Ok)?;
+        if step.verb == Verb::CancelBuy {
+            return step.moves(held.cents.into());
+        }
+        self.spent_cents += i128::from(held.cents);
+        self.receive(&held.symbol, held.shares);
+        step.moves(0)
+    }
+
+    fn close_sell(&mut self, step: &Step) -> Result<(), String> {
+        let held = self.sells.pop().map_or_else(|| step.wrong("nothing was pending"), Ok)?;
+        if step.verb == Verb::CancelSell {
+            self.receive(&held.symbol, held.shares);
+            return step.moves(0);
+        }
+        self.received_cents += i128::from(held.cents);
+        step.moves(held.cents.into())
+    }
+
+    fn buy_trigger(&mut self, step: &Step) -> Result<(), String> {
+        let symbol = step.stock()?;
+        let reserve = self.reserves.get(&symbol).copied();
+        match (step.verb, reserve) {
+            (Verb::SetBuyAmount, reserve) => {
+                let amount = step.amount()?;
+                self.reserves.insert(symbol, amount);
+                step.moves(i128::from(reserve.unwrap_or_default()) - i128::from(amount))
+            }
+            (Verb::CancelSetBuy, Some(reserve)) => {
+                self.reserves.remove(&symbol);
+                step.moves(reserve.into())
+            }
+            (_, Some(_)) => step.moves(0),
+            (_, None) => step.wrong("no amount was set"),
+        }
+    }
+
+    fn sell_trigger(&mut self, step: &Step) -> Result<(), String> {
+        let symbol = step.stock()?;
+        let sale = self.sales.remove(&symbol);
+        self.receive(&symbol, sale.map_or(0, |(_, reserved)| reserved));
+        match (step.verb, sale) {
+            (Verb::SetSellAmount, _) if self.shares.get(&symbol).copied().unwrap_or_default() > 0 => {
+                self.sales.insert(symbol, (step.amount()?, 0));
+            }
+            (Verb::SetSellAmount, _) => return step.wrong("of no share"),
+            (Verb::SetSellTrigger, Some((amount, _))) => {
+                let shares = amount.checked_div(step.amount()?).unwrap_or_default();
+                self.give(step, &symbol, shares)?;
+                self.sales.insert(symbol, (amount, shares));
+            }
+            (_, Some(_)) => {}
+            (_, None) => return step.wrong("no amount was set"),
+        }
+        step.moves(0)
+    }
+
+    fn receive(&mut self, symbol: &str, shares: u64) {
+        if shares > 0 {
+            let has = self.shares.entry(symbol.to_owned()).or_default();
+            *has = has.saturating_add(shares);
+        }
+    }
+
+    fn give(&mut self, step: &Step, symbol: &str, shares: u64) -> Result<(), String> {
+        let has = self.shares.get(symbol).copied().unwrap_or_default();
+        match has.checked_sub(shares) {
+            Some(0) => drop(self.shares.remove(symbol)),
+            Some(left) => drop(self.shares.insert(symbol.to_owned(), left)),
+            None => return step.wrong("gives shares that are not there"),
+        }
+        Ok(())
+    }
+}
+
+fn held(step: &Step) -> Result<Held, String> {
+    let (shares, price) = step.deal()?;
+    let cents = shares.checked_mul(price).filter(|cents| step.funds.is_some_and(|funds| *cents <= funds));
+    let cents = cents.map_or_else(|| step.wrong("deals for more than its amount"), Ok)?;
+    Ok(Held { number: step.number, symbol: step.stock()?, shares, cents })
+}
+
+/// The oldest, which must be the one that is named.
+fn lapsed(stack: &mut Vec<Held>, step: &Step) -> Result<Held, String> {
+    if stack.first().is_none_or(|held| held.number != step.number) {
+        return step.wrong("the oldest that was pending is another");
+    }
+    Ok(stack.remove(0))
+}

@@ -1,0 +1,108 @@
+//! The log as the course's XML (`logfile_2023.xsd`): an entry is one to a few elements, written in order, one entry at a time.
+
+use core::fmt::Write as _;
+
+use crate::audit::{AuditNote, AuditRecord};
+use crate::command::{StockSymbol, UserCommand, Verb};
+use crate::money::dollars;
+use crate::request::StockQuote;
+
+/// What a log begins with.
+pub const LOG_BEGIN: &str = "<?xml version=\"1.0\"?>\n<log>\n";
+/// What it ends with.
+pub const LOG_END: &str = "</log>\n";
+
+/// Appends the elements of an entry. `user` is empty for an entry of nobody; `server` is the name of the server that tells it.
+pub fn xml(server: &str, user: &str, number: u64, record: &AuditRecord, to: &mut String) {
+    let mut elements = Elements { server, user, time_ms: record.time_ms, to };
+    if let Some(command) = &record.command {
+        elements.command("userCommand", number, command, &[]);
+    }
+    for note in &record.notes {
+        elements.note(number, record.command.as_ref(), note);
+    }
+}
+
+struct Elements<'a> {
+    server: &'a str,
+    user: &'a str,
+    time_ms: u64,
+    to: &'a mut String,
+}
+
+impl Elements<'_> {
+    fn note(&mut self, number: u64, command: Option<&UserCommand>, note: &AuditNote) {
+        match note {
+            AuditNote::Hit { quote } => self.hit(number, quote),
+            AuditNote::Moved { origin, is_add, cents } => {
+                let action = if *is_add { "add" } else { "remove" };
+                let (user, funds) = (self.user, dollars(*cents));
+                let fields = [("action", action), ("username", user), ("funds", &funds)];
+                self.element("accountTransaction", *origin, &fields);
+            }
+            AuditNote::Done { origin, verb, symbol, cents } => {
+                self.of_stock("systemEvent", *origin, *verb, *symbol, ("funds", &dollars(*cents)));
+            }
+            AuditNote::Deal { origin, verb, symbol, shares, price_cents } => {
+                let deal = format!("{shares} at {}", dollars(*price_cents));
+                self.of_stock("debugEvent", *origin, *verb, *symbol, ("debugMessage", &deal));
+            }
+            AuditNote::Refused { refusal } => {
+                if let Some(command) = command {
+                    let message = refusal.to_string();
+                    self.command("errorEvent", number, command, &[("errorMessage", &message)]);
+                }
+            }
+        }
+    }
+
+    fn hit(&mut self, number: u64, quote: &StockQuote) {
+        let fields = [
+            ("price", dollars(quote.price_cents)),
+            ("stockSymbol", quote.symbol.to_string()),
+            ("username", quote.user.clone()),
+            ("quoteServerTime", quote.server_ms.to_string()),
+            ("cryptokey", quote.key.clone()),
+        ];
+        self.element("quoteServer", number, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+    }
+
+    fn of_stock(&mut self, name: &str, number: u64, verb: Verb, symbol: StockSymbol, last: (&str, &str)) {
+        let head = [("command", verb.name()), ("username", self.user), ("stockSymbol", symbol.as_str())];
+        self.element(name, number, &[head[0], head[1], head[2], last]);
+    }
+
+    fn command(&mut self, name: &str, number: u64, command: &UserCommand, more: &[(&str, &str)]) {
+        let funds = command.cents.map(dollars);
+        let mut fields = vec![("command", command.verb.name())];
+        fields.extend(command.user.as_ref().map(|user| ("username", user.as_str())));
+        fields.extend(command.symbol.as_ref().map(|symbol| ("stockSymbol", symbol.as_str())));
+        fields.extend(command.file.as_deref().map(|file| ("filename", file)));
+        fields.extend(funds.as_deref().map(|funds| ("funds", funds)));
+        fields.extend_from_slice(more);
+        self.element(name, number, &fields);
+    }
+
+    fn element(&mut self, name: &str, number: u64, fields: &[(&str, &str)]) {
+        let (time, number) = (self.time_ms.to_string(), number.to_string());
+        let head = [("timestamp", time.as_str()), ("server", self.server), ("transactionNum", &number)];
+        let _ = writeln!(self.to, "\t<{name}>");
+        for (field, value) in head.iter().chain(fields) {
+            let _ = write!(self.to, "\t\t<{field}>");
+            escape(value, self.to);
+            let _ = writeln!(self.to, "</{field}>");
+        }
+        let _ = writeln!(self.to, "\t</{name}>");
+    }
+}
+
+fn escape(text: &str, to: &mut String) {
+    for letter in text.chars() {
+        match letter {
+            '&' => to.push_str("&amp;"),
+            '<' => to.push_str("&lt;"),
+            '>' => to.push_str("&gt;"),
+            other => to.push(other),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The log as XML: by the course's schema, by golden text, and with money missing.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use crate::support::{Both, NOON_MS, replay, request_of, workload};
+use pares_broker::WorkloadLine;
+
+fn run(lines: &[&str]) -> Both {
+    let (mut both, mut asked) = (Both::default(), BTreeMap::new());
+    for line in lines {
+        both.run(&request_of(WorkloadLine::parse(line.as_bytes()).unwrap(), &mut asked));
+    }
+    both
+}
+
+fn some_trade() -> String {
+    let lines = [
+        "[1] ADD,jo,9000.00",
+        "[2] BUY,jo,S,2000.00",
+        "[3] COMMIT_BUY,jo",
+        "[4] SELL,jo,S,600.00",
+        "[5] COMMIT_SELL,jo",
+        "[6] SET_BUY_AMOUNT,jo,T,1000.00",
+        "[7] SET_BUY_TRIGGER,jo,T,501.00",
+        "[8] CANCEL_SELL,jo",
+    ];
+    run(&lines).xml()
+}
+
+#[test]
+fn elements_are_written_as_the_sample_shows_them() {
+    let both = run(&["[1] ADD,jo,100.00", "[2] BUY,jo,S,1.00", "[3] COMMIT_BUY,j&o"]);
+    let text = both.xml();
+    let begin = "<?xml version=\"1.0\"?>\n<log>\n\t<userCommand>\n\t\t<timestamp>1680000000000</timestamp>\n\t\t<server>broker</server>\n\t\t\
+                 <transactionNum>1</transactionNum>\n\t\t<command>ADD</command>\n\t\t<username>jo</username>\n\t\t<funds>100.00</funds>\n\t</userCommand>\n\t\
+                 <accountTransaction>\n\t\t<timestamp>1680000000000</timestamp>\n\t\t<server>broker</server>\n\t\t<transactionNum>1</transactionNum>\n\t\t\
+                 <action>add</action>\n\t\t<username>jo</username>\n\t\t<funds>100.00</funds>\n\t</accountTransaction>\n";
+    assert!(text.starts_with(begin), "{text}");
+    assert!(text.contains("<cryptokey>&lt;k&amp;y&gt;=</cryptokey>"), "{text}");
+    assert!(text.contains("<username>j&amp;o</username>"), "{text}");
+    let end = "\t\t<errorMessage>the user has no account</errorMessage>\n\t</errorEvent>\n</log>\n";
+    assert!(text.ends_with(end), "{text}");
+}
+
+#[test]
+fn a_log_in_which_something_was_changed_does_not_add_up() {
+    let log = some_trade();
+    let report = replay(&log).unwrap();
+    assert_eq!(report.count("userCommand"), 8);
+    let elements: Vec<&str> = log.split_inclusive("\t</").collect();
+    assert!(elements.len() > 15, "{log}");
+    for kind in ["accountTransaction", "debugEvent", "userCommand", "systemEvent", "errorEvent"] {
+        let from = log.find(&format!("\t<{kind}>")).unwrap();
+        let close = format!("\t</{kind}>\n");
+        let to = from + log[from..].find(&close).unwrap() + close.len();
+        let without = format!("{}{}", &log[..from], &log[to..]);
+        assert!(replay(&without).is_err(), "without its first {kind}: {without}");
+        let twice = format!("{}{}", &log[..to], &log[from..]);
+        assert!(
+            replay(&twice).is_err() || kind == "debugEvent" || kind == "errorEvent",
+            "twice {kind}: {twice}"
+        );
+    }
+    for (was, becomes) in [("9000.00", "9000.01"), ("</log>\n", ""), ("<action>add<", "<action>remove<")] {
+        let changed = log.replacen(was, becomes, 1);
+        assert!(replay(&changed).is_err(), "{was} changed to {becomes}");
+    }
+}
+
+/// Asks xmllint, where it and the schema are at hand; none if they are not.
+fn is_valid(text: &str) -> Option<bool> {
+    let schema = workload("logfile_2023.xsd")?;
+    let folder = tempfile::tempdir().unwrap();
+    let [xsd, log] = ["log.xsd", "log.xml"].map(|name| folder.path().join(name));
+    std::fs::write(&xsd, schema).unwrap();
+    std::fs::write(&log, text).unwrap();
+    let run = Command::new("xmllint").args(["--noout", "--schema"]).args([&xsd, &log]).output();
+    let Ok(output) = run else {
+        eprintln!("skipped: no xmllint (Debian's libxml2-utils)");
+        return None;
+    };
+    if !output.status.success() {
+        eprintln!(
+            "{}",
+            String::from_utf8_lossy(&output.stderr).lines().take(5).collect::<Vec<_>>().join("\n")
+        );
+    }
+    Some(output.status.success())
+}
+
+#[test]
+fn a_log_is_valid_by_the_schema() {
+    let log = some_trade();
+    let Some(is_whole_valid) = is_valid(&log) else { return };
+    assert!(is_whole_valid, "{log}");
+    let late = log.replace(&NOON_MS.to_string(), "1900000000000");
+    assert_eq!(is_valid(&late), Some(false), "the schema has limits for times");
+}
+
+#[test]
+fn the_log_of_a_workload_is_valid_by_the_schema() {
+    let Some(file) = workload("10User_testWorkLoad") else { return };
+    let text = String::from_utf8(file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_ne!(is_valid(&run(&lines).xml()), Some(false));
+}

@@ -1,0 +1,256 @@
+//! Items in memory, and both sides side by side: the rules over a transaction, and the oracle over plain maps.
+
+pub(crate) mod oracle;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use oracle::Oracle;
+use pares_broker::{
+    AccountSummary, Asked, AuditFault, AuditPage, AuditRecord, AuditReplay, AuditReport, BrokerError,
+    BrokerRead, BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote,
+    StockSymbol, UserName, WorkloadLine, answer, execute, summary, xml,
+};
+use pares_store::{Reads, StoreError, Visit, Work, WorkError};
+use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version};
+
+/// All items.
+#[derive(Default)]
+pub(crate) struct Shelves(pub(crate) BTreeMap<Key, Value>);
+
+impl Reads for Shelves {
+    fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
+        Ok(self.0.get(key).cloned())
+    }
+
+    fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        for (key, value) in self.0.range(range.from.clone()..).take_while(|(key, _)| range.contains(key)) {
+            if let ControlFlow::Break(()) = visit(key.clone(), value.clone()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shelf for Shelves {
+    type Error = StoreError;
+
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, StoreError> {
+        Reads::first(self, range, limit)
+    }
+}
+
+/// A transaction of the sites, as the rules want one.
+struct Transaction<'a>(Work<&'a Shelves>);
+
+impl Ledger for Transaction<'_> {
+    type Error = WorkError;
+
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, WorkError> {
+        self.0.get(key)
+    }
+
+    fn put(&mut self, key: &Key, value: Value) {
+        self.0.put(key, value);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.0.delete(key);
+    }
+}
+
+/// The rules, and the oracle.
+#[derive(Default)]
+pub(crate) struct Both {
+    pub(crate) shelves: Shelves,
+    pub(crate) oracle: Oracle,
+}
+
+impl Both {
+    /// Executes on both sides; what they answer is the same.
+    pub(crate) fn run(&mut self, request: &BrokerRequest) -> BrokerReply {
+        let (reply, items) = attempt(&self.shelves, request).unwrap();
+        for (key, value) in items {
+            match value {
+                Some(value) => drop(self.shelves.0.insert(key, value)),
+                None => drop(self.shelves.0.remove(&key)),
+            }
+        }
+        assert_eq!(reply, self.oracle.run(request), "{request:?}");
+        reply
+    }
+
+    /// Whether both sides hold the same accounts and the same log, and the money of each adds up.
+    pub(crate) fn check(&self) {
+        for (user, expected) in &self.oracle.users {
+            let found = summary(&self.shelves, &UserName::new(user).unwrap()).unwrap().unwrap();
+            assert_eq!(expected.seen(), Seen::of(&found), "{user}");
+            let holds: u64 = found.buys.iter().map(|pending| pending.cents).sum();
+            let reserves: u64 = found.buy_triggers.iter().map(|(_, trigger)| trigger.reserve_cents).sum();
+            let has = found.account.cash_cents + holds + reserves + expected.spent;
+            assert_eq!(expected.added + expected.received, has, "the money of {user}");
+        }
+        let log = self.log();
+        assert_eq!(log.len(), self.oracle.log.len());
+        for ((user, number, found), expected) in log.into_iter().zip(&self.oracle.log) {
+            assert_eq!((&(user.len(), user, number), &found), expected);
+        }
+    }
+
+    /// The whole log, read in pages.
+    pub(crate) fn log(&self) -> Vec<(String, u64, AuditRecord)> {
+        let (mut log, mut page) = (Vec::new(), self.page(None));
+        loop {
+            log.extend(page.entries.into_iter().map(|entry| (entry.user, entry.number, entry.record)));
+            match page.next {
+                Some(next) => page = self.page(Some(next)),
+                None => break,
+            }
+        }
+        log
+    }
+
+    fn page(&self, from: Option<Key>) -> AuditPage {
+        use pares_wice::codec::Coded as _;
+        let read = BrokerRead::Log { user: None, from };
+        let read = BrokerRead::from_bytes(&read.to_bytes()).unwrap();
+        AuditPage::from_bytes(&answer(&read, &self.shelves).unwrap()).unwrap()
+    }
+
+    /// The log as XML.
+    pub(crate) fn xml(&self) -> String {
+        let mut text = LOG_BEGIN.to_owned();
+        for (user, number, record) in self.log() {
+            xml("broker", &user, number, &record, &mut text);
+        }
+        text + LOG_END
+    }
+
+    /// Replays the log alone; what it leaves is what the oracle has.
+    pub(crate) fn replay(&self) -> AuditReport {
+        let report = replay(&self.xml()).unwrap();
+        for (user, expected) in &self.oracle.users {
+            let found = &report.accounts[user];
+            assert_eq!(found.cash_cents, i128::from(expected.cash), "{user}");
+            let shares: BTreeMap<String, u64> = expected.shares.clone();
+            assert_eq!(found.shares, shares, "{user}");
+            assert_eq!(found.held_cents(), i128::from(expected.held()), "{user}");
+        }
+        report
+    }
+}
+
+pub(crate) fn replay(log: &str) -> Result<AuditReport, AuditFault> {
+    let mut replay = AuditReplay::default();
+    log.lines().try_for_each(|line| replay.line(line))?;
+    replay.finish()
+}
+
+type Items = Vec<(Key, Option<Value>)>;
+
+/// Executes a request, after a journey of its bytes.
+pub(crate) fn attempt(
+    shelves: &Shelves,
+    request: &BrokerRequest,
+) -> Result<(BrokerReply, Items), BrokerError<WorkError>> {
+    use pares_wice::codec::Coded as _;
+    let request = BrokerRequest::from_bytes(&request.to_bytes()).unwrap();
+    let mut transaction = Transaction(Work::new(shelves));
+    let reply = execute(&request, &mut transaction)?;
+    let reply = BrokerReply::from_bytes(&reply.to_bytes()).unwrap();
+    let id = TransactionId { client: 1, sequence: request.number };
+    let writes = transaction.0.finish(id, 0, Version(0)).writes.into_iter();
+    let items = writes.map(|write| match write.change {
+        Change::Put(value) => (write.key, Some(value)),
+        Change::Delete => (write.key, None),
+        Change::Add(_) => panic!("the rules add to no counter"),
+    });
+    Ok((reply, items.collect()))
+}
+
+/// What a user has, in one form for both sides.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) cash: u64,
+    pub(crate) shares: Vec<(String, u64)>,
+    /// Number, symbol, shares, cents, when.
+    pub(crate) buys: Vec<(u64, String, u64, u64, u64)>,
+    pub(crate) sells: Vec<(u64, String, u64, u64, u64)>,
+    /// Symbol, cents, price and shares if it is armed.
+    pub(crate) buy_triggers: Vec<(String, u64, ArmedAt)>,
+    pub(crate) sell_triggers: Vec<(String, u64, ArmedAt)>,
+}
+
+type ArmedAt = Option<(u64, u64)>;
+
+impl Seen {
+    fn of(found: &AccountSummary) -> Self {
+        let pending = |list: &[pares_broker::Pending]| {
+            let each = list.iter();
+            each.map(|p| (p.number, p.symbol.to_string(), p.shares, p.cents, p.placed_ms)).collect()
+        };
+        let armed = |armed: Option<pares_broker::Armed>| armed.map(|armed| (armed.price_cents, armed.shares));
+        let buy = |(symbol, t): &(StockSymbol, pares_broker::BuyTrigger)| {
+            (symbol.to_string(), t.reserve_cents, armed(t.armed))
+        };
+        let sell = |(symbol, t): &(StockSymbol, pares_broker::SellTrigger)| {
+            (symbol.to_string(), t.amount_cents, armed(t.armed))
+        };
+        Self {
+            cash: found.account.cash_cents,
+            shares: found.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect(),
+            buys: pending(&found.buys),
+            sells: pending(&found.sells),
+            buy_triggers: found.buy_triggers.iter().map(buy).collect(),
+            sell_triggers: found.sell_triggers.iter().map(sell).collect(),
+        }
+    }
+}
+
+/// A moment that the schema of 2023 allows.
+pub(crate) const NOON_MS: u64 = 1_680_000_000_000;
+
+/// A quote that nobody else has asked for.
+pub(crate) fn hit(symbol: StockSymbol, price_cents: u64, server_ms: u64) -> QuoteBrought {
+    let quote =
+        StockQuote { price_cents, symbol, user: "desk".to_owned(), server_ms, key: "<k&y>=".to_owned() };
+    QuoteBrought { quote, is_hit: true }
+}
+
+/// A line of a workload as a request, at a price that is the symbol's for ever; the first to need it hits the server.
+pub(crate) fn request_of(line: WorkloadLine, asked: &mut BTreeMap<StockSymbol, u64>) -> BrokerRequest {
+    let quote = line.command.symbol.map(|symbol| {
+        let count = asked.entry(symbol).or_default();
+        *count += 1;
+        QuoteBrought { is_hit: *count == 1, ..hit(symbol, fixed_price(symbol), NOON_MS) }
+    });
+    let asked = Asked::Command { command: line.command, fault: line.fault };
+    BrokerRequest { number: line.number, time_ms: NOON_MS, quote, asked }
+}
+
+/// Between $1.00 and $500.99, drawn from a seed.
+fn fixed_price(symbol: StockSymbol) -> u64 {
+    let mut mixed = 0x9e37_79b9_7f4a_7c15_u64;
+    for byte in symbol.padded() {
+        mixed = (mixed ^ u64::from(byte)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^= mixed >> 29;
+    }
+    100 + mixed % 50_000
+}
+
+/// The workload of that name, where the shared data is at hand: in the folder that `PARES_SHARED` names, or in `shared` beside a folder above.
+pub(crate) fn workload(name: &str) -> Option<Vec<u8>> {
+    let below = |folder: PathBuf| folder.join("data/workloads").join(name);
+    let named = std::env::var_os("PARES_SHARED").map(|folder| below(folder.into()));
+    let above = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let found = named
+        .into_iter()
+        .chain(above.ancestors().map(|folder| below(folder.join("shared"))))
+        .find_map(|path| std::fs::read(path).ok());
+    if found.is_none() {
+        eprintln!("skipped: no {name}; set PARES_SHARED to the folder of the shared data");
+    }
+    found
+}
