@@ -8,6 +8,8 @@ mod copy;
 mod deltas;
 #[path = "sql/levels.rs"]
 mod levels;
+#[path = "sql/same.rs"]
+mod same;
 #[path = "sql/tls.rs"]
 mod tls;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_store::StoreError;
-use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes, table_item};
+use pares_store::postgres::{BACK, CHECK, Captured, FORM, Writes, rehearsal, table_item};
 use pares_wice::{Key, Version};
 
 use crate::front::{Executed, Front, PATIENCE};
@@ -39,6 +39,9 @@ const HELD: &str = "
     UNION ALL SELECT oid::regclass, 'c', 'p', '', NULL, true FROM pg_class
     WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r' AND pg_stat_get_xact_tuples_inserted(oid)
         + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid) > 0";
+
+/// Names of tables, types and the like stand in rows (`regclass`) as the writer reads them. Behind [`CHECK`], whose triggers have the session's.
+const PATH: &str = "SELECT pg_catalog.set_config('search_path', $pares$PARES$pares$, true)";
 
 /// Tables that the transaction has read, as the server notes it where it is to keep transactions serializable itself (its manual, section 13.2.3): by rows,
 /// by pages, by parts of indexes, which also stand for rows that were looked for and not found.
@@ -96,6 +99,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let patience = column(state, 4).parse().map_or(PATIENCE, Duration::from_millis);
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
+    link.ask(&front.own(PATH), &[])?;
     let locked = locked(&link.ask(&front.own(HELD), &[])?)?;
     // Before this asks for rows itself.
     let reads = read(front, link, Level::named(column(state, 2)))?;
@@ -124,7 +128,7 @@ fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
     let names: BTreeSet<&str> =
         noted.iter().map(|row| column(row, 1)).filter(|name| !name.is_empty()).collect();
     let tables: Result<Vec<_>, _> = names.iter().map(|name| table(front, name)).collect();
-    images(link, &tables?, &lines)
+    images(front, link, &tables?, &lines)
 }
 
 /// What triggers noted, with a row for each table.
@@ -143,21 +147,36 @@ fn table(front: &Front, name: &str) -> Result<Arc<Captured>, Trouble> {
     })
 }
 
-fn images(link: &mut Link, tables: &[Arc<Captured>], lines: &str) -> Result<Writes, Trouble> {
+fn images(front: &Front, link: &mut Link, tables: &[Arc<Captured>], lines: &str) -> Result<Writes, Trouble> {
     let mut writes = Writes::default();
     for captured in tables {
         for row in link.ask(captured.images(), &[lines, captured.name()])? {
             writes.after(captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
         }
     }
+    rehearse(front, link, &writes)?;
     link.ask(BACK, &[])?;
     link.ask(FORM, &[])?;
+    link.ask(&front.own(PATH), &[])?;
     for captured in tables.iter().filter(|captured| captured.needs_before()) {
         for row in link.ask(captured.images(), &[lines, captured.name()])? {
             writes.before(captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
         }
     }
     Ok(writes)
+}
+
+/// Whether the writer can write the rows, everywhere, as they are here. While the transaction still holds them.
+fn rehearse(front: &Front, link: &mut Link, writes: &Writes) -> Result<(), Trouble> {
+    for (table, [keys, rows]) in writes.rows() {
+        let told = link.ask(&front.own(&rehearsal(table)), &[&keys, &rows])?;
+        if let Some(why) = told.first().and_then(|row| row[0].as_deref()) {
+            return Err(unfit(format!(
+                "{table}: its rows cannot be written the same way at every site: {why}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Tables that take part and of which the transaction has locked rows; refuses what is not captured.
