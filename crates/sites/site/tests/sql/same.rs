@@ -60,14 +60,14 @@ fn keys_whose_equal_values_are_spelt_differently_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let tables = "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN cents AS numeric(12, 2);
         CREATE TABLE fit (a cents, b mood, c varchar(9), d timestamptz, PRIMARY KEY (a, b, c, d), e uuid UNIQUE, n numeric);
-        CREATE TABLE person (id bigint PRIMARY KEY); CREATE TABLE pet (id int PRIMARY KEY, of int REFERENCES person)";
+        CREATE TABLE person (id bigint PRIMARY KEY); CREATE TABLE moment (at timestamp PRIMARY KEY); CREATE TABLE pet (id int PRIMARY KEY, of int REFERENCES person)";
     let Some((_sites, mut here, mut there)) = with(dir.path(), tables) else { return };
     for statement in [
         "CREATE TABLE no (k numeric PRIMARY KEY)",
         "CREATE TABLE no (k float8 PRIMARY KEY)",
         "CREATE TABLE no (k int PRIMARY KEY, v interval UNIQUE)",
         "CREATE TABLE no (k int PRIMARY KEY, v jsonb UNIQUE)",
-        "CREATE TABLE no (k int PRIMARY KEY, of numeric REFERENCES person)",
+        "CREATE TABLE no (k int PRIMARY KEY, of date REFERENCES moment)",
         "CREATE TABLE no (k int PRIMARY KEY, r int4range, EXCLUDE USING gist (r WITH &&))",
         "CREATE TABLE no (k int PRIMARY KEY, v int, UNIQUE NULLS NOT DISTINCT (v))",
         "CREATE UNIQUE INDEX ON fit (n)",

@@ -1,8 +1,8 @@
 //! What a change of the schema must not bring: what two sites would take for different things though it is one, or would not all be able to carry out.
 //!
 //! Items are told apart by their text. A key of `numeric` is the same row as 1.0 and as 1.00, two sites would each commit an item, and no
-//! site could apply both. So values that are compared have a type whose equal values have one text. A statement is refused for what is
-//! new with it, and only where it is tried first: what an older release let in goes on, and a record is carried out as it is.
+//! site could apply both. So values that are compared have a type whose equal values have one text. A statement is refused for what it brings
+//! anew, and only where it is tried first: what an older release let in goes on, and a record is carried out as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ const COMPARED: &str = "
     WITH RECURSIVE bases (kind, base, modifier) AS (
         SELECT oid, oid, -1 FROM pg_type WHERE typtype <> 'd'
         UNION ALL SELECT d.oid, b.base, greatest(d.typtypmod, b.modifier) FROM pg_type d JOIN bases b ON d.typtype = 'd' AND d.typbasetype = b.kind),
-    parts AS (SELECT c.oid, t.name FROM pares_tables t JOIN pg_class c ON c.oid = to_regclass(t.name)),
-    columns AS (
+    parts AS MATERIALIZED (SELECT c.oid, t.name FROM pares_tables t JOIN pg_class c ON c.oid = to_regclass(t.name)),
+    columns AS MATERIALIZED (
         SELECT a.attrelid, a.attnum, format('%I', a.attname) AS column, format_type(a.atttypid, a.atttypmod) AS written,
             t.typtype = 'e' OR t.oid = ANY (ARRAY['int2', 'int4', 'int8', 'bool', 'text', 'varchar', 'uuid', 'date', 'time', 'timestamp', 'timestamptz', 'bytea',
                 'inet', 'cidr', 'macaddr']::regtype[]) OR t.oid = 'numeric'::regtype AND greatest(a.atttypmod, b.modifier) >= 0 AS plain,
@@ -25,7 +25,7 @@ const COMPARED: &str = "
             CASE WHEN t.oid = 'numeric'::regtype THEN greatest(a.atttypmod, b.modifier) - 4 & 2047 END AS scale,
             coalesce(l.collisdeterministic, true) AS exact
         FROM pg_attribute a JOIN bases b ON b.kind = a.atttypid JOIN pg_type t ON t.oid = b.base LEFT JOIN pg_collation l ON l.oid = a.attcollation
-        WHERE a.attnum > 0 AND NOT a.attisdropped)";
+        WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT oid FROM parts))";
 
 /// What is not fit of tables that take part.
 const FAULTS: &str = "

@@ -123,7 +123,9 @@ impl Schema {
         let mut client = self.options.connect()?;
         client.batch_execute(store::OWN).map_err(sql)?;
         client
-            .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'")
+            .batch_execute(
+                "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'; SET LOCAL jit = off",
+            )
             .map_err(sql)?;
         let snapshot = store::mark_of(&client.query_one(store::READ_MARK, &[]).map_err(sql)?)?.version;
         let number = last_number(&mut client)? + 1;
