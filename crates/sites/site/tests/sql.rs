@@ -10,6 +10,8 @@ mod deltas;
 mod levels;
 #[path = "sql/own.rs"]
 mod own;
+#[path = "sql/same.rs"]
+mod same;
 #[path = "sql/tls.rs"]
 mod tls;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_store::StoreError;
-use pares_store::postgres::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, table_item};
+use pares_store::postgres::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, rehearsal, table_item};
 use pares_wice::{Key, TRANSACTION_BYTES_MAX, Version};
 
 use crate::front::{Executed, Front, PATIENCE};
@@ -39,6 +39,9 @@ const HELD: &str = "
     UNION ALL SELECT oid::regclass, 'c', 'p', '', NULL, true FROM pg_class
     WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r' AND pg_stat_get_xact_tuples_inserted(oid)
         + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid) > 0";
+
+/// Names of tables, types and the like stand in rows (`regclass`) as the writer reads them. Behind [`CHECK`], whose triggers have the session's.
+const PATH: &str = "SELECT pg_catalog.set_config('search_path', $pares$PARES$pares$, true)";
 
 /// Tables that the transaction has read, as the server notes it where it is to keep transactions serializable itself (its manual, section 13.2.3): by rows,
 /// by pages, by parts of indexes, which also stand for rows that were looked for and not found.
@@ -94,6 +97,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let patience = column(state, 4).parse().map_or(PATIENCE, Duration::from_millis);
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
+    link.ask(&front.own(PATH), &[])?;
     let locked = locked(&link.ask(&front.own(HELD), &[])?)?;
     // Before this asks for rows itself.
     let reads = read(front, link, Level::named(column(state, 2)))?;
@@ -134,7 +138,7 @@ fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
         Some(keys) => Ok((table(front, column(row, 0))?, keys.as_str())),
         None => Err(too_large()),
     });
-    images(link, &tables.collect::<Result<Vec<_>, _>>()?)
+    images(front, link, &tables.collect::<Result<Vec<_>, _>>()?)
 }
 
 fn too_large() -> Trouble {
@@ -155,16 +159,18 @@ fn table(front: &Front, name: &str) -> Result<Arc<Captured>, Trouble> {
 /// Tables that were written to, each with the keys of its rows.
 type Touched<'a> = [(Arc<Captured>, &'a str)];
 
-fn images(link: &mut Link, tables: &Touched<'_>) -> Result<Writes, Trouble> {
+fn images(front: &Front, link: &mut Link, tables: &Touched<'_>) -> Result<Writes, Trouble> {
     let mut writes = Writes::default();
     for (captured, keys) in tables {
         each_image(link, captured, keys, &mut writes, Writes::after)?;
     }
+    rehearse(front, link, &writes)?;
     link.ask(BACK, &[])?;
     let form = link.ask(FORM, &[])?;
     if form.first().and_then(|row| row.last()?.as_deref()).is_some_and(|captured| !captured.is_empty()) {
         return Err(unfit("the transaction cannot be taken back to its beginning"));
     }
+    link.ask(&front.own(PATH), &[])?;
     for (captured, keys) in tables.iter().filter(|(captured, _)| captured.needs_before()) {
         each_image(link, captured, keys, &mut writes, Writes::before)?;
     }
@@ -185,6 +191,19 @@ fn each_image(
         }
     })?;
     if writes.is_too_large() { Err(too_large()) } else { Ok(()) }
+}
+
+/// Whether the writer can write the rows, everywhere, as they are here. While the transaction still holds them.
+fn rehearse(front: &Front, link: &mut Link, writes: &Writes) -> Result<(), Trouble> {
+    for (table, [keys, rows]) in writes.rows() {
+        let told = link.ask(&front.own(&rehearsal(table)), &[&keys, &rows])?;
+        if let Some(why) = told.first().and_then(|row| row[0].as_deref()) {
+            return Err(unfit(format!(
+                "{table}: its rows cannot be written the same way at every site: {why}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Tables that take part and of which the transaction has locked rows; refuses what is not captured.

@@ -75,7 +75,7 @@ pub(crate) struct Front {
     /// Whose certificates are believed; nobody shows one where there is none.
     pub(crate) certified: Option<Certified>,
     /// The schema of the store's own tables, quoted.
-    home: String,
+    pub(crate) home: String,
     submit: Box<dyn Fn(Ready) + Send + Sync>,
     /// The store's version, or [`CLOSED`] while nobody is let in.
     stored: AtomicU64,

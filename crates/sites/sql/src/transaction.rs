@@ -18,6 +18,7 @@ const ABORTED: &str = "current transaction is aborted, commands ignored until en
 pub(crate) const SCHEMA_ALONE: &str =
     "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
 pub(crate) const READ_ONLY: &str = "the certificate of a reader changes nothing";
+const ELSEWHERE: &str = "sites carry out a change of the schema with the store's search_path, and this session's begins with another schema: RESET search_path, and name schemas";
 const NOT_OWNER: &str =
     "only the owner of the store's tables changes the schema, or who is a member of that role";
 
@@ -159,6 +160,7 @@ impl Session {
         let why = match self.may_change_schema(link)? {
             false => Message::error("42501", NOT_OWNER),
             true if link.reads_only => Message::error("25006", READ_ONLY),
+            true if !self.means_our_tables(link)? => Message::error("0A000", ELSEWHERE),
             true => match self.ordered(statement) {
                 Ok(()) => {
                     self.write(&Message::complete(tag))?;
@@ -175,6 +177,15 @@ impl Session {
         let query = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
         match link.ask(&self.front.own(query), &[]) {
             Ok(rows) => Ok(rows.first().is_some_and(|row| row[0].as_deref() == Some("t"))),
+            Err(Trouble::Refused(_)) => Ok(false),
+            Err(Trouble::Gone(error)) => Err(error),
+        }
+    }
+
+    /// Whether names without a schema are those of the store, in which sites carry the statement out.
+    fn means_our_tables(&mut self, link: &mut Link) -> io::Result<bool> {
+        match link.ask("SELECT pg_catalog.quote_ident(pg_catalog.current_schema())", &[]) {
+            Ok(rows) => Ok(rows.first().and_then(|row| row[0].as_deref()) == Some(&self.front.home)),
             Err(Trouble::Refused(_)) => Ok(false),
             Err(Trouble::Gone(error)) => Err(error),
         }

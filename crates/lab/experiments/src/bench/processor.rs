@@ -58,7 +58,8 @@ mod tests {
         }
         assert_eq!(used(u32::MAX), None);
         // The system keeps the first 15 bytes.
-        let name = std::thread::current().name().map(|name| name.chars().take(15).collect::<String>()).unwrap();
+        let name =
+            std::thread::current().name().map(|name| name.chars().take(15).collect::<String>()).unwrap();
         assert!(used_by_threads().contains_key(&name), "{name}");
     }
 }

@@ -14,6 +14,7 @@ use pares_wice::{Change, Key, TRANSACTION_BYTES_MAX, Value, Write};
 use postgres::GenericClient;
 
 use super::deltas::literal;
+use super::rehearsal;
 use super::session::{SqlError, sql};
 use super::tables::{LOCK, REFERENCE, ROW, SCHEMA, Table, UNIQUE, item, object};
 use super::{Options, failed, store};
@@ -24,7 +25,7 @@ use crate::error::StoreError;
 /// behind [`BACK`].
 pub const FORM: &str = "
     SELECT set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
-        set_config('IntervalStyle', 'postgres', true), set_config('extra_float_digits', '1', true),
+        set_config('IntervalStyle', 'postgres', true), set_config('extra_float_digits', '1', true), set_config('lc_monetary', 'C', true),
         set_config('bytea_output', 'hex', true), set_config('client_encoding', 'UTF8', true), set_config('pares.ending', 'yes', true),
         current_setting('pares.captured', true)";
 
@@ -84,8 +85,15 @@ pub(super) fn take_part(table: &Table, client: &mut impl GenericClient) -> Resul
     }
     let schema: String = client.query_one("SELECT quote_ident(current_schema())", &[]).map_err(sql)?.get(0);
     client.batch_execute(&triggers(table, &schema)).map_err(sql)?;
+    client.batch_execute(&rehearsal::function(table, &schema)).map_err(sql)?;
     let add = "INSERT INTO pares_tables (name) VALUES ($1) ON CONFLICT DO NOTHING";
     client.execute(add, &[&table.name]).map(drop).map_err(sql)
+}
+
+/// The name of a function of one table. Names are cut by the server, so the number tells two from each other.
+pub(super) fn own_function(what: &str, table: &str) -> String {
+    let word = table.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    format!("pares_{what}_{word:.30}_{:08x}", crc32c::crc32c(table.as_bytes()))
 }
 
 /// Statement triggers, so that a statement costs one call whether it touches a row or a million.
@@ -93,9 +101,7 @@ fn triggers(table: &Table, schema: &str) -> String {
     let name = &table.name;
     let literal = name.replace('\'', "''");
     let keys = table.key_of("r");
-    // One function for each table. Names are cut by the server, so the number tells two from each other.
-    let word = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    let function = format!("{schema}.pares_captures_{word:.30}_{:08x}", crc32c::crc32c(name.as_bytes()));
+    let function = format!("{schema}.{}", own_function("captures", name));
     format!(
         "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $pares$
         DECLARE keys jsonb := '[]'; more jsonb;
@@ -298,6 +304,30 @@ impl Writes {
     /// writes to that table at the same time.
     pub fn lock(&mut self, table: &str) {
         self.change(table_item(table), Change::Put(Value::counter(0)));
+    }
+
+    /// Keys and rows that are known to have been touched, by table, each as the text of an array: what is to be [rehearsed](super::rehearsal()) before
+    /// the transaction goes back.
+    #[must_use]
+    pub fn rows(&self) -> BTreeMap<&str, [String; 2]> {
+        let of_open = self.open.iter().map(|(item, image)| (item, image[1].as_deref()));
+        let of_changes = self.changes.iter().map(|(item, change)| match change {
+            Change::Put(row) => (item, std::str::from_utf8(row.as_bytes()).ok()),
+            _ => (item, None),
+        });
+        let mut tables: BTreeMap<&str, Vec<(&str, Option<&str>)>> = BTreeMap::new();
+        for (item, row) in of_open.chain(of_changes) {
+            let name =
+                item.as_bytes().strip_prefix(ROW.as_bytes()).and_then(|name| std::str::from_utf8(name).ok());
+            if let Some((table, key)) = name.and_then(|name| name.split_once('\0')) {
+                tables.entry(table).or_default().push((key, row));
+            }
+        }
+        let arrays = tables.into_iter().map(|(table, rows)| {
+            let keys = rehearsal::array(rows.iter().map(|(key, _)| *key));
+            (table, [keys, rehearsal::array(rows.iter().filter_map(|(_, row)| *row))])
+        });
+        arrays.collect()
     }
 
     /// All changes, by item. They are as the schema now is, so they conflict with whatever changes that.

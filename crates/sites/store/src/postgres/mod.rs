@@ -6,9 +6,11 @@
 //! | `snapshot` | snapshots: repeatable read transactions, each on a connection of its own |
 //! | `session` | SQL statements run, captured and taken back: a transaction to be certified |
 //! | `capture` | what a transaction did to tables, as changes of items |
+//! | `rehearsal` | rows written once before they are certified, as the writer will |
 //! | `sessions` | who is in the writer's way |
 //! | `schema` | changes of tables, carried out at every site at one version |
 //! | `tables` | rows of tables as items, items as rows |
+//! | `faults` | what no change of the schema may bring |
 //! | `deltas` | columns that change by addition |
 //! | `databases` | databases made and emptied |
 //! | `watch` | whether the server answers |
@@ -37,6 +39,8 @@
 mod capture;
 mod databases;
 mod deltas;
+mod faults;
+mod rehearsal;
 mod schema;
 mod session;
 mod sessions;
@@ -55,6 +59,7 @@ use crate::error::StoreError;
 
 pub use capture::{BACK, CAPTURED, CHECK, Captured, FIRST, FORM, Image, Writes, capture, table_item};
 pub use databases::{claimed, clear, provide};
+pub use rehearsal::rehearsal;
 pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlError, SqlWork};
 pub use sessions::{GivesWay, Sessions, Way};

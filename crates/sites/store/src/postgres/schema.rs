@@ -16,6 +16,7 @@ use postgres::{Client, GenericClient};
 
 use super::capture::{Captured, FORM, take_part};
 use super::deltas::{DELTA, Delta, row_item, whole_row};
+use super::faults::{Faults, dropped_schemas, holds_tables, time_in};
 use super::session::{SqlError, sql};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::{Options, failed, store};
@@ -34,7 +35,7 @@ const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)) FROM p
 
 /// Columns that rows older than they have a value for; and whether that was computed. By a clock it would be another at each site.
 const ADDED: &str = r#"
-    SELECT format('%s.%I', a.attrelid::regclass, a.attname), coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+    SELECT format('%s.%I (column %s)', a.attrelid::regclass, a.attname, a.attnum), coalesce(pg_get_expr(d.adbin, d.adrelid), '')
         !~ $re$^('([^']|'')*'|-?[0-9.]+|true|false)(::[a-z0-9_ "(),.\[\]]+)?$$re$
     FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.atthasmissing"#;
 
@@ -42,9 +43,6 @@ const ADDED: &str = r#"
 const UNCAPTURED: &str = "
     SELECT name FROM pares_tables WHERE 4 > (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(name) AND tgenabled = 'O'
         AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate')) LIMIT 1";
-
-/// Words that mean another time at each site.
-const TIMES: [&str; 4] = ["'now'", "'today'", "'tomorrow'", "'yesterday'"];
 
 /// What the schema is: tables that take part, as they are at the moment.
 pub struct Schema {
@@ -117,24 +115,42 @@ impl Schema {
     /// # Errors
     /// [`SqlError::Refused`] with what the server says, or what would differ between sites.
     pub fn propose(&self, statement: &str) -> Result<SchemaChange, SqlError> {
-        let lower = statement.to_lowercase();
-        if let Some(time) = TIMES.iter().find(|time| lower.contains(*time)) {
-            return Err(unlike(format!("{time} would be another time at each site: write the time itself")));
+        if let Some(time) = time_in(statement) {
+            return Err(unlike(format!(
+                "'{time}' would be another time at each site: write the time itself"
+            )));
         }
         let mut client = self.options.connect()?;
         client.batch_execute(store::OWN).map_err(sql)?;
         client
-            .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'")
+            .batch_execute(
+                "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'; SET LOCAL jit = off",
+            )
             .map_err(sql)?;
         let snapshot = store::mark_of(&client.query_one(store::READ_MARK, &[]).map_err(sql)?)?.version;
         let number = last_number(&mut client)? + 1;
-        let done = carry_out_one(statement, &mut client);
+        let done = try_out(statement, &mut client);
         client.batch_execute("ROLLBACK").map_err(sql)?;
         done?;
         let key = Key::new(format!("{STATEMENT}{number:020}").into_bytes());
         let writes = vec![Write::put(key, statement), Write::put(SCHEMA, Value::counter(0))];
         Ok(SchemaChange { snapshot, writes })
     }
+}
+
+/// Carries out a statement, if it may be.
+fn try_out(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    for schema in dropped_schemas(statement) {
+        if holds_tables(&schema, client)? {
+            return Err(unlike(format!(
+                "schema {schema} holds replicated tables: drop these first, one by one"
+            )));
+        }
+    }
+    let old = Faults::read(client)?;
+    carry_out_one(statement, client)?;
+    let brought = old.brought(&Faults::read(client)?);
+    brought.map_or(Ok(()), |why| Err(unlike(why)))
 }
 
 /// Sites would differ.

@@ -13,6 +13,7 @@ use postgres::error::SqlState;
 use postgres::{Client, GenericClient, Row};
 
 use super::deltas::write_sums;
+use super::rehearsal;
 use super::schema;
 use super::sessions::{Sessions, Way};
 use super::snapshot::{self, Pool};
@@ -24,8 +25,10 @@ use crate::mark::{FORM, Mark, check_form};
 use crate::store::StoreSnapshot;
 
 /// The store's own connections write and change what captures and guards keep from others: these rest for them. Only a superuser can have that, and who was granted to
-/// set this parameter.
-pub(super) const OWN: &str = "SET session_replication_role = replica";
+/// set this parameter. And values are read and computed the same at every site, whatever its server's settings are.
+pub(super) const OWN: &str = "
+    SET session_replication_role = replica; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
+    SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C'; SET xmlbinary = 'base64'; SET xmloption = 'content'";
 
 /// What the store needs in its database. After [`OWN`].
 pub(super) const TABLES: &str = "
@@ -182,6 +185,7 @@ pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result
     // Before anything is changed.
     owner_of(client)?.map_or(Ok(()), must_be_own)?;
     client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)?;
+    rehearsal::provide(client)?;
     let Some(expected) = &options.owner else { return Ok(()) };
     must_be_own(client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0))
 }

@@ -271,7 +271,8 @@ pub(super) fn table_and_key<'a>(item: &Key, name: &'a [u8]) -> Result<(&'a str, 
 }
 
 impl Table {
-    fn delete(&self) -> String {
+    /// SQL that deletes rows: `$1` are their keys.
+    pub(super) fn delete(&self) -> String {
         let same = self.key.iter().map(|column| format!("pares_row.{column} = pares_key.{column}"));
         format!(
             "DELETE FROM {0} pares_row USING unnest($1::text[]) pares_text, \
@@ -281,11 +282,12 @@ impl Table {
         )
     }
 
-    fn insert(&self) -> String {
+    /// SQL that inserts rows, called `pares_new`: `$1` are they.
+    pub(super) fn insert(&self) -> String {
         let columns = self.columns.join(", ");
         let values = self.columns.iter().map(|column| format!("pares_row.{column}")).collect::<Vec<_>>();
         format!(
-            "INSERT INTO {0} ({columns}) OVERRIDING SYSTEM VALUE SELECT {1} FROM unnest($1::text[]) pares_text, \
+            "INSERT INTO {0} AS pares_new ({columns}) OVERRIDING SYSTEM VALUE SELECT {1} FROM unnest($1::text[]) pares_text, \
              jsonb_populate_record(NULL::{0}, pares_text::jsonb) pares_row",
             self.name,
             values.join(", ")

@@ -1,0 +1,129 @@
+//! What could not be written, or not be the same, at every site is refused at the first; and the sites go on.
+
+use super::*;
+
+/// Two sites, with tables.
+fn with(dir: &std::path::Path, tables: &str) -> Option<(Sites, Client, Client)> {
+    let sites = Sites::start_over(Engine::Postgres, dir, 2, 1)?;
+    let (mut here, there) = (sites.sql(A0), sites.sql(B0));
+    for statement in tables.split(';') {
+        here.batch_execute(statement).unwrap();
+    }
+    Some((sites, here, there))
+}
+
+/// What a statement is refused with.
+fn refused(client: &mut Client, statement: &str) -> String {
+    let error = client.batch_execute(statement).expect_err(statement);
+    assert_eq!(code(&error), "0A000", "{statement}: {error:?}");
+    error.as_db_error().unwrap().message().to_owned()
+}
+
+/// Both sites have this many rows of the table, so they still apply versions.
+fn both_have(clients: [&mut Client; 2], table: &str, rows: i64) {
+    for client in clients {
+        let count = format!("SELECT count(*) FROM {table}");
+        until(|| client.query_one(&count, &[]).is_ok_and(|row| row.get::<_, i64>(0) == rows));
+    }
+}
+
+#[test]
+fn rows_that_the_writer_could_not_write_are_refused_at_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let tables = "CREATE TABLE js (id int PRIMARY KEY, j jsonb NOT NULL, k jsonb, a int[]);
+        CREATE TABLE note (id int PRIMARY KEY, at timestamptz NOT NULL, day date NOT NULL, CHECK (day = at::date));
+        CREATE TABLE own (id int PRIMARY KEY, who text NOT NULL CHECK (who = current_user));
+        CREATE TABLE rate (id int PRIMARY KEY, f float8 CHECK (f::text = '0.3'));
+        CREATE TABLE named (id int PRIMARY KEY, t regclass); CREATE SCHEMA app; CREATE TABLE app.x (id int PRIMARY KEY)";
+    let Some((sites, mut here, mut there)) = with(dir.path(), tables) else { return };
+    for statement in [
+        "INSERT INTO js VALUES (1, 'null')",
+        "INSERT INTO js VALUES (1, '1', 'null')",
+        "INSERT INTO js VALUES (1, '1', '1', '[5:6]={1,2}')",
+        "SET timezone = 'Asia/Tokyo'; INSERT INTO note VALUES (1, '2026-11-26 03:00', '2026-11-26')",
+        "SET extra_float_digits = 0; INSERT INTO rate VALUES (1, 0.1::float8 + 0.2::float8)",
+    ] {
+        let why = refused(&mut sites.sql(A0), statement);
+        assert!(why.contains("the same way at every site"), "{why}");
+    }
+    here.batch_execute(
+        "INSERT INTO js VALUES (2, '{\"a\": null}', NULL, '{1,2}'); INSERT INTO own VALUES (1, current_user)",
+    )
+    .unwrap();
+    here.batch_execute("SET search_path = app, public; INSERT INTO named VALUES (1, 'x')").unwrap();
+    both_have([&mut sites.sql(A0), &mut there], "js", 1);
+    both_have([&mut here, &mut there], "public.named WHERE t::oid = 'app.x'::regclass", 1);
+}
+
+#[test]
+fn keys_whose_equal_values_are_spelt_differently_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let tables = "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN cents AS numeric(12, 2);
+        CREATE TABLE fit (a cents, b mood, c varchar(9), d timestamptz, PRIMARY KEY (a, b, c, d), e uuid UNIQUE, n numeric);
+        CREATE TABLE person (id bigint PRIMARY KEY); CREATE TABLE moment (at timestamp PRIMARY KEY); CREATE TABLE pet (id int PRIMARY KEY, of int REFERENCES person)";
+    let Some((_sites, mut here, mut there)) = with(dir.path(), tables) else { return };
+    for statement in [
+        "CREATE TABLE no (k numeric PRIMARY KEY)",
+        "CREATE TABLE no (k float8 PRIMARY KEY)",
+        "CREATE TABLE no (k int PRIMARY KEY, v interval UNIQUE)",
+        "CREATE TABLE no (k int PRIMARY KEY, v jsonb UNIQUE)",
+        "CREATE TABLE no (k int PRIMARY KEY, of date REFERENCES moment)",
+        "CREATE TABLE no (k int PRIMARY KEY, r int4range, EXCLUDE USING gist (r WITH &&))",
+        "CREATE TABLE no (k int PRIMARY KEY, v int, UNIQUE NULLS NOT DISTINCT (v))",
+        "CREATE UNIQUE INDEX ON fit (n)",
+        "ALTER TABLE fit ADD CONSTRAINT no CHECK (n > 0) NOT VALID",
+        "ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'",
+        "ALTER DOMAIN cents ADD CONSTRAINT no CHECK (value > 0) NOT VALID",
+        "CREATE SCHEMA postgres",
+        "DROP SCHEMA public CASCADE",
+    ] {
+        refused(&mut here, statement);
+    }
+    here.batch_execute("INSERT INTO person VALUES (1)").unwrap();
+    here.batch_execute("INSERT INTO pet VALUES (1, 1)").unwrap();
+    both_have([&mut here, &mut there], "pet", 1);
+}
+
+#[test]
+fn what_watches_a_column_that_changes_by_addition_or_works_where_versions_are_applied_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let tables = "CREATE TABLE acc (id int PRIMARY KEY, bal int NOT NULL); COMMENT ON COLUMN acc.bal IS 'pares: delta';
+        CREATE FUNCTION good(a acc) RETURNS bool LANGUAGE sql AS 'SELECT a.bal >= 0';
+        CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL\\073 END';
+        CREATE TRIGGER works AFTER INSERT ON acc FOR EACH ROW EXECUTE FUNCTION nothing()";
+    let tables = tables.replace("AS 'BEGIN", "AS E'BEGIN");
+    let Some((_sites, mut here, mut there)) = with(dir.path(), &tables) else { return };
+    for statement in [
+        "ALTER TABLE acc ADD CONSTRAINT g CHECK (good(acc.*))",
+        "CREATE INDEX ON acc ((1000 / bal))",
+        "ALTER TABLE acc ADD part int GENERATED ALWAYS AS (1000 / bal) STORED",
+        "ALTER TABLE acc ENABLE ALWAYS TRIGGER works",
+    ] {
+        refused(&mut here, statement);
+    }
+    here.batch_execute("INSERT INTO acc VALUES (1, 5)").unwrap();
+    here.batch_execute("UPDATE acc SET bal = bal + 1").unwrap();
+    both_have([&mut here, &mut there], "acc WHERE bal = 6", 1);
+}
+
+#[test]
+fn a_change_of_the_schema_means_the_same_tables_and_times_everywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let tables = "CREATE SCHEMA app; CREATE TABLE t (id int PRIMARY KEY, x int DEFAULT 5); CREATE TABLE app.t (id int PRIMARY KEY);
+        INSERT INTO t VALUES (1)";
+    let Some((sites, mut here, mut there)) = with(dir.path(), tables) else { return };
+    let mut elsewhere = sites.sql(A0);
+    elsewhere.batch_execute("SET search_path = app").unwrap();
+    assert!(refused(&mut elsewhere, "DROP TABLE t").contains("search_path"));
+    elsewhere.batch_execute("RESET search_path").unwrap();
+    for statement in [
+        "ALTER TABLE t DROP COLUMN x, ADD COLUMN x timestamptz DEFAULT now()",
+        "ALTER TABLE t ADD COLUMN y timestamptz DEFAULT ' now'",
+    ] {
+        refused(&mut here, statement);
+    }
+    here.batch_execute("SET timezone = 'Asia/Tokyo'").unwrap();
+    here.batch_execute("ALTER TABLE t ADD COLUMN since timestamptz NOT NULL DEFAULT '2026-01-01 00:00'")
+        .unwrap();
+    both_have([&mut here, &mut there], "t WHERE since = '2026-01-01 00:00 UTC'", 1);
+}

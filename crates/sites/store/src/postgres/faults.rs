@@ -1,0 +1,177 @@
+//! What a change of the schema must not bring: what two sites would take for different things though it is one, or would not all be able to carry out.
+//!
+//! Items are told apart by their text. A key of `numeric` is the same row as 1.0 and as 1.00, two sites would each commit an item, and no
+//! site could apply both. So values that are compared have a type whose equal values have one text. A statement is refused for what it brings
+//! anew, and only where it is tried first: what an older release let in goes on, and a record is carried out as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use postgres::GenericClient;
+
+use super::session::{SqlError, sql};
+
+/// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; and types below domains.
+const COMPARED: &str = "
+    WITH RECURSIVE bases (kind, base, modifier) AS (
+        SELECT oid, oid, -1 FROM pg_type WHERE typtype <> 'd'
+        UNION ALL SELECT d.oid, b.base, greatest(d.typtypmod, b.modifier) FROM pg_type d JOIN bases b ON d.typtype = 'd' AND d.typbasetype = b.kind),
+    parts AS MATERIALIZED (SELECT c.oid, t.name FROM pares_tables t JOIN pg_class c ON c.oid = to_regclass(t.name)),
+    columns AS MATERIALIZED (
+        SELECT a.attrelid, a.attnum, format('%I', a.attname) AS column, format_type(a.atttypid, a.atttypmod) AS written,
+            t.typtype = 'e' OR t.oid = ANY (ARRAY['int2', 'int4', 'int8', 'bool', 'text', 'varchar', 'uuid', 'date', 'time', 'timestamp', 'timestamptz', 'bytea',
+                'inet', 'cidr', 'macaddr']::regtype[]) OR t.oid = 'numeric'::regtype AND greatest(a.atttypmod, b.modifier) >= 0 AS plain,
+            -- What has the same text has the same form.
+            CASE WHEN t.oid IN ('int2'::regtype, 'int4'::regtype) THEN 'int8'::regtype WHEN t.oid = 'varchar'::regtype THEN 'text'::regtype ELSE t.oid END AS form,
+            CASE WHEN t.oid = 'numeric'::regtype THEN greatest(a.atttypmod, b.modifier) - 4 & 2047 END AS scale,
+            coalesce(l.collisdeterministic, true) AS exact
+        FROM pg_attribute a JOIN bases b ON b.kind = a.atttypid JOIN pg_type t ON t.oid = b.base LEFT JOIN pg_collation l ON l.oid = a.attcollation
+        WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT oid FROM parts))";
+
+/// What is not fit of tables that take part.
+const FAULTS: &str = "
+    SELECT format('column %s of %s has type %s, whose equal values can have different texts, and is part of a key: give it another type, as numeric(p, s) or text',
+        k.column, p.name, k.written)
+    FROM parts p JOIN columns k ON k.attrelid = p.oid WHERE NOT (k.plain AND k.exact) AND (
+        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = p.oid AND i.indisunique AND k.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))
+        OR EXISTS (SELECT FROM pg_constraint f WHERE f.conrelid = p.oid AND f.contype = 'f' AND k.attnum = ANY (f.conkey)))
+    UNION ALL SELECT format('unique index %s compares in a way of its own: leave out COLLATE and the operator class', i.indexrelid::regclass)
+    FROM parts p JOIN pg_index i ON i.indrelid = p.oid AND i.indisunique WHERE EXISTS (
+        SELECT FROM unnest(i.indcollation, i.indclass) u (collation_id, class_id) JOIN pg_opclass o ON o.oid = u.class_id LEFT JOIN pg_collation l ON l.oid = u.collation_id
+        WHERE o.opcnamespace <> 'pg_catalog'::regnamespace OR NOT coalesce(l.collisdeterministic, true))
+    UNION ALL SELECT format('column %s of %s refers to column %s of another type: give both the same', ours.column, p.name, theirs.column)
+    FROM parts p JOIN pg_constraint f ON f.conrelid = p.oid AND f.contype = 'f', unnest(f.conkey, f.confkey) u (own, other), columns ours, columns theirs
+    WHERE ours.attrelid = p.oid AND ours.attnum = u.own AND theirs.attrelid = f.confrelid AND theirs.attnum = u.other
+        AND (ours.form, ours.scale) IS DISTINCT FROM (theirs.form, theirs.scale)
+    UNION ALL SELECT format('EXCLUDE (%I of %s) is watched by each site alone: two could each write one half of what it excludes', x.conname, p.name)
+    FROM parts p JOIN pg_constraint x ON x.conrelid = p.oid AND x.contype = 'x'
+    UNION ALL SELECT format('%s watches column %I of %s, which changes by addition: it could pass at two sites alone and not with both', pg_describe_object(d.classid, d.objid, 0),
+        a.attname, p.name)
+    FROM parts p JOIN pg_attribute a ON a.attrelid = p.oid AND col_description(p.oid, a.attnum) = 'pares: delta'
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = p.oid AND d.refobjsubid IN (0, a.attnum)
+    WHERE d.classid = 'pg_attrdef'::regclass AND d.refobjsubid > 0 AND d.objid NOT IN (SELECT oid FROM pg_attrdef WHERE adrelid = p.oid AND adnum = a.attnum)
+        OR d.classid = 'pg_constraint'::regclass AND d.objid IN (
+            SELECT oid FROM pg_constraint WHERE conrelid = p.oid AND contype = 'c' AND 0 = ANY (conkey))
+        OR d.classid = 'pg_class'::regclass AND d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = p.oid AND (indexprs IS NOT NULL OR indpred IS NOT NULL))
+    UNION ALL SELECT format('unique index %s is NULLS NOT DISTINCT: make its columns NOT NULL', i.indexrelid::regclass)
+    FROM parts p JOIN pg_index i ON i.indrelid = p.oid WHERE to_jsonb(i) ->> 'indnullsnotdistinct' = 'true'
+    UNION ALL SELECT format('constraint %I is NOT VALID: a site that is filled could not hold the rows', v.conname)
+    FROM pg_constraint v WHERE NOT v.convalidated AND (v.contypid <> 0 OR v.conrelid IN (SELECT oid FROM parts))
+    UNION ALL SELECT format('trigger %I of %s would also do its work where versions are applied: leave it as it was made', g.tgname, p.name)
+    FROM parts p JOIN pg_trigger g ON g.tgrelid = p.oid WHERE g.tgenabled IN ('A', 'R') AND NOT g.tgisinternal
+    UNION ALL SELECT format('rule %I of %s would also do its work where versions are applied: leave it as it was made', r.rulename, p.name)
+    FROM parts p JOIN pg_rewrite r ON r.ev_class = p.oid WHERE r.ev_enabled IN ('A', 'R')";
+
+/// Names that stand in rows.
+const NAMES: &str = "
+    SELECT 'value ' || oid, enumlabel::text FROM pg_enum
+    UNION ALL SELECT format('attribute %s %s', a.attrelid, a.attnum), a.attname::text
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'c' WHERE NOT a.attisdropped";
+
+/// Where names without a schema lead.
+const PATH: &str = "SELECT current_schema()::text";
+
+/// What there is before a statement.
+pub(super) struct Faults {
+    faults: BTreeSet<String>,
+    names: BTreeMap<String, String>,
+    path: Option<String>,
+}
+
+impl Faults {
+    pub(super) fn read(client: &mut impl GenericClient) -> Result<Self, SqlError> {
+        let faults = client.query(&format!("{COMPARED} {FAULTS}"), &[]).map_err(sql)?;
+        let names = client.query(NAMES, &[]).map_err(sql)?;
+        Ok(Self {
+            faults: faults.iter().map(|row| row.get(0)).collect(),
+            names: names.iter().map(|row| (row.get(0), row.get(1))).collect(),
+            path: client.query_one(PATH, &[]).map_err(sql)?.get(0),
+        })
+    }
+
+    /// Why a statement that has left it as `new` cannot be ordered.
+    pub(super) fn brought(&self, new: &Self) -> Option<String> {
+        if self.path != new.path {
+            return Some("it would lead names without a schema, the store's too, to other tables".into());
+        }
+        let is_renamed =
+            |(name, text): &(&String, &String)| self.names.get(*name).is_some_and(|old| old != *text);
+        if let Some((name, text)) = new.names.iter().find(is_renamed) {
+            let old = &self.names[name];
+            return Some(format!(
+                "rows that were written say {old} and not {text}: add a new value or column instead"
+            ));
+        }
+        new.faults.difference(&self.faults).next().cloned()
+    }
+}
+
+/// Schemas that a statement would drop with all that is in them.
+pub(super) fn dropped_schemas(statement: &str) -> Vec<String> {
+    let words = statement.trim().trim_end_matches(';').replace(',', " , ");
+    let mut words = words.split_whitespace().collect::<Vec<_>>();
+    let is = |at: usize, word: &str, words: &[&str]| {
+        words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
+    };
+    if !(is(0, "drop", &words) && is(1, "schema", &words) && is(words.len() - 1, "cascade", &words)) {
+        return Vec::new();
+    }
+    words.pop();
+    let first = if is(2, "if", &words) && is(3, "exists", &words) { 4 } else { 2 };
+    words
+        .get(first..)
+        .unwrap_or_default()
+        .iter()
+        .filter(|word| **word != ",")
+        .map(|word| (*word).to_owned())
+        .collect()
+}
+
+/// Whether tables that take part, or the store's own, are in one of these schemas.
+pub(super) fn holds_tables(schema: &str, client: &mut impl GenericClient) -> Result<bool, SqlError> {
+    let query = "SELECT to_regnamespace($1) IN (SELECT current_schema()::regnamespace UNION ALL
+        SELECT c.relnamespace FROM pares_tables t JOIN pg_class c ON c.oid = to_regclass(t.name))";
+    let holds: Option<bool> = client.query_one(query, &[&schema]).map_err(sql)?.get(0);
+    Ok(holds == Some(true))
+}
+
+/// A word for another time at each site, if the statement has a text that begins with one. A comment is no time.
+pub(super) fn time_in(statement: &str) -> Option<&'static str> {
+    let lower = statement.to_lowercase().replace("$$", "'");
+    let is_comment = lower.trim_start().starts_with("comment");
+    let mut texts = lower.split('\'').skip(1).step_by(2).filter(|_| !is_comment);
+    texts.find_map(|text| {
+        let word = text.trim_start().split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+        TIMES.into_iter().find(|time| *time == word)
+    })
+}
+
+const TIMES: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_differ_are_found_in_texts_only() {
+        let found = ["'now'", "' Now'", "$$today$$", "'tomorrow 10:00'"]
+            .map(|text| format!("ALTER TABLE a ADD b date DEFAULT {text}"));
+        assert!(found.iter().all(|statement| time_in(statement).is_some()));
+        let none = [
+            "ALTER TABLE now ADD today int",
+            "ALTER TABLE a ADD b text DEFAULT 'knowing now'",
+            "COMMENT ON TABLE a IS 'now gone'",
+        ];
+        assert!(none.iter().all(|statement| time_in(statement).is_none()));
+    }
+
+    #[test]
+    fn schemas_that_go_with_their_tables_are_named() {
+        assert_eq!(dropped_schemas("DROP SCHEMA IF EXISTS a, \"B\" CASCADE;"), ["a", "\"B\""]);
+        assert_eq!(dropped_schemas("drop schema a\n cascade"), ["a"]);
+        assert!(
+            dropped_schemas("DROP SCHEMA a").is_empty()
+                && dropped_schemas("DROP TABLE a CASCADE").is_empty()
+                && dropped_schemas("").is_empty()
+        );
+    }
+}
