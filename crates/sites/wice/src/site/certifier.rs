@@ -64,11 +64,14 @@ impl Site {
         }
     }
 
-    /// Whether this site leads its cluster's log, and would certify, but must do so in another term: its process should give up its office.
+    /// Whether this site leads its cluster's log, and would certify, but must do so in another term: its process should give up its office. Not while it
+    /// renews: what it waits for are promises, and they lead to another era.
     #[must_use]
     pub fn wants_another_term(&self) -> bool {
         let reign = Reign { era: self.era(), term: self.role.term };
-        self.role.leads && self.configuration().certifier == self.cluster() && self.spent == Some(reign)
+        let is_renewing = self.takeover.is_some();
+        let certifies = self.configuration().certifier == self.cluster() && !is_renewing;
+        self.role.leads && certifies && self.spent == Some(reign)
     }
 
     /// Whether an entry of the log is the next one this site proposed as the certifier, and has installed already.
