@@ -470,9 +470,15 @@ fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
     site("renew", &dir).unwrap();
     assert!(site("renew", &dir).unwrap_err().contains("has a register"));
     until("all is well again", || output("status", &dir).status.code() == Some(0));
-    // Open: a loss that is declared after a renewal is not answered (docs/protocols/wice.md, A witness).
+    drop(there);
+    site("lost 1 --yes", &dir).unwrap();
+    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
+    let there = Running::start("1.0", &dir);
+    site("admit 1", &dir).unwrap();
     drop(third);
     drop(there);
+    site("lost 1 --yes --without-witness", &dir).unwrap();
+    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 10 left");
 }
 
 #[test]

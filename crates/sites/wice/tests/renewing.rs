@@ -219,3 +219,14 @@ fn a_renewal_in_vain_can_be_ended_by_declaring_lost_who_does_not_answer() {
     certifier.commit();
     assert_eq!((certifier.count(), certifier.site.certifies()), (1, true));
 }
+
+/// Giving up its office would be answered by nobody in a cluster of one site, which then ended.
+#[test]
+fn who_renews_keeps_its_office_until_the_era_has_begun() {
+    let mut certifier = Delegate::of(A, 2);
+    certifier.hears(B, says(B));
+    certifier.told(Command::Renew).unwrap();
+    certifier.commit();
+    assert!(certifier.asks().is_some(), "it waits for B's promise");
+    assert!(!certifier.site.wants_another_term());
+}
