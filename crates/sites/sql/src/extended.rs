@@ -41,7 +41,7 @@ impl Session {
     pub(crate) fn extended(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
         match message.tag {
             b'S' => return self.sync(link),
-            b'H' => return self.flush(),
+            b'H' => return self.flush_all(),
             _ if self.prepared.skips => return Ok(()),
             _ => {}
         }
@@ -153,6 +153,11 @@ impl Session {
                     return self.after(link, &Kind::Session, false);
                 }
                 b'G' => self.copy_in(link, &answer, true)?,
+                // A driver may take this for the outcome, which a Sync tells.
+                b'C' if self.state == State::Implicit => {
+                    self.hold(answer)?;
+                    return Ok(true);
+                }
                 last => {
                     self.write(&answer)?;
                     if ends(message.tag, last) {

@@ -162,14 +162,23 @@ impl Session {
 
     /// Writes to the client; first what was held back.
     pub(crate) fn write(&mut self, message: &Message) -> io::Result<()> {
-        if let Some(held) = self.held.take() {
-            self.client.send(&held)?;
-        }
+        self.held.take().map_or(Ok(()), |held| self.client.send(&held))?;
         self.client.send(message)
+    }
+
+    /// Holds back what ends a statement; what ended the one before goes out.
+    pub(crate) fn hold(&mut self, message: Message) -> io::Result<()> {
+        self.held.replace(message).map_or(Ok(()), |held| self.client.send(&held))
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.client.flush()
+    }
+
+    /// The client wants all that it was answered.
+    pub(crate) fn flush_all(&mut self) -> io::Result<()> {
+        self.held.take().map_or(Ok(()), |held| self.client.send(&held))?;
+        self.flush()
     }
 
     pub(crate) fn beside(&mut self, link: &mut Link) -> io::Result<()> {
@@ -322,11 +331,7 @@ impl Session {
                     self.write(&message)?;
                 }
                 b'G' => self.copy_in(link, &message, false)?,
-                b'C' => {
-                    if let Some(held) = self.held.replace(message) {
-                        self.client.send(&held)?;
-                    }
-                }
+                b'C' => self.hold(message)?,
                 _ => self.write(&message)?,
             }
         }

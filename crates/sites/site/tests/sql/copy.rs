@@ -36,6 +36,8 @@ fn a_copy_that_fails_or_is_given_up_does_nothing_and_the_session_goes_on() {
         ("no row\n".repeat(50_000), "22P02"),
         ("6\tm6\t-1\n".into(), "23514"),
         (format!("6\t{}\t1\n", "x".repeat(600 << 10)), "54000"),
+        (rows_of(6..60_000), "54000"),
+        ((6..8_000).map(|row| format!("{row}\tm{row}{}\t1\n", "x".repeat(200))).collect(), "54000"),
     ] {
         let mut copy = here.copy_in("COPY account FROM STDIN").unwrap();
         let written = copy.write_all(rows.as_bytes());
