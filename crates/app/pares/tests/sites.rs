@@ -421,6 +421,28 @@ fn witness(dir: &Path) -> Running {
     Running(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
+#[test]
+fn a_register_has_one_process_and_a_damaged_one_is_said_to_want_a_renewal() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [dir, other] = ["sites", "other"].map(|name| scratch.path().join(name));
+    site("init --sites 1 --durability os --witness", &dir).unwrap();
+    let running = witness(&dir);
+    until("it has a register", || dir.join("witness/register").exists());
+    std::fs::create_dir(&other).unwrap();
+    for name in ["sites.toml", "tls", "witness"] {
+        std::os::unix::fs::symlink(dir.join(name), other.join(name)).unwrap();
+    }
+    let said = site("witness", &other).unwrap_err();
+    assert!(said.contains("another process is the witness"), "{said}");
+    drop(running);
+    let mut register = std::fs::read(dir.join("witness/register")).unwrap();
+    *register.last_mut().unwrap() ^= 1;
+    std::fs::write(dir.join("witness/register"), register).unwrap();
+    let ended = output("witness", &dir);
+    assert_eq!(ended.status.code(), Some(6));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("pares site renew"));
+}
+
 /// Writes where the first cluster reaches the second: there, or nowhere.
 fn reach(config: &SitesConfig, is_cut: bool, dir: &Path) {
     let mut config = config.clone();

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pares_os::process::{Lock, stop_on_signals};
+use pares_site::config::WITNESS_DIRECTORY;
 use pares_site::protocol::Code;
 use pares_site::{Access, CallError, ProcessError, SiteReport, SitesConfig, WitnessProcess, WitnessReport};
 use pares_wice::{ClusterSet, Command, Declaration, SiteId};
@@ -36,8 +37,10 @@ pub struct Renew {
 pub fn run(config: &SitesConfig, dir: &Path) -> OperatorResult {
     let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
     let listen = config.witness.ok_or_else(none)?;
-    // Two that both have the register could each grant something.
-    let lock = Lock::take(&dir.join("witness.lock")).map_err(OperatorError::io("locking the witness"))?;
+    // Two that both have the register could each grant something: the lock lies with it, wherever sites.toml is.
+    let own = dir.join(WITNESS_DIRECTORY);
+    std::fs::create_dir_all(&own).map_err(OperatorError::io("making the witness's directory"))?;
+    let lock = Lock::take(&own.join("lock")).map_err(OperatorError::io("locking the witness"))?;
     let _lock = lock.ok_or_else(|| usage("another process is the witness in this directory"))?;
     let mut process = WitnessProcess::open(config, listen, dir).map_err(|error| ended(&error))?;
     pares_text::tell!("witness: operators at {listen}; {}", told(&process.report()));
@@ -61,6 +64,12 @@ fn none() -> OperatorError {
 }
 
 fn ended(error: &ProcessError) -> OperatorError {
+    if let ProcessError::Note(note) = error {
+        return OperatorError::Damaged(format!(
+            "witness: its file `{note}` is damaged, so nobody knows what was granted: move its directory away, start it on an empty one, and `pares site \
+             renew`"
+        ));
+    }
     match error.is_damage() {
         true => OperatorError::Damaged(format!("witness: {error}")),
         false => OperatorError::Failed(format!("witness: {error}")),

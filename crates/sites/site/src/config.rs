@@ -220,7 +220,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// The directory of the witness, where its system's is the one around it.
-pub(crate) const WITNESS_DIRECTORY: &str = "witness";
+pub const WITNESS_DIRECTORY: &str = "witness";
 
 /// The directory of a site, where its system's is `dir`.
 #[must_use]
