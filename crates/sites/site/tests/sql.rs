@@ -12,6 +12,8 @@ mod levels;
 mod own;
 #[path = "sql/same.rs"]
 mod same;
+#[path = "sql/stalls.rs"]
+mod stalls;
 #[path = "sql/tls.rs"]
 mod tls;
 

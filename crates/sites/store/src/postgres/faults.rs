@@ -34,7 +34,7 @@ const FAULTS: &str = "
     FROM parts p JOIN columns k ON k.attrelid = p.oid WHERE NOT (k.plain AND k.exact) AND (
         EXISTS (SELECT FROM pg_index i WHERE i.indrelid = p.oid AND i.indisunique AND k.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))
         OR EXISTS (SELECT FROM pg_constraint f WHERE f.conrelid = p.oid AND f.contype = 'f' AND k.attnum = ANY (f.conkey)))
-    UNION ALL SELECT format('unique index %s compares in a way of its own: leave out COLLATE and the operator class', i.indexrelid::regclass)
+    UNION ALL SELECT format('unique index %s of %s compares in a way of its own: leave out COLLATE and the operator class', i.indexrelid::regclass, p.name)
     FROM parts p JOIN pg_index i ON i.indrelid = p.oid AND i.indisunique WHERE EXISTS (
         SELECT FROM unnest(i.indcollation, i.indclass) u (collation_id, class_id) JOIN pg_opclass o ON o.oid = u.class_id LEFT JOIN pg_collation l ON l.oid = u.collation_id
         WHERE o.opcnamespace <> 'pg_catalog'::regnamespace OR NOT coalesce(l.collisdeterministic, true))
@@ -42,9 +42,9 @@ const FAULTS: &str = "
     FROM parts p JOIN pg_constraint f ON f.conrelid = p.oid AND f.contype = 'f', unnest(f.conkey, f.confkey) u (own, other), columns ours, columns theirs
     WHERE ours.attrelid = p.oid AND ours.attnum = u.own AND theirs.attrelid = f.confrelid AND theirs.attnum = u.other
         AND (ours.form, ours.scale) IS DISTINCT FROM (theirs.form, theirs.scale)
-    UNION ALL SELECT format('EXCLUDE (%I of %s) is watched by each site alone: two could each write one half of what it excludes', x.conname, p.name)
+    UNION ALL SELECT format('EXCLUDE (%I of %s) is watched by each site alone: two could each write one half of what it excludes. Leave it out: a UNIQUE key is watched by all, and so is what SERIALIZABLE transactions have read', x.conname, p.name)
     FROM parts p JOIN pg_constraint x ON x.conrelid = p.oid AND x.contype = 'x'
-    UNION ALL SELECT format('%s watches column %I of %s, which changes by addition: it could pass at two sites alone and not with both', pg_describe_object(d.classid, d.objid, 0),
+    UNION ALL SELECT format('%s watches column %I of %s, which changes by addition: it could pass at two sites alone and not with both. Leave one of them out: the column, with another comment, is written as a row is', pg_describe_object(d.classid, d.objid, 0),
         a.attname, p.name)
     FROM parts p JOIN pg_attribute a ON a.attrelid = p.oid AND col_description(p.oid, a.attnum) = 'pares: delta'
         JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = p.oid AND d.refobjsubid IN (0, a.attnum)
@@ -52,20 +52,50 @@ const FAULTS: &str = "
         OR d.classid = 'pg_constraint'::regclass AND d.objid IN (
             SELECT oid FROM pg_constraint WHERE conrelid = p.oid AND contype = 'c' AND 0 = ANY (conkey))
         OR d.classid = 'pg_class'::regclass AND d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = p.oid AND (indexprs IS NOT NULL OR indpred IS NOT NULL))
-    UNION ALL SELECT format('unique index %s is NULLS NOT DISTINCT: make its columns NOT NULL', i.indexrelid::regclass)
+    UNION ALL SELECT format('unique index %s of %s is NULLS NOT DISTINCT: leave that out, or make its columns NOT NULL', i.indexrelid::regclass, p.name)
     FROM parts p JOIN pg_index i ON i.indrelid = p.oid WHERE to_jsonb(i) ->> 'indnullsnotdistinct' = 'true'
-    UNION ALL SELECT format('constraint %I is NOT VALID: a site that is filled could not hold the rows', v.conname)
+    UNION ALL SELECT format('constraint %I of %s is NOT VALID, and a site that is filled could not hold rows that do not fit: change these first, and add it without NOT VALID',
+        v.conname, CASE WHEN v.contypid <> 0 THEN v.contypid::regtype::text ELSE v.conrelid::regclass::text END)
     FROM pg_constraint v WHERE NOT v.convalidated AND (v.contypid <> 0 OR v.conrelid IN (SELECT oid FROM parts))
+    UNION ALL SELECT format('CHECK %I of %s asks for %s, which can be another thing at another site or later, when rows are written again: check values of the row alone, '
+            || 'by functions that are IMMUTABLE (the time or the role can be a column with a DEFAULT)',
+        x.conname, CASE WHEN x.contypid <> 0 THEN x.contypid::regtype::text ELSE p.name END, f.called)
+    FROM pg_constraint x LEFT JOIN parts p ON p.oid = x.conrelid, LATERAL (
+        SELECT g.oid::regprocedure::text FROM regexp_matches(x.conbin::text, ':(?:funcid|opfuncid) ([0-9]+)', 'g') m JOIN pg_proc g ON g.oid = m[1]::oid
+        WHERE g.provolatile = 'v' OR g.provolatile = 's' AND NOT (g.pronamespace = 'pg_catalog'::regnamespace AND (
+            g.proname IN ('concat', 'concat_ws', 'format', 'to_char', 'to_date', 'to_timestamp', 'to_number', 'to_json', 'to_jsonb', 'array_to_string',
+                'json_build_object', 'jsonb_build_object', 'json_build_array', 'jsonb_build_array')
+            OR g.proargtypes::oid[] && ARRAY['date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval']::regtype[]::oid[]
+                AND NOT (g.proname = 'age' AND g.pronargs = 1)))
+        UNION ALL SELECT 'the time, a role or the like' WHERE x.conbin::text LIKE '%{SQLVALUEFUNCTION%'
+        UNION ALL SELECT 'a text as a time, which can be now' WHERE x.conbin::text ~ '{COERCEVIAIO .*:resulttype (1082|1083|1114|1184|1266) ') f (called)
+    WHERE x.contype = 'c' AND (p.name IS NOT NULL OR x.contypid <> 0)
+    UNION ALL SELECT format('the comment %L of %s is none that sites know: say COMMENT ON COLUMN a.b IS ''pares: delta'', so spelt, of a column of a replicated table',
+        d.description, pg_describe_object(d.classoid, d.objoid, d.objsubid))
+    FROM pg_description d WHERE d.objoid >= 16384 AND d.description ~* '^\\s*pares\\s*:'
+        AND NOT (d.description = 'pares: delta' AND d.classoid = 'pg_class'::regclass AND d.objsubid > 0 AND d.objoid IN (SELECT oid FROM parts))
     UNION ALL SELECT format('trigger %I of %s would also do its work where versions are applied: leave it as it was made', g.tgname, p.name)
     FROM parts p JOIN pg_trigger g ON g.tgrelid = p.oid WHERE g.tgenabled IN ('A', 'R') AND NOT g.tgisinternal
     UNION ALL SELECT format('rule %I of %s would also do its work where versions are applied: leave it as it was made', r.rulename, p.name)
     FROM parts p JOIN pg_rewrite r ON r.ev_class = p.oid WHERE r.ev_enabled IN ('A', 'R')";
 
-/// Names that stand in rows.
+/// Names that stand in rows: of values of enums, and of parts of rows that are values themselves. One that is dropped has another name, as the server keeps it.
 const NAMES: &str = "
     SELECT 'value ' || oid, enumlabel::text FROM pg_enum
     UNION ALL SELECT format('attribute %s %s', a.attrelid, a.attnum), a.attname::text
-    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'c' WHERE NOT a.attisdropped";
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND a.attnum > 0 AND c.oid >= 16384 WHERE c.relkind = 'c' OR c.relkind = 'r' AND EXISTS (
+        SELECT FROM pg_attribute u JOIN pg_type t ON t.oid = u.atttypid WHERE c.reltype IN (t.oid, t.typelem, t.typbasetype) AND NOT u.attisdropped)";
+
+/// Functions by which constraints, indexes and generated columns go, and those whose names stand in them; each with all that can be said of it.
+const FUNCTIONS: &str = "
+    WITH RECURSIVE used (oid, body) AS (
+        SELECT p.oid, lower(p.prosrc) FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid AND p.oid >= 16384
+            LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+            LEFT JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+            LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+        WHERE d.refclassid = 'pg_proc'::regclass AND (d.classid = 'pg_constraint'::regclass OR a.attgenerated <> '' OR c.relkind = 'i')
+        UNION SELECT p.oid, lower(p.prosrc) FROM used u JOIN pg_proc p ON p.oid >= 16384 AND strpos(u.body, lower(p.proname)) > 0)
+    SELECT p.oid::regprocedure::text, md5(to_jsonb(p)::text) FROM pg_proc p WHERE p.oid IN (SELECT oid FROM used)";
 
 /// Where names without a schema lead.
 const PATH: &str = "SELECT current_schema()::text";
@@ -74,16 +104,22 @@ const PATH: &str = "SELECT current_schema()::text";
 pub(super) struct Faults {
     faults: BTreeSet<String>,
     names: BTreeMap<String, String>,
+    functions: BTreeMap<String, String>,
     path: Option<String>,
 }
 
 impl Faults {
     pub(super) fn read(client: &mut impl GenericClient) -> Result<Self, SqlError> {
         let faults = client.query(&format!("{COMPARED} {FAULTS}"), &[]).map_err(sql)?;
-        let names = client.query(NAMES, &[]).map_err(sql)?;
+        let mut pairs = |query| -> Result<BTreeMap<String, String>, SqlError> {
+            let rows = client.query(query, &[]).map_err(sql)?;
+            Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+        };
+        let (names, functions) = (pairs(NAMES)?, pairs(FUNCTIONS)?);
         Ok(Self {
             faults: faults.iter().map(|row| row.get(0)).collect(),
-            names: names.iter().map(|row| (row.get(0), row.get(1))).collect(),
+            names,
+            functions,
             path: client.query_one(PATH, &[]).map_err(sql)?.get(0),
         })
     }
@@ -91,18 +127,34 @@ impl Faults {
     /// Why a statement that has left it as `new` cannot be ordered.
     pub(super) fn brought(&self, new: &Self) -> Option<String> {
         if self.path != new.path {
-            return Some("it would lead names without a schema, the store's too, to other tables".into());
+            return Some("names without a schema, the store's too, would lead to the tables of another one: give the schema another name".into());
         }
-        let is_renamed =
-            |(name, text): &(&String, &String)| self.names.get(*name).is_some_and(|old| old != *text);
-        if let Some((name, text)) = new.names.iter().find(is_renamed) {
+        if let Some((name, text)) = changed(&self.names, &new.names) {
             let old = &self.names[name];
+            return Some(match text.contains("pg.dropped") {
+                true => format!("rows that were written say {old}: leave it, and add another one instead"),
+                false => {
+                    format!(
+                        "rows that were written say {old} and not {text}: add a new value or column instead"
+                    )
+                }
+            });
+        }
+        if let Some((function, _)) = changed(&self.functions, &new.functions) {
             return Some(format!(
-                "rows that were written say {old} and not {text}: add a new value or column instead"
+                "rows were checked, computed or ordered by {function} as it is, and a site that is filled would do so by another: drop the constraint, index or column that uses it, change it, and make that again"
             ));
         }
         new.faults.difference(&self.faults).next().cloned()
     }
+}
+
+/// What has the same name and is another thing.
+fn changed<'a>(
+    old: &BTreeMap<String, String>,
+    new: &'a BTreeMap<String, String>,
+) -> Option<(&'a String, &'a String)> {
+    new.iter().find(|(name, now)| old.get(*name).is_some_and(|then| then != *now))
 }
 
 /// Schemas that a statement would drop with all that is in them.
