@@ -149,6 +149,14 @@ impl Faults {
     }
 }
 
+/// Whether a statement may drop a schema and what is in it, in a form that [`dropped_schemas`] does not read: with comments.
+pub(super) fn hides_schemas(statement: &str) -> bool {
+    let lower = statement.trim_start().to_lowercase();
+    let begins = ["drop", "/*", "--"].iter().any(|first| lower.starts_with(first));
+    let is_commented = lower.contains("/*") || lower.contains("--");
+    begins && is_commented && ["drop", "schema", "cascade"].iter().all(|word| lower.contains(word))
+}
+
 /// What has the same name and is another thing.
 fn changed<'a>(
     old: &BTreeMap<String, String>,
@@ -220,6 +228,8 @@ mod tests {
     fn schemas_that_go_with_their_tables_are_named() {
         assert_eq!(dropped_schemas("DROP SCHEMA IF EXISTS a, \"B\" CASCADE;"), ["a", "\"B\""]);
         assert_eq!(dropped_schemas("drop schema a\n cascade"), ["a"]);
+        assert!(hides_schemas("DROP SCHEMA/**/a CASCADE") && hides_schemas("-- a\ndrop schema a cascade"));
+        assert!(!hides_schemas("DROP SCHEMA a CASCADE") && !hides_schemas("/* schema */ DROP TABLE a"));
         assert!(
             dropped_schemas("DROP SCHEMA a").is_empty()
                 && dropped_schemas("DROP TABLE a CASCADE").is_empty()

@@ -16,7 +16,7 @@ use postgres::{Client, GenericClient};
 
 use super::capture::{Captured, FORM, take_part};
 use super::deltas::{DELTA, Delta, row_item, whole_row};
-use super::faults::{Faults, dropped_schemas, holds_tables, time_in};
+use super::faults::{Faults, dropped_schemas, hides_schemas, holds_tables, time_in};
 use super::session::{SqlError, sql};
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::{Options, failed, store};
@@ -144,6 +144,9 @@ impl Schema {
 
 /// Carries out a statement, if it may be.
 fn try_out(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    if hides_schemas(statement) {
+        return Err(unlike("DROP SCHEMA ... CASCADE is taken without comments only: leave them out".into()));
+    }
     for schema in dropped_schemas(statement) {
         if holds_tables(&schema, client)? {
             return Err(unlike(format!(
