@@ -94,7 +94,9 @@ const FUNCTIONS: &str = "
             LEFT JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
             LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
         WHERE d.refclassid = 'pg_proc'::regclass AND (d.classid = 'pg_constraint'::regclass OR a.attgenerated <> '' OR c.relkind = 'i')
-        UNION SELECT p.oid, lower(p.prosrc) FROM used u JOIN pg_proc p ON p.oid >= 16384 AND strpos(u.body, lower(p.proname)) > 0)
+        UNION SELECT p.oid, lower(p.prosrc) FROM used u JOIN pg_proc p ON p.oid >= 16384 AND (
+            lower(p.proname) = ANY (regexp_split_to_array(u.body, '[^[:alnum:]_]+')) OR p.proname ~ '[^[:alnum:]_]' AND strpos(u.body, lower(p.proname)) > 0
+            OR EXISTS (SELECT FROM pg_depend d WHERE (d.classid, d.objid) = ('pg_proc'::regclass, u.oid) AND (d.refclassid, d.refobjid) = ('pg_proc'::regclass, p.oid))))
     SELECT p.oid::regprocedure::text, md5(to_jsonb(p)::text) FROM pg_proc p WHERE p.oid IN (SELECT oid FROM used)";
 
 /// Where names without a schema lead.

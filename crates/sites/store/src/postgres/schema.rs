@@ -18,6 +18,7 @@ use super::capture::{Captured, FORM, take_part};
 use super::deltas::{DELTA, Delta, row_item, whole_row};
 use super::faults::{Faults, dropped_schemas, hides_schemas, holds_tables, time_in};
 use super::session::{SqlError, sql};
+use super::sessions::Wanted;
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::{Options, failed, store};
 use crate::engine::Changes;
@@ -128,7 +129,7 @@ impl Schema {
         let mut client = self.options.connect()?;
         client.batch_execute(store::OWN).map_err(sql)?;
         if has_way {
-            self.options.sessions.clear(&mut client, true, true)?;
+            self.options.sessions.clear(&mut client, Wanted::Schema, true)?;
         }
         client.batch_execute(TRIAL).map_err(sql)?;
         let snapshot = store::mark_of(&client.query_one(store::READ_MARK, &[]).map_err(sql)?)?.version;

@@ -15,7 +15,7 @@ use postgres::{Client, GenericClient, Row};
 use super::deltas::write_sums;
 use super::rehearsal;
 use super::schema;
-use super::sessions::{Sessions, WRITER};
+use super::sessions::{Sessions, WRITER, Wanted};
 use super::snapshot::{self, Pool};
 use super::tables::{Failure, Table, has_rows, write_rows};
 use super::{Options, failed};
@@ -133,9 +133,9 @@ const CHANGE_AND_MARK: &str = "
 const SYNC: &str = "SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version";
 
 /// Nobody is waited for long.
-const IMPATIENT: &str = "SET lock_timeout = '20ms'";
+pub(super) const IMPATIENT: &str = "SET lock_timeout = '20ms'";
 /// How often the writer asks for the way before it concludes that it gets nowhere.
-const TRIES: usize = 250;
+pub(super) const TRIES: usize = 250;
 /// How often it asks politely.
 const POLITE_TRIES: usize = 100;
 
@@ -223,11 +223,18 @@ impl Postgres {
     }
 }
 
+/// These processes do not give way.
+pub(super) fn is_held(held: &[i32]) -> StoreError {
+    StoreError::Io(format!(
+        "processes {held:?} of its server hold what the store has to write and are not ended: end them (pg_terminate_backend), or roll back what is prepared there"
+    ))
+}
+
 impl Writer {
-    /// Does something as often as somebody is in its way, and has him give way. `of_readers` is whether readers can be.
+    /// Does something as often as somebody is in its way, and has him give way.
     fn insist<T>(
         &mut self,
-        of_readers: bool,
+        wanted: Wanted,
         mut step: impl FnMut(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         let mut held = Vec::new();
@@ -236,20 +243,18 @@ impl Writer {
                 Ok(done) => return Ok(done),
                 Err(Failure::Store(error)) => return Err(error),
                 Err(Failure::Locked) => {
-                    held = self.sessions.clear(&mut self.client, of_readers, tries < POLITE_TRIES)?;
+                    held = self.sessions.clear(&mut self.client, wanted, tries < POLITE_TRIES)?;
                 }
             }
         }
-        Err(StoreError::Io(format!(
-            "processes {held:?} of its server hold what the store has to write and are not ended: end them (pg_terminate_backend), or roll back what is prepared there"
-        )))
+        Err(is_held(&held))
     }
 
     /// Carries out statements that come together, and before rows: each alone, since what one has made the next may use only when that is committed
     /// (values of an enum). Those that are done are not done again.
     fn carry_out_apart(&mut self, changes: &Changes<'_>) -> Result<(), StoreError> {
         for statement in schema::statements(changes)? {
-            self.insist(true, |writer| {
+            self.insist(Wanted::Schema, |writer| {
                 let mut transaction = writer.client.transaction()?;
                 schema::carry_out(&statement, &mut transaction)?;
                 Ok(transaction.commit()?)
@@ -292,7 +297,8 @@ impl Writer {
 
 impl StorageEngine for Postgres {
     fn mark(&self) -> Result<Option<Mark>, StoreError> {
-        let row = self.writer().insist(false, |writer| Ok(writer.client.query_opt(READ_MARK, &[])?))?;
+        let row =
+            self.writer().insist(Wanted::Rows, |writer| Ok(writer.client.query_opt(READ_MARK, &[])?))?;
         row.as_ref().map(mark_of).transpose()
     }
 
@@ -303,7 +309,8 @@ impl StorageEngine for Postgres {
         if statements > 1 || statements == 1 && has_rows(changes) {
             writer.carry_out_apart(changes)?;
         }
-        writer.insist(statements > 0, |writer| writer.try_commit(&pieces, changes, mark))
+        let wanted = if statements > 0 { Wanted::Schema } else { Wanted::Rows };
+        writer.insist(wanted, |writer| writer.try_commit(&pieces, changes, mark))
     }
 
     fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
@@ -311,7 +318,7 @@ impl StorageEngine for Postgres {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.writer().insist(false, |writer| Ok(writer.client.batch_execute(SYNC)?))
+        self.writer().insist(Wanted::Rows, |writer| Ok(writer.client.batch_execute(SYNC)?))
     }
 }
 

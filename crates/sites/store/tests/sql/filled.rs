@@ -66,3 +66,18 @@ fn a_state_brings_statements_one_after_the_other_and_rows_behind_them() {
     let taker = Site { address, store, session: Session::connect(options).unwrap() };
     assert_eq!(taker.rows("person"), ["(1,glad)", "(2,calm)"]);
 }
+
+#[test]
+fn a_store_is_removed_whatever_others_hold_of_it() {
+    let Some(server) = server() else { return };
+    let (Site { address, store, session }, _) =
+        ordered(server, &["CREATE TABLE person (id int PRIMARY KEY)"]);
+    drop((store, session));
+    let mut held = ["SELECT FROM pares_items", "LOCK TABLE person IN SHARE MODE"].map(|hold| {
+        let mut client = Client::connect(&address, NoTls).unwrap();
+        client.batch_execute(&format!("BEGIN; {hold}")).unwrap();
+        client
+    });
+    clear(&Options::new(address.as_str())).unwrap();
+    assert!(held.iter_mut().all(|client| client.batch_execute("SELECT 1").is_err()));
+}
