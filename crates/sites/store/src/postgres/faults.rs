@@ -10,7 +10,7 @@ use postgres::GenericClient;
 
 use super::session::{SqlError, sql};
 
-/// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; and types below domains.
+/// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; types below domains; and expressions by which rows go.
 const COMPARED: &str = "
     WITH RECURSIVE bases (kind, base, modifier) AS (
         SELECT oid, oid, -1 FROM pg_type WHERE typtype <> 'd'
@@ -25,7 +25,17 @@ const COMPARED: &str = "
             CASE WHEN t.oid = 'numeric'::regtype THEN greatest(a.atttypmod, b.modifier) - 4 & 2047 END AS scale,
             coalesce(l.collisdeterministic, true) AS exact
         FROM pg_attribute a JOIN bases b ON b.kind = a.atttypid JOIN pg_type t ON t.oid = b.base LEFT JOIN pg_collation l ON l.oid = a.attcollation
-        WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT oid FROM parts))";
+        WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN (SELECT oid FROM parts)),
+    -- Functions with a body of their own: one that says IMMUTABLE may ask for anything all the same.
+    written AS MATERIALIZED (SELECT g.oid FROM pg_proc g JOIN pg_language l ON l.oid = g.prolang WHERE l.lanname NOT IN ('internal', 'c') AND g.oid >= 16384),
+    -- What rows are checked, computed or ordered by where versions are applied and sites are filled.
+    expressions (name, tree) AS (
+        SELECT format('CHECK %I of %s', x.conname, CASE WHEN x.contypid <> 0 THEN x.contypid::regtype::text ELSE p.name END), x.conbin::text
+        FROM pg_constraint x LEFT JOIN parts p ON p.oid = x.conrelid WHERE x.contype = 'c' AND (p.name IS NOT NULL OR x.contypid <> 0)
+        UNION ALL SELECT format('generated column %I of %s', a.attname, p.name), d.adbin::text
+        FROM parts p JOIN pg_attribute a ON a.attrelid = p.oid AND a.attgenerated <> '' JOIN pg_attrdef d ON d.adrelid = p.oid AND d.adnum = a.attnum
+        UNION ALL SELECT format('index %s of %s', i.indexrelid::regclass, p.name), concat(i.indexprs::text, ' ', i.indpred::text)
+        FROM parts p JOIN pg_index i ON i.indrelid = p.oid)";
 
 /// What is not fit of tables that take part.
 const FAULTS: &str = "
@@ -57,19 +67,23 @@ const FAULTS: &str = "
     UNION ALL SELECT format('constraint %I of %s is NOT VALID, and a site that is filled could not hold rows that do not fit: change these first, and add it without NOT VALID',
         v.conname, CASE WHEN v.contypid <> 0 THEN v.contypid::regtype::text ELSE v.conrelid::regclass::text END)
     FROM pg_constraint v WHERE NOT v.convalidated AND (v.contypid <> 0 OR v.conrelid IN (SELECT oid FROM parts))
-    UNION ALL SELECT format('CHECK %I of %s asks for %s, which can be another thing at another site or later, when rows are written again: check values of the row alone, '
-            || 'by functions that are IMMUTABLE (the time or the role can be a column with a DEFAULT)',
-        x.conname, CASE WHEN x.contypid <> 0 THEN x.contypid::regtype::text ELSE p.name END, f.called)
-    FROM pg_constraint x LEFT JOIN parts p ON p.oid = x.conrelid, LATERAL (
-        SELECT g.oid::regprocedure::text FROM regexp_matches(x.conbin::text, ':(?:funcid|opfuncid) ([0-9]+)', 'g') m JOIN pg_proc g ON g.oid = m[1]::oid
-        WHERE g.provolatile = 'v' OR g.provolatile = 's' AND NOT (g.pronamespace = 'pg_catalog'::regnamespace AND (
+    UNION ALL SELECT format('%s asks for %s, which can be another thing at another site or later, when rows are written again: let it go by values of the row alone, '
+            || 'by the server''s own functions that are IMMUTABLE (the time or the role can be a column with a DEFAULT)', x.name, f.called)
+    FROM expressions x, LATERAL (
+        SELECT g.oid::regprocedure::text FROM regexp_matches(x.tree, ':(?:funcid|opfuncid) ([0-9]+)', 'g') m JOIN pg_proc g ON g.oid = m[1]::oid
+        WHERE g.oid IN (SELECT oid FROM written) OR g.provolatile = 'v' OR g.provolatile = 's' AND NOT (g.pronamespace = 'pg_catalog'::regnamespace AND (
             g.proname IN ('concat', 'concat_ws', 'format', 'to_char', 'to_date', 'to_timestamp', 'to_number', 'to_json', 'to_jsonb', 'array_to_string',
                 'json_build_object', 'jsonb_build_object', 'json_build_array', 'jsonb_build_array')
             OR g.proargtypes::oid[] && ARRAY['date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval']::regtype[]::oid[]
                 AND NOT (g.proname = 'age' AND g.pronargs = 1)))
-        UNION ALL SELECT 'the time, a role or the like' WHERE x.conbin::text LIKE '%{SQLVALUEFUNCTION%'
-        UNION ALL SELECT 'a text as a time, which can be now' WHERE x.conbin::text ~ '{COERCEVIAIO .*:resulttype (1082|1083|1114|1184|1266) ') f (called)
-    WHERE x.contype = 'c' AND (p.name IS NOT NULL OR x.contypid <> 0)
+        UNION ALL SELECT 'the time, a role or the like' WHERE x.tree LIKE '%{SQLVALUEFUNCTION%'
+        UNION ALL SELECT 'a text as a time, which can be now' WHERE x.tree ~ '{COERCEVIAIO .*:resulttype (1082|1083|1114|1184|1266) '
+        UNION ALL SELECT 'the number that a thing of the catalogue has' WHERE x.tree ~ ('(:varattno -|:(consttype|resulttype) ('
+            || (SELECT string_agg(oid::text, '|') FROM pg_type WHERE typname ~ '^reg(?!is)' AND typnamespace = 'pg_catalog'::regnamespace) || ') )')) f (called)
+    UNION ALL SELECT format('index %s of %s compares by functions that are written here (operator class %s): use one of the server''s own', i.indexrelid::regclass, p.name, o.opcname)
+    FROM parts p JOIN pg_index i ON i.indrelid = p.oid, unnest(i.indclass) u (class_id) JOIN pg_opclass o ON o.oid = u.class_id
+    WHERE EXISTS (SELECT FROM pg_amproc s WHERE s.amprocfamily = o.opcfamily AND s.amproc::oid IN (SELECT oid FROM written))
+        OR EXISTS (SELECT FROM pg_amop s JOIN pg_operator r ON r.oid = s.amopopr WHERE s.amopfamily = o.opcfamily AND r.oprcode::oid IN (SELECT oid FROM written))
     UNION ALL SELECT format('the comment %L of %s is none that sites know: say COMMENT ON COLUMN a.b IS ''pares: delta'', so spelt, of a column of a replicated table',
         d.description, pg_describe_object(d.classoid, d.objoid, d.objsubid))
     FROM pg_description d WHERE d.objoid >= 16384 AND d.description ~* '^\\s*pares\\s*:'
@@ -86,19 +100,6 @@ const NAMES: &str = "
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND a.attnum > 0 AND c.oid >= 16384 WHERE c.relkind = 'c' OR c.relkind = 'r' AND EXISTS (
         SELECT FROM pg_attribute u JOIN pg_type t ON t.oid = u.atttypid WHERE c.reltype IN (t.oid, t.typelem, t.typbasetype) AND NOT u.attisdropped)";
 
-/// Functions by which constraints, indexes and generated columns go, and those whose names stand in them; each with all that can be said of it.
-const FUNCTIONS: &str = "
-    WITH RECURSIVE used (oid, body) AS (
-        SELECT p.oid, lower(p.prosrc) FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid AND p.oid >= 16384
-            LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-            LEFT JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-            LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-        WHERE d.refclassid = 'pg_proc'::regclass AND (d.classid = 'pg_constraint'::regclass OR a.attgenerated <> '' OR c.relkind = 'i')
-        UNION SELECT p.oid, lower(p.prosrc) FROM used u JOIN pg_proc p ON p.oid >= 16384 AND (
-            lower(p.proname) = ANY (regexp_split_to_array(u.body, '[^[:alnum:]_]+')) OR p.proname ~ '[^[:alnum:]_]' AND strpos(u.body, lower(p.proname)) > 0
-            OR EXISTS (SELECT FROM pg_depend d WHERE (d.classid, d.objid) = ('pg_proc'::regclass, u.oid) AND (d.refclassid, d.refobjid) = ('pg_proc'::regclass, p.oid))))
-    SELECT p.oid::regprocedure::text, md5(to_jsonb(p)::text) FROM pg_proc p WHERE p.oid IN (SELECT oid FROM used)";
-
 /// Where names without a schema lead.
 const PATH: &str = "SELECT current_schema()::text";
 
@@ -106,22 +107,16 @@ const PATH: &str = "SELECT current_schema()::text";
 pub(super) struct Faults {
     faults: BTreeSet<String>,
     names: BTreeMap<String, String>,
-    functions: BTreeMap<String, String>,
     path: Option<String>,
 }
 
 impl Faults {
     pub(super) fn read(client: &mut impl GenericClient) -> Result<Self, SqlError> {
         let faults = client.query(&format!("{COMPARED} {FAULTS}"), &[]).map_err(sql)?;
-        let mut pairs = |query| -> Result<BTreeMap<String, String>, SqlError> {
-            let rows = client.query(query, &[]).map_err(sql)?;
-            Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
-        };
-        let (names, functions) = (pairs(NAMES)?, pairs(FUNCTIONS)?);
+        let names = client.query(NAMES, &[]).map_err(sql)?;
         Ok(Self {
             faults: faults.iter().map(|row| row.get(0)).collect(),
-            names,
-            functions,
+            names: names.iter().map(|row| (row.get(0), row.get(1))).collect(),
             path: client.query_one(PATH, &[]).map_err(sql)?.get(0),
         })
     }
@@ -131,7 +126,9 @@ impl Faults {
         if self.path != new.path {
             return Some("names without a schema, the store's too, would lead to the tables of another one: give the schema another name".into());
         }
-        if let Some((name, text)) = changed(&self.names, &new.names) {
+        let changed =
+            |(name, now): &(&String, &String)| self.names.get(*name).is_some_and(|then| then != *now);
+        if let Some((name, text)) = new.names.iter().find(changed) {
             let old = &self.names[name];
             return Some(match text.contains("pg.dropped") {
                 true => format!("rows that were written say {old}: leave it, and add another one instead"),
@@ -141,11 +138,6 @@ impl Faults {
                     )
                 }
             });
-        }
-        if let Some((function, _)) = changed(&self.functions, &new.functions) {
-            return Some(format!(
-                "rows were checked, computed or ordered by {function} as it is, and a site that is filled would do so by another: drop the constraint, index or column that uses it, change it, and make that again"
-            ));
         }
         new.faults.difference(&self.faults).next().cloned()
     }
@@ -157,14 +149,6 @@ pub(super) fn hides_schemas(statement: &str) -> bool {
     let begins = ["drop", "/*", "--"].iter().any(|first| lower.starts_with(first));
     let is_commented = lower.contains("/*") || lower.contains("--");
     begins && is_commented && ["drop", "schema", "cascade"].iter().all(|word| lower.contains(word))
-}
-
-/// What has the same name and is another thing.
-fn changed<'a>(
-    old: &BTreeMap<String, String>,
-    new: &'a BTreeMap<String, String>,
-) -> Option<(&'a String, &'a String)> {
-    new.iter().find(|(name, now)| old.get(*name).is_some_and(|then| then != *now))
 }
 
 /// Schemas that a statement would drop with all that is in them.
