@@ -14,6 +14,8 @@ mod outcomes;
 mod own;
 #[path = "sql/same.rs"]
 mod same;
+#[path = "sql/stalls.rs"]
+mod stalls;
 #[path = "sql/tls.rs"]
 mod tls;
 

@@ -27,18 +27,18 @@ pub(crate) enum Ended {
 }
 
 /// Relations that the transaction holds more of than a reader: name, kind, persistence, mode, name if it takes part, whether it was written to. And parts
-/// of the catalogue that it has changed, of kind `c`: locks on them do not last.
+/// of the catalogue that it has changed, of kind `c`: locks on them do not last. `$1` is what was counted before it ([`Link::counted`]).
 const HELD: &str = "
-    SELECT c.oid::regclass, c.relkind, c.relpersistence, l.mode, t.name, pg_stat_get_xact_tuples_inserted(c.oid)
-        + pg_stat_get_xact_tuples_updated(c.oid) + pg_stat_get_xact_tuples_deleted(c.oid) > 0
-    FROM pg_locks l JOIN pg_class c ON c.oid = l.relation LEFT JOIN PARES.pares_tables t ON to_regclass(t.name) = c.oid
+    WITH counts AS MATERIALIZED (
+        SELECT oid, pg_stat_get_xact_tuples_inserted(oid) + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid)
+            > coalesce(($1::text::jsonb ->> oid::text)::bigint, 0) AS is_written FROM pg_class WHERE relkind IN ('r', 'p', 'S', 'm', 'f', 'v'))
+    SELECT c.oid::regclass, c.relkind, c.relpersistence, l.mode, t.name, w.is_written
+    FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN counts w ON w.oid = c.oid LEFT JOIN PARES.pares_tables t ON to_regclass(t.name) = c.oid
     WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.mode NOT IN ('AccessShareLock', 'SIReadLock')
-        AND c.relkind IN ('r', 'p', 'S', 'm', 'f', 'v')
         AND c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)
         AND c.oid <> to_regclass('PARES.pares_open')
-    UNION ALL SELECT oid::regclass, 'c', 'p', '', NULL, true FROM pg_class
-    WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r' AND pg_stat_get_xact_tuples_inserted(oid)
-        + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid) > 0";
+    UNION ALL SELECT c.oid::regclass, 'c', 'p', '', NULL, true FROM counts w JOIN pg_class c ON c.oid = w.oid
+    WHERE w.is_written AND c.relnamespace = 'pg_catalog'::regnamespace AND c.relkind = 'r'";
 
 /// Names of tables, types and the like stand in rows (`regclass`) as the writer reads them. Behind [`CHECK`], whose triggers have the session's.
 const PATH: &str = "SELECT pg_catalog.set_config('search_path', $pares$PARES$pares$, true)";
@@ -81,7 +81,10 @@ pub(crate) fn end(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, 
         Ok(ended)
     });
     if link.open {
+        let counts = link.counts;
         link.roll_back()?;
+        // One that is fit has written nothing that matters to the next.
+        link.counts = counts || ended.is_err();
     }
     ended
 }
@@ -99,7 +102,8 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
     link.ask(&front.own(PATH), &[])?;
-    let locked = locked(&link.ask(&front.own(HELD), &[])?)?;
+    let counted = link.counted.clone();
+    let locked = locked(&link.ask(&front.own(HELD), &[&counted])?)?;
     // Before this asks for rows itself.
     let reads = read(front, link, Level::named(column(state, 2)))?;
     let mut writes = written(front, link)?;
@@ -120,7 +124,12 @@ fn must_be_fit(state: &[Option<String>], reads_only: bool) -> Result<(), Trouble
     }
     match (column(state, 2), column(state, 3)) {
         ("repeatable read" | "serializable", "origin") => Ok(()),
-        _ => Err(unfit("only a transaction at REPEATABLE READ, with its triggers, can be certified")),
+        (_, "origin") => Err(unfit(
+            "only a transaction at REPEATABLE READ or SERIALIZABLE can be certified, and this one was set to another level behind its beginning: say the level in BEGIN",
+        )),
+        (_, role) => Err(unfit(format!(
+            "session_replication_role is {role}, so that nothing was captured: set it back to origin, and run the transaction again"
+        ))),
     }
 }
 
@@ -137,13 +146,15 @@ fn written(front: &Front, link: &mut Link) -> Result<Writes, Trouble> {
     let noted = link.ask(CAPTURED, &[&TRANSACTION_BYTES_MAX.to_string()])?;
     let tables = noted.iter().map(|row| match &row[1] {
         Some(keys) => Ok((table(front, column(row, 0))?, keys.as_str())),
-        None => Err(too_large()),
+        None => Err(too_large(column(row, 0))),
     });
     images(front, link, &tables.collect::<Result<Vec<_>, _>>()?)
 }
 
-fn too_large() -> Trouble {
-    let why = format!("the transaction writes more than {TRANSACTION_BYTES_MAX} bytes: split it");
+fn too_large(table: &str) -> Trouble {
+    let why = format!(
+        "with its rows of {table} the transaction writes more than {TRANSACTION_BYTES_MAX} bytes: split it"
+    );
     refused("54000", why)
 }
 
@@ -169,7 +180,9 @@ fn images(front: &Front, link: &mut Link, tables: &Touched<'_>) -> Result<Writes
     link.ask(BACK, &[])?;
     let form = link.ask(FORM, &[])?;
     if form.first().and_then(|row| row.last()?.as_deref()).is_some_and(|captured| !captured.is_empty()) {
-        return Err(unfit("the transaction cannot be taken back to its beginning"));
+        return Err(unfit(
+            "the transaction cannot be taken back to its beginning: it has done something to the savepoint called pares, which is the site's own",
+        ));
     }
     link.ask(&front.own(PATH), &[])?;
     for (captured, keys) in tables.iter().filter(|(captured, _)| captured.needs_before()) {
@@ -191,7 +204,7 @@ fn each_image(
             take(writes, captured, &row.iter().map(Option::as_deref).collect::<Vec<_>>());
         }
     })?;
-    if writes.is_too_large() { Err(too_large()) } else { Ok(()) }
+    if writes.is_too_large() { Err(too_large(captured.name())) } else { Ok(()) }
 }
 
 /// Whether the writer can write the rows, everywhere, as they are here. While the transaction still holds them.
@@ -200,7 +213,7 @@ fn rehearse(front: &Front, link: &mut Link, writes: &Writes) -> Result<(), Troub
         let told = link.ask(&front.own(&rehearsal(table)), &[&keys, &rows])?;
         if let Some(why) = told.first().and_then(|row| row[0].as_deref()) {
             return Err(unfit(format!(
-                "{table}: its rows cannot be written the same way at every site: {why}"
+                "{table}: its rows cannot be written the same way at every site, in UTC and by the store's role: {why}: write another value, or give the column a type or a CHECK that takes it so"
             )));
         }
     }
@@ -230,7 +243,7 @@ fn locked(held: &Rows) -> Result<Vec<String>, Trouble> {
                 "is not replicated, so it cannot be written to here: make tables by CREATE TABLE through this port"
             }
             _ => {
-                "was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own"
+                "was changed or locked as a whole inside a transaction: a change of the schema is a statement of its own, and rows are locked by SELECT ... FOR UPDATE"
             }
         };
         return Err(unfit(format!("{name} {why}")));

@@ -17,6 +17,15 @@ const OWN: &str = "pares session";
 /// How often a rollback is tried, which a late cancellation may hit.
 const ROLLBACKS: usize = 3;
 
+/// How often a relation was written to, by relations, as far as the server has not yet told its statistics: that it does some time behind a transaction, so what one that was taken back
+/// has done is still counted in the next ones.
+const COUNTS: &str = "
+    SELECT coalesce(jsonb_object_agg(oid, count), '{}')::text FROM (
+        SELECT oid, pg_stat_get_xact_tuples_inserted(oid) + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid) AS count
+        FROM pg_class WHERE relkind IN ('r', 'p', 'S', 'm', 'f', 'v')) counts WHERE count > 0";
+/// As [`COUNTS`] says it.
+const NOTHING_COUNTED: &str = "{}";
+
 /// Why the server did not do it.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -46,6 +55,10 @@ pub(crate) struct Link {
     pub(crate) level: Level,
     /// Its client may do nothing else.
     pub(crate) reads_only: bool,
+    /// Whether an earlier transaction may have left [counts](COUNTS) of what it did.
+    pub(crate) counts: bool,
+    /// Those at the beginning of the transaction.
+    pub(crate) counted: String,
     /// The server ignores everything up to a Sync.
     skips: bool,
     /// What the server said beside, for the client.
@@ -64,6 +77,8 @@ impl Link {
             lost: false,
             level,
             reads_only,
+            counts: false,
+            counted: NOTHING_COUNTED.into(),
             skips: false,
             aside: Vec::new(),
         })
@@ -192,6 +207,14 @@ impl Link {
             // Behind its first query the server never lets it write.
             self.ask("SELECT 1", &[])?;
         }
+        if self.counts {
+            let rows = self.ask(COUNTS, &[])?;
+            self.counted =
+                rows.first().and_then(|row| row[0].clone()).unwrap_or_else(|| NOTHING_COUNTED.into());
+            self.counts = self.counted != NOTHING_COUNTED;
+        } else if self.counted != NOTHING_COUNTED {
+            self.counted = NOTHING_COUNTED.into();
+        }
         self.ask(FIRST, &[]).map(drop)
     }
 
@@ -204,6 +227,7 @@ impl Link {
 
     /// Takes back what is open.
     pub(crate) fn roll_back(&mut self) -> io::Result<()> {
+        self.counts = true;
         for _ in 0..ROLLBACKS {
             match self.ask("ROLLBACK", &[]) {
                 Ok(_) => {

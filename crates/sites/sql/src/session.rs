@@ -23,7 +23,7 @@ use crate::lexer::{Statement, split};
 use crate::link::{Link, Shared, Trouble};
 use crate::startup::{self, Begun};
 use crate::statement::{Kind, Mode, kind};
-use crate::transaction::SCHEMA_ALONE;
+use crate::transaction::{SCHEMA_ALONE, about};
 use crate::wire::{Message, text};
 
 /// A cancellation may come after what it was meant for; so much later it was meant for something else.
@@ -224,7 +224,9 @@ impl Session {
         for statement in &statements {
             let kind = kind(statement);
             let done = match kind {
-                Kind::Schema { .. } if !alone => self.refuse(link, "0A000", SCHEMA_ALONE)?,
+                Kind::Schema { .. } if !alone => {
+                    self.refuse(link, "0A000", &about(statement.text, SCHEMA_ALONE))?
+                }
                 kind => self.step(link, statement, &kind)?,
             };
             if !done {

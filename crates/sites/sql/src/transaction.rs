@@ -1,6 +1,7 @@
 //! Where transactions begin and end, and what is not passed on to the server.
 
 use std::io;
+use std::time::Duration;
 
 use pares_store::postgres::SqlError;
 use pares_wice::AbortReason;
@@ -14,6 +15,12 @@ use crate::wire::Message;
 
 /// How often a change of the schema is tried while others write.
 const SCHEMA_TRIES: usize = 100;
+/// How long others go on between two tries of a change of the schema that somebody was in the way of.
+const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
+/// After so many such tries those who are in the way give way.
+const PATIENT_TRIES: usize = 10;
+/// So much of a statement says which it is.
+const NAMED_CHARS: usize = 60;
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
 pub(crate) const SCHEMA_ALONE: &str =
     "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
@@ -21,6 +28,15 @@ pub(crate) const READ_ONLY: &str = "the certificate of a reader changes nothing"
 const ELSEWHERE: &str = "sites carry out a change of the schema with the store's search_path, and this session's begins with another schema: RESET search_path, and name schemas";
 const NOT_OWNER: &str =
     "only the owner of the store's tables changes the schema, or who is a member of that role";
+
+/// What is said of a statement: which, and why.
+pub(crate) fn about(statement: &str, why: &str) -> String {
+    let words = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(NAMED_CHARS) {
+        Some((end, _)) => format!("{}...: {why}", &words[..end]),
+        None => format!("{words}: {why}"),
+    }
+}
 
 impl Session {
     /// A statement that is not passed on; whether it was done. None if it is to be passed on.
@@ -38,8 +54,10 @@ impl Session {
             Kind::Mode(mode) if self.state == State::Idle || self.fresh => self.change_mode(link, *mode)?,
             Kind::Commit { chain } => self.end(link, *chain)?,
             Kind::Rollback { chain } => self.back(link, *chain)?,
-            Kind::Refused(why) => self.refuse(link, "0A000", why)?,
-            Kind::Schema { .. } if self.state != State::Idle => self.refuse(link, "0A000", SCHEMA_ALONE)?,
+            Kind::Refused(why) => self.refuse(link, "0A000", &about(text, why))?,
+            Kind::Schema { .. } if self.state != State::Idle => {
+                self.refuse(link, "0A000", &about(text, SCHEMA_ALONE))?
+            }
             Kind::Schema { tag } => self.change_schema(link, text, tag)?,
             _ => return Ok(None),
         };
@@ -192,10 +210,15 @@ impl Session {
     }
 
     fn ordered(&self, statement: &str) -> Result<(), Message> {
+        let mut met = 0;
         for _ in 0..SCHEMA_TRIES {
-            let change = match self.front.schema.propose(statement) {
+            let change = match self.front.schema.propose(statement, met >= PATIENT_TRIES) {
                 Ok(change) => change,
-                Err(SqlError::Again(_)) => continue,
+                Err(SqlError::Again(_)) => {
+                    met += 1;
+                    std::thread::sleep(SCHEMA_PAUSE);
+                    continue;
+                }
                 Err(SqlError::Refused { code, why }) => return Err(Message::error(&code, &why)),
                 Err(SqlError::Store(error)) => return Err(Message::error("0A000", &error.to_string())),
             };
@@ -207,7 +230,7 @@ impl Session {
         }
         Err(Message::error(
             "40001",
-            "others write to the tables all the time: change the schema when they pause",
+            "others write to the tables all the time, and nothing was changed: change the schema when they pause",
         ))
     }
 

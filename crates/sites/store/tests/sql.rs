@@ -5,6 +5,8 @@
 mod common;
 #[path = "sql/deltas.rs"]
 mod deltas;
+#[path = "sql/filled.rs"]
+mod filled;
 
 use std::collections::BTreeMap;
 

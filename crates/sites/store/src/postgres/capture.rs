@@ -106,7 +106,7 @@ fn triggers(table: &Table, schema: &str) -> String {
         "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $pares$
         DECLARE keys jsonb := '[]'; more jsonb;
         BEGIN
-            IF TG_OP = 'TRUNCATE' THEN RAISE EXCEPTION 'TRUNCATE is not captured: use DELETE'
+            IF TG_OP = 'TRUNCATE' THEN RAISE EXCEPTION '%', 'TRUNCATE of {literal} is not captured: use DELETE'
                 USING ERRCODE = 'feature_not_supported'; END IF;
             IF TG_OP <> 'INSERT' THEN
                 SELECT jsonb_agg({keys}) INTO more FROM old_rows r; keys := coalesce(more, '[]');

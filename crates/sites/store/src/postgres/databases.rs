@@ -3,6 +3,8 @@
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
+use super::sessions::Wanted;
+use super::tables::Failure;
 use super::{Options, failed, store};
 use crate::error::StoreError;
 
@@ -49,15 +51,24 @@ pub fn clear(options: &Options) -> Result<(), StoreError> {
     let mut client = options.connect()?;
     store::lock(&mut client)?;
     store::make(&mut client, options)?;
-    empty(&mut client)
+    client.batch_execute(store::IMPATIENT).map_err(failed)?;
+    let mut held = Vec::new();
+    for _ in 0..store::TRIES {
+        match empty(&mut client) {
+            Ok(()) => return Ok(()),
+            Err(Failure::Store(error)) => return Err(error),
+            Err(Failure::Locked) => held = options.sessions.clear(&mut client, Wanted::All, false)?,
+        }
+    }
+    Err(store::is_held(&held))
 }
 
-fn empty(client: &mut Client) -> Result<(), StoreError> {
-    let mut transaction = client.transaction().map_err(failed)?;
+fn empty(client: &mut Client) -> Result<(), Failure> {
+    let mut transaction = client.transaction()?;
     let there = "SELECT name FROM pares_tables WHERE to_regclass(name) IS NOT NULL";
-    for row in transaction.query(there, &[]).map_err(failed)? {
-        transaction.batch_execute(&format!("DELETE FROM {}", row.get::<_, String>(0))).map_err(failed)?;
+    for row in transaction.query(there, &[])? {
+        transaction.batch_execute(&format!("DELETE FROM {}", row.get::<_, String>(0)))?;
     }
-    transaction.batch_execute("DROP TABLE pares_items, pares_applied").map_err(failed)?;
-    transaction.commit().map_err(failed)
+    transaction.batch_execute("DROP TABLE pares_items, pares_applied")?;
+    Ok(transaction.commit()?)
 }

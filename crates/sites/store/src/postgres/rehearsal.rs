@@ -41,7 +41,9 @@ pub(super) fn function(table: &Table, schema: &str) -> String {
                 WHEN transaction_rollback OR operator_intervention OR insufficient_resources OR lock_not_available THEN RAISE;
                 WHEN OTHERS THEN RETURN SQLERRM;
             END;
-            RETURN CASE WHEN pares_before IS DISTINCT FROM pares_behind THEN 'a value comes back as another one' END;
+            RETURN CASE WHEN pares_before IS DISTINCT FROM pares_behind THEN format('%s comes back as %s',
+                (SELECT left(was, 200) FROM unnest(pares_before) was WHERE was <> ALL (pares_behind) LIMIT 1),
+                (SELECT left(became, 200) FROM unnest(pares_behind) became WHERE became <> ALL (pares_before) LIMIT 1)) END;
         END $pares$",
         function = own_function("rehearses", &table.name),
         delete = table.delete(),

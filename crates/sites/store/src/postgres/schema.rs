@@ -16,8 +16,9 @@ use postgres::{Client, GenericClient};
 
 use super::capture::{Captured, FORM, take_part};
 use super::deltas::{DELTA, Delta, row_item, whole_row};
-use super::faults::{Faults, dropped_schemas, holds_tables, time_in};
+use super::faults::{Faults, dropped_schemas, hides_schemas, holds_tables, time_in};
 use super::session::{SqlError, sql};
+use super::sessions::Wanted;
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
 use super::{Options, failed, store};
 use crate::engine::Changes;
@@ -43,6 +44,10 @@ const ADDED: &str = r#"
 const UNCAPTURED: &str = "
     SELECT name FROM pares_tables WHERE 4 > (SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(name) AND tgenabled = 'O'
         AND tgname IN ('pares_insert', 'pares_update', 'pares_delete', 'pares_truncate')) LIMIT 1";
+
+/// Begins the transaction in which a statement is tried.
+const TRIAL: &str =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '100ms'; SET LOCAL jit = off";
 
 /// What the schema is: tables that take part, as they are at the moment.
 pub struct Schema {
@@ -110,11 +115,12 @@ impl Schema {
         }
     }
 
-    /// Tries a statement, and takes it back.
+    /// Tries a statement, and takes it back. Everybody waits behind one that waits for readers, so it does not wait long; if it is to have its way, those who are in it give way, as they
+    /// would when it is carried out.
     ///
     /// # Errors
-    /// [`SqlError::Refused`] with what the server says, or what would differ between sites.
-    pub fn propose(&self, statement: &str) -> Result<SchemaChange, SqlError> {
+    /// [`SqlError::Refused`] with what the server says, or what would differ between sites; [`SqlError::Again`] if somebody is in the way.
+    pub fn propose(&self, statement: &str, has_way: bool) -> Result<SchemaChange, SqlError> {
         if let Some(time) = time_in(statement) {
             return Err(unlike(format!(
                 "'{time}' would be another time at each site: write the time itself"
@@ -122,11 +128,10 @@ impl Schema {
         }
         let mut client = self.options.connect()?;
         client.batch_execute(store::OWN).map_err(sql)?;
-        client
-            .batch_execute(
-                "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '5s'; SET LOCAL jit = off",
-            )
-            .map_err(sql)?;
+        if has_way {
+            self.options.sessions.clear(&mut client, Wanted::Schema, true)?;
+        }
+        client.batch_execute(TRIAL).map_err(sql)?;
         let snapshot = store::mark_of(&client.query_one(store::READ_MARK, &[]).map_err(sql)?)?.version;
         let number = last_number(&mut client)? + 1;
         let done = try_out(statement, &mut client);
@@ -140,6 +145,9 @@ impl Schema {
 
 /// Carries out a statement, if it may be.
 fn try_out(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    if hides_schemas(statement) {
+        return Err(unlike("DROP SCHEMA ... CASCADE is taken without comments only: leave them out".into()));
+    }
     for schema in dropped_schemas(statement) {
         if holds_tables(&schema, client)? {
             return Err(unlike(format!(
@@ -163,31 +171,44 @@ fn last_number(client: &mut impl GenericClient) -> Result<i64, StoreError> {
     Ok(row.get(0))
 }
 
-/// Carries out the statements among `changes` that have not been.
-pub(super) fn carry_out(changes: &Changes<'_>, client: &mut impl GenericClient) -> Result<(), Failure> {
-    let range = KeyRange::prefix(STATEMENT.as_bytes());
-    for (key, value) in changes.iter().filter(|(key, _)| range.contains(key)) {
+/// A statement that was ordered.
+pub(super) struct Ordered<'a> {
+    number: i64,
+    text: &'a str,
+}
+
+/// The statements among `changes`.
+pub(super) fn statements<'a>(changes: &Changes<'a>) -> Result<Vec<Ordered<'a>>, StoreError> {
+    let first = changes.partition_point(|(key, _)| key.as_bytes() < STATEMENT.as_bytes());
+    let are = |key: &Key| key.as_bytes().starts_with(STATEMENT.as_bytes());
+    let found = changes[first..].iter().take_while(|(key, _)| are(key)).map(|(key, value)| {
         let odd = || StoreError::Damaged(format!("item {key:?} is no change of a schema"));
-        let number = std::str::from_utf8(&key.as_bytes()[STATEMENT.len()..])
-            .ok()
-            .and_then(|digits| digits.parse().ok());
-        let number: i64 = number.ok_or_else(odd)?;
-        let statement = value.and_then(|value| std::str::from_utf8(value.as_bytes()).ok()).ok_or_else(odd)?;
-        let done = "SELECT statement FROM pares_schema WHERE number = $1";
-        match client.query_opt(done, &[&number]).map_err(failed)? {
-            Some(row) if row.get::<_, &str>(0) == statement => continue,
-            Some(_) => return Err(in_the_way(statement, "another statement had its number here").into()),
-            None => {}
-        }
-        carry_out_one(statement, client).map_err(|error| match error {
-            SqlError::Again(_) => Failure::Locked,
-            SqlError::Store(error) => error.into(),
-            SqlError::Refused { why, .. } => in_the_way(statement, &why).into(),
-        })?;
-        let note = "INSERT INTO pares_schema (number, statement) VALUES ($1, $2)";
-        client.execute(note, &[&number, &statement]).map_err(failed)?;
+        let digits = std::str::from_utf8(&key.as_bytes()[STATEMENT.len()..]).ok();
+        let number = digits.and_then(|digits| digits.parse().ok()).ok_or_else(odd)?;
+        let text = value.and_then(|value| std::str::from_utf8(value.as_bytes()).ok()).ok_or_else(odd)?;
+        Ok(Ordered { number, text })
+    });
+    found.collect()
+}
+
+/// Carries out a statement, unless that has been done.
+pub(super) fn carry_out(
+    Ordered { number, text }: &Ordered<'_>,
+    client: &mut impl GenericClient,
+) -> Result<(), Failure> {
+    let done = "SELECT statement FROM pares_schema WHERE number = $1";
+    match client.query_opt(done, &[number])? {
+        Some(row) if row.get::<_, &str>(0) == *text => return Ok(()),
+        Some(_) => return Err(in_the_way(text, "another statement had its number here").into()),
+        None => {}
     }
-    Ok(())
+    carry_out_one(text, client).map_err(|error| match error {
+        SqlError::Again(_) => Failure::Locked,
+        SqlError::Store(error) => error.into(),
+        SqlError::Refused { why, .. } => in_the_way(text, &why).into(),
+    })?;
+    let note = "INSERT INTO pares_schema (number, statement) VALUES ($1, $2)";
+    Ok(client.execute(note, &[number, text]).map(drop)?)
 }
 
 fn in_the_way(statement: &str, why: &str) -> StoreError {
@@ -262,7 +283,8 @@ fn follow(old: &Table, is_same_file: bool, client: &mut impl GenericClient) -> R
     }
     let filled = format!("SELECT EXISTS (SELECT FROM {})", table.name);
     let is_filled: bool = client.query_one(&filled, &[]).map_err(sql)?.get(0);
-    if is_filled && (!is_same_file || old.key != table.key) {
+    let is_called_otherwise = old.key != table.key || old.key_forms != table.key_forms;
+    if is_filled && (!is_same_file || is_called_otherwise) {
         return Err(unlike(format!(
             "it would write the rows of {} anew, or call them otherwise: make another table and move them by INSERT and DELETE",
             table.name

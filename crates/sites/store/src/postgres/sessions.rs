@@ -8,6 +8,46 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use postgres::Client;
+use postgres::error::SqlState;
+
+use super::failed;
+use crate::error::StoreError;
+
+/// Whether a lock `l` is that of the store's writer ([`super::store::lock`]), as `pg_locks` shows it.
+pub(super) const WRITER: &str = "l.locktype = 'advisory' AND l.objsubid = 2
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND l.classid::bigint = hashtext('pares_items')::bigint & 4294967295
+    AND l.objid::bigint = hashtext(current_schema())::bigint & 4294967295";
+
+/// What is wanted of those who are in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Rows.
+    Rows,
+    /// Tables, views and the like that are changed, apart from the store's own.
+    Schema,
+    /// Everything, since the store is removed.
+    All,
+}
+
+/// Processes that hold rows of tables that take part or are the store's own, or such a table, and have not ended within the time that the writer waited. What they hold is what
+/// the commit order needs, and what they could still do is to lose against it. Who changes tables (`$1`) needs also that nobody reads what he changes, which may be a view; of the store's
+/// own tables nothing but rows is ever changed, until it is removed (`$2`).
+const OBSTACLES: &str = "
+    SELECT DISTINCT a.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid) JOIN pg_class c ON c.oid = l.relation,
+        LATERAL (SELECT c.relname LIKE 'pares\\_%' AND c.relnamespace = current_schema()::regnamespace AS own) store
+    WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND a.datname = current_database()
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)
+        AND ($1 OR store.own OR c.oid IN (SELECT to_regclass(name) FROM pares_tables))
+        AND CASE WHEN l.mode = 'SIReadLock' THEN false
+            WHEN l.mode IN ('AccessShareLock', 'ShareUpdateExclusiveLock') THEN $1 AND (NOT store.own OR $2)
+            WHEN l.mode IN ('RowShareLock', 'RowExclusiveLock') THEN $1 AND (NOT store.own OR $2) OR a.backend_xid IS NOT NULL
+            ELSE true END
+        AND a.xact_start < clock_timestamp() - interval '20 milliseconds'
+        AND a.pid NOT IN (SELECT l.pid FROM pg_locks l WHERE l.granted AND WRITER)";
+
 /// A session that can be asked to take back its transaction.
 pub trait GivesWay: Send + Sync {
     /// Takes back what it has open, without waiting for its client. Whether the statement that it executes has to be cancelled for that.
@@ -42,8 +82,38 @@ impl Sessions {
         self.all().remove(&pid);
     }
 
-    pub(super) fn find(&self, pid: i32) -> Option<Arc<dyn GivesWay>> {
+    fn find(&self, pid: i32) -> Option<Arc<dyn GivesWay>> {
         self.all().get(&pid).cloned()
+    }
+
+    /// Has those who are in the way give way, and says who was: processes that nobody can ask, or that do not answer if it is not done `politely`,
+    /// lose their connection. On a connection without a transaction.
+    pub(super) fn clear(
+        &self,
+        client: &mut Client,
+        wanted: Wanted,
+        politely: bool,
+    ) -> Result<Vec<i32>, StoreError> {
+        let rows = client
+            .query(
+                &OBSTACLES.replace("WRITER", WRITER),
+                &[&(wanted != Wanted::Rows), &(wanted == Wanted::All)],
+            )
+            .map_err(failed)?;
+        let pids: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
+        for pid in &pids {
+            let end = match self.find(*pid).filter(|_| politely).map(|session| session.give_way()) {
+                Some(Way::Free) => continue,
+                Some(Way::Cancel) => "SELECT pg_cancel_backend($1)",
+                None => "SELECT pg_terminate_backend($1)",
+            };
+            match client.execute(end, &[pid]) {
+                // Somebody mightier: he may end by himself.
+                Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {}
+                ended => ended.map(drop).map_err(failed)?,
+            }
+        }
+        Ok(pids)
     }
 }
 

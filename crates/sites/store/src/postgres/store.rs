@@ -15,9 +15,9 @@ use postgres::{Client, GenericClient, Row};
 use super::deltas::write_sums;
 use super::rehearsal;
 use super::schema;
-use super::sessions::{Sessions, Way};
+use super::sessions::{Sessions, WRITER, Wanted};
 use super::snapshot::{self, Pool};
-use super::tables::{Failure, IMPATIENT, Table, has_rows, has_statements, write_rows};
+use super::tables::{Failure, Table, has_rows, write_rows};
 use super::{Options, failed};
 use crate::engine::{Changes, EngineStore, StorageEngine};
 use crate::error::StoreError;
@@ -25,8 +25,9 @@ use crate::mark::{FORM, Mark, check_form};
 use crate::store::StoreSnapshot;
 
 /// The store's own connections write and change what captures and guards keep from others: these rest for them. Only a superuser can have that, and who was granted to
-/// set this parameter. And values are read and computed the same at every site, whatever its server's settings are.
+/// set this parameter. And values are read and computed the same at every site, whatever its server's settings are; nor do these end what the store does.
 pub(super) const OWN: &str = "
+    SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET session_replication_role = replica; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
     SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C'; SET xmlbinary = 'base64'; SET xmloption = 'content'";
 
@@ -98,6 +99,13 @@ const LOCK: &str = "
     SET lock_timeout = '1s';
     SELECT pg_advisory_lock(hashtext('pares_items'), hashtext(current_schema()));
     RESET lock_timeout";
+/// How often a lock is asked for that somebody held who has nothing to do with it.
+const LOCK_TRIES: usize = 3;
+
+/// Ends processes of other roles that hold that lock or wait for it: to lock a number takes no right. The store's own role is believed.
+const STRANGERS: &str = "
+    SELECT pg_terminate_backend(a.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE WRITER AND a.usename <> current_user";
 
 /// Whose it is: who asks first.
 const CLAIM: &str = "
@@ -121,21 +129,13 @@ const CHANGE_AND_MARK: &str = "
     ON CONFLICT (one) DO UPDATE
         SET form = excluded.form, whole = excluded.whole, version = excluded.version, meta = excluded.meta";
 
-const SYNC: &str = "
-    BEGIN; SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version; COMMIT";
+/// One text is one transaction.
+const SYNC: &str = "SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version";
 
-/// Processes that hold rows of tables that take part and have not ended within the time that the writer waited. What they hold is what
-/// the commit order needs, and what they could still do is to lose against it. Who changes a table itself needs also that nobody reads it.
-const OBSTACLES: &str = "
-    SELECT DISTINCT a.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-    WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND a.datname = current_database()
-        AND l.mode <> 'SIReadLock'
-        AND l.relation IN (SELECT to_regclass(name) FROM pares_tables)
-        AND ($1 OR l.mode <> 'AccessShareLock' AND a.backend_xid IS NOT NULL)
-        AND a.xact_start < clock_timestamp() - interval '20 milliseconds'";
-
+/// Nobody is waited for long.
+pub(super) const IMPATIENT: &str = "SET lock_timeout = '20ms'";
 /// How often the writer asks for the way before it concludes that it gets nowhere.
-const TRIES: usize = 250;
+pub(super) const TRIES: usize = 250;
 /// How often it asks politely.
 const POLITE_TRIES: usize = 100;
 
@@ -167,6 +167,7 @@ impl PostgresStore {
         let mut client = options.connect()?;
         lock(&mut client)?;
         make(&mut client, &options)?;
+        client.batch_execute(IMPATIENT).map_err(failed)?;
         let writer =
             Mutex::new(Writer { client, tables: BTreeMap::new(), sessions: options.sessions.clone() });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
@@ -202,10 +203,18 @@ pub(super) fn owner_of(client: &mut impl GenericClient) -> Result<Option<String>
 
 /// Makes this connection the one that writes the store.
 pub(super) fn lock(client: &mut Client) -> Result<(), StoreError> {
-    client.batch_execute(LOCK).map_err(|error| match error.code() {
-        Some(&SqlState::LOCK_NOT_AVAILABLE) => StoreError::InUse("the database".into()),
-        _ => failed(error),
-    })
+    for _ in 0..LOCK_TRIES {
+        match client.batch_execute(LOCK) {
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {}
+            locked => return locked.map_err(failed),
+        }
+        // Without the right to end them there is nobody that can be ended.
+        let strangers = STRANGERS.replace("WRITER", WRITER);
+        if !client.query(&strangers, &[]).is_ok_and(|ended| !ended.is_empty()) {
+            break;
+        }
+    }
+    Err(StoreError::InUse("the database".into()))
 }
 
 impl Postgres {
@@ -214,29 +223,43 @@ impl Postgres {
     }
 }
 
+/// These processes do not give way.
+pub(super) fn is_held(held: &[i32]) -> StoreError {
+    StoreError::Io(format!(
+        "processes {held:?} of its server hold what the store has to write and are not ended: end them (pg_terminate_backend), or roll back what is prepared there"
+    ))
+}
+
 impl Writer {
-    fn commit(&mut self, pieces: &[Piece<'_>], changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
+    /// Does something as often as somebody is in its way, and has him give way.
+    fn insist<T>(
+        &mut self,
+        wanted: Wanted,
+        mut step: impl FnMut(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let mut held = Vec::new();
         for tries in 0..TRIES {
-            match self.try_commit(pieces, changes, mark) {
-                Ok(()) => return Ok(()),
+            match step(self) {
+                Ok(done) => return Ok(done),
                 Err(Failure::Store(error)) => return Err(error),
-                Err(Failure::Locked) => self.clear_the_way(has_statements(changes), tries < POLITE_TRIES)?,
+                Err(Failure::Locked) => {
+                    held = self.sessions.clear(&mut self.client, wanted, tries < POLITE_TRIES)?;
+                }
             }
         }
-        let why = "somebody holds rows of a replicated table and cannot be ended: end that connection";
-        Err(StoreError::Io(why.into()))
+        Err(is_held(&held))
     }
 
-    /// Has sessions give way; those that nobody can ask, or that do not, lose their connection.
-    fn clear_the_way(&mut self, of_readers: bool, politely: bool) -> Result<(), StoreError> {
-        for row in self.client.query(OBSTACLES, &[&of_readers]).map_err(failed)? {
-            let pid: i32 = row.get(0);
-            let end = match self.sessions.find(pid).filter(|_| politely).map(|session| session.give_way()) {
-                Some(Way::Free) => continue,
-                Some(Way::Cancel) => "SELECT pg_cancel_backend($1)",
-                None => "SELECT pg_terminate_backend($1)",
-            };
-            self.client.execute(end, &[&pid]).map_err(failed)?;
+    /// Carries out statements that come together, and before rows: each alone, since what one has made the next may use only when that is committed
+    /// (values of an enum). Those that are done are not done again.
+    fn carry_out_apart(&mut self, changes: &Changes<'_>) -> Result<(), StoreError> {
+        for statement in schema::statements(changes)? {
+            self.insist(Wanted::Schema, |writer| {
+                let mut transaction = writer.client.transaction()?;
+                schema::carry_out(&statement, &mut transaction)?;
+                Ok(transaction.commit()?)
+            })?;
+            self.tables.clear();
         }
         Ok(())
     }
@@ -247,10 +270,16 @@ impl Writer {
         changes: &Changes<'_>,
         mark: &Mark,
     ) -> Result<(), Failure> {
+        let statements = schema::statements(changes)?;
+        if let [only] = pieces
+            && statements.is_empty()
+            && !has_rows(changes)
+        {
+            return Ok(only.execute_with(mark, &mut self.client)?);
+        }
         let mut transaction = self.client.transaction()?;
-        if has_statements(changes) {
-            transaction.batch_execute(IMPATIENT)?;
-            schema::carry_out(changes, &mut transaction)?;
+        for statement in &statements {
+            schema::carry_out(statement, &mut transaction)?;
             self.tables.clear();
         }
         if has_rows(changes) {
@@ -268,19 +297,20 @@ impl Writer {
 
 impl StorageEngine for Postgres {
     fn mark(&self) -> Result<Option<Mark>, StoreError> {
-        let row = self.writer().client.query_opt(READ_MARK, &[]).map_err(failed)?;
+        let row =
+            self.writer().insist(Wanted::Rows, |writer| Ok(writer.client.query_opt(READ_MARK, &[])?))?;
         row.as_ref().map(mark_of).transpose()
     }
 
     fn commit(&self, changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
-        let pieces = pieces(changes);
+        let (pieces, statements) = (pieces(changes), schema::statements(changes)?.len());
         let mut writer = self.writer();
-        match &pieces[..] {
-            [only] if !has_rows(changes) && !has_statements(changes) => {
-                only.execute_with(mark, &mut writer.client).map_err(failed)
-            }
-            pieces => writer.commit(pieces, changes, mark),
+        // Only what a state transfer brings has several, or rows beside.
+        if statements > 1 || statements == 1 && has_rows(changes) {
+            writer.carry_out_apart(changes)?;
         }
+        let wanted = if statements > 0 { Wanted::Schema } else { Wanted::Rows };
+        writer.insist(wanted, |writer| writer.try_commit(&pieces, changes, mark))
     }
 
     fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
@@ -288,7 +318,7 @@ impl StorageEngine for Postgres {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.writer().client.batch_execute(SYNC).map_err(failed)
+        self.writer().insist(Wanted::Rows, |writer| Ok(writer.client.batch_execute(SYNC)?))
     }
 }
 

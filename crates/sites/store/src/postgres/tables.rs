@@ -46,6 +46,8 @@ pub(super) struct Table {
     columns: Vec<String>,
     /// Those of the primary key.
     pub(super) key: Vec<String>,
+    /// Their types, as far as the form of their texts goes: numbers of the server's.
+    pub(super) key_forms: Vec<u32>,
     /// Other unique constraints: name and columns.
     pub(super) unique: Vec<(String, Vec<String>)>,
     /// Foreign keys: the table referred to, and column by column its primary key's name and the column here.
@@ -70,7 +72,11 @@ const INDEXES: &str = "
     SELECT i.indisprimary, format('%I.%I', n.nspname, c.relname),
         i.indexprs IS NULL AND i.indpred IS NULL AS plain,
         ARRAY(SELECT quote_ident(a.attname) FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(number, place)
-              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place)
+              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place),
+        ARRAY(SELECT CASE WHEN b.oid = 'varchar'::regtype THEN 'text'::regtype ELSE b.oid END::oid
+              FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(number, place)
+              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+              JOIN pg_type t ON t.oid = a.atttypid JOIN pg_type b ON b.oid = coalesce(nullif(t.typbasetype, 0), t.oid) ORDER BY k.place)
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE i.indrelid = to_regclass($1) AND i.indisunique ORDER BY c.relname";
 
@@ -98,6 +104,7 @@ impl Table {
             name,
             columns,
             key: Vec::new(),
+            key_forms: Vec::new(),
             unique: Vec::new(),
             references: Vec::new(),
             is_referred_to,
@@ -107,7 +114,7 @@ impl Table {
         for row in client.query(INDEXES, &[&table.name]).map_err(failed)? {
             let (is_primary, index, plain): (bool, String, bool) = (row.get(0), row.get(1), row.get(2));
             match (is_primary, plain) {
-                (true, _) => table.key = row.get(3),
+                (true, _) => (table.key, table.key_forms) = (row.get(3), row.get(4)),
                 (false, true) => table.unique.push((index, row.get(3))),
                 (false, false) => {
                     return Err(unfit(&format!(
@@ -176,13 +183,10 @@ pub(super) fn item(kind: &str, name: &str, values: &str) -> Key {
     Key::new([kind.as_bytes(), name.as_bytes(), &[0], values.as_bytes()].concat())
 }
 
-/// Nobody is waited for long.
-pub(super) const IMPATIENT: &str = "SET LOCAL lock_timeout = '20ms'";
-
 /// Why rows were not written.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Somebody holds one of them.
+    /// Somebody holds one of them, or has stopped the statement: it can be tried again.
     Locked,
     Store(StoreError),
 }
@@ -190,7 +194,9 @@ pub(super) enum Failure {
 impl From<postgres::Error> for Failure {
     fn from(error: postgres::Error) -> Self {
         match error.code() {
-            Some(&SqlState::LOCK_NOT_AVAILABLE) => Self::Locked,
+            Some(
+                &SqlState::LOCK_NOT_AVAILABLE | &SqlState::QUERY_CANCELED | &SqlState::T_R_DEADLOCK_DETECTED,
+            ) => Self::Locked,
             _ => Self::Store(failed(error)),
         }
     }
@@ -205,11 +211,6 @@ impl From<StoreError> for Failure {
 /// Whether rows are among `changes`, or what was added to some.
 pub(super) fn has_rows(changes: &Changes<'_>) -> bool {
     has(changes, ROW) || has(changes, DELTA)
-}
-
-/// Whether `changes` change the schema.
-pub(super) fn has_statements(changes: &Changes<'_>) -> bool {
-    has(changes, STATEMENT)
 }
 
 fn has(changes: &Changes<'_>, kind: &str) -> bool {
@@ -234,7 +235,6 @@ pub(super) fn write_rows(
     client: &mut impl GenericClient,
 ) -> Result<(), Failure> {
     let rows = rows(changes)?;
-    client.batch_execute(IMPATIENT)?;
     // Every old row goes before any new one comes: a value that is unique may have gone from one row to another.
     for (name, Rows { keys, .. }) in &rows {
         let delete = Table::known(known, name, client)?.delete();

@@ -1,0 +1,64 @@
+//! What a client or a user of the server holds or has done stands in nobody's way for good.
+
+use super::*;
+
+fn server(sites: &Sites, site: SiteId) -> Client {
+    Client::connect(&sites.config.database(site).unwrap().unwrap(), postgres::NoTls).unwrap()
+}
+
+#[test]
+fn who_holds_the_stores_own_tables_or_locks_a_table_gives_way_to_the_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let mut sum = 100;
+    for hold in [
+        "SELECT FROM pares_items FOR UPDATE",
+        "SELECT FROM pares_applied FOR SHARE",
+        "LOCK TABLE pares_items IN EXCLUSIVE MODE",
+        "LOCK TABLE account IN SHARE MODE",
+        "LOCK TABLE account",
+    ] {
+        let in_block = format!("DO $$ BEGIN {}; END $$", hold.replace("SELECT", "PERFORM"));
+        for (mut holder, hold) in [(sites.sql(A0), in_block.as_str()), (server(&sites, A0), hold)] {
+            holder.batch_execute(&format!("BEGIN; {hold}")).unwrap();
+            sum += 1;
+            there.batch_execute("UPDATE account SET balance = balance + 1 WHERE number = 1").unwrap();
+            let expected = format!("(1,m1,{sum}) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+            alike(&mut here, &mut there, &expected);
+        }
+    }
+}
+
+#[test]
+fn a_change_of_the_schema_goes_past_those_who_read_what_it_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
+    here.batch_execute("CREATE VIEW one AS SELECT 1 AS a").unwrap();
+    for (read, change) in [("account", "ALTER TABLE account ADD COLUMN w int"), ("one", "DROP VIEW one")] {
+        until(|| there.query(&format!("SELECT FROM {read}"), &[]).is_ok());
+        let mut idle = [sites.sql(A0), sites.sql(B0)];
+        for client in &mut idle {
+            client.batch_execute(&format!("BEGIN; SELECT * FROM {read}")).unwrap();
+        }
+        here.batch_execute(change).unwrap();
+        assert_eq!(code(&idle[0].batch_execute("SELECT 1").unwrap_err()), "40001");
+        here.batch_execute("UPDATE account SET balance = balance + 1 WHERE number = 1").unwrap();
+    }
+    alike(&mut here, &mut there, "(1,m1,102,) (2,m2,100,) (3,m3,100,) (4,m4,100,) (5,m5,100,)");
+}
+
+#[test]
+fn a_refused_change_of_the_catalogue_is_not_held_against_the_next_transaction() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((_sites, mut here, mut there)) = bank(dir.path()) else { return };
+    let refused = "DO $$ BEGIN CREATE ROLE hidden_too; END $$";
+    for sum in 1..=5 {
+        assert_eq!(code(&here.batch_execute(refused).unwrap_err()), "0A000");
+        here.batch_execute(&format!("BEGIN; {refused}; ROLLBACK")).unwrap();
+        here.batch_execute(&format!("UPDATE account SET balance = {sum} WHERE number = 1")).unwrap();
+        // It still is against its own.
+        here.batch_execute(&format!("BEGIN; {refused}; UPDATE account SET balance = 9")).unwrap();
+        assert_eq!(code(&here.batch_execute("COMMIT").unwrap_err()), "0A000");
+    }
+    alike(&mut here, &mut there, "(1,m1,5) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");
+}
