@@ -270,7 +270,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Ok(());
         }
         self.place.has_shown = true;
-        self.place.write(&self.world)
+        self.place.write(self.world.notes())
     }
 
     /// Where the rules cannot go on in this term: another site leads, or, where there is none, this one after a new start.
@@ -308,7 +308,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             (None, Some(stored)) => Lack::Items(stored),
             (None, None) => return Ok(()),
         };
-        note_lack(&self.world, &lack)?;
+        note_lack(self.world.notes(), &lack)?;
         Err(ProcessError::Again)
     }
 
@@ -353,7 +353,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.comparison.applied(&done.digests);
             self.moments.note(self.base.version(), self.world.now());
             if let Some(flushed) = done.flushed
-                && let Some(before) = self.bases.flushed(flushed, &self.world)?
+                && let Some(before) = self.bases.flushed(flushed, self.world.notes())?
             {
                 self.work.bases += 1;
                 self.log.compact(self.holds.limit(before, self.ticks));

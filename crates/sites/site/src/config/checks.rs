@@ -1,6 +1,6 @@
 //! What must hold in a `sites.toml`, and what follows from what it leaves open.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use pares_wice::{ClusterId, ClusterSet, SiteId};
@@ -19,6 +19,7 @@ impl SitesConfig {
         if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
         }
+        pares_link::check_system(&self.system)?;
         self.check_exposure()?;
         let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
         if self.sites.iter().any(|site| site.cluster > 63) {
@@ -41,7 +42,7 @@ impl SitesConfig {
     }
 
     fn check_stores(&self) -> Result<(), String> {
-        let mut databases = BTreeSet::new();
+        let mut databases = BTreeMap::new();
         for place in &self.sites {
             let Some(database) = self.database_of(place) else {
                 match place.sql {
@@ -57,14 +58,37 @@ impl SitesConfig {
             if !SCHEMES.iter().any(|scheme| database.starts_with(scheme)) {
                 return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
             }
-            if !databases.insert(database) {
+            if let Some((_, unknown)) = database.split_once('{') {
+                let unknown = unknown.split('}').next().unwrap_or_default();
                 return Err(format!(
-                    "store: {} has the database of another site; put {{cluster}} and {{number}} into its name",
-                    place.id()
+                    "store: {{{unknown}}} is no placeholder: {{cluster}} and {{number}} are"
+                ));
+            }
+            if let Some(other) = databases.insert(database, place.id()) {
+                return Err(format!(
+                    "store: {} has the database of {other}, another site: {}",
+                    place.id(),
+                    self.how_to_differ()
                 ));
             }
         }
         Ok(())
+    }
+
+    /// What makes each site's database its own.
+    fn how_to_differ(&self) -> String {
+        let url = self.store.as_deref().unwrap_or_default();
+        let first = self.sites.first();
+        let differ = |of: fn(&Place) -> u8| self.sites.iter().any(|place| first.map(of) != Some(of(place)));
+        let wanted =
+            [("{cluster}", differ(|place| place.cluster)), ("{number}", differ(|place| place.number))];
+        let missing = wanted.iter().filter(|(name, is_wanted)| *is_wanted && !url.contains(name));
+        match missing.map(|(name, _)| *name).collect::<Vec<_>>().join(" and ") {
+            none if none.is_empty() || url.is_empty() => "give each its own".into(),
+            missing => {
+                format!("put {missing} into the URL, as in postgres://HOST/NAME_{{cluster}}_{{number}}")
+            }
+        }
     }
 
     fn database_of(&self, place: &Place) -> Option<String> {

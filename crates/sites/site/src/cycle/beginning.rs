@@ -46,7 +46,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         lack: Option<Lack>,
     ) -> Result<Self, ProcessError> {
         let links = world.open_links()?;
-        let bases = Bases::open(&world, setup.bounds.base_every_bytes)?;
+        let bases = Bases::open(world.notes(), setup.bounds.base_every_bytes)?;
         let (applied, base) = bases.written().clone();
         let mut log = open_log(&mut world, &setup, &place, applied)?;
         let mut log_events = LogEvents::default();
@@ -104,7 +104,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             ticks: 0,
             unled_ticks: 0,
             was_member: false,
-            life: next_life(&world)?,
+            life: next_life(world.notes())?,
             refused: None,
             proposed: VecDeque::new(),
             world,
@@ -119,7 +119,7 @@ fn open_log<W: World>(
     place: &Place,
     applied: u64,
 ) -> Result<W::Log, ProcessError> {
-    let anew = copied(world)?;
+    let anew = copied(world.notes())?;
     let id = MemberId { number: setup.settings.site.number, incarnation: place.incarnation };
     let config = ReplicaConfig {
         database: setup.identity.clone(),
@@ -131,7 +131,7 @@ fn open_log<W: World>(
     };
     let log = world.open_log(&config)?;
     if anew.is_some() {
-        has_begun_anew(world)?;
+        has_begun_anew(world.notes())?;
     }
     if log.members().all().next().is_none() {
         return Err(ProcessError::NoLog);

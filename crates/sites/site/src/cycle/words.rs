@@ -230,7 +230,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn join(&mut self) -> Result<(), ProcessError> {
         if self.votes() {
             self.place.part = Part::Member;
-            return self.place.write(&self.world);
+            return self.place.write(self.world.notes());
         }
         let word = Word::Join(self.place.incarnation);
         self.others(true).into_iter().for_each(|site| self.say(site, &word));
@@ -305,7 +305,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let Some(filling) = &mut self.filling else { return Ok(()) };
         let wants = filling.go_on()?;
         if let Some((_, store)) = filling.done() {
-            crate::place::lacks_nothing(&self.world)?;
+            crate::place::lacks_nothing(self.world.notes())?;
             self.world.keep_store(store);
             return Err(ProcessError::Again);
         }
