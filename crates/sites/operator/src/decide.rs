@@ -262,8 +262,7 @@ fn until(
     let mut told: Option<Instant> = None;
     while began.elapsed() < patience {
         let reports = sites::reports(access);
-        let latest =
-            reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
+        let latest = reports.iter().map(|(_, of)| of).max_by_key(|of| (of.era, of.certifies));
         if latest.is_some_and(|latest| is_so(&reports, latest)) {
             return Ok(());
         }
@@ -272,11 +271,9 @@ fn until(
             && let Some(site) = whom(&reports)
         {
             let report = of(&reports, site).expect("it has reported");
-            match command((site, report))? {
-                Ok(command) => match tell(access, site, command)? {
-                    Ok(()) => told = Some(Instant::now()),
-                    Err(no) => why = no,
-                },
+            let command = command((site, report))?;
+            match command.map_or_else(|no| Ok(Err(no)), |command| tell(access, site, command))? {
+                Ok(()) => told = Some(Instant::now()),
                 Err(no) => why = no,
             }
         }

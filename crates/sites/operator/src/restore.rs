@@ -77,33 +77,49 @@ impl Args {
         let until = self.until.map_or(Ok(Until::Newest), |bound| bound.until(now_ns))?;
         let config = init::configuration(&self.system)?;
         let restored = restore(&BackupFolder::open(&self.from), until, config, dir)?;
-        let Restored { version, digest, base, items, at_ms, torn_at, is_last } = restored;
-        if self.json {
-            let digest = format!("{digest:016x}");
-            let said = json!({ "version": version.0, "base": base.0, "items": items, "digest": digest, "at_ms": at_ms, "torn_at": torn_at, "is_last": is_last });
-            text::print(&said.to_string());
-            return Ok(());
-        }
-        text::print(&format!(
-            "version {version}, as it was stored at {} (base {base} with {}): `pares site up --dir {}` starts another database with it",
-            moment(at_ms),
-            text::count(items, "item"),
-            dir.display()
-        ));
-        if let Until::Moment(until) = until
-            && is_last
-        {
-            text::print(&format!(
-                "the backup ends there: what was stored later and up to {}, if anything was, is not in it",
-                moment(until)
-            ));
-        }
-        if let Some(at) = torn_at {
-            text::print(&format!(
-                "the last log holds no whole record from byte {at} on: what was to follow is not in the backup"
-            ));
+        match self.json {
+            true => text::print(&as_json(restored).to_string()),
+            false => print(restored, until, dir),
         }
         Ok(())
+    }
+}
+
+fn as_json(restored: Restored) -> serde_json::Value {
+    let Restored { version, digest, base, items, at_ms, torn_at, is_last } = restored;
+    let digest = format!("{digest:016x}");
+    json!({
+        "version": version.0,
+        "base": base.0,
+        "items": items,
+        "digest": digest,
+        "at_ms": at_ms,
+        "torn_at": torn_at,
+        "is_last": is_last,
+    })
+}
+
+/// What was restored, and what was asked for and is not in the backup, for people.
+fn print(restored: Restored, until: Until, dir: &Path) {
+    let Restored { version, base, items, at_ms, torn_at, is_last, .. } = restored;
+    text::print(&format!(
+        "version {version}, as it was stored at {} (base {base} with {}): `pares site up --dir {}` starts another database with it",
+        moment(at_ms),
+        text::count(items, "item"),
+        dir.display()
+    ));
+    if let Until::Moment(until) = until
+        && is_last
+    {
+        text::print(&format!(
+            "the backup ends there: what was stored later and up to {}, if anything was, is not in it",
+            moment(until)
+        ));
+    }
+    if let Some(at) = torn_at {
+        text::print(&format!(
+            "the last log holds no whole record from byte {at} on: what was to follow is not in the backup"
+        ));
     }
 }
 
@@ -188,12 +204,12 @@ fn taken(dir: &Path) -> String {
     let Ok(config) = SitesConfig::load(dir) else { return format!("{name} is not empty") };
     let running: Vec<String> = stat::running(&config, dir).into_iter().map(sites::name).collect();
     let state = match &running[..] {
-        [] => "whose sites are stopped".to_owned(),
-        running => format!("of which {} run now", running.join(" and ")),
+        [] => "its sites are stopped".to_owned(),
+        running => format!("running there now: {}", running.join(" and ")),
     };
+    let identity = &config.identity;
     format!(
-        "{name} has the database {} already, {state}, and nothing of it has changed. A restore makes another database beside it",
-        config.identity
+        "{name} has the database {identity} ({state}), which stays as it is: a restore makes another one beside it"
     )
 }
 

@@ -36,7 +36,7 @@ fn standing(report: &SiteReport) -> [Figure; 13] {
         ("certifier_cluster", report.certifier.into()),
         ("clusters_live", report.live.len() as u64),
         ("speaks", report.speaks.into()),
-        ("level", report.level.into()),
+        ("all_speak", report.all_speak.into()),
     ]
 }
 

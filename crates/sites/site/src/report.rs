@@ -21,7 +21,7 @@ pub struct SiteReport {
     pub speaks: u16,
     /// The version that all sites speak, or a later one, as this one has heard; 0 while it takes no part.
     #[serde(default)]
-    pub level: u16,
+    pub all_speak: u16,
     /// Whether this site is its cluster's delegate.
     pub delegate: bool,
     /// Whether it certifies.

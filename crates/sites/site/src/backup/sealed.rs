@@ -136,10 +136,8 @@ impl<R: Read> SealedReader<R> {
         if read == 0 {
             return Ok(None);
         }
-        let (length, crc) = head.split_at(4);
-        let length: [u8; 4] = length.try_into().expect("four bytes");
-        let (size, crc) =
-            (u32::from_le_bytes(length), u32::from_le_bytes(crc.try_into().expect("four bytes")));
+        let [length, crc] = [0, 4].map(|at| *head[at..].first_chunk::<4>().expect("four bytes"));
+        let (size, crc) = (u32::from_le_bytes(length), u32::from_le_bytes(crc));
         if size == 0 {
             return Err(self.empty(crc)?);
         }

@@ -10,6 +10,16 @@ use super::{ConfigError, Place, SitesConfig};
 /// How a PostgreSQL URL begins.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
+/// Whether that may be the URL of a site's database, once it is known where the site is.
+fn check_url(url: &str, site: SiteId) -> Result<(), String> {
+    if !SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(format!("store: {site} needs a URL that begins with postgres://"));
+    }
+    let Some((_, unknown)) = url.split_once('{') else { return Ok(()) };
+    let unknown = unknown.split('}').next().unwrap_or_default();
+    Err(format!("store: {{{unknown}}} is no placeholder: {{cluster}} and {{number}} are"))
+}
+
 impl SitesConfig {
     /// Whether all of it can be.
     ///
@@ -55,15 +65,7 @@ impl SitesConfig {
                     None => continue,
                 }
             };
-            if !SCHEMES.iter().any(|scheme| database.starts_with(scheme)) {
-                return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
-            }
-            if let Some((_, unknown)) = database.split_once('{') {
-                let unknown = unknown.split('}').next().unwrap_or_default();
-                return Err(format!(
-                    "store: {{{unknown}}} is no placeholder: {{cluster}} and {{number}} are"
-                ));
-            }
+            check_url(&database, place.id())?;
             if let Some(other) = databases.insert(database, place.id()) {
                 return Err(format!(
                     "store: {} has the database of {other}, another site: {}",
