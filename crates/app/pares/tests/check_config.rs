@@ -12,6 +12,33 @@ fn check(file: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
+fn a_sites_toml_is_known_for_what_it_describes_and_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let system = dir.path().join("sites");
+    let init = Command::new(env!("CARGO_BIN_EXE_pares"))
+        .args(["site", "init", "--clusters", "1", "--sites", "1", "--no-tls", "--dir"])
+        .arg(&system)
+        .output()
+        .unwrap();
+    assert!(init.status.success());
+    assert!(String::from_utf8(init.stdout).unwrap().contains(": 1 cluster of 1 site. "));
+    let file = system.join("sites.toml");
+    let told: Value = serde_json::from_slice(&check(&file, &["--json"]).stdout).unwrap();
+    assert!(told["what"].as_str().unwrap().ends_with("1 site in 1 cluster"), "{told}");
+    let looks = |setting: &str| {
+        let points = told["points"].as_array().unwrap();
+        points.iter().find(|point| point["setting"] == setting).unwrap()["safe"] == false
+    };
+    assert!(looks("[[site]]") && looks("clusters") && !looks("durability") && !looks("witness"), "{told}");
+    assert!(check(&system, &[]).status.success(), "the directory of it will do");
+    let renamed = dir.path().join("other.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&renamed, text.replace("number = 0", "number = 9")).unwrap();
+    let refused = String::from_utf8(check(&renamed, &[]).stderr).unwrap();
+    assert!(refused.contains("other.toml") && refused.contains("numbers from 0 to 8"), "{refused}");
+}
+
+#[test]
 fn a_legal_file_is_gone_through_and_an_illegal_one_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pares.toml");

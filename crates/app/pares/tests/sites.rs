@@ -395,15 +395,18 @@ fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
     until("it goes on where it was", || kept(&to) > version + 1);
     begun_again.stop();
     assert_eq!(verified(&to)["bases"].as_array().unwrap().len(), 1, "no other base was needed");
-    drop(running);
     let restore = |until: &str, dir: &Path| {
         site(&format!("restore --from {} {until} --clusters 1 --sites 3 --durability os", to.display()), dir)
     };
+    assert!(restore("", &dir).unwrap_err().contains("running there now: 0.0 and 1.0"));
+    drop(running);
+    assert!(restore("", &dir).unwrap_err().contains("its sites are stopped"));
+    assert!(restore("--until 2999-01-01", &other).unwrap_err().contains("still to come"));
     assert!(restore("--until 999", &other).unwrap_err().contains("goes up to version"));
     assert!(!other.exists(), "it was known before anything was written");
     let said = restore(&format!("--until {version}"), &other).unwrap();
     assert!(said.starts_with(&format!("version {version}, as it was stored at 20")), "{said}");
-    assert!(restore("", &other).unwrap_err().contains("not empty"));
+    assert!(restore("", &other).unwrap_err().contains("name a new directory"));
     let _running = ["0.0", "0.1", "0.2"].map(|site| Running::start(site, &other));
     until("it lives", || output("status", &other).status.code() == Some(0));
     for at in ["0.0", "0.1", "0.2"] {
@@ -526,6 +529,12 @@ fn the_figures_of_a_site_are_read_from_outside_also_when_it_is_dead() {
     assert_eq!(output("stat", &dir).status.code(), Some(3));
     assert_eq!((of("done"), figures()["sites"][0]["state"].as_str()), (3, Some("down")));
     std::fs::write(dir.join("site-0-0/counters"), b"none").unwrap();
-    assert_eq!(output("stat", &dir).status.code(), Some(3), "one whose figures are damaged is not left out");
-    assert_eq!(figures()["sites"][0]["state"].as_str(), Some("down"));
+    assert_eq!(output("stat", &dir).status.code(), Some(4), "one whose figures are damaged is not left out");
+    assert_eq!(figures()["sites"][0]["state"].as_str(), Some("unknown"));
+    std::fs::remove_file(dir.join("site-0-0/counters")).unwrap();
+    std::fs::create_dir(dir.join("site-0-0/counters")).unwrap();
+    let _running = Running::start("0.0", &dir);
+    let complaint = || String::from_utf8(output("status", &dir).stderr).unwrap();
+    until("it goes on without figures, and says so", || complaint().contains("its figures are not shown"));
+    assert!(String::from_utf8(output("stat", &dir).stderr).unwrap().contains("its figures cannot be read"));
 }

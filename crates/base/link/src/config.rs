@@ -84,6 +84,20 @@ pub struct LinksConfig {
     pub pause_max: Duration,
 }
 
+/// Whether a system may have that name.
+///
+/// # Errors
+/// Why not.
+pub fn check_system(name: &str) -> Result<(), String> {
+    let proper = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    match (1..=SYSTEM_MAX).contains(&name.len()) && name.chars().all(proper) {
+        true => Ok(()),
+        false => Err(format!(
+            "the system's name {name:?} is not 1 to {SYSTEM_MAX} letters, digits, dots and dashes"
+        )),
+    }
+}
+
 impl LinksConfig {
     /// With the usual bounds: frames of 8 MiB and a bit, 64 MiB waiting, 5 s for a hello, pauses of 50 ms to 2 s.
     #[must_use]
@@ -115,13 +129,7 @@ impl LinksConfig {
 
     /// What is wrong with it, if anything.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let proper = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-        if self.system.is_empty() || self.system.len() > SYSTEM_MAX || !self.system.chars().all(proper) {
-            return Err(format!(
-                "the system's name {:?} is not 1 to {SYSTEM_MAX} letters, digits, dots and dashes",
-                self.system
-            ));
-        }
+        check_system(&self.system)?;
         if !(UNDERSTANDS..=SPEAKS).contains(&self.speaks) {
             return Err(format!("this build speaks version {SPEAKS}, or {UNDERSTANDS}"));
         }

@@ -22,7 +22,7 @@ mod turn;
 mod wire;
 
 pub use clients::{ClientId, ClientStream, Door};
-pub use config::{ClientsConfig, FRAME_MAX, LinksConfig, Peer};
+pub use config::{ClientsConfig, FRAME_MAX, LinksConfig, Peer, check_system};
 pub use ended::Ended;
 pub use hello::{Agreed, HelloError, SPEAKS, UNDERSTANDS};
 pub use links::Links;

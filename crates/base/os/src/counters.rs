@@ -6,12 +6,13 @@
 //! ```text
 //!   0      8       12      16            128                256
 //!   +------+-------+-------+--- - - ---+------------------+------------------+- - -
-//!   |magic |version| count | unused    | entry 0          | entry 1          |
+//!   |magic |version| count | owner     | entry 0          | entry 1          |
 //!   +------+-------+-------+--- - - ---+------------------+------------------+- - -
+//!   owner: utf-8, zero padded
 //!   entry: name (56 bytes utf-8, zero padded) | value u64 | unused 64
 //! ```
 //!
-//! An entry fills two cache lines, so that counters of different threads share none.
+//! An entry fills two cache lines, so that counters of different threads share none. The owner, where there is one, tells a file that was copied from one that is in its place.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -24,6 +25,9 @@ const HEADER_BYTES: usize = 128;
 const ENTRY_BYTES: usize = 128;
 /// Longest name of a counter in bytes.
 pub const NAME_BYTES: usize = 56;
+const OWNER_AT: usize = 16;
+/// Longest name of an owner in bytes.
+pub const OWNER_BYTES: usize = HEADER_BYTES - OWNER_AT;
 
 /// The node's end: the only writer.
 #[derive(Debug)]
@@ -42,6 +46,18 @@ impl CountersWriter {
     /// # Panics
     /// If a name is empty or longer than [`NAME_BYTES`].
     pub fn create(path: &Path, names: &[&str]) -> Result<CountersWriter, MapError> {
+        Self::create_for("", path, names)
+    }
+
+    /// The same, of which readers hear whose they are.
+    ///
+    /// # Errors
+    /// As [`CountersWriter::create`].
+    ///
+    /// # Panics
+    /// If a name is empty or longer than [`NAME_BYTES`], or the owner's is longer than [`OWNER_BYTES`].
+    pub fn create_for(owner: &str, path: &Path, names: &[&str]) -> Result<CountersWriter, MapError> {
+        assert!(owner.len() <= OWNER_BYTES, "owner of counters {owner:?}");
         let fresh = path.with_extension("tmp");
         let fail = |step| move |source| MapError::Io { step, path: path.to_owned(), source };
         match std::fs::remove_file(&fresh) {
@@ -49,6 +65,7 @@ impl CountersWriter {
             _ => {}
         }
         let mut map = Mapping::create(&fresh, HEADER_BYTES + names.len() * ENTRY_BYTES)?.without_file();
+        map.write(OWNER_AT, owner.as_bytes());
         for (i, name) in names.iter().enumerate() {
             assert!((1..=NAME_BYTES).contains(&name.len()), "counter name {name:?}");
             map.write(HEADER_BYTES + i * ENTRY_BYTES, name.as_bytes());
@@ -136,17 +153,28 @@ impl CountersReader {
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         (0..self.count).map(|i| {
             let at = HEADER_BYTES + i * ENTRY_BYTES;
-            let name = self.map.bytes(at..at + NAME_BYTES);
-            let end = name.iter().position(|&b| b == 0).unwrap_or(NAME_BYTES);
-            let name = std::str::from_utf8(&name[..end]).unwrap_or("(damaged name)");
-            (name, self.map.load_u64(at + NAME_BYTES, Ordering::Relaxed))
+            (
+                padded(self.map.bytes(at..at + NAME_BYTES)),
+                self.map.load_u64(at + NAME_BYTES, Ordering::Relaxed),
+            )
         })
+    }
+
+    /// Whose they are; empty if that is not said.
+    pub fn owner(&self) -> &str {
+        padded(self.map.bytes(OWNER_AT..HEADER_BYTES))
     }
 
     /// The present value of the counter called `name`, if there is one.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
+}
+
+/// A text that zeros follow up to its end.
+fn padded(bytes: &[u8]) -> &str {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    std::str::from_utf8(&bytes[..end]).unwrap_or("(damaged name)")
 }
 
 #[cfg(test)]
@@ -179,6 +207,18 @@ mod tests {
         CountersWriter::create(&path, &["a", "b"]).unwrap();
         assert_eq!(before.get("a"), Some(5));
         assert_eq!(CountersReader::open(&path).unwrap().get("a"), Some(0));
+    }
+
+    #[test]
+    fn counters_say_whose_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("counters");
+        CountersWriter::create(&path, &["a"]).unwrap();
+        assert_eq!(CountersReader::open(&path).unwrap().owner(), "");
+        let longest = "x".repeat(OWNER_BYTES);
+        CountersWriter::create_for(&longest, &path, &["a"]).unwrap().set(0, 5);
+        let read = CountersReader::open(&path).unwrap();
+        assert_eq!((read.owner(), read.get("a")), (longest.as_str(), Some(5)));
     }
 
     #[test]

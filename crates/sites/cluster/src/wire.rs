@@ -83,9 +83,24 @@ const KINDS: [(u8, MessageType); 10] = [
 /// # Panics
 /// If it is of a kind that members do not send: the replica neither forwards proposals nor asks for reads.
 pub(crate) fn encode(message: &Message) -> (u8, Vec<u8>) {
-    let kind = KINDS.iter().find(|(_, kind)| *kind == message.msg_type).expect("members send only these").0;
     let to = MemberId::of_raft(message.to).expect("to a member").number;
-    let head = Head {
+    let payloads: usize = message.entries.iter().map(|entry| entry.data.len() + size_of::<EntryHead>()).sum();
+    let len = size_of::<Head>() + message.context.len() + payloads + size_of::<SnapshotHead>();
+    let mut bytes = Vec::with_capacity(len);
+    bytes.extend_from_slice(head_of(message).as_bytes());
+    bytes.extend_from_slice(&message.context);
+    message.entries.iter().for_each(|entry| encode_entry(entry, &mut bytes));
+    if message.msg_type == MessageType::MsgSnapshot {
+        let place = message.get_snapshot().get_metadata();
+        let head = SnapshotHead { index: place.index.into(), term: place.term.into() };
+        bytes.extend_from_slice(head.as_bytes());
+    }
+    (to, bytes)
+}
+
+fn head_of(message: &Message) -> Head {
+    let kind = KINDS.iter().find(|(_, kind)| *kind == message.msg_type).expect("members send only these").0;
+    Head {
         format: FORMAT,
         kind,
         reject: message.reject.into(),
@@ -103,19 +118,7 @@ pub(crate) fn encode(message: &Message) -> (u8, Vec<u8>) {
         commit_term: message.commit_term.into(),
         request_snapshot: message.request_snapshot.into(),
         reject_hint: message.reject_hint.into(),
-    };
-    let payloads: usize = message.entries.iter().map(|entry| entry.data.len() + size_of::<EntryHead>()).sum();
-    let len = size_of::<Head>() + message.context.len() + payloads + size_of::<SnapshotHead>();
-    let mut bytes = Vec::with_capacity(len);
-    bytes.extend_from_slice(head.as_bytes());
-    bytes.extend_from_slice(&message.context);
-    message.entries.iter().for_each(|entry| encode_entry(entry, &mut bytes));
-    if message.msg_type == MessageType::MsgSnapshot {
-        let place = message.get_snapshot().get_metadata();
-        let head = SnapshotHead { index: place.index.into(), term: place.term.into() };
-        bytes.extend_from_slice(head.as_bytes());
     }
-    (to, bytes)
 }
 
 fn encode_entry(entry: &Entry, bytes: &mut Vec<u8>) {
@@ -127,21 +130,50 @@ fn encode_entry(entry: &Entry, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(payload);
 }
 
+fn malformed(what: &'static str) -> MessageError {
+    MessageError::Malformed { what }
+}
+
 /// The message in `bytes`, which came from the member of number `from` and must be for `to`: for that life of its disk and no other.
 pub(crate) fn decode(from: u8, to: MemberId, bytes: &[u8]) -> Result<Message, MessageError> {
-    let malformed = |what| MessageError::Malformed { what };
     let (head, rest) = Head::ref_from_prefix(bytes).map_err(|_| malformed("it is shorter than a head"))?;
     if head.format != FORMAT {
         return Err(malformed("its format is another version's"));
     }
+    must_be_between(from, to, head)?;
+    let mut message = message_of(head)?;
+    let (context, mut rest) = rest
+        .split_at_checked(head.context_bytes.get().into())
+        .ok_or(malformed("its context is cut short"))?;
+    message.context = context.to_vec().into();
+    message.entries = decode_entries(message.index, head.entries.get(), &mut rest)?.into();
+    if message.msg_type == MessageType::MsgSnapshot {
+        let (place, behind) =
+            SnapshotHead::ref_from_prefix(rest).map_err(|_| malformed("a log without a beginning"))?;
+        message.set_snapshot(beginning_at(place.index.get(), place.term.get()));
+        rest = behind;
+    }
+    match rest {
+        [] => Ok(message),
+        _ => Err(malformed("it is longer than it says")),
+    }
+}
+
+/// Whether a message is of the member of number `from`, and for that life of `to`.
+fn must_be_between(from: u8, to: MemberId, head: &Head) -> Result<(), MessageError> {
     let sender =
         MemberId::of_raft(head.from.get()).filter(|id| id.number == from && *id != to && id.number <= 8);
-    if sender.is_none() || head.to.get() != to.raft_id() {
-        let number = |id: U64| (id.get() as u8).wrapping_sub(1);
-        return Err(MessageError::Misdirected { from: number(head.from), to: number(head.to) });
+    if sender.is_some() && head.to.get() == to.raft_id() {
+        return Ok(());
     }
+    let number = |id: U64| (id.get() as u8).wrapping_sub(1);
+    Err(MessageError::Misdirected { from: number(head.from), to: number(head.to) })
+}
+
+/// What a head says of its message.
+fn message_of(head: &Head) -> Result<Message, MessageError> {
     let kind = KINDS.iter().find(|(byte, _)| *byte == head.kind).ok_or(malformed("its kind is unknown"))?.1;
-    let mut message = Message {
+    let message = Message {
         msg_type: kind,
         from: head.from.get(),
         to: head.to.get(),
@@ -155,29 +187,20 @@ pub(crate) fn decode(from: u8, to: MemberId, bytes: &[u8]) -> Result<Message, Me
         reject_hint: head.reject_hint.get(),
         ..Message::default()
     };
-    if message.term == 0 {
-        return Err(malformed("its term is 0"));
+    match message.term {
+        0 => Err(malformed("its term is 0")),
+        _ => Ok(message),
     }
-    let (context, mut rest) = rest
-        .split_at_checked(head.context_bytes.get().into())
-        .ok_or(malformed("its context is cut short"))?;
-    message.context = context.to_vec().into();
+}
+
+/// So many entries behind the one at `index`.
+fn decode_entries(index: u64, count: u32, rest: &mut &[u8]) -> Result<Vec<Entry>, MessageError> {
     let mut entries = Vec::new();
-    for at in 1..=u64::from(head.entries.get()) {
-        let index = message.index.checked_add(at).ok_or(malformed("an index beyond 2^64"))?;
-        entries.push(decode_entry(index, &mut rest).ok_or(malformed("an entry is cut short"))?);
+    for at in 1..=u64::from(count) {
+        let index = index.checked_add(at).ok_or(malformed("an index beyond 2^64"))?;
+        entries.push(decode_entry(index, rest).ok_or(malformed("an entry is cut short"))?);
     }
-    message.entries = entries.into();
-    if kind == MessageType::MsgSnapshot {
-        let (place, behind) =
-            SnapshotHead::ref_from_prefix(rest).map_err(|_| malformed("a log without a beginning"))?;
-        message.set_snapshot(beginning_at(place.index.get(), place.term.get()));
-        rest = behind;
-    }
-    if !rest.is_empty() {
-        return Err(malformed("it is longer than it says"));
-    }
-    Ok(message)
+    Ok(entries)
 }
 
 fn decode_entry(index: u64, rest: &mut &[u8]) -> Option<Entry> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pares_link::TlsFiles;
 use pares_site::SitesConfig;
-use pares_site::config::Place;
+use pares_site::config::{Place, SITES_FILE};
 use pares_wice::SiteId;
 use serde::Serialize;
 
@@ -28,9 +28,12 @@ pub struct Args {
     /// Where clients reach it; otherwise a free port of this machine
     #[arg(long, value_name = "ADDRESS")]
     clients: Option<SocketAddr>,
-    /// Let it speak PostgreSQL's protocol there
+    /// Let it speak PostgreSQL's protocol there; otherwise a free port of this machine, if the others do
     #[arg(long, value_name = "ADDRESS")]
     sql: Option<SocketAddr>,
+    /// Do not let it, though the others do
+    #[arg(long, conflicts_with = "sql")]
+    no_sql: bool,
 }
 
 /// What is written behind the others.
@@ -54,14 +57,15 @@ impl Args {
         if config.tls.as_ref().is_some_and(|tls| !has_one(tls)) {
             issue::issue(&config, dir, &name)?;
         }
-        let path = dir.join("sites.toml");
+        let path = dir.join(SITES_FILE);
         let writing = || OperatorError::io(format!("writing {}", path.display()));
         let before = std::fs::read_to_string(&path).map_err(writing())?;
+        let port = place.sql.map_or(String::new(), |sql| format!(", with SQL clients at {sql}"));
         let more = toml::to_string(&Another { site: [place] }).expect("a site is a table");
         let text = format!("{}\n\n{more}", before.trim_end());
         pares_os::replace_file(&path, text.as_bytes()).map_err(writing())?;
         pares_text::say!(
-            "{name} is named in {}: give that file to every machine, its certificate to its own, and restart the sites one after the other (a running \
+            "{name} is named in {}{port}: give that file to every machine, its certificate to its own, and restart the sites one after the other (a running \
              `pares site up` does that by itself); it is filled by the others",
             path.display()
         );
@@ -75,7 +79,52 @@ impl Args {
         let mut free = FreePorts::beside(config);
         let mut or_free = |address: Option<SocketAddr>| address.map_or_else(|| free.next(), Ok);
         let (peers, clients) = (or_free(self.peers)?, or_free(self.clients)?);
+        let sql = match self.sql {
+            None if self.no_sql || config.sites.iter().all(|place| place.sql.is_none()) => None,
+            None if !clients.ip().is_loopback() => {
+                return Err(usage(format!(
+                    "the other sites speak PostgreSQL's protocol: say where {} does, with --sql ADDRESS, or --no-sql",
+                    sites::name(self.site)
+                )));
+            }
+            named => Some(or_free(named)?),
+        };
         let place = Place::new(self.site.cluster.0, self.site.number, peers, clients);
-        Ok(Place { sql: self.sql, ..place })
+        Ok(Place { sql, ..place })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system(sql: bool) -> SitesConfig {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let place = Place { sql: sql.then(|| address(3)), ..Place::new(0, 0, address(1), address(2)) };
+        let text = "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\nplain = true\nstore = \"postgres://db/x_{number}\"\nsite = []";
+        SitesConfig { sites: vec![place], ..toml::from_str(text).unwrap() }
+    }
+
+    fn args() -> Args {
+        Args { site: SiteId::new(0, 1), peers: None, clients: None, sql: None, no_sql: false }
+    }
+
+    #[test]
+    fn a_site_of_a_system_that_speaks_sql_gets_a_port_for_it() {
+        let added = args().place(&system(true)).unwrap();
+        let ports = [added.peers, added.clients, added.sql.unwrap()].map(|address| address.port());
+        assert!(ports[0] != ports[1] && ports[1] != ports[2] && ports[0] != ports[2], "{ports:?}");
+        assert_eq!(args().place(&system(false)).unwrap().sql, None);
+        assert_eq!(Args { no_sql: true, ..args() }.place(&system(true)).unwrap().sql, None);
+    }
+
+    #[test]
+    fn a_port_of_another_machine_is_asked_for() {
+        let clients = Some("10.0.0.1:7".parse().unwrap());
+        let refused = Args { clients, ..args() }.place(&system(true)).unwrap_err().to_string();
+        assert!(refused.contains("--sql ADDRESS") && refused.contains("--no-sql"), "{refused}");
+        let sql = Some("10.0.0.1:8".parse().unwrap());
+        assert_eq!(Args { clients, sql, ..args() }.place(&system(true)).unwrap().sql, sql);
+        assert!(Args { clients, ..args() }.place(&system(false)).is_ok());
     }
 }

@@ -4,11 +4,10 @@
 //! while; and it is done when the era that was decided has begun, which is looked for too.
 
 use std::cell::Cell;
-use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use pares_site::protocol::Code;
-use pares_site::{Access, CallError, SiteReport, has_begun_everywhere, renewed};
+use pares_site::{Access, CallError, SiteReport, has_begun_everywhere, renewed, who_goes_on};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::{OperatorError, OperatorResult, usage};
@@ -167,20 +166,6 @@ fn declare_lost(
     until(access, command, patience, whom, is_without)
 }
 
-/// The delegate that can go on without these clusters: of one that lives by its own word, since one that is back and not admitted would have to refuse what the witness can
-/// grant once. The certifier's own cluster is first, also while it waits for promises; nobody else takes over from it.
-fn who_goes_on(reports: &[(SiteId, SiteReport)], lost: ClusterSet, at: Option<u8>) -> Option<SiteId> {
-    let may = |(site, report): &&(SiteId, SiteReport)| {
-        let cluster = site.cluster.0;
-        let lives = !lost.contains(site.cluster) && report.live.contains(&cluster);
-        lives && report.delegate && at.is_none_or(|at| cluster == at)
-    };
-    let rank = |(site, report): &&(SiteId, SiteReport)| {
-        (report.era, report.certifies, report.certifier == site.cluster.0, Reverse(*site))
-    };
-    reports.iter().filter(may).max_by_key(rank).map(|(site, _)| *site)
-}
-
 /// Has all living clusters begin an era that counts higher than any before; the count.
 ///
 /// # Errors
@@ -277,8 +262,7 @@ fn until(
     let mut told: Option<Instant> = None;
     while began.elapsed() < patience {
         let reports = sites::reports(access);
-        let latest =
-            reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
+        let latest = reports.iter().map(|(_, of)| of).max_by_key(|of| (of.era, of.certifies));
         if latest.is_some_and(|latest| is_so(&reports, latest)) {
             return Ok(());
         }
@@ -287,11 +271,9 @@ fn until(
             && let Some(site) = whom(&reports)
         {
             let report = of(&reports, site).expect("it has reported");
-            match command((site, report))? {
-                Ok(command) => match tell(access, site, command)? {
-                    Ok(()) => told = Some(Instant::now()),
-                    Err(no) => why = no,
-                },
+            let command = command((site, report))?;
+            match command.map_or_else(|no| Ok(Err(no)), |command| tell(access, site, command))? {
+                Ok(()) => told = Some(Instant::now()),
                 Err(no) => why = no,
             }
         }
@@ -306,39 +288,5 @@ fn tell(access: &Access, site: SiteId, command: Command) -> Result<Result<(), St
         Ok(_) => Ok(Ok(())),
         Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("{site}: {error}"))),
         Err(error) => Ok(Err(format!("{site}: {error}"))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn report(cluster: u8, delegate: bool, era: (u32, u32, u8)) -> (SiteId, SiteReport) {
-        let report = SiteReport { era, delegate, live: vec![0, 1], ..SiteReport::default() };
-        (SiteId::new(cluster, 0), report)
-    }
-
-    #[test]
-    fn who_is_to_go_on_without_others_lives_by_its_own_word() {
-        let (old, new) = ((1, 4, 0), (1, 5, 0));
-        let lost = ClusterSet::default().with(ClusterId(0));
-        let back = (SiteId::new(2, 0), SiteReport { live: vec![0, 1], ..report(2, true, new).1 });
-        let reports = [report(0, true, new), report(1, true, new), back];
-        let site = |cluster| Some(SiteId::new(cluster, 0));
-        assert_eq!(who_goes_on(&reports, lost, None), site(1));
-        assert_eq!(who_goes_on(&reports, lost, Some(2)), None, "it is not admitted");
-        let all = [report(1, true, old), report(0, true, new), report(1, false, new)];
-        assert_eq!(who_goes_on(&all, ClusterSet(2), None), site(0));
-        assert_eq!(who_goes_on(&all, lost, None), site(1));
-        assert_eq!(who_goes_on(&all, ClusterSet(3), None), None);
-        let mut equal = [report(1, true, new), report(0, true, new)];
-        assert_eq!(
-            who_goes_on(&equal, ClusterSet::default(), None),
-            site(0),
-            "it certified, and waits for promises"
-        );
-        equal[0].1.certifier = 1;
-        equal[1].1.certifier = 1;
-        assert_eq!(who_goes_on(&equal, ClusterSet::default(), None), site(1));
     }
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use pares_link::TlsFiles;
 use pares_site::SitesConfig;
-use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::config::{Level, Place, Promise, SITES_FILE, SiteLimits};
+use pares_text as text;
 
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
@@ -72,10 +73,10 @@ pub fn run(args: &Args, dir: &Path) -> OperatorResult {
     let config = configuration(args)?;
     write(&config, dir)?;
     pares_text::say!(
-        "{}: {} clusters of {} sites. `pares site up --dir {}` starts them all",
-        dir.join("sites.toml").display(),
-        args.clusters,
-        args.sites,
+        "{}: {} of {}. `pares site up --dir {}` starts them all",
+        dir.join(SITES_FILE).display(),
+        text::count(args.clusters.into(), "cluster"),
+        text::count(args.sites.into(), "site"),
         dir.display()
     );
     Ok(())
@@ -116,7 +117,9 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
 /// # Errors
 /// If there is one already, or it cannot be written.
 pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
-    let file = dir.join("sites.toml");
+    // What is wrong is said now and not by each site, and while nothing is written. `sites.toml` comes last: what failed before can be done again.
+    config.check().map_err(usage)?;
+    let file = dir.join(SITES_FILE);
     if file.exists() {
         return Err(usage(format!("{} is there already: choose another --dir, or edit it", file.display())));
     }
@@ -135,10 +138,8 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
     config
         .make_directories(dir)
         .map_err(OperatorError::io(format!("making the sites' directories in {}", dir.display())))?;
-    std::fs::write(&file, config.to_text())
-        .map_err(OperatorError::io(format!("writing {}", file.display())))?;
-    // Read again, so that what is wrong is said now and not by each site.
-    SitesConfig::load(dir).map(|_| ()).map_err(usage)
+    pares_os::replace_file(&file, config.to_text().as_bytes())
+        .map_err(OperatorError::io(format!("writing {}", file.display())))
 }
 
 /// Ports nobody listens on, each told once.
@@ -176,9 +177,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn each_site_gets_a_database_and_a_port_for_sql_if_that_is_asked_for() {
-        let args = |store: Option<&str>, sql| Args {
+    fn args(store: Option<&str>, sql: bool) -> Args {
+        Args {
             clusters: 2,
             sites: 2,
             system: "test".into(),
@@ -187,20 +187,36 @@ mod tests {
             store: store.map(str::to_owned),
             sql,
             witness: false,
-        };
+        }
+    }
+
+    const STORE: &str = "postgres://db/pares_{cluster}_{number}";
+
+    #[test]
+    fn each_site_gets_a_database_and_a_port_for_sql_if_that_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
-        write(
-            &configuration(&args(Some("postgres://db/pares_{cluster}_{number}"), true)).unwrap(),
-            dir.path(),
-        )
-        .unwrap();
+        write(&configuration(&args(Some(STORE), true)).unwrap(), dir.path()).unwrap();
         let config = SitesConfig::load(dir.path()).unwrap();
         let database = config.database(SiteId::new(1, 0)).unwrap();
         assert_eq!(database.as_deref(), Some("postgres://db/pares_1_0"));
         let ports: BTreeSet<_> = config.sites.iter().filter_map(|place| place.sql).collect();
         assert_eq!(ports.len(), 4);
-        let other = tempfile::tempdir().unwrap();
-        let refused = write(&configuration(&args(Some("postgres://db/pares"), false)).unwrap(), other.path());
-        assert!(refused.unwrap_err().to_string().contains("the database of another site"));
+    }
+
+    #[test]
+    fn what_is_refused_leaves_nothing_and_what_fails_can_be_done_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let new = dir.path().join("new");
+        for store in ["postgres://db/pares", "pares"] {
+            assert!(write(&configuration(&args(Some(store), false)).unwrap(), &new).is_err());
+            assert!(!new.exists(), "{store}");
+        }
+        // A file where the last of the sites is to have its directory.
+        std::fs::create_dir(&new).unwrap();
+        std::fs::write(new.join("site-1-1"), "").unwrap();
+        assert!(write(&configuration(&args(None, false)).unwrap(), &new).is_err());
+        std::fs::remove_file(new.join("site-1-1")).unwrap();
+        write(&configuration(&args(None, false)).unwrap(), &new).unwrap();
+        assert_eq!(SitesConfig::load(&new).unwrap().sites.len(), 4);
     }
 }

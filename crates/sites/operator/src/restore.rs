@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::backup::moment;
 use crate::error::{OperatorError, OperatorResult, usage};
-use crate::{init, sites};
+use crate::{init, sites, stat};
 
 /// Stores that are filled at a time: each has a cache of some size.
 const FILLED_MAX: usize = 4;
@@ -49,10 +49,20 @@ fn until(said: &str) -> Result<Bound, String> {
 }
 
 impl Bound {
-    fn until(self, now_ns: u64) -> Until {
-        match self {
-            Self::Version(version) => Until::Version(Version(version)),
-            Self::Moment(moment) => Until::Moment(moment.resolve(now_ns) / 1_000_000),
+    /// What that is when it is `now_ns`; a moment to come is none.
+    fn until(self, now_ns: u64) -> Result<Until, OperatorError> {
+        let at_ns = match self {
+            Self::Version(version) => return Ok(Until::Version(Version(version))),
+            Self::Moment(moment) => moment.resolve(now_ns),
+        };
+        let told = |ns: u64| moment(ns / 1_000_000);
+        match at_ns > now_ns {
+            true => Err(usage(format!(
+                "--until {}: that is still to come, it is {} here. Without --until all there is is restored",
+                told(at_ns),
+                told(now_ns)
+            ))),
+            false => Ok(Until::Moment(at_ns / 1_000_000)),
         }
     }
 }
@@ -63,28 +73,53 @@ impl Args {
     /// # Errors
     /// If the backup is not whole, or does not go so far, or something is there already.
     pub fn run(&self, dir: &Path) -> OperatorResult {
-        let until = self.until.map_or(Until::Newest, |bound| bound.until(pares_os::clock::now_ns()));
+        let now_ns = pares_os::clock::now_ns();
+        let until = self.until.map_or(Ok(Until::Newest), |bound| bound.until(now_ns))?;
         let config = init::configuration(&self.system)?;
         let restored = restore(&BackupFolder::open(&self.from), until, config, dir)?;
-        let Restored { version, digest, base, items, at_ms, torn_at } = restored;
-        if self.json {
-            let digest = format!("{digest:016x}");
-            let said = json!({ "version": version.0, "base": base.0, "items": items, "digest": digest, "at_ms": at_ms, "torn_at": torn_at });
-            text::print(&said.to_string());
-            return Ok(());
-        }
-        text::print(&format!(
-            "version {version}, as it was stored at {} (base {base} with {}): `pares site up --dir {}` starts another database with it",
-            moment(at_ms),
-            text::count(items, "item"),
-            dir.display()
-        ));
-        if let Some(at) = torn_at {
-            text::print(&format!(
-                "the last log holds no whole record from byte {at} on: what was to follow is not in the backup"
-            ));
+        match self.json {
+            true => text::print(&as_json(restored).to_string()),
+            false => print(restored, until, dir),
         }
         Ok(())
+    }
+}
+
+fn as_json(restored: Restored) -> serde_json::Value {
+    let Restored { version, digest, base, items, at_ms, torn_at, is_last } = restored;
+    let digest = format!("{digest:016x}");
+    json!({
+        "version": version.0,
+        "base": base.0,
+        "items": items,
+        "digest": digest,
+        "at_ms": at_ms,
+        "torn_at": torn_at,
+        "is_last": is_last,
+    })
+}
+
+/// What was restored, and what was asked for and is not in the backup, for people.
+fn print(restored: Restored, until: Until, dir: &Path) {
+    let Restored { version, base, items, at_ms, torn_at, is_last, .. } = restored;
+    text::print(&format!(
+        "version {version}, as it was stored at {} (base {base} with {}): `pares site up --dir {}` starts another database with it",
+        moment(at_ms),
+        text::count(items, "item"),
+        dir.display()
+    ));
+    if let Until::Moment(until) = until
+        && is_last
+    {
+        text::print(&format!(
+            "the backup ends there: what was stored later and up to {}, if anything was, is not in it",
+            moment(until)
+        ));
+    }
+    if let Some(at) = torn_at {
+        text::print(&format!(
+            "the last log holds no whole record from byte {at} on: what was to follow is not in the backup"
+        ));
     }
 }
 
@@ -98,6 +133,7 @@ pub fn restore(
     mut config: SitesConfig,
     dir: &Path,
 ) -> Result<Restored, OperatorError> {
+    config.check().map_err(usage)?;
     must_be_free(dir)?;
     let plan = Restoration::plan(folder, until).map_err(|error| OperatorError::Failed(said(&error)))?;
     let mut restored = None;
@@ -119,8 +155,8 @@ fn in_vain(error: &BackupError, config: &SitesConfig, dir: &Path) -> OperatorErr
         [] => String::new(),
         names => format!(", and drop the databases that it has claimed: {}", names.join(", ")),
     };
-    let why = said(error);
-    OperatorError::Failed(format!("{why}. Nothing can be started in {}: remove it{databases}", dir.display()))
+    let remove = if dir.exists() { format!(": remove it{databases}") } else { databases };
+    OperatorError::Failed(format!("{}. Nothing can be started in {}{remove}", said(error), dir.display()))
 }
 
 /// Fills the stores of these sites, all at a time.
@@ -155,11 +191,26 @@ fn must_be_free(dir: &Path) -> OperatorResult {
     match std::fs::read_dir(dir) {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
-            Some(_) => Err(usage(format!("{} is not empty: name a new directory", dir.display()))),
+            Some(_) => Err(usage(format!("{}: name a new directory", taken(dir)))),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(OperatorError::io(format!("reading {}", dir.display()))(error)),
     }
+}
+
+/// What stands where another database was to be.
+fn taken(dir: &Path) -> String {
+    let name = dir.display();
+    let Ok(config) = SitesConfig::load(dir) else { return format!("{name} is not empty") };
+    let running: Vec<String> = stat::running(&config, dir).into_iter().map(sites::name).collect();
+    let state = match &running[..] {
+        [] => "its sites are stopped".to_owned(),
+        running => format!("running there now: {}", running.join(" and ")),
+    };
+    let identity = &config.identity;
+    format!(
+        "{name} has the database {identity} ({state}), which stays as it is: a restore makes another one beside it"
+    )
 }
 
 #[cfg(test)]
@@ -168,9 +219,26 @@ mod tests {
 
     #[test]
     fn a_bound_is_a_version_or_a_moment() {
-        assert_eq!(until("17").unwrap().until(0), Until::Version(Version(17)));
-        assert_eq!(until("1970-01-01T00:00:01.5").unwrap().until(0), Until::Moment(1_500));
-        assert_eq!(until("2s").unwrap().until(5_000_000_000), Until::Moment(3_000));
+        let at = |said: &str, now_ns| until(said).unwrap().until(now_ns).unwrap();
+        assert_eq!(at("17", 0), Until::Version(Version(17)));
+        assert_eq!(at("1970-01-01T00:00:01.5", 2_000_000_000), Until::Moment(1_500));
+        assert_eq!(at("2s", 5_000_000_000), Until::Moment(3_000));
         assert!(until("yesterday").is_err() && until("-1").is_err());
+    }
+
+    #[test]
+    fn a_moment_to_come_is_refused_and_not_taken_for_the_newest() {
+        let bound = until("1970-01-01T00:00:02").unwrap();
+        assert_eq!(bound.until(2_000_000_000).unwrap(), Until::Moment(2_000));
+        let refused = bound.until(1_999_999_999).unwrap_err().to_string();
+        assert!(refused.contains("still to come"), "{refused}");
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(must_be_free(dir.path()).is_ok());
+        std::fs::write(dir.path().join("x"), "").unwrap();
+        assert!(must_be_free(dir.path()).unwrap_err().to_string().contains("is not empty"));
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use pares_log::MarksReader;
 use pares_os::{CountersReader, Quantiles};
 use pares_site::config::directory_of;
-use pares_site::{COUNTERS_FILE, SitesConfig};
+use pares_site::{SitesConfig, site_figures};
 use pares_text::{self as text, Table};
 use pares_wice::SiteId;
 use rustix::process::{Pid, test_kill_process};
@@ -44,7 +44,9 @@ pub struct Args {
 struct Looked {
     site: SiteId,
     is_up: bool,
+    /// Empty if they cannot be read, and why.
     counters: Vec<(String, u64)>,
+    unread: Option<String>,
     log: Option<LogTimes>,
 }
 
@@ -64,7 +66,7 @@ impl Args {
     pub fn run(&self, config: &SitesConfig, dir: &Path) -> OperatorResult {
         loop {
             let all: Vec<Looked> =
-                sites::all(config).into_iter().filter_map(|site| look(dir, site)).collect();
+                sites::all(config).into_iter().filter_map(|site| look(config, dir, site)).collect();
             if all.is_empty() {
                 return Err(usage(format!("no site has run in {} on this machine", dir.display())));
             }
@@ -80,12 +82,18 @@ impl Args {
     }
 }
 
-/// A site that has run here; without figures if they cannot be read.
-fn look(dir: &Path, site: SiteId) -> Option<Looked> {
+/// The sites of this machine that run, by their own figures.
+pub(crate) fn running(config: &SitesConfig, dir: &Path) -> Vec<SiteId> {
+    let looked = sites::all(config).into_iter().filter_map(|site| look(config, dir, site));
+    looked.filter(|looked| looked.is_up).map(|looked| looked.site).collect()
+}
+
+/// A site that has run here; without figures if they cannot be read, or are another's.
+fn look(config: &SitesConfig, dir: &Path, site: SiteId) -> Option<Looked> {
     let own = directory_of(dir, site);
-    let counters = match CountersReader::open(&own.join(COUNTERS_FILE)) {
-        Ok(counters) => counters.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        Err(_) if own.join("log").exists() => Vec::new(),
+    let (counters, unread) = match site_figures(&own, &config.identity, site) {
+        Ok(figures) => (named(&figures), None),
+        Err(why) if own.join("log").exists() => (Vec::new(), Some(why)),
         Err(_) => return None,
     };
     let process = counters.iter().find(|(name, _)| name == "process").map_or(0, |(_, id)| *id);
@@ -97,12 +105,26 @@ fn look(dir: &Path, site: SiteId) -> Option<Looked> {
         append: Quantiles::of(&marks.append_latency()),
         sync: Quantiles::of(&marks.sync_latency()),
     });
-    Some(Looked { site, is_up, counters, log })
+    Some(Looked { site, is_up, counters, unread, log })
+}
+
+fn named(figures: &CountersReader) -> Vec<(String, u64)> {
+    figures.iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+impl Looked {
+    fn state(&self) -> &'static str {
+        match (&self.unread, self.is_up) {
+            (Some(_), _) => "unknown",
+            (None, true) => "up",
+            (None, false) => "down",
+        }
+    }
 }
 
 /// Whether all sites of this machine run and are well.
 fn judge(all: &[Looked]) -> OperatorResult {
-    if all.iter().all(|looked| !looked.is_up) {
+    if all.iter().all(|looked| looked.state() == "down") {
         return Err(OperatorError::NotRunning(
             "no site of this machine runs: the last run left these figures".into(),
         ));
@@ -113,10 +135,8 @@ fn judge(all: &[Looked]) -> OperatorResult {
 
 fn complaints(looked: &Looked) -> Vec<String> {
     let name = sites::name(looked.site);
-    if looked.counters.is_empty() {
-        return vec![format!(
-            "{name} has run here, and its figures cannot be read: it makes them anew as it starts"
-        )];
+    if let Some(why) = &looked.unread {
+        return vec![format!("{name} has run here: {why}")];
     }
     if !looked.is_up {
         return vec![format!("{name} is down")];
@@ -135,7 +155,7 @@ fn complaints(looked: &Looked) -> Vec<String> {
 fn as_tables(all: &[Looked]) -> String {
     let names: Vec<String> = all.iter().map(|looked| format!(">{}", sites::name(looked.site))).collect();
     let mut table = Table::new(std::iter::once("site").chain(names.iter().map(String::as_str)));
-    let states = all.iter().map(|looked| if looked.is_up { "up" } else { "down" }.to_owned());
+    let states = all.iter().map(|looked| looked.state().to_owned());
     table.row(std::iter::once("state".to_owned()).chain(states).collect());
     let longest = all.iter().map(|looked| &looked.counters).max_by_key(|counters| counters.len());
     for (counter, _) in longest.into_iter().flatten() {
@@ -182,7 +202,7 @@ fn as_json(dir: &Path, all: &[Looked]) -> Value {
             looked.counters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         json!({
             "site": sites::name(looked.site),
-            "state": if looked.is_up { "up" } else { "down" },
+            "state": looked.state(),
             "counters": counters,
             "log": looked.log.as_ref().map(log),
         })

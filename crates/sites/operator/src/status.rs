@@ -8,6 +8,20 @@ use crate::error::{OperatorError, OperatorResult};
 use crate::sites;
 use crate::witness;
 
+const COLUMNS: [&str; 11] = [
+    "site",
+    "role",
+    ">era",
+    "certifier",
+    "live",
+    ">delivered",
+    ">stable",
+    ">stored",
+    ">open",
+    ">executed",
+    ">lost",
+];
+
 /// Shows it.
 ///
 /// # Errors
@@ -23,24 +37,7 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
         tell_aside(witness.as_ref());
         return judge(&asked, &reports, without_register(witness));
     }
-    let mut table = Table::new([
-        "site",
-        "role",
-        ">era",
-        "certifier",
-        "live",
-        ">delivered",
-        ">stable",
-        ">stored",
-        ">open",
-        ">executed",
-        ">lost",
-    ]);
-    for site in sites::all(&access.config) {
-        let report = reports.iter().find(|(other, _)| *other == site).map(|(_, report)| report);
-        table.row(report.map_or_else(|| silent(&sites::name(site)), row));
-    }
-    text::print(&table.render());
+    text::print(&as_table(access, &reports).render());
     for (site, report) in &reports {
         for stranger in report.refused_strangers() {
             text::print(&format!("{}: {stranger}", sites::name(*site)));
@@ -54,6 +51,16 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
         text::print(&told(said));
     }
     judge(&asked, &reports, without_register(witness))
+}
+
+/// A row for each site.
+fn as_table(access: &Access, reports: &[(SiteId, SiteReport)]) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for site in sites::all(&access.config) {
+        let report = reports.iter().find(|(other, _)| *other == site).map(|(_, report)| report);
+        table.row(report.map_or_else(|| silent(&sites::name(site)), row));
+    }
+    table
 }
 
 /// What is said of the witness. That it is down is nothing wrong: it may be, while nobody is to be declared lost.
@@ -92,19 +99,7 @@ fn judge(
             "no site answers ({why}): start them with `pares site up`"
         )));
     }
-    let mut wrong = Vec::new();
-    for (site, said) in asked {
-        let name = sites::name(*site);
-        match said {
-            Err(why) => wrong.push(format!("{name} does not answer ({why})")),
-            Ok(SiteReport { apart: Some(why), .. }) => wrong.push(format!("{name} {why}")),
-            Ok(report) if report.recalling => wrong.push(format!("{name} reads its log")),
-            Ok(report) if !report.live.contains(&site.cluster.0) => {
-                wrong.push(format!("{name} is of a cluster that is not among the living"));
-            }
-            Ok(_) => {}
-        }
-    }
+    let mut wrong: Vec<String> = asked.iter().filter_map(|(site, said)| absent(*site, said)).collect();
     for (site, report) in reports {
         let (refused, others) = (report.refused_sites(), report.trouble.iter().chain(&report.differing));
         let told = refused.chain(others.map(String::as_str));
@@ -116,6 +111,20 @@ fn judge(
     }
     wrong.extend(without_register);
     if wrong.is_empty() { Ok(()) } else { Err(OperatorError::Unhealthy(wrong.join("; "))) }
+}
+
+/// Why a site takes no part in what is certified, if it does not.
+fn absent(site: SiteId, said: &Result<SiteReport, String>) -> Option<String> {
+    let name = sites::name(site);
+    match said {
+        Err(why) => Some(format!("{name} does not answer ({why})")),
+        Ok(SiteReport { apart: Some(why), .. }) => Some(format!("{name} {why}")),
+        Ok(report) if report.recalling => Some(format!("{name} reads its log")),
+        Ok(report) if !report.live.contains(&site.cluster.0) => {
+            Some(format!("{name} is of a cluster that is not among the living"))
+        }
+        Ok(_) => None,
+    }
 }
 
 /// Which versions sites speak, while they differ: an upgrade is under way.
@@ -148,7 +157,7 @@ fn unsettled(site: SiteId, report: &SiteReport, mut named: impl Iterator<Item = 
 
 fn silent(name: &str) -> Vec<String> {
     let mut row = vec![name.to_owned(), "does not answer".to_owned()];
-    row.resize(11, "-".to_owned());
+    row.resize(COLUMNS.len(), "-".to_owned());
     row
 }
 

@@ -11,6 +11,7 @@ use pares_os::process::{Lock, stop_on_signals};
 use pares_site::config::WITNESS_DIRECTORY;
 use pares_site::protocol::Code;
 use pares_site::{Access, CallError, ProcessError, SiteReport, SitesConfig, WitnessProcess, WitnessReport};
+use pares_text as text;
 use pares_wice::{ClusterSet, Command, Declaration, SiteId};
 
 use crate::decide::{self, Patience};
@@ -76,16 +77,21 @@ fn ended(error: &ProcessError) -> OperatorError {
     }
 }
 
+fn declarations(count: u32) -> String {
+    text::count(count.into(), "declaration")
+}
+
 /// How it is, for people.
 pub(crate) fn told(report: &WitnessReport) -> String {
     match (&report.granted, report.floor) {
         (_, None) => "it has no register and grants nothing: `pares site renew`".into(),
-        (None, Some(floor)) => format!("it has granted nothing since {floor} declarations"),
+        (None, Some(floor)) => format!("it has granted nothing since {}", declarations(floor)),
         (Some((takeovers, by, lost)), _) => {
             let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
             format!(
-                "it has granted to cluster {by} to go on without {}, after {takeovers} declarations",
-                lost.join(" and ")
+                "it has granted to cluster {by} to go on without {}, after {}",
+                lost.join(" and "),
+                declarations(*takeovers)
             )
         }
     }
@@ -159,6 +165,8 @@ mod tests {
         assert!(told(&none).contains("pares site renew"));
         let begun = WitnessReport { floor: Some(2), ..none };
         assert_eq!(told(&begun), "it has granted nothing since 2 declarations");
+        let once = WitnessReport { floor: Some(1), ..WitnessReport::default() };
+        assert_eq!(told(&once), "it has granted nothing since 1 declaration");
         let granted = WitnessReport { granted: Some((2, 1, vec![0, 2])), ..begun };
         assert_eq!(
             told(&granted),

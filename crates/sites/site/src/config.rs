@@ -219,6 +219,9 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// The configuration, in a system's directory.
+pub const SITES_FILE: &str = "sites.toml";
+
 /// The directory of the witness, where its system's is the one around it.
 pub const WITNESS_DIRECTORY: &str = "witness";
 
@@ -245,10 +248,17 @@ impl SitesConfig {
     /// # Errors
     /// What is wrong, and with what.
     pub fn load(dir: &Path) -> Result<Self, ConfigError> {
-        let path = dir.join("sites.toml");
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| ConfigError::Read { path: path.clone(), source })?;
-        let content = |what| ConfigError::Content { path: path.clone(), what };
+        Self::read(&dir.join(SITES_FILE))
+    }
+
+    /// Reads a file that is like it, whatever its name.
+    ///
+    /// # Errors
+    /// As [`SitesConfig::load`].
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let content = |what| ConfigError::Content { path: path.to_owned(), what };
         let config: Self = toml::from_str(&text).map_err(|error| content(error.to_string()))?;
         config.check().map_err(content)?;
         Ok(config)

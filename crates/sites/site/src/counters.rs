@@ -3,15 +3,15 @@
 //! A site that must be asked how it is answers late exactly when the answer matters. So ten times a second it stores its figures where `pares site stat` reads them, of a live, a
 //! stuck or a dead site alike. Counters begin at the site's start. They are the figures of its report, so there is one list of them.
 
-use std::io;
 use std::path::Path;
 
-use pares_os::CountersWriter;
+use pares_os::{CountersReader, CountersWriter, MapError};
+use pares_wice::SiteId;
 
 use crate::report::SiteReport;
 
 /// The file, in a site's directory.
-pub const COUNTERS_FILE: &str = "counters";
+const COUNTERS_FILE: &str = "counters";
 
 /// A figure, by its name in the file.
 type Figure = (&'static str, u64);
@@ -36,7 +36,7 @@ fn standing(report: &SiteReport) -> [Figure; 13] {
         ("certifier_cluster", report.certifier.into()),
         ("clusters_live", report.live.len() as u64),
         ("speaks", report.speaks.into()),
-        ("level", report.level.into()),
+        ("all_speak", report.all_speak.into()),
     ]
 }
 
@@ -97,19 +97,46 @@ fn memory(report: &SiteReport) -> [Figure; 8] {
     ]
 }
 
+/// Whose figures a file holds.
+fn owner(identity: &str, site: SiteId) -> String {
+    format!("{site} of {identity}")
+}
+
+/// The figures in the directory of a site of the database `identity`, which may run or not.
+///
+/// # Errors
+/// If they cannot be read, or are another site's: why, and what to do.
+pub fn site_figures(own: &Path, identity: &str, site: SiteId) -> Result<CountersReader, String> {
+    let path = own.join(COUNTERS_FILE);
+    let read = CountersReader::open(&path).map_err(|why| {
+        format!("its figures cannot be read ({}: {why}): it makes them anew as it starts, if nothing else has that name", path.display())
+    })?;
+    let own = owner(identity, site);
+    match read.owner() {
+        owner if owner == own => Ok(read),
+        "" => Err(format!(
+            "{} was written by an older build: the site makes it anew as it starts",
+            path.display()
+        )),
+        other => Err(format!(
+            "{} has the figures of {other}, and was copied: the site makes its own as it starts",
+            path.display()
+        )),
+    }
+}
+
 /// The site's end of the file.
 #[derive(Debug)]
 pub(crate) struct SiteCounters(CountersWriter);
 
 impl SiteCounters {
-    /// All of them, 0, in the directory of a site.
+    /// All of them, 0, in the directory of a site of the database `identity`.
     ///
     /// # Errors
     /// If the file cannot be made.
-    pub(crate) fn create(own: &Path) -> io::Result<Self> {
+    pub(crate) fn create(own: &Path, identity: &str, site: SiteId) -> Result<Self, MapError> {
         let names: Vec<&str> = figures(&SiteReport::default()).into_iter().map(|(name, _)| name).collect();
-        let writer = CountersWriter::create(&own.join(COUNTERS_FILE), &names);
-        writer.map(Self).map_err(io::Error::other)
+        CountersWriter::create_for(&owner(identity, site), &own.join(COUNTERS_FILE), &names).map(Self)
     }
 
     /// Shows a report.
@@ -124,14 +151,30 @@ impl SiteCounters {
 mod tests {
     use std::collections::BTreeSet;
 
-    use pares_os::CountersReader;
-
     use super::*;
+
+    const SITE: SiteId = SiteId::new(0, 1);
+
+    #[test]
+    fn figures_that_were_copied_are_not_taken_for_the_sites_own() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let _shown = SiteCounters::create(dir.path(), "a", SITE).unwrap();
+        assert!(site_figures(dir.path(), "a", SITE).is_ok());
+        std::fs::copy(dir.path().join(COUNTERS_FILE), other.path().join(COUNTERS_FILE)).unwrap();
+        for (identity, site) in [("a", SiteId::new(1, 1)), ("a", SiteId::new(0, 2)), ("b", SITE)] {
+            let refused = site_figures(other.path(), identity, site).unwrap_err();
+            assert!(refused.contains("counters") && refused.contains("site 0.1 of a"), "{refused}");
+        }
+        std::fs::remove_file(other.path().join(COUNTERS_FILE)).unwrap();
+        std::fs::create_dir(other.path().join(COUNTERS_FILE)).unwrap();
+        assert!(site_figures(other.path(), "a", SITE).is_err());
+        assert!(SiteCounters::create(other.path(), "a", SITE).is_err());
+    }
 
     #[test]
     fn a_report_is_shown_under_names_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
-        let counters = SiteCounters::create(dir.path()).unwrap();
+        let counters = SiteCounters::create(dir.path(), "a", SITE).unwrap();
         counters.show(&SiteReport { stable: 7, delegate: true, ..SiteReport::default() });
         let shown = CountersReader::open(&dir.path().join(COUNTERS_FILE)).unwrap();
         let names: BTreeSet<&str> = shown.iter().map(|(name, _)| name).collect();

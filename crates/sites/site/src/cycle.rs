@@ -20,7 +20,7 @@ mod tests;
 mod transactions;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ use crate::inbox::{Arrived, Inbox};
 use crate::moments::Moments;
 use crate::place::filling::Filling;
 use crate::place::giving::Giving;
-use crate::place::standing::{Lack, Numbers, Word};
+use crate::place::standing::{Lack, Word};
 use crate::place::{Place, note_lack};
 use crate::protocol::{Ask, Between};
 use crate::reads::Readers;
@@ -50,6 +50,7 @@ use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
 
 use effects::{LogEvents, LogNews, Wanted, payloads};
+use members::Heard;
 use reading::Barrier;
 use transactions::Transactions;
 use words::Holds;
@@ -73,11 +74,9 @@ pub(crate) struct Cycle<W: World, A> {
     bounds: Bounds,
     /// The version at which its database began.
     begins: Version,
-    /// All sites, and those whose `sites.toml` names others.
+    /// All sites, and what the others have said of themselves.
     sites: Vec<SiteId>,
-    other_lists: BTreeSet<SiteId>,
-    /// The versions that other sites have said they speak.
-    spoken: BTreeMap<SiteId, u16>,
+    heard: Heard,
     place: Place,
     site: Site,
     log: W::Log,
@@ -105,10 +104,6 @@ pub(crate) struct Cycle<W: World, A> {
     shows_all: bool,
     shows_from: Duration,
     holds: Holds,
-    /// Sites that have said that they have their items, and when.
-    with_items: BTreeMap<SiteId, u64>,
-    /// Whose votes count in this cluster, as its other sites have said.
-    counted: BTreeMap<u8, Numbers>,
     filling: Option<Filling<W::Task>>,
     comparison: Comparison,
     moments: Moments,
@@ -270,7 +265,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Ok(());
         }
         self.place.has_shown = true;
-        self.place.write(&self.world)
+        self.place.write(self.world.notes())
     }
 
     /// Where the rules cannot go on in this term: another site leads, or, where there is none, this one after a new start.
@@ -308,7 +303,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             (None, Some(stored)) => Lack::Items(stored),
             (None, None) => return Ok(()),
         };
-        note_lack(&self.world, &lack)?;
+        note_lack(self.world.notes(), &lack)?;
         Err(ProcessError::Again)
     }
 
@@ -353,7 +348,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.comparison.applied(&done.digests);
             self.moments.note(self.base.version(), self.world.now());
             if let Some(flushed) = done.flushed
-                && let Some(before) = self.bases.flushed(flushed, &self.world)?
+                && let Some(before) = self.bases.flushed(flushed, self.world.notes())?
             {
                 self.work.bases += 1;
                 self.log.compact(self.holds.limit(before, self.ticks));

@@ -43,6 +43,7 @@
 //! | `digest` | the running digest of what was applied |
 //! | `comparison` | whether other sites have applied the same |
 //! | `moments` | when versions were stored |
+//! | `judging` | what follows from what all sites say of themselves |
 
 pub mod access;
 pub mod application;
@@ -66,6 +67,7 @@ mod directory;
 mod error;
 mod inbox;
 pub mod interactive;
+mod judging;
 mod moments;
 mod node;
 pub mod place;
@@ -84,15 +86,16 @@ pub use application::{Application, ApplicationError};
 pub use applier::StoreWriter;
 pub use client::{CallError, Client};
 pub use config::{ConfigError, SitesConfig};
-pub use counters::COUNTERS_FILE;
+pub use counters::site_figures;
 pub use directory::NotesDirectory;
 pub use error::ProcessError;
 pub use interactive::{ClientTransaction, TransactionError};
+pub use judging::{has_begun_everywhere, renewed, who_goes_on};
 pub use node::SiteNode;
 pub use place::loading::StoreLoader;
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
-pub use report::{HeldMemory, LinkFigures, SiteReport, ToldNo, Worked, has_begun_everywhere, renewed};
+pub use report::{HeldMemory, LinkFigures, SiteReport, ToldNo, Worked};
 pub use requests::{Answer, Answered};
 pub use rights::Rights;
 pub use view::View;

@@ -162,10 +162,10 @@ fn begin<W: World, A: Application + Clone>(
     application: &A,
 ) -> Result<Doing<W, A>, ProcessError> {
     let place = Place::open(&mut world, &setup.identity)?;
-    if let Some(version) = place::differs(&world)? {
+    if let Some(version) = place::differs(world.notes())? {
         return Err(ProcessError::Differs { version });
     }
-    let lack = place::lack(&world)?;
+    let lack = place::lack(world.notes())?;
     let waits = place.part == Part::None || matches!(lack, Some(Lack::Log(_)));
     Ok(if waits {
         Doing::Waits(Box::new(Apart::begin(world, setup.clone(), place, lack)?))

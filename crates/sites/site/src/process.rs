@@ -27,7 +27,7 @@ use crate::place::loading::StoreLoader;
 use crate::reads::StoreReader;
 use crate::report::SiteReport;
 use crate::rights::Rights;
-use crate::world::{Clock, Notes, World};
+use crate::world::{Clock, World};
 
 /// Bytes of one segment of the cluster's log.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -40,7 +40,8 @@ pub type Process<A> = SiteNode<Host, A>;
 /// The real world of a site: a directory, sockets, threads.
 pub struct Host {
     own: NotesDirectory,
-    counters: SiteCounters,
+    /// Or why they are not shown.
+    counters: Result<SiteCounters, String>,
     links: LinksConfig,
     durability: Durability,
     /// Its PostgreSQL database, if its items are in one.
@@ -65,7 +66,11 @@ impl Host {
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
         let own = NotesDirectory::at(directory_of(dir, site))?;
-        let counters = SiteCounters::create(own.path())?;
+        let counters = SiteCounters::create(own.path(), &config.identity, site).map_err(|error| {
+            format!(
+                "its figures are not shown: {error}: move what has that name away, and start the site again"
+            )
+        });
         let (database, sql) = (database_of(config, site)?, config.place(site)?.sql);
         Ok(Self {
             own,
@@ -128,7 +133,12 @@ pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<d
 impl World for Host {
     type Log = Replica<Files>;
     type Links = Links;
+    type Notes = NotesDirectory;
     type Task = Thread;
+
+    fn notes(&self) -> &NotesDirectory {
+        &self.own
+    }
 
     fn open_links(&mut self) -> Result<Links, ProcessError> {
         self.port = None; // that of the part it had before
@@ -201,11 +211,14 @@ impl World for Host {
     }
 
     fn show(&mut self, report: &SiteReport) {
-        self.counters.show(report);
+        if let Ok(counters) = &self.counters {
+            counters.show(report);
+        }
     }
 
     fn trouble(&self) -> Option<String> {
-        self.watch.as_ref()?.trouble()
+        let unshown = self.counters.as_ref().err().cloned();
+        self.watch.as_ref().and_then(Watch::trouble).or(unshown)
     }
 
     fn transactions(&mut self, stored: Option<Version>) -> Result<Vec<Ready>, ProcessError> {
@@ -216,20 +229,6 @@ impl World for Host {
         }
         port.serve(stored);
         Ok(ready.try_iter().collect())
-    }
-}
-
-impl Notes for Host {
-    fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        self.own.read_note(name)
-    }
-
-    fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.own.write_note(name, bytes)
-    }
-
-    fn remove_note(&self, name: &str) -> io::Result<()> {
-        self.own.remove_note(name)
     }
 }
 

@@ -210,51 +210,28 @@ impl Ask {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let request = match self {
-            Self::Execute(id, horizon, request) => {
-                (5u8, (*id, *horizon)).encode(&mut bytes);
-                request.as_slice()
-            }
-            Self::Read(tag, horizon, request) => {
-                (6u8, (*tag, *horizon)).encode(&mut bytes);
-                request
-            }
-            Self::Latest(tag, horizon, request) => {
-                (7u8, (*tag, *horizon)).encode(&mut bytes);
-                request
-            }
+        let to = &mut bytes;
+        match self {
+            Self::Execute(id, horizon, _) => (5u8, (*id, *horizon)).encode(to),
+            Self::Read(tag, horizon, _) => (6u8, (*tag, *horizon)).encode(to),
+            Self::Latest(tag, horizon, _) => (7u8, (*tag, *horizon)).encode(to),
             Self::Operate(tag, command) => {
-                (8u8, *tag).encode(&mut bytes);
-                commands::encode(*command, &mut bytes);
-                &[]
+                (8u8, *tag).encode(to);
+                commands::encode(*command, to);
             }
-            Self::Report(tag) => {
-                (9u8, *tag).encode(&mut bytes);
-                &[]
-            }
-            Self::Remove(tag, site) => {
-                ((10u8, *tag), (site.cluster, site.number)).encode(&mut bytes);
-                &[]
-            }
+            Self::Report(tag) => (9u8, *tag).encode(to),
+            Self::Remove(tag, site) => ((10u8, *tag), (site.cluster, site.number)).encode(to),
             Self::Copy(tag, wanted) => {
-                (11u8, *tag).encode(&mut bytes);
-                wanted.encode(&mut bytes);
-                &[]
+                (11u8, *tag).encode(to);
+                wanted.encode(to);
             }
-            Self::Versions(tag, after) => {
-                (12u8, (*tag, *after)).encode(&mut bytes);
-                &[]
-            }
-            Self::Grant(tag, database, declared) => {
-                ((64u8, *tag), (*database, *declared)).encode(&mut bytes);
-                &[]
-            }
-            Self::Begin(tag, database, takeovers) => {
-                ((65u8, *tag), (*database, *takeovers)).encode(&mut bytes);
-                &[]
-            }
-        };
-        bytes.extend_from_slice(request);
+            Self::Versions(tag, after) => (12u8, (*tag, *after)).encode(to),
+            Self::Grant(tag, database, declared) => ((64u8, *tag), (*database, *declared)).encode(to),
+            Self::Begin(tag, database, takeovers) => ((65u8, *tag), (*database, *takeovers)).encode(to),
+        }
+        if let Self::Execute(.., request) | Self::Read(.., request) | Self::Latest(.., request) = self {
+            bytes.extend_from_slice(request);
+        }
         bytes
     }
 

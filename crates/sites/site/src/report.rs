@@ -1,6 +1,6 @@
 //! How a site is, as operators are told.
 
-use pares_wice::{HeldBytes, SiteId};
+use pares_wice::HeldBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::Code;
@@ -21,7 +21,7 @@ pub struct SiteReport {
     pub speaks: u16,
     /// The version that all sites speak, or a later one, as this one has heard; 0 while it takes no part.
     #[serde(default)]
-    pub level: u16,
+    pub all_speak: u16,
     /// Whether this site is its cluster's delegate.
     pub delegate: bool,
     /// Whether it certifies.
@@ -56,7 +56,7 @@ pub struct SiteReport {
     /// Why it takes no part, or executes nothing; none if it does.
     #[serde(default)]
     pub apart: Option<String>,
-    /// Why the server under its store does not answer.
+    /// Why the server under its store does not answer, or its figures are not shown.
     #[serde(default)]
     pub trouble: Option<String>,
     /// Who has applied something else than this site.
@@ -228,55 +228,6 @@ impl HeldMemory {
             index: rules.index,
             proposed: rules.proposed,
             early: rules.early,
-        }
-    }
-}
-
-/// The count of the era that this cluster was told to begin, once the delegates of all that live have begun it: a register may begin there. `before` is
-/// the count that it had when it was told.
-#[must_use]
-pub fn renewed(reports: &[(SiteId, SiteReport)], by: u8, before: u32) -> Option<u32> {
-    let (_, latest) = reports.iter().max_by_key(|(_, report)| report.era)?;
-    let is_it = latest.era.0 > before && latest.era.2 == by && has_begun_everywhere(reports, latest);
-    is_it.then_some(latest.era.0)
-}
-
-/// Whether the delegates of all clusters that live in the era of `latest` have begun it. One that has just started may have missed later ones.
-#[must_use]
-pub fn has_begun_everywhere(reports: &[(SiteId, SiteReport)], latest: &SiteReport) -> bool {
-    let has_begun = |cluster: &u8| {
-        let is_its = |(site, report): &(SiteId, SiteReport)| {
-            site.cluster.0 == *cluster && report.delegate && report.era == latest.era
-        };
-        reports.iter().any(is_its)
-    };
-    latest.live.iter().all(has_begun)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn report(cluster: u8, delegate: bool, era: (u32, u32, u8)) -> (SiteId, SiteReport) {
-        let report = SiteReport { era, delegate, live: vec![0, 1], ..SiteReport::default() };
-        (SiteId::new(cluster, 0), report)
-    }
-
-    #[test]
-    fn an_era_is_renewed_when_every_living_cluster_has_begun_what_the_certifier_was_told() {
-        let (old, new) = ((1, 4, 0), (2, 5, 0));
-        assert_eq!(renewed(&[report(0, true, new), report(1, true, new)], 0, 1), Some(2));
-        for (reports, by, what) in [
-            (vec![report(0, true, new), report(1, true, old)], 0, "one has not begun it"),
-            (vec![report(0, true, new), report(1, false, new)], 0, "no delegate says so"),
-            (vec![report(0, true, new)], 0, "one says nothing"),
-            (vec![report(0, true, old), report(1, true, old)], 0, "nobody has begun one"),
-            (vec![report(0, true, new), report(1, true, new)], 1, "another cluster has begun another"),
-        ] {
-            assert_eq!(renewed(&reports, by, 1), None, "{what}");
-            let latest = &reports.iter().max_by_key(|(_, report)| report.era).unwrap().1;
-            let is_nowhere_else = what.starts_with("nobody") || what.starts_with("another");
-            assert_eq!(has_begun_everywhere(&reports, latest), is_nowhere_else, "{what}");
         }
     }
 }

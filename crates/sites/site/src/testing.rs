@@ -170,7 +170,12 @@ impl Wire {
 impl World for Machine {
     type Log = Replica<Disk>;
     type Links = Wire;
+    type Notes = Self;
     type Task = ();
+
+    fn notes(&self) -> &Self {
+        self
+    }
 
     fn open_links(&mut self) -> Result<Wire, ProcessError> {
         Ok(self.wire.clone())

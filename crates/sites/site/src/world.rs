@@ -27,13 +27,18 @@ use crate::reads::StoreReader;
 use crate::report::SiteReport;
 
 /// All that a site touches.
-pub trait World: Notes + Clock {
+pub trait World: Clock {
     /// The site's end of its cluster's log.
     type Log: ClusterLog;
     /// The site's connections.
     type Links: Connections;
+    /// The site's notes.
+    type Notes: Notes;
     /// What runs the [`StoreWriter`], a [`StoreReader`] or the [`StoreLoader`]. Dropping it waits until that has ended.
     type Task;
+
+    /// The site's notes.
+    fn notes(&self) -> &Self::Notes;
 
     /// Listens, and connects to the other sites.
     ///
@@ -87,7 +92,7 @@ pub trait World: Notes + Clock {
     /// If there is no room for another thread.
     fn start_loader(&mut self, loader: StoreLoader, links: &Self::Links) -> io::Result<Self::Task>;
 
-    /// Why what is under the store does not answer; none if it does, or if there is no such thing.
+    /// Why what is under the store does not answer, or figures are not shown; none if all is well, or there is no such thing.
     fn trouble(&self) -> Option<String> {
         None
     }

@@ -49,12 +49,12 @@ impl Load {
     }
 }
 
-fn levels(sites: &Sites, all: &[SiteId]) -> Vec<(u16, u16)> {
+fn spoken(sites: &Sites, all: &[SiteId]) -> Vec<(u16, u16)> {
     let reports = all.iter().map(|site| {
         let address = sites.client(u64::MAX, &[*site]).report(PATIENCE).unwrap();
         serde_json::from_slice::<pares_site::SiteReport>(&address).unwrap()
     });
-    reports.map(|report| (report.speaks, report.level)).collect()
+    reports.map(|report| (report.speaks, report.all_speak)).collect()
 }
 
 /// Stops a site, and starts it as a build of that version.
@@ -82,13 +82,13 @@ fn sites_are_upgraded_one_after_the_other_under_load_and_one_goes_back() {
     for (count, site) in (1..).zip(&all) {
         replace(&mut sites, *site, SPEAKS);
         load.goes_on();
-        let now = levels(&sites, &all);
+        let now = spoken(&sites, &all);
         assert_eq!(now.iter().filter(|(speaks, _)| *speaks == SPEAKS).count(), count);
-        assert!(count == all.len() || now.iter().all(|(_, level)| *level == UNDERSTANDS), "{now:?}");
+        assert!(count == all.len() || now.iter().all(|(_, all)| *all == UNDERSTANDS), "{now:?}");
     }
-    until(|| levels(&sites, &all).iter().all(|level| *level == (SPEAKS, SPEAKS)));
+    until(|| spoken(&sites, &all).iter().all(|spoken| *spoken == (SPEAKS, SPEAKS)));
     replace(&mut sites, all[4], UNDERSTANDS);
-    until(|| levels(&sites, &all).iter().all(|(_, level)| *level == UNDERSTANDS));
+    until(|| spoken(&sites, &all).iter().all(|(_, all)| *all == UNDERSTANDS));
     load.goes_on();
     let told = load.end();
     for site in &all {

@@ -1,5 +1,7 @@
 //! `pares check-config`: whether a configuration is legal, and what a production system must think about.
 
+mod sites;
+
 use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,9 @@ use pares_node::config::{
     self, ClientCertificates, DurabilitySetting, FeedConfig, SignOnSetting, TlsSetting,
 };
 use pares_node::{Layout, SystemConfig};
+use pares_operator::OperatorError;
+use pares_site::SitesConfig;
+use pares_site::config::SITES_FILE;
 use serde_json::json;
 
 use crate::error::CommandResult;
@@ -15,7 +20,7 @@ use crate::error::CommandResult;
 /// Arguments of `pares check-config`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The configuration; by default that of the system
+    /// The configuration, `pares.toml` of an exchange or `sites.toml` of sites, or the directory that has one; by default that of the system
     file: Option<PathBuf>,
     /// The system's directory
     #[arg(long, default_value = "pares-data")]
@@ -26,6 +31,7 @@ pub struct Args {
 }
 
 /// A setting that a production system must think about.
+#[derive(Clone)]
 struct Point {
     setting: &'static str,
     in_force: String,
@@ -45,32 +51,51 @@ impl Point {
 /// # Errors
 /// If the file cannot be read or is not legal.
 pub fn run(args: &Args) -> CommandResult {
-    let of_system = |dir: &Path| dir.join("pares.toml");
     let file = match &args.file {
         Some(dir) if dir.is_dir() => of_system(dir),
         Some(file) => file.clone(),
         None => of_system(&args.dir),
     };
-    let config = config::load(&file)?;
-    let dir = file.parent().unwrap_or(Path::new("."));
-    let points: Vec<Point> = [record(&config, dir), doors(&config), market_data(&config), limits(&config)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let (what, points) = match sites::is_of_sites(&file) {
+        true => {
+            let config = SitesConfig::read(&file).map_err(OperatorError::from)?;
+            (sites::named(&config), sites::points(&config))
+        }
+        false => {
+            let config = config::load(&file)?;
+            ("an exchange".to_owned(), of_exchange(&config, file.parent().unwrap_or(Path::new("."))))
+        }
+    };
     if args.json {
         let points = points.iter().map(|point| {
             json!({ "setting": point.setting, "in_force": point.in_force, "safe": point.is_safe, "why": point.why })
         });
-        pares_text::say!("{}", json!({ "legal": true, "points": points.collect::<Vec<_>>() }));
+        let points: Vec<_> = points.collect();
+        pares_text::say!("{}", json!({ "legal": true, "what": what, "points": points }));
         return Ok(());
     }
-    pares_text::say!("{} is legal. For trading in earnest think about:", file.display());
+    print(&format!("{} is legal: {what}", file.display()), &points);
+    Ok(())
+}
+
+/// The configuration in a system's directory.
+fn of_system(dir: &Path) -> PathBuf {
+    let (exchange, sites) = (dir.join("pares.toml"), dir.join(SITES_FILE));
+    if sites.exists() && !exchange.exists() { sites } else { exchange }
+}
+
+/// What an exchange must think about.
+fn of_exchange(config: &SystemConfig, dir: &Path) -> Vec<Point> {
+    [record(config, dir), doors(config), market_data(config), limits(config)].concat()
+}
+
+fn print(head: &str, points: &[Point]) {
+    pares_text::say!("{head}. In earnest think about:");
     for point in points {
         let mark = if point.is_safe { "ok   " } else { "LOOK " };
         pares_text::say!("{mark} {} = {}", point.setting, point.in_force);
         pares_text::say!("      {}", point.why);
     }
-    Ok(())
 }
 
 /// Whether what members are told is kept.

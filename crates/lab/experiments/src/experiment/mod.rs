@@ -41,9 +41,10 @@ pub use swx::trader;
 
 /// Arguments of `pares experiment`.
 #[derive(clap::Args, Clone, Debug)]
+#[command(after_help = listed())]
 pub struct Args {
-    /// Which to run
-    #[arg(required = true, value_enum)]
+    /// Which to run: one, several, or all
+    #[arg(required = true, value_enum, hide_possible_values = true)]
     experiments: Vec<Experiment>,
     /// Where CSV and SVG files go; `results.md` is kept beside this directory [default: docs/results; with --quick pares-quick/results]
     #[arg(long)]
@@ -51,25 +52,37 @@ pub struct Args {
     /// Run each for a moment only, to see that it works: the figures mean little, and stay out of docs
     #[arg(long)]
     quick: bool,
-    /// Where journal writes: the disk to measure (default: where temporary files go)
-    #[arg(long, help_heading = "Of journal alone")]
-    dir: Option<PathBuf>,
-    /// How long table1 looks at each rate (the paper: 30)
-    #[arg(long, help_heading = "Of table1 alone", default_value_t = 0.4)]
-    minutes: f64,
-    /// Virtual seconds that wice measures at each number of clients
-    #[arg(long, help_heading = "Of wice alone", default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..))]
-    seconds: u64,
-    /// Where wice takes all chance from
-    #[arg(long, help_heading = "Of wice alone", default_value_t = 1)]
-    seed: u64,
-    /// What `pares bench tpcc --costs --json` printed: instead of the figure, wice shows what these processor times make of it, beside the
-    /// paper's
-    #[arg(long, help_heading = "Of wice alone", value_name = "FILE")]
-    costs: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// journal: where it writes, on the disk to measure (default: where temporary files go)
+    #[arg(long, help_heading = ALONE)]
+    dir: Option<PathBuf>,
+    /// table1: how long it looks at each rate (the paper: 30)
+    #[arg(long, help_heading = ALONE, default_value_t = 0.4)]
+    minutes: f64,
+    /// wice: virtual seconds at each number of clients
+    #[arg(long, help_heading = ALONE, default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..))]
+    seconds: u64,
+    /// wice: where it takes all chance from
+    #[arg(long, help_heading = ALONE, default_value_t = 1)]
+    seed: u64,
+    /// wice: instead, what these processor times make of it, as `pares bench tpcc --costs --json` printed them
+    #[arg(long, help_heading = ALONE, value_name = "FILE")]
+    costs: Option<PathBuf>,
+}
+
+/// Over options that one experiment has, which is named with each.
+const ALONE: &str = "Of one experiment alone";
+
+/// All experiments, a line each.
+fn listed() -> String {
+    let line = |experiment: &Experiment| {
+        let value = experiment.to_possible_value()?;
+        Some(format!("\n  {:8} {}", value.get_name(), value.get_help()?))
+    };
+    let lines: String = Experiment::value_variants().iter().filter_map(line).collect();
+    format!("Experiments:{lines}")
 }
 
 /// A figure or table of a paper.
@@ -193,5 +206,25 @@ fn chosen(asked: &[Experiment]) -> Vec<Experiment> {
     match asked.contains(&Experiment::All) {
         true => everything().collect(),
         false => asked.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+
+    #[test]
+    fn help_names_every_experiment_in_a_line_and_fits_a_screen() {
+        let mut command = Args::augment_args(clap::Command::new("experiment"));
+        let (long, short) = (command.render_long_help().to_string(), command.render_help().to_string());
+        assert_eq!(long, short);
+        assert!(long.lines().count() <= 40, "{long}");
+        for experiment in Experiment::value_variants() {
+            let name = experiment.to_possible_value().unwrap().get_name().to_owned();
+            let begins = |line: &str| line.trim_start().split(' ').next() == Some(name.as_str());
+            assert_eq!(long.lines().filter(|line| begins(line)).count(), 1, "{name}");
+        }
     }
 }

@@ -164,7 +164,12 @@ impl Machine {
 impl World for Machine {
     type Log = Tapped;
     type Links = Self;
+    type Notes = Self;
     type Task = ();
+
+    fn notes(&self) -> &Self {
+        self
+    }
 
     fn open_links(&mut self) -> Result<Self, ProcessError> {
         self.check_descriptors()?;

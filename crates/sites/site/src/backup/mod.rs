@@ -156,12 +156,16 @@ pub enum BackupError {
     Gone(Version),
     /// Versions lead to other items than they did at the site that handed them out.
     #[error(
-        "version {version} leads to other items than at the site that handed it out: the base, the log or this machine's memory has changed; restore \
-         until the version before, or from another base"
+        "version {version}, in {path} in the record at byte {at}, leads to other items than at the site that handed it out: that file, the base or this \
+         machine's memory has changed; restore until the version before, or from another base"
     )]
     Digest {
         /// Which.
         version: Version,
+        /// In which log.
+        path: PathBuf,
+        /// Where its record begins.
+        at: u64,
     },
     /// A new store cannot be filled.
     #[error("the new store: {0}")]

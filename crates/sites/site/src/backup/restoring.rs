@@ -65,6 +65,8 @@ pub struct Restored {
     pub at_ms: u64,
     /// The byte of the last log from which on it holds no whole record, if all of it was wanted and something stands there.
     pub torn_at: Option<u64>,
+    /// Whether the backup was read to its end, and ends with that version.
+    pub is_last: bool,
 }
 
 impl Restoration {
@@ -103,7 +105,7 @@ impl Restoration {
         let base = CopyReader::open(&self.base)?;
         let mut rebuilding = Rebuilding::behind(None, &base);
         let read = self.read_logs(&base.head.identity, &mut rebuilding)?;
-        self.must_be_all(read, rebuilding.restored)
+        self.must_be_all(read, rebuilding.restored).map(|_| ())
     }
 
     /// Fills the store of one site of the new database, which must be empty. `progress` hears of bytes of items and of versions.
@@ -147,12 +149,11 @@ impl Restoration {
         let read = self.read_logs(&identity, &mut rebuilding)?;
         rebuilding.write()?;
         store.flush()?;
-        let last = rebuilding.restored;
-        self.must_be_all(read, last).map(|()| last)
+        self.must_be_all(read, rebuilding.restored)
     }
 
-    /// Whether what was restored is what was wanted, when the logs have been read so far.
-    fn must_be_all(&self, read: LogRead, last: Restored) -> Result<(), BackupError> {
+    /// What was restored, if that is what was wanted, when the logs have been read so far.
+    fn must_be_all(&self, read: LogRead, last: Restored) -> Result<Restored, BackupError> {
         let later = || self.later.iter().copied().find(|base| *base > last.version);
         let next = match read {
             LogRead::Enough => None,
@@ -160,14 +161,16 @@ impl Restoration {
             LogRead::All => later(),
         };
         match (self.until, next) {
-            (Until::Version(until), _) if until == last.version => Ok(()),
+            (Until::Version(until), _) if until == last.version => Ok(last),
             (_, Some(next)) => Err(BackupError::Gap { last: last.version, last_ms: last.at_ms, next }),
             (Until::Version(until), None) => Err(BackupError::Absent(format!(
                 "this backup goes up to version {}, and not to {until}{}",
                 last.version,
                 last.torn_at.map_or("", |_| ": its last log does not end with a whole record")
             ))),
-            (Until::Newest | Until::Moment(_), None) => Ok(()),
+            (Until::Newest | Until::Moment(_), None) => {
+                Ok(Restored { is_last: read == LogRead::All, ..last })
+            }
         }
     }
 
@@ -227,7 +230,7 @@ impl Restoration {
             opened => opened?,
         };
         is_of(identity, &read.head.identity, path)?;
-        match rebuilding.goes_on(&read)? {
+        match rebuilding.goes_on(&read, path)? {
             true => self.take_log(&mut read, is_last, rebuilding),
             false => Ok(LogRead::Gap(read.head.behind)),
         }
@@ -243,7 +246,7 @@ impl Restoration {
         rebuilding.restored.torn_at = loop {
             match next_of(read, is_last)? {
                 Next::Versions(versions) => {
-                    if !self.take_all(versions, rebuilding)? {
+                    if !self.take_all(versions, read.began(), rebuilding)? {
                         return Ok(LogRead::Enough);
                     }
                 }
@@ -254,13 +257,18 @@ impl Restoration {
         Ok(LogRead::All)
     }
 
-    /// Takes those that are wanted; whether more may be.
-    fn take_all(&self, versions: Vec<Kept>, rebuilding: &mut Rebuilding<'_>) -> Result<bool, BackupError> {
+    /// Takes those that are wanted of the record at byte `at`; whether more may be.
+    fn take_all(
+        &self,
+        versions: Vec<Kept>,
+        at: u64,
+        rebuilding: &mut Rebuilding<'_>,
+    ) -> Result<bool, BackupError> {
         for kept in versions {
             if self.is_beyond(&kept) {
                 return Ok(false);
             }
-            rebuilding.take(kept)?;
+            rebuilding.take(kept, at)?;
             if self.until == Until::Version(rebuilding.restored.version) {
                 return Ok(false); // whatever lies behind it
             }
@@ -294,8 +302,10 @@ struct Rebuilding<'a> {
     store: Option<&'a dyn Store>,
     /// What it holds when `pending` is written; its digest is that of what is written.
     restored: Restored,
-    pending: Vec<Kept>,
+    /// Versions of the log `path`, each with the byte at which its record begins.
+    pending: Vec<(Kept, u64)>,
     pending_bytes: usize,
+    path: PathBuf,
 }
 
 impl<'a> Rebuilding<'a> {
@@ -303,34 +313,40 @@ impl<'a> Rebuilding<'a> {
     fn behind(store: Option<&'a dyn Store>, base: &CopyReader) -> Self {
         let Stored { version, digest, .. } = base.head.stored;
         let (items, at_ms) = (base.facts().items, base.head.taken_ms);
-        let restored = Restored { version, digest, base: version, items, at_ms, torn_at: None };
-        Self { store, restored, pending: Vec::new(), pending_bytes: 0 }
+        let restored =
+            Restored { version, digest, base: version, items, at_ms, torn_at: None, is_last: false };
+        Self { store, restored, pending: Vec::new(), pending_bytes: 0, path: PathBuf::new() }
     }
 
     /// Whether a log goes on from what was taken, or from before.
-    fn goes_on(&mut self, read: &LogReader) -> Result<bool, BackupError> {
+    fn goes_on(&mut self, read: &LogReader, path: &Path) -> Result<bool, BackupError> {
+        self.write()?;
+        path.clone_into(&mut self.path);
         if read.head.behind < self.restored.version {
             return Ok(true);
         }
-        self.write()?;
         let Restored { version, digest, at_ms, .. } = self.restored;
         let here = Point { version, digest: self.store.map(|_| digest), at_ms };
         if read.head.behind == version && !here.agrees(read.head.digest) {
-            return Err(BackupError::Digest { version });
+            return Err(self.differs(version, read.began()));
         }
         Ok(read.head.behind == version)
     }
 
     /// Takes the next version, or one that the base has.
-    fn take(&mut self, kept: Kept) -> Result<(), BackupError> {
+    fn take(&mut self, kept: Kept, at: u64) -> Result<(), BackupError> {
         if kept.entry.version <= self.restored.version {
             return Ok(());
         }
         (self.restored.version, self.restored.at_ms) = (kept.entry.version, kept.at_ms);
         self.pending_bytes += kept.entry.held_bytes();
-        self.pending.push(kept);
+        self.pending.push((kept, at));
         let is_enough = self.pending.len() >= BATCH_MAX || self.pending_bytes >= BATCH_BYTES;
         if is_enough { self.write() } else { Ok(()) }
+    }
+
+    fn differs(&self, version: Version, at: u64) -> BackupError {
+        BackupError::Digest { version, path: self.path.clone(), at }
     }
 
     /// Writes what was taken, and compares.
@@ -340,14 +356,14 @@ impl<'a> Rebuilding<'a> {
         let Some(store) = self.store else { return Ok(()) };
         while !kept.is_empty() {
             let mut batch: Vec<(Version, Vec<Write>)> =
-                kept.iter().map(|kept| (kept.entry.version, kept.entry.writes().to_vec())).collect();
+                kept.iter().map(|(kept, _)| (kept.entry.version, kept.entry.writes().to_vec())).collect();
             in_one_batch(&mut batch);
             let rest = kept.split_off(batch.len());
-            let last = kept.last().expect("a batch has a version").entry.version;
+            let last = kept.last().expect("a batch has a version").0.entry.version;
             let digests = apply_versions(store, batch, stored(last, 0))?;
-            for (kept, digest) in kept.iter().zip(&digests) {
+            for ((kept, at), digest) in kept.iter().zip(&digests) {
                 if kept.digest.is_some_and(|theirs| theirs != *digest) {
-                    return Err(BackupError::Digest { version: kept.entry.version });
+                    return Err(self.differs(kept.entry.version, *at));
                 }
             }
             self.restored.digest = digests.last().copied().unwrap_or(self.restored.digest);

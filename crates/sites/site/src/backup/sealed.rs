@@ -84,8 +84,9 @@ pub(super) struct SealedReader<R = BufReader<File>> {
     from: R,
     path: PathBuf,
     crc: u32,
-    /// Where the next record begins.
+    /// Where the next record begins, and the last one that was read.
     at: u64,
+    began: u64,
 }
 
 impl SealedReader {
@@ -120,7 +121,7 @@ impl<R: Read> SealedReader<R> {
         if head[12] != kind {
             return Err(damaged(12, "it is a file of another kind, under this name"));
         }
-        Ok(Self { from, path: path.to_owned(), crc, at: HEAD_BYTES as u64 })
+        Ok(Self { from, path: path.to_owned(), crc, at: HEAD_BYTES as u64, began: 0 })
     }
 
     /// The next record; none where the file ends.
@@ -130,14 +131,13 @@ impl<R: Read> SealedReader<R> {
     /// [`BackupError::Damaged`] if another one is not.
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, BackupError> {
         let mut head = [0; RECORD_HEAD_BYTES];
+        self.began = self.at;
         let read = self.fill(&mut head)?;
         if read == 0 {
             return Ok(None);
         }
-        let (length, crc) = head.split_at(4);
-        let length: [u8; 4] = length.try_into().expect("four bytes");
-        let (size, crc) =
-            (u32::from_le_bytes(length), u32::from_le_bytes(crc.try_into().expect("four bytes")));
+        let [length, crc] = [0, 4].map(|at| *head[at..].first_chunk::<4>().expect("four bytes"));
+        let (size, crc) = (u32::from_le_bytes(length), u32::from_le_bytes(crc));
         if size == 0 {
             return Err(self.empty(crc)?);
         }
@@ -213,7 +213,12 @@ impl<R: Read> SealedReader<R> {
 
     /// That the file is not what it was, at the record that was read last.
     pub(super) fn damaged(&self, what: &str) -> BackupError {
-        BackupError::damaged(&self.path, self.at, what)
+        BackupError::damaged(&self.path, self.began, what)
+    }
+
+    /// Where the record begins that was read last.
+    pub(super) fn began(&self) -> u64 {
+        self.began
     }
 
     /// Where what was read ends.

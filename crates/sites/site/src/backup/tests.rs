@@ -136,6 +136,16 @@ fn a_moment_has_what_was_stored_by_then() {
 }
 
 #[test]
+fn a_moment_behind_the_end_of_the_backup_is_told_from_one_that_it_covers() {
+    let scene = Scene::new();
+    let is_last = |until| scene.restore(until).unwrap().0.is_last;
+    for until in [Until::Newest, Until::Moment(NEWEST * 1_000), Until::Moment(u64::MAX)] {
+        assert!(is_last(until), "{until:?}");
+    }
+    assert!(!is_last(Until::Moment(NEWEST * 1_000 - 1)));
+}
+
+#[test]
 fn what_a_backup_has_not_is_refused_and_nothing_is_written() {
     let scene = Scene::new();
     for version in [BASE - 1, NEWEST + 1] {
@@ -213,8 +223,32 @@ fn versions_that_lead_elsewhere_are_found_though_every_checksum_fits() {
     scene.log(25, NEWEST, false);
     scene.folder.verify().unwrap();
     assert!(scene.restore(Until::Version(Version(32))).is_ok());
-    let found = scene.restore(Until::Newest).err();
-    assert!(matches!(found, Some(BackupError::Digest { version: Version(33) })), "{found:?}");
+    let path = scene.folder.log_path(Version(25));
+    let Some(BackupError::Digest { version: Version(33), path: named, at }) =
+        scene.restore(Until::Newest).err()
+    else {
+        panic!("version 33 is another");
+    };
+    // Behind the head four versions are in a record: 33 is the last in the second.
+    let second = damaged::records(&fs::read(&path).unwrap())[2] as u64;
+    assert_eq!((named, at), (path, second));
+}
+
+#[test]
+fn damage_that_no_checksum_shows_is_named_with_the_byte_at_which_its_record_begins() {
+    let scene = Scene::new();
+    let path = scene.folder.copy_path(Version(33));
+    let head = CopyHead { identity: IDENTITY.into(), stored: at(33, scene.digests[32]), taken_ms: 5 };
+    let mut writer = CopyWriter::create(&path, &head).unwrap();
+    let item = |key: &str| (Key::from(key), Value::new(b"v"));
+    writer.write(&vec![item("b")]).unwrap();
+    writer.write(&vec![item("a")]).unwrap();
+    writer.end().unwrap();
+    let third = damaged::records(&fs::read(&path).unwrap())[2] as u64;
+    let Err(BackupError::Damaged { path: named, at, .. }) = scene.folder.verify() else {
+        panic!("its keys are not in order");
+    };
+    assert_eq!((named, at), (path, third));
 }
 
 #[test]

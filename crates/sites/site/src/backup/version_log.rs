@@ -225,6 +225,11 @@ impl LogReader {
         self.file.at()
     }
 
+    /// Where the record begins that was read last.
+    pub(super) fn began(&self) -> u64 {
+        self.file.began()
+    }
+
     /// That nothing says that it ends here.
     pub(super) fn without_end(&self) -> BackupError {
         self.file.damaged("its end is missing")

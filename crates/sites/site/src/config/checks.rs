@@ -1,6 +1,6 @@
 //! What must hold in a `sites.toml`, and what follows from what it leaves open.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use pares_wice::{ClusterId, ClusterSet, SiteId};
@@ -9,6 +9,16 @@ use super::{ConfigError, Place, SitesConfig};
 
 /// How a PostgreSQL URL begins.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// Whether that may be the URL of a site's database, once it is known where the site is.
+fn check_url(url: &str, site: SiteId) -> Result<(), String> {
+    if !SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(format!("store: {site} needs a URL that begins with postgres://"));
+    }
+    let Some((_, unknown)) = url.split_once('{') else { return Ok(()) };
+    let unknown = unknown.split('}').next().unwrap_or_default();
+    Err(format!("store: {{{unknown}}} is no placeholder: {{cluster}} and {{number}} are"))
+}
 
 impl SitesConfig {
     /// Whether all of it can be.
@@ -19,6 +29,7 @@ impl SitesConfig {
         if self.identity.len() != 32 || !self.identity.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err("identity: 32 hexadecimal digits, as `pares site init` draws them".into());
         }
+        pares_link::check_system(&self.system)?;
         self.check_exposure()?;
         let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
         if self.sites.iter().any(|site| site.cluster > 63) {
@@ -41,7 +52,7 @@ impl SitesConfig {
     }
 
     fn check_stores(&self) -> Result<(), String> {
-        let mut databases = BTreeSet::new();
+        let mut databases = BTreeMap::new();
         for place in &self.sites {
             let Some(database) = self.database_of(place) else {
                 match place.sql {
@@ -54,17 +65,32 @@ impl SitesConfig {
                     None => continue,
                 }
             };
-            if !SCHEMES.iter().any(|scheme| database.starts_with(scheme)) {
-                return Err(format!("store: {} needs a URL that begins with postgres://", place.id()));
-            }
-            if !databases.insert(database) {
+            check_url(&database, place.id())?;
+            if let Some(other) = databases.insert(database, place.id()) {
                 return Err(format!(
-                    "store: {} has the database of another site; put {{cluster}} and {{number}} into its name",
-                    place.id()
+                    "store: {} has the database of {other}, another site: {}",
+                    place.id(),
+                    self.how_to_differ()
                 ));
             }
         }
         Ok(())
+    }
+
+    /// What makes each site's database its own.
+    fn how_to_differ(&self) -> String {
+        let url = self.store.as_deref().unwrap_or_default();
+        let first = self.sites.first();
+        let differ = |of: fn(&Place) -> u8| self.sites.iter().any(|place| first.map(of) != Some(of(place)));
+        let wanted =
+            [("{cluster}", differ(|place| place.cluster)), ("{number}", differ(|place| place.number))];
+        let missing = wanted.iter().filter(|(name, is_wanted)| *is_wanted && !url.contains(name));
+        match missing.map(|(name, _)| *name).collect::<Vec<_>>().join(" and ") {
+            none if none.is_empty() || url.is_empty() => "give each its own".into(),
+            missing => {
+                format!("put {missing} into the URL, as in postgres://HOST/NAME_{{cluster}}_{{number}}")
+            }
+        }
     }
 
     fn database_of(&self, place: &Place) -> Option<String> {

@@ -39,8 +39,14 @@ fn each_site_has_a_database_of_its_own_or_a_file() {
 #[test]
 fn a_database_of_two_sites_or_of_none_is_refused() {
     for (store, own, sql, why) in [
-        (Some("postgres://db/bank"), [None, None], false, "the database of another site"),
-        (None, [Some("postgres:///a"), Some("postgres:///a")], false, "the database of another site"),
+        (
+            Some("postgres://db/bank"),
+            [None, None],
+            false,
+            "database of site 0.0, another site: put {number} into",
+        ),
+        (None, [Some("postgres:///a"), Some("postgres:///a")], false, "another site: give each its own"),
+        (Some("postgres://db/bank_{number}_{site}"), [None, None], false, "{site} is no placeholder"),
         (Some("host=db dbname=bank"), [None, None], false, "a URL that begins with postgres://"),
         (None, [None, None], true, "only over a PostgreSQL store"),
     ] {
@@ -48,6 +54,28 @@ fn a_database_of_two_sites_or_of_none_is_refused() {
         config.sites[1].sql = sql.then(|| config.sites[1].clients);
         let refused = config.check().unwrap_err();
         assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn each_placeholder_that_is_missing_is_named_and_no_other() {
+    let refused = |store: &str, elsewhere: SiteId| {
+        let mut config = over(Some(store), [None, None]);
+        (config.sites[1].cluster, config.sites[1].number) = (elsewhere.cluster.0, elsewhere.number);
+        let told = config.check().unwrap_err();
+        let (_, told) = told.split_once("put ").unwrap();
+        told.split_once(" into").unwrap().0.to_owned()
+    };
+    assert_eq!(refused("postgres://db/a", SiteId::new(0, 1)), "{number}");
+    assert_eq!(refused("postgres://db/a_{number}", SiteId::new(1, 0)), "{cluster}");
+    assert_eq!(refused("postgres://db/a", SiteId::new(1, 1)), "{cluster} and {number}");
+}
+
+#[test]
+fn a_system_has_a_name_that_can_stand_in_certificates() {
+    for name in ["", "two words", &"x".repeat(64)] {
+        let config = SitesConfig { system: name.to_owned(), ..over(None, [None, None]) };
+        assert!(config.check().unwrap_err().contains("the system's name"), "{name}");
     }
 }
 

@@ -46,20 +46,28 @@ impl<W: World, A: Application> Cycle<W, A> {
         if self.site.is_recalling() {
             return Ok(Some(no(Code::Busy, "this site is starting: ask another")));
         }
-        Ok(Some(match self.remembered_at(id, self.site.snapshot().version)? {
-            Remembered::Nothing if has_its_share => {
-                no(Code::Busy, "this client has as many requests open as it may")
-            }
-            Remembered::Nothing if is_full => {
-                no(Code::Behind, "as many requests wait at this site as it takes")
-            }
-            Remembered::Nothing => no(Code::Behind, "as many versions wait to be stable as a site keeps"),
-            Remembered::TooOld => too_old(),
-            Remembered::Answered(answer) => match self.remembered_at(id, self.site.stable())? {
-                Remembered::Answered(_) => answer,
-                _ => not_known_yet(),
-            },
+        if let Some(told) = self.told_before(id)? {
+            return Ok(Some(told));
+        }
+        Ok(Some(if has_its_share {
+            no(Code::Busy, "this client has as many requests open as it may")
+        } else if is_full {
+            no(Code::Behind, "as many requests wait at this site as it takes")
+        } else {
+            no(Code::Behind, "as many versions wait to be stable as a site keeps")
         }))
+    }
+
+    /// What is told of a request that was executed before.
+    fn told_before(&self, id: TransactionId) -> Result<Option<Answer>, StoreError> {
+        Ok(match self.remembered_at(id, self.site.snapshot().version)? {
+            Remembered::Nothing => None,
+            Remembered::TooOld => Some(too_old()),
+            Remembered::Answered(answer) => match self.remembered_at(id, self.site.stable())? {
+                Remembered::Answered(_) => Some(answer),
+                _ => Some(not_known_yet()),
+            },
+        })
     }
 
     /// What a client is told whose request this site does not wait with until it has come to what the client has seen.
@@ -71,7 +79,12 @@ impl<W: World, A: Application> Cycle<W, A> {
         (is_beyond && self.requests.has_enough_ahead(&self.bounds)).then(is_ahead)
     }
 
-    fn remembered_at(&self, id: TransactionId, version: Version) -> Result<Remembered, StoreError> {
+    /// What is known of a request at that version.
+    pub(super) fn remembered_at(
+        &self,
+        id: TransactionId,
+        version: Version,
+    ) -> Result<Remembered, StoreError> {
         let view = View::new(self.site.overlay(), &*self.base, version);
         Ok(remembered(id, view.get(&reply_key(id))?.as_ref()))
     }

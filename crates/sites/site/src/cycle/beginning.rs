@@ -1,6 +1,7 @@
 //! How a site begins: from its notes, its log and its store.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::Arc;
 
 use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
@@ -9,6 +10,7 @@ use pares_wice::{Site, Stored, Version};
 
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
+use super::members::Heard;
 use super::transactions::Transactions;
 use super::words::Holds;
 use crate::application::Application;
@@ -26,7 +28,7 @@ use crate::protocol::Horizon;
 use crate::reads::Readers;
 use crate::report::{ToldNo, Worked};
 use crate::requests::Requests;
-use crate::setup::Setup;
+use crate::setup::{Bounds, Setup};
 use crate::turned_away::TurnedAway;
 use crate::world::{Notes, World};
 
@@ -46,7 +48,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         lack: Option<Lack>,
     ) -> Result<Self, ProcessError> {
         let links = world.open_links()?;
-        let bases = Bases::open(&world, setup.bounds.base_every_bytes)?;
+        let bases = Bases::open(world.notes(), setup.bounds.base_every_bytes)?;
         let (applied, base) = bases.written().clone();
         let mut log = open_log(&mut world, &setup, &place, applied)?;
         let mut log_events = LogEvents::default();
@@ -55,20 +57,16 @@ impl<W: World, A: Application> Cycle<W, A> {
         if lack.is_none() && stored.version < base.delivered {
             return Err(ProcessError::Gap { stored: stored.version, base: base.delivered });
         }
-        let (applier, writer) = Applier::new(Arc::clone(&store), setup.bounds.flush_every);
-        let applier = applier.run_by(world.start(writer, &links)?);
         let application = Arc::new(application);
-        let (readers, ends) = Readers::new(Arc::clone(&application) as _, &store, &setup.bounds);
-        let ends = ends.into_iter().map(|end| world.start_reader(end, &links));
-        let readers = readers.run_by(ends.collect::<Result<_, _>>()?);
+        let applier = start_applier(&mut world, &links, &setup.bounds, &store)?;
+        let readers = start_readers(&mut world, &links, &setup.bounds, &store, &application)?;
         let own = setup.settings.site;
         Ok(Self {
             database: Horizon::of(&setup.identity, Version(0)).database,
             bounds: setup.bounds,
             sites: setup.settings.sites.clone(),
             begins: setup.begins,
-            other_lists: BTreeSet::new(),
-            spoken: BTreeMap::new(),
+            heard: Heard::default(),
             site: Site::restore(setup.settings, base, stored),
             place,
             log,
@@ -93,8 +91,6 @@ impl<W: World, A: Application> Cycle<W, A> {
             shows_all: false,
             shows_from: world.now() + setup.bounds.catch_up_patience,
             holds: Holds::default(),
-            with_items: BTreeMap::new(),
-            counted: BTreeMap::new(),
             comparison: Comparison::new(stored),
             moments: Moments::new(stored.version, world.now()),
             filling: lack.map(|lack| Filling::new(own, lack)),
@@ -104,12 +100,36 @@ impl<W: World, A: Application> Cycle<W, A> {
             ticks: 0,
             unled_ticks: 0,
             was_member: false,
-            life: next_life(&world)?,
+            life: next_life(world.notes())?,
             refused: None,
             proposed: VecDeque::new(),
             world,
         })
     }
+}
+
+/// What writes the store beside the duty cycle.
+fn start_applier<W: World>(
+    world: &mut W,
+    links: &W::Links,
+    bounds: &Bounds,
+    store: &Arc<dyn Store>,
+) -> io::Result<Applier<W::Task>> {
+    let (applier, writer) = Applier::new(Arc::clone(store), bounds.flush_every);
+    Ok(applier.run_by(world.start(writer, links)?))
+}
+
+/// What answers reads beside it.
+fn start_readers<W: World, A: Application>(
+    world: &mut W,
+    links: &W::Links,
+    bounds: &Bounds,
+    store: &Arc<dyn Store>,
+    application: &Arc<A>,
+) -> io::Result<Readers<W::Task>> {
+    let (readers, ends) = Readers::new(Arc::clone(application) as _, store, bounds);
+    let ends = ends.into_iter().map(|end| world.start_reader(end, links));
+    Ok(readers.run_by(ends.collect::<Result<_, _>>()?))
 }
 
 /// The site's end of its cluster's log, begun anew if it has taken a copy.
@@ -119,7 +139,7 @@ fn open_log<W: World>(
     place: &Place,
     applied: u64,
 ) -> Result<W::Log, ProcessError> {
-    let anew = copied(world)?;
+    let anew = copied(world.notes())?;
     let id = MemberId { number: setup.settings.site.number, incarnation: place.incarnation };
     let config = ReplicaConfig {
         database: setup.identity.clone(),
@@ -131,7 +151,7 @@ fn open_log<W: World>(
     };
     let log = world.open_log(&config)?;
     if anew.is_some() {
-        has_begun_anew(world)?;
+        has_begun_anew(world.notes())?;
     }
     if log.members().all().next().is_none() {
         return Err(ProcessError::NoLog);

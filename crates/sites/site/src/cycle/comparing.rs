@@ -20,7 +20,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.notices.extend(new.map(|(site, version)| Notice::Differs(site, version)));
         if let Some(version) = self.comparison.is_alone(self.ticks) {
             // Started again it must not serve either.
-            note_differs(&self.world, version)?;
+            note_differs(self.world.notes(), version)?;
             return Err(ProcessError::Differs { version });
         }
         if let Some(said) = self.comparison.word() {

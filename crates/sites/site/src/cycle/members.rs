@@ -5,6 +5,8 @@
 //! names it, since a named site is let in with an empty disk. The wrong one removed could cost the cluster its majority; so most of those that are
 //! left must be there, with their items.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pares_cluster::ClusterLog;
 use pares_wice::SiteId;
 
@@ -18,6 +20,19 @@ use crate::world::{Connections, World};
 
 /// Ticks after which what a site said of its items is old.
 const SAID_TICKS: u64 = 200;
+
+/// What other sites have said of themselves.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// Whose `sites.toml` names others than the one here.
+    other_lists: BTreeSet<SiteId>,
+    /// The versions that they speak.
+    pub(super) spoken: BTreeMap<SiteId, u16>,
+    /// Who has its items, and when that was said.
+    pub(super) with_items: BTreeMap<SiteId, u64>,
+    /// Whose votes count in this cluster, as its other sites have it.
+    pub(super) counted: BTreeMap<u8, Numbers>,
+}
 
 impl<W: World, A: Application> Cycle<W, A> {
     /// Takes a site's vote away. To be asked again until it is done: a step of the log is one change.
@@ -59,8 +74,8 @@ impl<W: World, A: Application> Cycle<W, A> {
             return (!self.has_items(leaving)).then(why);
         }
         let mates = self.others(true);
-        let differs = mates.iter().find(|site| self.other_lists.contains(site));
-        let unheard = mates.iter().find(|site| !self.counted.contains_key(&site.number));
+        let differs = mates.iter().find(|site| self.heard.other_lists.contains(site));
+        let unheard = mates.iter().find(|site| !self.heard.counted.contains_key(&site.number));
         let differs = differs.map(|site| {
             format!("the sites.toml of {site} names other sites than the one here: restart it with the same, and ask again")
         });
@@ -75,7 +90,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let own = self.site.id().number;
         let voters = self.voters();
         let counts_without = |other: &u8| {
-            *other == own || self.counted.get(other).is_some_and(|counted| !counted.contains(number))
+            *other == own || self.heard.counted.get(other).is_some_and(|counted| !counted.contains(number))
         };
         match voters.iter().filter(counts_without).count() > voters.iter().count() / 2 {
             true => Answer { code: Code::Done, body: Vec::new() },
@@ -93,7 +108,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn has_items(&self, site: SiteId) -> bool {
         match site == self.site.id() {
             true => !self.site.is_recalling(),
-            false => self.with_items.get(&site).is_some_and(|said| self.ticks - said < SAID_TICKS),
+            false => self.heard.with_items.get(&site).is_some_and(|said| self.ticks - said < SAID_TICKS),
         }
     }
 
@@ -108,22 +123,22 @@ impl<W: World, A: Application> Cycle<W, A> {
     /// Another site has said which sites its `sites.toml` names.
     pub(super) fn heard_list(&mut self, from: SiteId, list: u32) {
         match list == list_of(&self.sites) {
-            true => self.other_lists.remove(&from),
-            false => self.other_lists.insert(from),
+            true => self.heard.other_lists.remove(&from),
+            false => self.heard.other_lists.insert(from),
         };
     }
 
     /// The version that all sites understand which `sites.toml` names, as they have said; who has said nothing speaks the lowest. What a later version brings to logs
     /// that others read may be used from then on.
-    pub(super) fn level(&self) -> u16 {
+    pub(super) fn all_speak(&self) -> u16 {
         let said = self.others(false).into_iter();
-        let said = said.map(|site| self.spoken.get(&site).copied().unwrap_or(pares_link::UNDERSTANDS));
+        let said = said.map(|site| self.heard.spoken.get(&site).copied().unwrap_or(pares_link::UNDERSTANDS));
         said.fold(self.links.speaks(), u16::min)
     }
 
     /// Sites whose `sites.toml` names others than the one here, for people.
     pub(super) fn other_lists(&self) -> Vec<String> {
-        self.other_lists.iter().map(|site| format!("{}.{}", site.cluster.0, site.number)).collect()
+        self.heard.other_lists.iter().map(|site| format!("{}.{}", site.cluster.0, site.number)).collect()
     }
 
     /// Whose votes count in the cluster, as far as this site has read its log.

@@ -15,7 +15,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let heard = self.site.statuses();
         SiteReport {
             speaks: self.links.speaks(),
-            level: self.level(),
+            all_speak: self.all_speak(),
             open: self.requests.open.len(),
             behind: self.site.is_behind(),
             held: HeldMemory::of(&self.site.held(), self.requests.held_bytes()),

@@ -10,9 +10,7 @@ use crate::application::{Application, answer_of};
 use crate::config::number_of;
 use crate::error::ProcessError;
 use crate::protocol::{Ask, Between, Code, Horizon, REPLY_BYTES_MAX, Reply};
-use crate::requests::{
-    Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, remembered, reply_key, reply_value,
-};
+use crate::requests::{Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, reply_key, reply_value};
 use crate::rights::{Rights, denied};
 use crate::view::View;
 use crate::world::{Connections, World};
@@ -112,22 +110,12 @@ impl<W: World, A: Application> Cycle<W, A> {
     }
 
     fn execute_one(&mut self, id: TransactionId) -> Result<(), ProcessError> {
+        if self.is_answered(id)? {
+            return Ok(());
+        }
         let Some(request) = self.requests.open.get_mut(&id) else { return Ok(()) };
         let snapshot = self.site.snapshot();
         let view = View::new(self.site.overlay(), &*self.base, snapshot.version);
-        let key = reply_key(id);
-        match remembered(id, pares_store::Reads::get(&view, &key)?.as_ref()) {
-            Remembered::Nothing => {}
-            Remembered::Answered(answer) => {
-                request.state = State::Waiting;
-                self.waiting.insert((snapshot.version, id), (snapshot.branch, answer));
-                return Ok(());
-            }
-            Remembered::TooOld => {
-                self.answer(id, too_old(), Version(0));
-                return Ok(());
-            }
-        }
         request.executions += 1;
         self.work.executed += 1;
         let mut work = Work::new(view);
@@ -136,7 +124,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             // Nothing of it is done. That it was refused is certified all the same: an attempt of this request at another site may be under way.
             work = Work::new(view);
         }
-        work.put(&key, reply_value(id, &answer));
+        work.put(&reply_key(id), reply_value(id, &answer));
         let attempt = attempt_of(self.site.id(), self.life, request.executions);
         let transaction = self.site.isolation().certified(work.finish(id, attempt, snapshot.version));
         self.requests.executed(id, answer);
@@ -145,6 +133,22 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.answer(id, Answer { code: Code::Impossible, body }, Version(0));
         }
         Ok(())
+    }
+
+    /// Whether a request is not to be executed: it is no more open, or was executed before, and what came of it is told once it may be.
+    fn is_answered(&mut self, id: TransactionId) -> Result<bool, ProcessError> {
+        let snapshot = self.site.snapshot();
+        let remembered = self.remembered_at(id, snapshot.version)?;
+        let Some(request) = self.requests.open.get_mut(&id) else { return Ok(true) };
+        match remembered {
+            Remembered::Nothing => return Ok(false),
+            Remembered::Answered(answer) => {
+                request.state = State::Waiting;
+                self.waiting.insert((snapshot.version, id), (snapshot.branch, answer));
+            }
+            Remembered::TooOld => self.answer(id, too_old(), Version(0)),
+        }
+        Ok(true)
     }
 
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {

@@ -84,14 +84,14 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     fn heard_standing(&mut self, from: SiteId, standing: Standing) -> Result<(), ProcessError> {
         self.heard_list(from, standing.list);
-        self.spoken.insert(from, standing.speaks);
+        self.heard.spoken.insert(from, standing.speaks);
         if let Some(filling) = &mut self.filling {
             filling.heard(from, standing);
         }
         if let Role::Member(Member { gives: true, .. }) = standing.role {
-            self.with_items.insert(from, self.ticks);
+            self.heard.with_items.insert(from, self.ticks);
         } else {
-            self.with_items.remove(&from);
+            self.heard.with_items.remove(&from);
         }
         let is_mate = from.cluster == self.site.id().cluster;
         let id = MemberId { number: from.number, incarnation: standing.incarnation };
@@ -116,7 +116,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             }
             Role::Filling(index) => drop(self.holds.from.insert(from, (index, self.ticks))),
             Role::Member(member) => {
-                self.counted.insert(from.number, member.voters);
+                self.heard.counted.insert(from.number, member.voters);
                 if !standing.asks {
                     return self.judge(member);
                 }
@@ -230,7 +230,7 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn join(&mut self) -> Result<(), ProcessError> {
         if self.votes() {
             self.place.part = Part::Member;
-            return self.place.write(&self.world);
+            return self.place.write(self.world.notes());
         }
         let word = Word::Join(self.place.incarnation);
         self.others(true).into_iter().for_each(|site| self.say(site, &word));
@@ -305,7 +305,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let Some(filling) = &mut self.filling else { return Ok(()) };
         let wants = filling.go_on()?;
         if let Some((_, store)) = filling.done() {
-            crate::place::lacks_nothing(&self.world)?;
+            crate::place::lacks_nothing(self.world.notes())?;
             self.world.keep_store(store);
             return Err(ProcessError::Again);
         }

@@ -73,8 +73,8 @@ impl<W: World> Apart<W> {
             Some(lack) => Task::Filling(Box::new(Filling::new(own, lack))),
             None => {
                 // What was there before, and has lost its place, is no new directory.
-                let is_new =
-                    super::is_new(&world, &setup.identity)? && has_first_store(&mut world, setup.begins)?;
+                let is_new = super::is_new(world.notes(), &setup.identity)?
+                    && has_first_store(&mut world, setup.begins)?;
                 Task::Forming(Forming::new(&setup, place.incarnation, is_new))
             }
         };
@@ -193,7 +193,7 @@ impl<W: World> Apart<W> {
             Task::Forming(forming) => match forming.decision() {
                 None => Ok(()),
                 Some(Decision::Join) => {
-                    super::note_lack(&self.world, &Lack::Log(0))?;
+                    super::note_lack(self.world.notes(), &Lack::Log(0))?;
                     Err(ProcessError::Again)
                 }
                 Some(Decision::Form(form)) => {
@@ -223,26 +223,26 @@ impl<W: World> Apart<W> {
         let founding =
             || Base { delivered: self.setup.begins, ..Base::founding(settings, self.setup.certifier) };
         let base = form.returns_to.map_or_else(founding, |era| Base::returning(settings, era));
-        Bases::replace(&self.world, (0, base))?;
+        Bases::replace(self.world.notes(), (0, base))?;
         if form.returns_to.is_some() || self.setup.begins == Version(0) {
             self.world.clear_store()?;
         }
         let beginning = Beginning { members: form.members.clone(), ..Beginning::default() };
-        super::note_copied(&self.world, beginning)?;
-        Place { part: Part::Member, form: Some(form), ..self.place.clone() }.write(&self.world)?;
+        super::note_copied(self.world.notes(), beginning)?;
+        Place { part: Part::Member, form: Some(form), ..self.place.clone() }.write(self.world.notes())?;
         Err(ProcessError::Again)
     }
 
     /// It has what it lacked. In this order: until the last note is gone, all of it is taken again.
     fn filled(&mut self, log: Option<(Behind, Base)>, store: Arc<dyn Store>) -> Result<(), ProcessError> {
         if let Some((Behind(beginning), base)) = log {
-            Bases::replace(&self.world, (beginning.index, base))?;
-            super::note_copied(&self.world, beginning)?;
+            Bases::replace(self.world.notes(), (beginning.index, base))?;
+            super::note_copied(self.world.notes(), beginning)?;
         }
         if self.place.part == Part::None {
-            Place { part: Part::Joins, ..self.place.clone() }.write(&self.world)?;
+            Place { part: Part::Joins, ..self.place.clone() }.write(self.world.notes())?;
         }
-        super::lacks_nothing(&self.world)?;
+        super::lacks_nothing(self.world.notes())?;
         self.world.keep_store(store);
         Err(ProcessError::Again)
     }

@@ -87,7 +87,7 @@ impl Place {
     /// # Errors
     /// [`ProcessError::Stranger`] if it belongs to another database, [`ProcessError::Note`] if it is damaged.
     pub(crate) fn open(world: &mut impl World, identity: &str) -> Result<Self, ProcessError> {
-        let place = match read::<Self>(world, PLACE)? {
+        let place = match read::<Self>(world.notes(), PLACE)? {
             Some(place) => place,
             None => {
                 let incarnation = Incarnation::drawn(world.draw());
@@ -98,7 +98,7 @@ impl Place {
                     form: None,
                     has_shown: false,
                 };
-                place.write(world)?;
+                place.write(world.notes())?;
                 place
             }
         };
@@ -175,11 +175,11 @@ pub(crate) fn found(
 ) -> Result<(), ProcessError> {
     let place = Place { incarnation: Incarnation(0), part: Part::Member, ..Place::open(world, identity)? };
     note_copied(
-        world,
+        world.notes(),
         Beginning { members: pares_cluster::Members::first(members), ..Beginning::default() },
     )?;
-    crate::checkpoint::Bases::replace(world, (0, base))?;
-    place.write(world)
+    crate::checkpoint::Bases::replace(world.notes(), (0, base))?;
+    place.write(world.notes())
 }
 
 /// A beginning, as it is written.

@@ -91,52 +91,64 @@ const REFERENCES: &str = "
     FROM pg_constraint f JOIN pg_class c ON c.oid = f.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE f.conrelid = to_regclass($1) AND f.contype = 'f' ORDER BY f.conname";
 
+fn unfit(name: &str, why: &str) -> StoreError {
+    StoreError::Table { name: name.into(), why: why.into() }
+}
+
 impl Table {
     /// Reads what the catalogue says of table `name`.
     pub(super) fn read(client: &mut impl GenericClient, name: &str) -> Result<Self, StoreError> {
-        let unfit = |why: &str| StoreError::Table { name: name.into(), why: why.into() };
         let row = client.query_opt(TABLE, &[&name]).map_err(failed)?;
         let row = row.ok_or_else(|| {
-            unfit("there is no such table, or it is no ordinary one: make it, the same at every site")
+            unfit(name, "there is no such table, or it is no ordinary one: make it, the same at every site")
         })?;
-        let (name, columns, is_referred_to) = (row.get(0), row.get(1), row.get(2));
         let mut table = Self {
-            name,
-            columns,
+            name: row.get(0),
+            columns: row.get(1),
             key: Vec::new(),
             key_forms: Vec::new(),
             unique: Vec::new(),
             references: Vec::new(),
-            is_referred_to,
+            is_referred_to: row.get(2),
             deltas: Vec::new(),
         };
         table.deltas = deltas::read(client, &table.name)?;
-        for row in client.query(INDEXES, &[&table.name]).map_err(failed)? {
+        table.read_indexes(client, name)?;
+        table.read_references(client, name)?;
+        Ok(table)
+    }
+
+    /// Its key, and what else is unique; `name` is what it was called.
+    fn read_indexes(&mut self, client: &mut impl GenericClient, name: &str) -> Result<(), StoreError> {
+        for row in client.query(INDEXES, &[&self.name]).map_err(failed)? {
             let (is_primary, index, plain): (bool, String, bool) = (row.get(0), row.get(1), row.get(2));
             match (is_primary, plain) {
-                (true, _) => (table.key, table.key_forms) = (row.get(3), row.get(4)),
-                (false, true) => table.unique.push((index, row.get(3))),
+                (true, _) => (self.key, self.key_forms) = (row.get(3), row.get(4)),
+                (false, true) => self.unique.push((index, row.get(3))),
                 (false, false) => {
-                    return Err(unfit(&format!(
-                        "unique index {index} is partial or over an expression: drop it"
-                    )));
+                    let why = format!("unique index {index} is partial or over an expression: drop it");
+                    return Err(unfit(name, &why));
                 }
             }
         }
-        if table.key.is_empty() {
-            return Err(unfit("it has no primary key: add one"));
+        match self.key.is_empty() {
+            true => Err(unfit(name, "it has no primary key: add one")),
+            false => Ok(()),
         }
-        for row in client.query(REFERENCES, &[&table.name]).map_err(failed)? {
+    }
+
+    /// What it refers to.
+    fn read_references(&mut self, client: &mut impl GenericClient, name: &str) -> Result<(), StoreError> {
+        for row in client.query(REFERENCES, &[&self.name]).map_err(failed)? {
             let (to, to_key): (String, bool) = (row.get(0), row.get(1));
             if !to_key {
-                return Err(unfit(&format!(
-                    "it refers to {to} by another key than the primary one: change that"
-                )));
+                let why = format!("it refers to {to} by another key than the primary one: change that");
+                return Err(unfit(name, &why));
             }
             let (theirs, ours): (Vec<String>, Vec<String>) = (row.get(2), row.get(3));
-            table.references.push((to, theirs.into_iter().zip(ours).collect()));
+            self.references.push((to, theirs.into_iter().zip(ours).collect()));
         }
-        Ok(table)
+        Ok(())
     }
 
     /// The table of that name, read if it is not known yet.

@@ -102,12 +102,7 @@ impl Site {
             return;
         }
         match self.index.certify(&transaction) {
-            Ok(()) => {
-                let Transaction { id, attempt, writes, .. } = transaction;
-                self.index.record(next, id, &writes);
-                self.overlay.install(next, &writes);
-                self.propose_version(Body::Update { id, attempt, writes }, out);
-            }
+            Ok(()) => self.certified(next, transaction, out),
             Err(reason) if from == self.settings.site => {
                 self.aborted(reign, transaction.id, transaction.attempt, reason, out);
             }
@@ -116,6 +111,14 @@ impl Site {
                 out.send(from, Message::Abort { reign, id, attempt, reason });
             }
         }
+    }
+
+    /// It has the next version.
+    fn certified(&mut self, next: Version, transaction: Transaction, out: &mut impl Effects) {
+        let Transaction { id, attempt, writes, .. } = transaction;
+        self.index.record(next, id, &writes);
+        self.overlay.install(next, &writes);
+        self.propose_version(Body::Update { id, attempt, writes }, out);
     }
 
     /// Too much is not stable, or not in the log. Initiators refuse long before; one that does not know yet asks again. (A refusal from here

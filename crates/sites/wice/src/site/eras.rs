@@ -70,7 +70,7 @@ pub enum Refused {
     #[error("{0} is not among the living: admit it first")]
     NotLiving(ClusterId),
     /// Nothing would be stable until it has caught up.
-    #[error("{cluster} is {versions} versions behind: wait until it has caught up")]
+    #[error("{cluster} is behind (versions that it lacks: {versions}): wait until it has caught up")]
     Behind {
         /// Which.
         cluster: ClusterId,

@@ -78,13 +78,9 @@ impl Site {
             return Err(Unsubmitted::UnderWay);
         }
         let earlier = self.index.version_of(id).filter(|version| *version <= self.delivered);
-        let refused = match earlier {
-            Some(_) => None,
-            None if !self.holds(snapshot) => Some(AbortReason::Void),
-            None if self.is_behind() => Some(AbortReason::Behind),
-            None => None,
-        };
-        if let Some(reason) = refused {
+        if earlier.is_none()
+            && let Some(reason) = self.refusal(snapshot)
+        {
             out.outcome(id, Outcome::Aborted(reason));
             return Ok(());
         }
@@ -98,6 +94,14 @@ impl Site {
             self.ask(id, out);
         }
         Ok(())
+    }
+
+    /// Why nothing new that was executed on `snapshot` is asked for.
+    fn refusal(&self, snapshot: Snapshot) -> Option<AbortReason> {
+        match self.holds(snapshot) {
+            false => Some(AbortReason::Void),
+            true => self.is_behind().then_some(AbortReason::Behind),
+        }
     }
 
     /// What counts as a conflict for what is executed here.

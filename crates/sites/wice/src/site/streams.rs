@@ -35,17 +35,7 @@ impl Site {
         if !self.role.leads {
             return;
         }
-        let now = Status {
-            site: self.settings.site,
-            term: self.role.term,
-            serial: self.serial,
-            eras: self.own_eras().split_off(self.eras.len().saturating_sub(ERAS_TOLD)),
-            promised: self.promised,
-            delivered: self.delivered,
-            received: self.received,
-            certifying: self.certifies(),
-            is_whole: self.is_whole && !self.is_recalling(),
-        };
+        let now = self.status();
         if self.told.as_ref() == Some(&now) {
             return;
         }
@@ -61,6 +51,21 @@ impl Site {
         }
         self.peers.insert(self.cluster(), now.clone());
         self.told = Some(now);
+    }
+
+    /// How the cluster stands, as this site knows it.
+    fn status(&self) -> Status {
+        Status {
+            site: self.settings.site,
+            term: self.role.term,
+            serial: self.serial,
+            eras: self.own_eras().split_off(self.eras.len().saturating_sub(ERAS_TOLD)),
+            promised: self.promised,
+            delivered: self.delivered,
+            received: self.received,
+            certifying: self.certifies(),
+            is_whole: self.is_whole && !self.is_recalling(),
+        }
     }
 
     pub(super) fn heard(&mut self, status: Status, out: &mut impl Effects) {
@@ -185,18 +190,25 @@ impl Site {
             self.offer_once(cluster, out);
             return;
         }
-        let (to, term, received) = (status.site, status.term, status.received);
-        let known = self.streams.get(&cluster).filter(|cursor| cursor.term == term && cursor.next != ENDLESS);
-        let anew = Cursor { term, next: received.next(), ahead_bytes: 0, received, stalled_ticks: 0 };
-        let mut cursor = *known.unwrap_or(&anew);
-        if cursor.received != received {
-            let next = cursor.next.max(received.next());
-            let ahead = self.recent_from(received.next()).take_while(|entry| entry.version < next);
-            let ahead_bytes = ahead.map(|entry| entry.held_bytes()).sum();
-            cursor = Cursor { next, ahead_bytes, ..anew };
-        }
+        let (to, mut cursor) = (status.site, self.cursor(cluster, status.term, status.received));
         self.send_entries(to, &mut cursor, out);
         self.streams.insert(cluster, cursor);
+    }
+
+    /// Where the stream to a cluster stands whose delegate has received so much in that term.
+    fn cursor(&self, cluster: ClusterId, term: Term, received: Version) -> Cursor {
+        let known = self.streams.get(&cluster).filter(|cursor| cursor.term == term && cursor.next != ENDLESS);
+        let anew = Cursor { term, next: received.next(), ahead_bytes: 0, received, stalled_ticks: 0 };
+        match known {
+            None => anew,
+            Some(cursor) if cursor.received == received => *cursor,
+            Some(cursor) => {
+                let next = cursor.next.max(received.next());
+                let ahead = self.recent_from(received.next()).take_while(|entry| entry.version < next);
+                let ahead_bytes = ahead.map(|entry| entry.held_bytes()).sum();
+                Cursor { next, ahead_bytes, ..anew }
+            }
+        }
     }
 
     /// Whether something is to be said to a cluster's delegate now that is not part of the stream: again when that had no effect for long.

@@ -430,16 +430,7 @@ impl World {
             }
             Action::Return(cluster) => self.come_back(state, cluster),
             Action::Command(index) => {
-                let (cluster, command) = self.faults.commands[index];
-                let before =
-                    state.leader(number(cluster)).and_then(|leader| state.member(leader).site.clone());
-                if self.command(state, number(cluster), command) {
-                    state.commanded |= 1 << index;
-                } else if state.leader(number(cluster)).and_then(|leader| state.member(leader).site.clone())
-                    == before
-                {
-                    return None; // it may be told again
-                }
+                self.say(state, index)?;
             }
             Action::Forget => {
                 state.commanded |= FORGOT;
@@ -455,6 +446,22 @@ impl World {
             }
         }
         Some(())
+    }
+}
+
+impl World {
+    /// Tells a delegate what the operator says; nothing if it refuses and is as it was, for it may be told again.
+    fn say(&self, state: &mut State, index: usize) -> Option<()> {
+        let (cluster, command) = self.faults.commands[index];
+        let delegate = |state: &State| {
+            state.leader(number(cluster)).and_then(|leader| state.member(leader).site.clone())
+        };
+        let before = delegate(state);
+        if self.command(state, number(cluster), command) {
+            state.commanded |= 1 << index;
+            return Some(());
+        }
+        (delegate(state) != before).then_some(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pares_load::{LabError, LabResult};
-use pares_text::Table;
+use pares_text::{Table, count};
 use pares_tpcc::Kind;
 use serde::Serialize;
 
@@ -159,8 +159,9 @@ impl Figures {
     /// A table and some lines.
     pub(super) fn print(&self) {
         let Self { clusters, sites, rtt_ms, store, warehouses, customers, items, clients, think, .. } = self;
+        let (clusters, sites) = (count((*clusters).into(), "cluster"), count((*sites).into(), "site"));
         pares_text::say!(
-            "{clusters} clusters of {sites} sites, round trip {rtt_ms} ms, store {store}; {warehouses} warehouses, {customers} customers a district, \
+            "{clusters} of {sites}, round trip {rtt_ms} ms, store {store}; {warehouses} warehouses, {customers} customers a district, \
              {items} items; {clients} users a cluster, think {think}, a year's takings in {}. Not an audited TPC-C result\n",
             self.year_to_date
         );
