@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use pares_link::TlsFiles;
 use pares_site::SitesConfig;
-use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise, SiteLimits};
+use pares_wice::Isolation;
 
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
@@ -99,7 +100,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         system: args.system.clone(),
         identity: SitesConfig::draw_identity(),
         durability: args.durability,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),

@@ -12,7 +12,7 @@ fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
         system: "test".into(),
         identity: "0123456789abcdef0123456789abcdef".into(),
         durability: Promise::Os,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: None,
