@@ -13,10 +13,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use pares_link::Door;
-use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::{Access, SitesConfig};
 use pares_wan::{Conditions, Forward, Handle, Proxy, ProxySettings};
-use pares_wice::SiteId;
+use pares_wice::{Isolation, SiteId};
 use tempfile::TempDir;
 
 /// How many clusters.
@@ -69,7 +69,7 @@ impl Clusters {
             system: "bank".into(),
             identity: SitesConfig::draw_identity(),
             durability: Promise::Os, // processes are killed here, power is not cut
-            isolation: Level::Snapshot,
+            isolation: Isolation::Snapshot,
             certifier: 0,
             begins: 0,
             tls: Some("certificates".into()),

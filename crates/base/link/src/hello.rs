@@ -15,7 +15,8 @@
 
 /// The version that this build speaks. It goes up by one in a release in which frames between sites change; what is new is sent only over connections that speak it.
 pub const SPEAKS: u16 = 5;
-/// The lowest version that this build understands: of the release before.
+/// The lowest version that this build understands: the one before. No build speaks only 4: the first hello with a range said 5. So sites of two versions were tried by having
+/// this build play 4.
 pub const UNDERSTANDS: u16 = SPEAKS - 1;
 /// The most settings that can be agreed on.
 pub(crate) const FIELDS_MAX: usize = 24;

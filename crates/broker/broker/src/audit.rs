@@ -3,11 +3,9 @@
 //! The log's XML repeats a command's fields in each of its elements. Kept is the command once, and beside it only what the elements add.
 
 use crate::coded::{fields, kinds};
-use crate::command::{StockSymbol, UserCommand};
+use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::refusal::Refusal;
 use crate::request::StockQuote;
-
-use crate::command::Verb;
 
 /// What a request did, in the order in which it did it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use pares_operator::init;
 use pares_operator::sites::{self, Processes, Speech};
-use pares_site::config::{Level, Promise};
+use pares_site::config::Promise;
 use pares_site::protocol::Code;
 use pares_site::{Access, CallError, Client, SitesConfig, Worked};
 use pares_wan::{Forward, Handle, Proxy, ProxySettings};
-use pares_wice::SiteId;
+use pares_wice::{Isolation, SiteId};
 
 use crate::error::{LabError, LabResult};
 
@@ -32,7 +32,7 @@ pub struct SitesPlan<'a> {
     /// What an answer promises.
     pub durability: Promise,
     /// What counts as a conflict.
-    pub isolation: Level,
+    pub isolation: Isolation,
     /// Round trip between two clusters.
     pub rtt: Duration,
     /// Where the sites' directories are kept, which must not exist; without, somewhere until the end.

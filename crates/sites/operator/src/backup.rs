@@ -2,13 +2,17 @@
 //!
 //! One site is asked; if it does not answer, another. `--follow` begins to take versions as soon as it is known of which version the copy will be: until a
 //! long copy is done, sites would have let go of the first of them.
+//!
+//! If that copy breaks off, the next one is of another site, which may be behind the first: a copy that lies before the log leads nowhere, and one may be taken after the
+//! other for ever. So such a site is passed over before it gives anything, and all are asked some times only.
 
+mod asking;
 mod verifying;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
@@ -19,13 +23,9 @@ use pares_text::{self as text, progress};
 use pares_wice::{SiteId, Stored};
 use serde_json::json;
 
+use self::asking::Asking;
 use crate::error::{OperatorError, OperatorResult, usage};
 use crate::sites;
-
-/// Tries of all sites before a copy is given up.
-const TRIES: usize = 5;
-/// Between two tries.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// Arguments of `pares site backup`.
 #[derive(clap::Args)]
@@ -87,7 +87,7 @@ impl Args {
             let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
             taker.follow(&stop)
         } else {
-            taker.copy(&AtomicBool::new(false), |_, _, _| {})?;
+            taker.copy(|| false, |_, _| Ok(()))?;
             Ok(())
         }
     }
@@ -104,34 +104,47 @@ struct Taker<'a> {
 }
 
 impl Taker<'_> {
-    /// Takes a copy, of the first site that gives one to its end, and says what it is.
+    /// Takes a copy, of the first site that gives one to its end, and says what it is; `begun` may refuse what a site would give.
     fn copy(
         &self,
-        stop: &AtomicBool,
-        mut begun: impl FnMut(&str, Stored, u64),
+        is_over: impl Fn() -> bool,
+        mut begun: impl FnMut(SiteId, Begun) -> Result<(), BackupError>,
     ) -> Result<CopyFacts, BackupError> {
-        let mut last = None;
-        for site in self.order.iter().cycle().take(self.order.len() * TRIES) {
-            let bar = progress::growing("copying");
-            let goes_on = |facts: CopyFacts| {
-                bar.set_position(facts.bytes);
-                !stop.load(Ordering::Relaxed)
-            };
-            let hose = Hose::connect(&self.access.door(*site)?);
-            let taken =
-                hose.and_then(|mut hose| take(&mut hose, &self.folder, self.pace, &mut begun, goes_on));
-            bar.finish_and_clear();
-            match taken {
+        let mut asking = Asking::of(&self.order);
+        while let Some(site) = asking.next() {
+            match self.copy_of(site, &is_over, &mut begun) {
                 Ok(facts) => {
                     self.say(&facts);
                     return Ok(facts);
                 }
-                Err(error) if error.may_pass() && !stop.load(Ordering::Relaxed) => last = Some(error),
+                Err(error) if error.may_pass() && !is_over() => {
+                    let denial = asking.note(error);
+                    denial.is_new.then(|| pares_text::tell!("{}; another site is asked", denial.why));
+                    std::thread::sleep(denial.pause);
+                }
                 Err(error) => return Err(error),
             }
-            std::thread::sleep(PAUSE);
         }
-        Err(last.unwrap_or_else(|| BackupError::Absent("there is no site to ask".into())))
+        Err(asking.why())
+    }
+
+    /// One of that site.
+    fn copy_of(
+        &self,
+        site: SiteId,
+        is_over: &impl Fn() -> bool,
+        begun: &mut impl FnMut(SiteId, Begun) -> Result<(), BackupError>,
+    ) -> Result<CopyFacts, BackupError> {
+        let mut hose = Hose::connect(&self.access.door(site)?)?;
+        let bar = progress::growing("copying");
+        let goes_on = |facts: CopyFacts| {
+            bar.set_position(facts.bytes);
+            !is_over()
+        };
+        let begun = |identity: &str, stored, at_ms| begun(site, (identity.to_owned(), stored, at_ms));
+        let taken = take(&mut hose, &self.folder, self.pace, begun, goes_on);
+        bar.finish_and_clear();
+        taken
     }
 
     fn say(&self, facts: &CopyFacts) {
@@ -207,30 +220,36 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// Takes a copy, and meanwhile all versions behind it.
+    /// Takes a copy, and meanwhile all versions behind it. Who fails first ends the other.
     fn begin(&self, stop: &AtomicBool) -> Result<Followed, OperatorError> {
         let failed = AtomicBool::new(false);
         let is_over = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
         std::thread::scope(|scope| {
             let (begun, heard) = mpsc::channel();
-            let failed = &failed;
-            let copying = scope.spawn(move || {
-                let copied = self.copy_for(stop, &begun);
-                failed.store(copied.is_err(), Ordering::Relaxed);
+            let copying = scope.spawn(|| {
+                let copied = self.copy_behind(is_over, begun);
+                failed.fetch_or(copied.is_err(), Ordering::Relaxed);
                 copied
             });
             // Nothing comes if no copy begins.
-            let log = heard.recv().ok();
-            let log = log.map(|(identity, stored, at_ms)| {
-                Following::begin(&self.folder, &identity, stored, at_ms, |damaged| self.say_damaged(&damaged))
-            });
-            let followed = log.transpose().map_err(OperatorError::from).and_then(|log| match log {
-                Some(log) => self.follow_on(log, is_over),
-                None => Err(usage("no copy has begun")),
-            });
-            copying.join().map_err(|_| usage("taking the copy failed"))??;
-            followed
+            let followed = heard.recv().ok().map(|begun| self.follow_from(&begun, is_over)).transpose();
+            failed.fetch_or(followed.is_err(), Ordering::Relaxed);
+            let copied = copying.join().map_err(|_| usage("taking the copy failed"))?;
+            let followed = followed?;
+            copied?;
+            followed.ok_or_else(|| usage("no copy has begun"))
         })
+    }
+
+    /// Follows behind a copy that has begun.
+    fn follow_from(
+        &self,
+        (identity, stored, at_ms): &Begun,
+        is_over: impl Fn() -> bool,
+    ) -> Result<Followed, OperatorError> {
+        let say = |damaged| self.say_damaged(&damaged);
+        let log = Following::begin(&self.folder, identity, *stored, *at_ms, say)?;
+        self.follow_on(log, is_over)
     }
 
     fn follow_on(&self, log: Following, is_over: impl Fn() -> bool) -> Result<Followed, OperatorError> {
@@ -238,19 +257,19 @@ impl Taker<'_> {
         Ok(log.follow(&doors, |_| is_over(), |still| self.say_still(&still))?)
     }
 
-    /// Takes a copy that the log which is begun meanwhile goes through: a second one, of a site that is behind the first, may lie before the log.
-    fn copy_for(&self, stop: &AtomicBool, begun: &mpsc::Sender<Begun>) -> Result<(), BackupError> {
-        let mut first = None;
-        loop {
-            let facts = self.copy(stop, |identity, stored, at_ms| {
-                first.get_or_insert(stored.version);
-                let _ = begun.send((identity.to_owned(), stored, at_ms));
-            })?;
-            if first.is_none_or(|first| facts.version >= first) || stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            std::thread::sleep(PAUSE);
-        }
+    /// Takes a copy that the log which is begun with the first one goes through: none that lies before it.
+    fn copy_behind(
+        &self,
+        is_over: impl Fn() -> bool,
+        begun: mpsc::Sender<Begun>,
+    ) -> Result<CopyFacts, BackupError> {
+        let mut log = None;
+        self.copy(is_over, |site, copy| {
+            asking::lies_behind(&mut log, site, copy.1.version)?;
+            // Who follows may have failed.
+            let _ = begun.send(copy);
+            Ok(())
+        })
     }
 }
 

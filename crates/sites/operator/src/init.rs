@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use pares_link::TlsFiles;
 use pares_site::SitesConfig;
-use pares_site::config::{Level, Place, Promise, SITES_FILE, SiteLimits};
+use pares_site::config::{Place, Promise, SITES_FILE, SiteLimits};
 use pares_text as text;
+use pares_wice::Isolation;
 
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
@@ -100,7 +101,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         system: args.system.clone(),
         identity: SitesConfig::draw_identity(),
         durability: args.durability,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),

@@ -26,7 +26,7 @@ const WRONG_UNLESS_0: [(&str, &str); 4] = [
     ("recalling", "reads its log"),
     ("differing", "another site has applied something else"),
     ("behind", "refuses requests: too much is not stable, or has no outcome"),
-    ("is_filled", "gets a copy of the items"),
+    ("is_filling", "gets a copy of the items"),
 ];
 
 /// Arguments of `pares site stat`.

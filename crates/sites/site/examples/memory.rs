@@ -6,10 +6,10 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::items::Items;
 use pares_site::{Process, SitesConfig};
-use pares_wice::{SiteId, TransactionId};
+use pares_wice::{Isolation, SiteId, TransactionId};
 
 /// All values together.
 const LIVE_BYTES: usize = 2 << 20;
@@ -39,7 +39,7 @@ fn overwrite(dir: &std::path::Path, versions: u64, value_bytes: usize) -> Result
         store: None,
         system: "memory".into(),
         durability: Promise::Os,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: None,

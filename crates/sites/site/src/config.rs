@@ -55,8 +55,8 @@ pub struct SitesConfig {
     #[serde(default)]
     pub durability: Promise,
     /// What counts as a conflict.
-    #[serde(default)]
-    pub isolation: Level,
+    #[serde(default, with = "isolation")]
+    pub isolation: Isolation,
     /// The cluster that certifies at first.
     #[serde(default)]
     pub certifier: u8,
@@ -139,15 +139,19 @@ pub enum Promise {
     Disk,
 }
 
-/// What counts as a conflict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Writing what a concurrent transaction wrote.
-    #[default]
-    Snapshot,
-    /// Also reading it.
-    Serialisable,
+/// What counts as a conflict, by its name: the rules' crate knows of no files.
+mod isolation {
+    use pares_wice::Isolation;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(isolation: &Isolation, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(isolation)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Isolation, D::Error> {
+        String::deserialize(from)?.parse().map_err(Error::custom)
+    }
 }
 
 /// One site.
@@ -305,11 +309,7 @@ impl SitesConfig {
 
     /// The settings of a site's rules.
     fn settings(&self, site: SiteId) -> Settings {
-        let isolation = match self.isolation {
-            Level::Snapshot => Isolation::Snapshot,
-            Level::Serialisable => Isolation::Serialisable,
-        };
-        let witnessed = self.witness.is_some();
+        let (isolation, witnessed) = (self.isolation, self.witness.is_some());
         Settings { isolation, witnessed, ..Settings::new(site, self.sites.iter().map(Place::id).collect()) }
     }
 
@@ -341,7 +341,7 @@ impl SitesConfig {
         let agreed = [
             ("identity", self.identity.clone()),
             ("certifier", self.certifier.to_string()),
-            ("isolation", format!("{:?}", self.isolation).to_lowercase()),
+            ("isolation", self.isolation.to_string()),
             ("durability", format!("{:?}", self.durability).to_lowercase()),
         ];
         let restored = (self.begins > 0).then(|| ("begins", self.begins.to_string()));

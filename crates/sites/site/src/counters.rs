@@ -74,7 +74,7 @@ fn work(report: &SiteReport) -> [Figure; 19] {
         ("told_elsewhere", told.elsewhere),
         ("copies_given", work.copies),
         ("backups_given", work.backups),
-        ("is_filled", u64::from(report.is_filled)),
+        ("is_filling", u64::from(report.is_filling)),
         ("store_batches", work.batches),
         ("store_versions", work.stored),
         ("store_flushes", work.flushes),

@@ -92,7 +92,7 @@ pub use error::ProcessError;
 pub use interactive::{ClientTransaction, TransactionError};
 pub use judging::{has_begun_everywhere, renewed, who_goes_on};
 pub use node::SiteNode;
-pub use place::loading::StoreLoader;
+pub use place::loading::{Emptying, StoreLoader};
 pub use process::{Host, Process, Thread};
 pub use reads::StoreReader;
 pub use report::{HeldMemory, LinkFigures, SiteReport, ToldNo, Worked};

@@ -23,7 +23,7 @@ use crate::counters::SiteCounters;
 use crate::directory::NotesDirectory;
 use crate::error::ProcessError;
 use crate::node::SiteNode;
-use crate::place::loading::StoreLoader;
+use crate::place::loading::{Emptying, StoreLoader};
 use crate::reads::StoreReader;
 use crate::report::SiteReport;
 use crate::rights::Rights;
@@ -31,6 +31,8 @@ use crate::world::{Clock, World};
 
 /// Bytes of one segment of the cluster's log.
 const SEGMENT_BYTES: u64 = 16 << 20;
+/// The directory of a store on the disk, in its site's.
+const STORE: &str = "store";
 /// Descriptors for the log, the store, notes, connections that have not said who they are, and one to close a client that finds no room.
 const RESERVE: u64 = 128;
 
@@ -122,12 +124,24 @@ fn certified(links: &LinksConfig) -> Option<Certified> {
 }
 
 /// The store of a site whose directory is `own`; its database is made if it is missing.
-pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<dyn Store>, ProcessError> {
+pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<dyn Store>, StoreError> {
     if let Some(database) = database {
         postgres::provide(database)?;
         return Ok(Arc::new(PostgresStore::open(database.clone())?));
     }
-    Ok(Arc::new(RedbStore::open(&own.join("store"))?))
+    Ok(Arc::new(RedbStore::open(&own.join(STORE))?))
+}
+
+/// Removes the store of a site whose directory is `own`, which must not be open. If that fails, some of it may be gone.
+fn clear_store(own: &Path, database: Option<&Options>) -> Result<(), StoreError> {
+    if let Some(database) = database {
+        postgres::provide(database)?;
+        return postgres::clear(database);
+    }
+    match std::fs::remove_dir_all(own.join(STORE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::Io(error.to_string())),
+        _ => Ok(()),
+    }
 }
 
 impl World for Host {
@@ -155,7 +169,7 @@ impl World for Host {
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
         match self.filled.take() {
             Some(store) => Ok(store),
-            None => open_store(self.own.path(), self.database.as_ref()),
+            None => Ok(open_store(self.own.path(), self.database.as_ref())?),
         }
     }
 
@@ -163,16 +177,13 @@ impl World for Host {
         self.filled = Some(filled);
     }
 
-    fn clear_store(&mut self) -> Result<(), ProcessError> {
+    fn emptying(&mut self) -> Emptying {
         self.filled = None;
-        if let Some(database) = &self.database {
-            postgres::provide(database)?;
-            return Ok(postgres::clear(database)?);
-        }
-        match std::fs::remove_dir_all(self.own.path().join("store")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
+        let (own, database) = (self.own.path().to_owned(), self.database.clone());
+        Box::new(move || {
+            clear_store(&own, database.as_ref())?;
+            open_store(&own, database.as_ref())
+        })
     }
 
     fn draw(&mut self) -> u64 {

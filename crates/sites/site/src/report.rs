@@ -67,7 +67,7 @@ pub struct SiteReport {
     pub refused: Vec<String>,
     /// Whether it gets a copy of the items.
     #[serde(default)]
-    pub is_filled: bool,
+    pub is_filling: bool,
     /// Its connections to other sites.
     #[serde(default)]
     pub links: LinkFigures,

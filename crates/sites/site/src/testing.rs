@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pares_cluster::Replica;
@@ -21,7 +21,7 @@ use crate::error::ProcessError;
 use crate::items::Items;
 use crate::node::SiteNode;
 use crate::place::Place;
-use crate::place::loading::StoreLoader;
+use crate::place::loading::{Emptying, StoreLoader};
 use crate::protocol::{Ask, Between, Reply};
 use crate::reads::StoreReader;
 use crate::setup::{Bounds, Setup};
@@ -37,7 +37,7 @@ pub(crate) struct Machine {
     pub(crate) notes: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
     pub(crate) now: Rc<Cell<Duration>>,
     pub(crate) wire: Wire,
-    store: Rc<RefCell<Memory>>,
+    store: Arc<Mutex<Memory>>,
     /// Whether what is read from the store is damaged.
     pub(crate) rotten: Arc<AtomicBool>,
     /// Whether the store gives no snapshots.
@@ -117,7 +117,7 @@ impl Machine {
     /// Its store is as this says, without items.
     pub(crate) fn fill_store(&self, stored: &Stored) {
         let mark = Mark { whole: true, version: stored.version, meta: stored.to_bytes() };
-        self.store.borrow().load(&[], Some(&mark)).unwrap();
+        self.store.lock().unwrap().load(&[], Some(&mark)).unwrap();
     }
 
     /// Lets a batch be written, and a read be answered.
@@ -186,16 +186,18 @@ impl World for Machine {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        Ok(Arc::new(Rotting {
-            store: self.store.borrow().clone(),
-            rotten: Arc::clone(&self.rotten),
-            busy: Arc::clone(&self.busy),
-        }))
+        let memory = self.store.lock().unwrap().clone();
+        Ok(Arc::new(Rotting::over(memory, &self.rotten, &self.busy)))
     }
 
-    fn clear_store(&mut self) -> Result<(), ProcessError> {
-        self.store.replace(Memory::default());
-        Ok(())
+    fn emptying(&mut self) -> Emptying {
+        let [rotten, busy] = [&self.rotten, &self.busy].map(Arc::clone);
+        let store = Arc::clone(&self.store);
+        Box::new(move || {
+            let empty = Memory::default();
+            *store.lock().unwrap() = empty.clone();
+            Ok(Arc::new(Rotting::over(empty, &rotten, &busy)))
+        })
     }
 
     fn draw(&mut self) -> u64 {
@@ -278,6 +280,12 @@ struct Rotting {
     store: Memory,
     rotten: Arc<AtomicBool>,
     busy: Arc<AtomicBool>,
+}
+
+impl Rotting {
+    fn over(store: Memory, rotten: &Arc<AtomicBool>, busy: &Arc<AtomicBool>) -> Self {
+        Self { store, rotten: Arc::clone(rotten), busy: Arc::clone(busy) }
+    }
 }
 
 struct RottingSnapshot {

@@ -22,7 +22,7 @@ use pares_wice::Version;
 
 use crate::applier::StoreWriter;
 use crate::error::ProcessError;
-use crate::place::loading::StoreLoader;
+use crate::place::loading::{Emptying, StoreLoader};
 use crate::reads::StoreReader;
 use crate::report::SiteReport;
 
@@ -62,16 +62,13 @@ pub trait World: Clock {
     /// anew instead.
     fn keep_store(&mut self, _filled: Arc<dyn Store>) {}
 
-    /// Removes the store, which must not be open. The next one opened is empty.
-    ///
-    /// # Errors
-    /// If the store cannot be removed; some of it may be.
-    fn clear_store(&mut self) -> Result<(), ProcessError>;
+    /// What empties the store, and opens it, beside the duty cycle. What was [kept](World::keep_store) of it is let go of.
+    fn emptying(&mut self) -> Emptying;
 
     /// Draws a number, at random: no two are alike.
     fn draw(&mut self) -> u64;
 
-    /// Shows how the site is to whom it may concern, some times a second.
+    /// Shows how the site is to `pares site stat`, some times a second.
     fn show(&mut self, _report: &SiteReport) {}
 
     /// Runs `writer` beside the duty cycle. Each batch written ends the present or the next wait of `links`.

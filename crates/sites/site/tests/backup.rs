@@ -36,7 +36,8 @@ fn hose(sites: &Sites, site: SiteId) -> Hose {
 fn taken(sites: &Sites, folder: &BackupFolder) -> (CopyFacts, Following) {
     let mut following = None;
     let mut begin = |identity: &str, stored: Stored, at_ms| {
-        following = Some(Following::begin(folder, identity, stored, at_ms, |_| {}).unwrap());
+        following = Some(Following::begin(folder, identity, stored, at_ms, |_| {})?);
+        Ok(())
     };
     let facts = take(&mut hose(sites, B0), folder, PACE, &mut begin, |_| true).unwrap();
     (facts, following.unwrap())
@@ -165,10 +166,16 @@ fn a_copy_that_is_not_to_go_on_leaves_none() {
     let sites = Sites::start(dirs[0].path(), 1, 1);
     let folder = BackupFolder::create(dirs[1].path()).unwrap();
     write_nine_pieces(&sites);
-    let stopped = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| {}, |_| false);
+    let stopped = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| Ok(()), |_| false);
     assert!(matches!(stopped, Err(BackupError::No(_))), "{stopped:?}");
+    let too_old = |_: &str, stored: Stored, _| {
+        let (version, log) = (stored.version, stored.version.next());
+        Err(BackupError::Behind { site: A0.to_string(), version, log })
+    };
+    let refused = take(&mut hose(&sites, A0), &folder, PACE, too_old, |_| panic!("a piece was taken"));
+    assert!(matches!(refused, Err(BackupError::Behind { .. })), "{refused:?}");
     assert!(matches!(folder.verify(), Err(BackupError::Absent(_))));
-    let facts = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| {}, |_| true).unwrap();
+    let facts = take(&mut hose(&sites, A0), &folder, PACE, |_, _, _| Ok(()), |_| true).unwrap();
     assert!(facts.bytes > (9 * 100) << 10, "{facts:?}");
 }
 
@@ -181,14 +188,15 @@ fn who_dies_before_the_first_copy_is_whole_takes_another_when_begun_again() {
     // Twice, and nothing is written meanwhile: both copies are of one version.
     for _ in 0..2 {
         let begin = |identity: &str, stored: Stored, at_ms| {
-            drop(Following::begin(&folder, identity, stored, at_ms, |_| {}).unwrap());
+            Following::begin(&folder, identity, stored, at_ms, |_| {}).map(drop)
         };
         take(&mut hose(&sites, A0), &folder, PACE, begin, |_| false).unwrap_err();
         assert!(Following::resume(&folder, |_| {}).unwrap().is_none(), "a copy is taken");
     }
     let mut following = None;
     let begin = |identity: &str, stored: Stored, at_ms| {
-        following = Some(Following::begin(&folder, identity, stored, at_ms, |_| {}).unwrap());
+        following = Some(Following::begin(&folder, identity, stored, at_ms, |_| {})?);
+        Ok(())
     };
     let facts = take(&mut hose(&sites, A0), &folder, PACE, begin, |_| true).unwrap();
     done(client.execute(b"put note 1", PATIENCE));
@@ -213,7 +221,7 @@ fn only_operators_take_backups() {
     let taken = |certificate: &str| {
         let access = Access::named(sites.config.clone(), &sites.dir, &[certificate]).unwrap();
         let mut hose = Hose::connect(&access.door(A0).unwrap()).unwrap();
-        take(&mut hose, &folder, PACE, |_, _, _| {}, |_| true)
+        take(&mut hose, &folder, PACE, |_, _, _| Ok(()), |_| true)
     };
     for certificate in ["reader-app", "client-app"] {
         let refused = taken(certificate).unwrap_err().to_string();

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use pares_store::StoreError;
 use pares_store::postgres::{BACK, CAPTURED, CHECK, Captured, FORM, Image, Writes, rehearsal, table_item};
-use pares_wice::{Key, TRANSACTION_BYTES_MAX, Version};
+use pares_wice::{Isolation, Key, TRANSACTION_BYTES_MAX, Version};
 
 use crate::front::{Executed, Front, PATIENCE};
 use crate::link::{Link, Rows, Trouble};
-use crate::statement::Level;
+use crate::statement::isolation_named;
 use crate::transaction::READ_ONLY;
 use crate::wire::Message;
 
@@ -105,7 +105,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let counted = link.counted.clone();
     let locked = locked(&link.ask(&front.own(HELD), &[&counted])?)?;
     // Before this asks for rows itself.
-    let reads = read(front, link, Level::named(column(state, 2)))?;
+    let reads = read(front, link, isolation_named(column(state, 2)))?;
     let mut writes = written(front, link)?;
     for name in locked {
         if locks || !table(front, &name)?.refers() {
@@ -134,10 +134,10 @@ fn must_be_fit(state: &[Option<String>], reads_only: bool) -> Result<(), Trouble
 }
 
 /// Items of the tables that were read, if that counts.
-fn read(front: &Front, link: &mut Link, level: Level) -> Result<Vec<Key>, Trouble> {
+fn read(front: &Front, link: &mut Link, level: Isolation) -> Result<Vec<Key>, Trouble> {
     let tables = match level {
-        Level::Snapshot => return Ok(Vec::new()),
-        Level::Serializable => link.ask(&front.own(READ), &[])?,
+        Isolation::Snapshot => return Ok(Vec::new()),
+        Isolation::Serialisable => link.ask(&front.own(READ), &[])?,
     };
     Ok(tables.iter().map(|row| table_item(column(row, 0))).collect())
 }

@@ -91,7 +91,7 @@ impl Session {
         let [portal, name] = message.strings()?;
         let known = self.prepared.statements.get(name).cloned().unwrap_or_else(Known::elsewhere);
         let statement = Statement { text: &known.text, tokens: known.first.iter().cloned().collect() };
-        if self.open_for(link, &known.kind, &statement)? == Some(false) {
+        if !self.open_for(link, &known.kind, &statement)? {
             return Ok(false);
         }
         // By PREPARE, in a function too, the name may mean another statement than the client has sent.

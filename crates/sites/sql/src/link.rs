@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pares_store::postgres::{FIRST, GivesWay, Way};
+use pares_wice::Isolation;
 
-use crate::statement::{Level, Mode};
+use crate::statement::{Mode, isolation_named};
 use crate::wire::{MESSAGE_MAX, Message, Stream, receive, send, text};
 
 /// What the session calls its own statements and portals. They are there only while it asks: a client that executed one again could move what COMMIT goes back to.
@@ -52,7 +53,7 @@ pub(crate) struct Link {
     /// Whether it was taken back because somebody needed the way.
     pub(crate) lost: bool,
     /// What the session's transactions are held against, unless they say so themselves.
-    pub(crate) level: Level,
+    pub(crate) level: Isolation,
     /// Its client may do nothing else.
     pub(crate) reads_only: bool,
     /// Whether an earlier transaction may have left [counts](COUNTS) of what it did.
@@ -69,7 +70,7 @@ impl Link {
     pub(crate) fn over(stream: Stream, reads_only: bool) -> io::Result<Self> {
         let reader = BufReader::new(stream.try_clone()?);
         let writer = BufWriter::new(stream);
-        let level = Level::Snapshot;
+        let level = Isolation::Snapshot;
         Ok(Self {
             reader,
             writer,
@@ -197,8 +198,8 @@ impl Link {
     /// Begins a transaction, with a savepoint to go back to.
     pub(crate) fn begin(&mut self, mode: Mode) -> Result<(), Trouble> {
         let level = match mode.level.unwrap_or(self.level) {
-            Level::Snapshot => "REPEATABLE READ",
-            Level::Serializable => "SERIALIZABLE",
+            Isolation::Snapshot => "REPEATABLE READ",
+            Isolation::Serialisable => "SERIALIZABLE",
         };
         let access = if mode.read_only || self.reads_only { " READ ONLY" } else { "" };
         self.ask(&format!("BEGIN ISOLATION LEVEL {level}{access}"), &[])?;
@@ -221,7 +222,7 @@ impl Link {
     /// Asks what the session's transactions are held against now.
     pub(crate) fn learn_level(&mut self) -> Result<(), Trouble> {
         let rows = self.ask("SELECT current_setting('default_transaction_isolation')", &[])?;
-        self.level = Level::named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default());
+        self.level = isolation_named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default());
         Ok(())
     }
 

@@ -251,7 +251,7 @@ impl Session {
         if let Some(done) = self.own_step(link, kind, statement.text)? {
             return Ok(done);
         }
-        if let Some(false) = self.open_for(link, kind, statement)? {
+        if !self.open_for(link, kind, statement)? {
             return Ok(false);
         }
         let done = match link.must_be_one(statement.text) {
@@ -275,12 +275,12 @@ impl Session {
         link: &mut Link,
         kind: &Kind,
         statement: &Statement<'_>,
-    ) -> io::Result<Option<bool>> {
+    ) -> io::Result<bool> {
         self.note(kind, statement);
         if self.state != State::Idle || !matches!(kind, Kind::Ordinary { .. }) {
-            return Ok(None);
+            return Ok(true);
         }
-        self.begin_as(link, Mode::default(), State::Implicit).map(Some)
+        self.begin_as(link, Mode::default(), State::Implicit)
     }
 
     /// Begins a transaction; false if the server refuses.

@@ -10,7 +10,7 @@ use postgres::config::Host;
 use crate::client::Client;
 use crate::front::Front;
 use crate::link::Link;
-use crate::statement::Level;
+use crate::statement::isolation_named;
 use crate::wire::{Message, Stream, send_body};
 
 const VERSION_MAJOR: u32 = 3;
@@ -159,6 +159,6 @@ const BEGINNING: &str = "
 fn is_whole(front: &Front, link: &mut Link) -> bool {
     let found = link.ask(&front.own(BEGINNING), &[]).unwrap_or_default();
     let Some([Some(version), Some(level)]) = found.first().map(Vec::as_slice) else { return false };
-    link.level = Level::named(level);
+    link.level = isolation_named(level);
     version.parse().is_ok_and(|version| front.is_whole(version))
 }

@@ -1,22 +1,12 @@
 //! What a statement is, as far as it matters here: most pass as they are.
 
+use pares_wice::Isolation;
+
 use crate::lexer::{Statement, Token};
 
-/// What a transaction is held against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// What it writes: REPEATABLE READ, and whatever asks for less.
-    #[default]
-    Snapshot,
-    /// Also what it reads.
-    Serializable,
-}
-
-impl Level {
-    /// As the server calls it.
-    pub(crate) fn named(name: &str) -> Self {
-        if name == "serializable" { Self::Serializable } else { Self::Snapshot }
-    }
+/// What a transaction is held against, by the server's name: what asks for less than REPEATABLE READ gets that.
+pub(crate) fn isolation_named(name: &str) -> Isolation {
+    if name == "serializable" { Isolation::Serialisable } else { Isolation::Snapshot }
 }
 
 /// How a transaction is to be.
@@ -24,7 +14,7 @@ impl Level {
 pub(crate) struct Mode {
     pub(crate) read_only: bool,
     /// None: the session's.
-    pub(crate) level: Option<Level>,
+    pub(crate) level: Option<Isolation>,
 }
 
 /// What to do with a statement.
@@ -145,7 +135,7 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
 
 fn mode(tokens: &[Token]) -> Mode {
     let has = |word: &str| tokens.iter().any(|token| token.is(word));
-    let level = if has("SERIALIZABLE") { Level::Serializable } else { Level::Snapshot };
+    let level = if has("SERIALIZABLE") { Isolation::Serialisable } else { Isolation::Snapshot };
     Mode { read_only: has("ONLY"), level: has("ISOLATION").then_some(level) }
 }
 
@@ -237,12 +227,12 @@ mod tests {
             ("begin", Kind::Begin(mode(false, None))),
             (
                 "/* a */ START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-                Kind::Begin(mode(true, Some(Level::Snapshot))),
+                Kind::Begin(mode(true, Some(Isolation::Snapshot))),
             ),
-            ("begin isolation level serializable", Kind::Begin(mode(false, Some(Level::Serializable)))),
+            ("begin isolation level serializable", Kind::Begin(mode(false, Some(Isolation::Serialisable)))),
             (
                 "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
-                Kind::Mode(mode(true, Some(Level::Snapshot))),
+                Kind::Mode(mode(true, Some(Isolation::Snapshot))),
             ),
             ("SET TRANSACTION READ ONLY", Kind::Ordinary { locks: false }),
             ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", Kind::Setting),

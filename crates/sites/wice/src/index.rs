@@ -100,7 +100,10 @@ impl Index {
     }
 
     /// Whether `transaction` may have the next version: nothing it must not have missed lies after its snapshot. *After* means strictly
-    /// so; the paper's figure 2 line 23 has "at or after", and holds a transaction against the version it read. What it says it has read counts as what it wrote.
+    /// so; the paper's figure 2 line 23 has "at or after", and holds a transaction against the version it read.
+    ///
+    /// It must not have missed any change of an item that it puts or deletes, or that it says it has read, by name or in a range. Of an item that it only adds to it
+    /// must not have missed a put or a deletion; another's addition it may.
     ///
     /// # Errors
     /// Why it may not.

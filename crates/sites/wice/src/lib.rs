@@ -21,5 +21,5 @@ pub use site::{
     Base, Command, Effects, HeldBytes, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored,
     Unsubmitted,
 };
-pub use transaction::{Isolation, Malformed, TRANSACTION_BYTES_MAX, Transaction};
+pub use transaction::{Isolation, Malformed, TRANSACTION_BYTES_MAX, Transaction, UnknownIsolation};
 pub use witness::{Declaration, NotGranted, Register};

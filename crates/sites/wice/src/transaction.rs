@@ -1,5 +1,8 @@
 //! A transaction that has been executed and asks to commit (the paper's *committing* state, section 2.1).
 
+use core::fmt;
+use core::str::FromStr;
+
 use thiserror::Error;
 
 use crate::entry::held_bytes;
@@ -22,6 +25,29 @@ pub enum Isolation {
     /// Nor may one have read, by name or by range, what a concurrent one wrote (1-copy serialisability).
     Serialisable,
 }
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Snapshot => "snapshot",
+            Self::Serialisable => "serialisable",
+        })
+    }
+}
+
+impl FromStr for Isolation {
+    type Err = UnknownIsolation;
+
+    fn from_str(text: &str) -> Result<Self, UnknownIsolation> {
+        let known = [Self::Snapshot, Self::Serialisable].into_iter().find(|known| known.to_string() == text);
+        known.ok_or_else(|| UnknownIsolation(text.to_owned()))
+    }
+}
+
+/// A word that names no [`Isolation`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{0}` is neither `snapshot` nor `serialisable`")]
+pub struct UnknownIsolation(String);
 
 impl Isolation {
     /// The transaction, saying of what it saw only what is to be certified.

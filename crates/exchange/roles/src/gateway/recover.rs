@@ -6,7 +6,8 @@
 //!
 //! All below the checkpoint counts as committed and may be told. But a recorder names a checkpoint once it alone has all below, and the
 //! next life of the windows begins behind what any recorder has. So the newest checkpoint counts that as many recorders have reached
-//! as an answer needs.
+//! as an answer needs. If there is none, and the record's beginning is dropped, another is taken all the same, or nobody could ask about
+//! that shard; the gateway says then that it counts as committed what is not proven to be.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -92,15 +93,26 @@ fn from_checkpoint<W: World>(
     let reached = past.min(reached_by_quorum(world, config, shard));
     let mut resumed = resume(world, config, (shard, reached), view);
     if begins(&resumed) && is_beginning_lost(world, config, (shard, past)) {
-        // A recorder that is being filled has no checkpoint yet. What was dropped of the logs had been recorded by enough; so the oldest
-        // checkpoint does from which a log leads on.
+        // A recorder that is being filled has no checkpoint yet. A recorder drops what it has archived and has checkpoints behind, and asks no
+        // other; so of no checkpoint that is left it is known that enough recorders had all below. The oldest from which a log leads on counts
+        // the fewest positions as committed. Where no log shows anything of the shard only the newest says where its record ends.
         resumed = resume(world, config, (shard, past.min(oldest_that_leads_on(world, config, shard))), view);
-        if begins(&resumed) {
+        match &resumed.state {
+            Some((view, ..)) if view.position > Position(0) => {
+                complain_of_unproven(world, shard, view.position)
+            }
             // Nothing is answered for that shard; the others' members need the gateway.
-            world.complain(&NodeError::StateLost(shard));
+            _ => world.complain(&NodeError::StateLost(shard)),
         }
     }
     Ok(resumed)
+}
+
+fn complain_of_unproven(world: &impl World, shard: ShardId, position: Position) {
+    world.complain(&format_args!(
+        "shard {shard}: what lies below {position} counts as committed by one recorder's checkpoint alone: the beginning of the record is dropped, and \
+         too few recorders have a checkpoint. Leave the disks of recorders alone until all of them are filled"
+    ));
 }
 
 /// At most how far a checkpoint of this past can be. In order of arrival nobody says what is recorded now.

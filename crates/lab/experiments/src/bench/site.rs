@@ -8,6 +8,8 @@
 //!   at full speed:  N open requests, one answered, one begun   --> transactions per second
 //!   at a rate:      begun on schedule, late or not             --> latency from the scheduled time to the answer
 //! ```
+//! At a rate all counts that was due while it was measured, also what is answered later; what could not be begun by the end is told as `overdue`.
+//!
 //! Where the time goes at full speed is told by thread: what the first site, the other sites, and all sites' readers, stores and
 //! log files use of processors for each transaction.
 //!
@@ -24,11 +26,11 @@ use std::time::{Duration, Instant};
 
 use pares_load::{LabError, LabResult, ScratchDirectory};
 use pares_operator::init::promise;
-use pares_site::config::{Level, Place, Promise, SiteLimits, SitesConfig};
+use pares_site::config::{Place, Promise, SiteLimits, SitesConfig};
 use pares_site::items::Items;
 use pares_site::{Process, ProcessError};
 use pares_text::grouped;
-use pares_wice::SiteId;
+use pares_wice::{Isolation, SiteId};
 use serde::Serialize;
 
 use self::load::{Load, Pass};
@@ -114,6 +116,7 @@ impl Figures {
             "of processors"
         );
         pares_text::say!("{:>14}  {}", "not done", self.not_done);
+        pares_text::say!("{:>14}  {} at the rate", "never begun", self.at_rate.overdue);
     }
 }
 
@@ -205,7 +208,7 @@ fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig>
         system: "bench".into(),
         identity: SitesConfig::draw_identity(),
         durability,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: None,
@@ -281,7 +284,7 @@ mod tests {
         assert!(refused.to_string().contains("did not begin"), "{refused}");
         let mut load = Load::new(2);
         while load.begin(&mut site, Instant::now()) {}
-        let unanswered = load.drain(&mut site, patience);
+        let unanswered = load.drain(&mut site, patience, |_| {});
         assert!(unanswered.is_err() || load.not_done == 2, "{unanswered:?}");
     }
 }

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pares_cluster::memory::Disk;
@@ -16,13 +16,13 @@ use pares_cluster::{Journal, JournalError, Replica};
 use pares_link::{ClientId, LinkSink, SPEAKS, SendError, UNDERSTANDS};
 use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
-use pares_site::{ProcessError, StoreLoader, StoreReader, StoreWriter};
+use pares_site::{Emptying, ProcessError, StoreLoader, StoreReader, StoreWriter};
 use pares_store::Store;
 use pares_wice::codec::Coded;
 use pares_wice::{Message, SiteId, Version};
 
 use super::Defect;
-use super::shelf::Shelf;
+use super::shelf::{Shelf, lock};
 use super::tapped::Tapped;
 
 /// The database's name.
@@ -62,7 +62,7 @@ pub(super) struct Parts {
     pub(super) others: Vec<SiteId>,
     pub(super) defect: Option<Defect>,
     pub(super) disk: RefCell<Disk>,
-    store: RefCell<Arc<Shelf>>,
+    store: Arc<Mutex<Arc<Shelf>>>,
     pub(super) notes: RefCell<BTreeMap<String, Vec<u8>>>,
     /// No descriptor is left: no file can be opened and no connection accepted.
     pub(super) exhausted: Cell<bool>,
@@ -92,7 +92,7 @@ impl Machine {
             others,
             defect,
             disk: RefCell::default(),
-            store: RefCell::default(),
+            store: Arc::default(),
             notes: RefCell::default(),
             exhausted: Cell::default(),
             writer: RefCell::default(),
@@ -113,15 +113,15 @@ impl Machine {
         self.sent.borrow_mut().clear();
         self.disk.borrow().crash(keep);
         if power {
-            let store = self.store.borrow().flushed();
-            self.store.replace(store);
+            let store = self.store().flushed();
+            self.put_store(store);
         }
     }
 
     /// All it had is gone.
     pub(super) fn wipe(&self) {
         self.disk.replace(Disk::new());
-        self.store.replace(Arc::default());
+        self.put_store(Arc::default());
         self.notes.borrow_mut().clear();
     }
 
@@ -144,11 +144,15 @@ impl Machine {
 
     /// Its store writes wrong values once.
     pub(super) fn make_erring(&self) {
-        self.store.replace(Shelf::erring());
+        self.put_store(Shelf::erring());
     }
 
     pub(super) fn store(&self) -> Arc<Shelf> {
-        Arc::clone(&self.store.borrow())
+        Arc::clone(&lock(&self.store))
+    }
+
+    fn put_store(&self, store: Arc<Shelf>) {
+        *lock(&self.store) = store;
     }
 
     fn check_descriptors(&self) -> io::Result<()> {
@@ -189,10 +193,13 @@ impl World for Machine {
         Ok(self.store())
     }
 
-    fn clear_store(&mut self) -> Result<(), ProcessError> {
-        let emptied = self.store().emptied();
-        self.store.replace(emptied);
-        Ok(())
+    fn emptying(&mut self) -> Emptying {
+        let store = Arc::clone(&self.store);
+        Box::new(move || {
+            let mut store = lock(&store);
+            *store = store.emptied();
+            Ok(Arc::clone(&store) as _)
+        })
     }
 
     fn draw(&mut self) -> u64 {

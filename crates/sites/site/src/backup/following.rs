@@ -67,7 +67,7 @@ impl Following {
     /// copy of a version that was followed before: the whole records of that are gone on with. `damaged` hears of a log that is not whole, as for [`Following::resume`].
     ///
     /// # Errors
-    /// If the file cannot be made, or somebody else follows into this directory.
+    /// [`BackupError::Another`] if these are of another history than the copy; if the file cannot be made, or somebody else follows into this directory.
     pub fn begin(
         folder: &BackupFolder,
         identity: &str,
@@ -183,11 +183,47 @@ fn begin_log(
 ) -> Result<LogWriter, BackupError> {
     if let Some((path, read)) = last_log(folder, damaged)? {
         if read.last().version >= first.version {
+            is_of_history(folder, first)?;
             return write_on(folder, &path, &read);
         }
         LogWriter::go_on(&path, &read)?.end()?;
     }
     LogWriter::create(&folder.log_path(first.version), identity, first)
+}
+
+/// That the logs, if they have the version of the copy `first`, have that of its history.
+fn is_of_history(folder: &BackupFolder, first: Point) -> Result<(), BackupError> {
+    let Some((_, path)) = folder.logs()?.into_iter().rfind(|(behind, _)| *behind <= first.version) else {
+        return Ok(());
+    };
+    let digest = match digest_at(&path, first.version) {
+        // An earlier log that is damaged is no reason to take no copy.
+        Err(error) if is_damage(&error) || matches!(error, BackupError::Torn { .. }) => None,
+        digest => digest?,
+    };
+    match first.agrees(digest) {
+        true => Ok(()),
+        false => Err(BackupError::Another(format!(
+            "version {} is another in {} than in the copy that the site would give: two histories, or an error. Take backups of this site into another \
+             directory, or compare the sites first",
+            first.version,
+            path.display()
+        ))),
+    }
+}
+
+/// The digest that a log has of that version, if it has both.
+fn digest_at(path: &Path, version: Version) -> Result<Option<u64>, BackupError> {
+    let mut read = LogReader::open(path)?;
+    if read.last().version == version {
+        return Ok(read.last().digest);
+    }
+    while let Some(versions) = read.next()? {
+        if let Some(kept) = versions.iter().find(|kept| kept.entry.version == version) {
+            return Ok(kept.digest);
+        }
+    }
+    Ok(None)
 }
 
 /// The last log, read to its last whole record. One that holds nothing is removed; of one that is damaged what is whole is left, and `damaged` hears of it.

@@ -137,6 +137,19 @@ pub enum BackupError {
     /// The site does not hand it out now; another may.
     #[error("{0}")]
     Later(String),
+    /// The site's copy would lie before the log that goes on already; another's may not.
+    #[error(
+        "{site} has come to version {version} only, and the log that the copy is for begins behind {log}: it is behind others. If no other site gives a \
+         copy, begin again: that log is set aside then"
+    )]
+    Behind {
+        /// Which site.
+        site: String,
+        /// What its copy would be of.
+        version: Version,
+        /// What the log begins behind.
+        log: Version,
+    },
     /// The site does not hand it out.
     #[error("{0}")]
     No(String),
@@ -198,7 +211,7 @@ impl BackupError {
     /// Whether asking again, or another site, may help.
     #[must_use]
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Later(_) | Self::Broken { .. })
+        matches!(self, Self::Later(_) | Self::Behind { .. } | Self::Broken { .. })
     }
 }
 

@@ -34,15 +34,16 @@ impl Pace {
     }
 }
 
-/// Takes a copy into `folder`. `begun` hears when it is known what it will be of, `progress` how far it is, after each piece, and says whether to go on.
+/// Takes a copy into `folder`. `begun` hears when it is known what it will be of, before any of it is taken, and may refuse it; `progress` how far it is, after each
+/// piece, and says whether to go on.
 ///
 /// # Errors
-/// If the site does not give it, or not to its end, or it cannot be written, or it was not to go on: then there is no file that could be taken for one.
+/// Those of `begun`; if the site does not give it, or not to its end, or it cannot be written, or it was not to go on: then there is no file that could be taken for one.
 pub fn take(
     hose: &mut Hose,
     folder: &BackupFolder,
     pace: Pace,
-    mut begun: impl FnMut(&str, Stored, u64),
+    mut begun: impl FnMut(&str, Stored, u64) -> Result<(), BackupError>,
     mut progress: impl FnMut(CopyFacts) -> bool,
 ) -> Result<CopyFacts, BackupError> {
     let mut copying = Copying::new(folder);
@@ -51,7 +52,7 @@ pub fn take(
     loop {
         let reply = hose.receive()?;
         match copying.reply(&reply, hose.site())? {
-            Copied::Begun(head) => begun(&head.identity, head.stored, head.taken_ms),
+            Copied::Begun(head) => begun(&head.identity, head.stored, head.taken_ms)?,
             Copied::Whole(facts) => return Ok(facts),
             Copied::Piece(facts, _) if !progress(facts) => {
                 return Err(BackupError::No("stopped before the copy was whole".into()));

@@ -12,7 +12,7 @@ fn over(store: Option<&str>, own: [Option<&str>; 2]) -> SitesConfig {
         system: "test".into(),
         identity: "0123456789abcdef0123456789abcdef".into(),
         durability: Promise::Os,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: None,
@@ -98,4 +98,18 @@ fn beyond_loopback_everybody_shows_a_certificate_unless_the_operator_says_otherw
         assert_eq!(config("plain = true", address), Ok(()));
     }
     assert!(config("plain = true\ntls = \"tls\"", "127.0.0.1:7").is_err());
+}
+
+#[test]
+fn what_counts_as_a_conflict_is_called_in_the_file_as_ever() {
+    let read = |isolation: &str| {
+        let text = over(None, [None, None]).to_text();
+        assert!(text.contains("isolation = \"snapshot\""), "{text}");
+        toml::from_str::<SitesConfig>(&text.replace("\"snapshot\"", isolation))
+    };
+    let config = read("\"serialisable\"").unwrap();
+    assert_eq!(config.isolation, Isolation::Serialisable);
+    assert!(config.to_text().contains("isolation = \"serialisable\""));
+    let refused = read("\"none\"").unwrap_err().to_string();
+    assert!(refused.contains("`none` is neither `snapshot` nor `serialisable`"), "{refused}");
 }

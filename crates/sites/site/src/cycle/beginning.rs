@@ -160,8 +160,8 @@ fn open_log<W: World>(
 }
 
 /// The store, and what it says of itself; while it is being filled, another that is empty, and that says to be written behind all of the log.
-fn open_store(world: &mut impl World, is_filled: bool) -> Result<(Arc<dyn Store>, Stored), ProcessError> {
-    if is_filled {
+fn open_store(world: &mut impl World, is_filling: bool) -> Result<(Arc<dyn Store>, Stored), ProcessError> {
+    if is_filling {
         return Ok((Arc::new(Memory::default()), Stored::ENDLESS));
     }
     let store = world.open_store()?;

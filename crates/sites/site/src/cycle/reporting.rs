@@ -29,7 +29,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
-            is_filled: self.filling.is_some(),
+            is_filling: self.filling.is_some(),
             links: self.link_figures(),
             work: self.work,
             told: self.told,

@@ -37,8 +37,6 @@ pub(super) struct Transactions {
     lost: Vec<(Version, Duration, Sender<Verdict>)>,
     /// All that the site can have answered in an earlier life, once it is known.
     answered: Option<Version>,
-    /// Whether its store has once had that.
-    store_shows_all: bool,
 }
 
 impl Transactions {
@@ -81,19 +79,17 @@ fn tell(verdict: &Sender<Verdict>, what: Verdict) {
 impl<W: World, A: Application> Cycle<W, A> {
     /// Submits what has come, and tells what is in the store.
     pub(super) fn take_transactions(&mut self) -> Result<(), ProcessError> {
-        if !self.transactions.store_shows_all {
-            self.transactions.store_shows_all = self.store_shows_all();
-        }
-        let stored = Some(self.base.version()).filter(|_| self.transactions.store_shows_all);
-        for ready in self.world.transactions(stored)? {
+        let stored = self.base.version();
+        let all_answered = self.has_stored_all_answered().then_some(stored);
+        for ready in self.world.transactions(all_answered)? {
             self.transact(ready);
         }
-        self.transactions.stored(self.base.version(), self.world.now());
+        self.transactions.stored(stored, self.world.now());
         Ok(())
     }
 
     /// Whether this site's store has all that it can have answered: what it had delivered when it knew how far the others are.
-    fn store_shows_all(&mut self) -> bool {
+    fn has_stored_all_answered(&mut self) -> bool {
         if self.shows_all && !self.site.is_recalling() {
             self.transactions.answered.get_or_insert(self.site.delivered());
         }

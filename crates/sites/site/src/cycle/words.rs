@@ -159,11 +159,11 @@ impl<W: World, A: Application> Cycle<W, A> {
         if !self.ticks.is_multiple_of(WORD_TICKS) {
             return Ok(());
         }
-        let is_filled = self.filling.is_none();
+        let has_all = self.filling.is_none();
         // Whom no delegate speaks to may have been removed.
-        let asks = !is_filled || self.log.role().delegate.is_none();
+        let asks = !has_all || self.log.role().delegate.is_none();
         let standing = Word::Standing(self.standing(asks, true));
-        self.others(is_filled).into_iter().for_each(|site| self.say(site, &standing));
+        self.others(has_all).into_iter().for_each(|site| self.say(site, &standing));
         self.count_with_items();
         self.check_log()?;
         match self.place.part {

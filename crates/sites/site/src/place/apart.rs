@@ -225,7 +225,9 @@ impl<W: World> Apart<W> {
         let base = form.returns_to.map_or_else(founding, |era| Base::returning(settings, era));
         Bases::replace(self.world.notes(), (0, base))?;
         if form.returns_to.is_some() || self.setup.begins == Version(0) {
-            self.world.clear_store()?;
+            // It has no vote, so nobody waits for it meanwhile.
+            let empty = (self.world.emptying())()?;
+            self.world.keep_store(empty);
         }
         let beginning = Beginning { members: form.members.clone(), ..Beginning::default() };
         super::note_copied(self.world.notes(), beginning)?;
@@ -286,7 +288,7 @@ impl<W: World> Apart<W> {
             site: format!("{}.{}", id.cluster.0, id.number),
             apart: Some(self.waits_for()),
             speaks: self.links.speaks(),
-            is_filled: matches!(self.task, Task::Filling(_)),
+            is_filling: matches!(self.task, Task::Filling(_)),
             recalling: true,
             refused: self.turned_away.told(),
             ..SiteReport::default()

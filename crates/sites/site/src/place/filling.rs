@@ -1,11 +1,12 @@
 //! Taking a copy: pieces of a store, asked of one site after the other, until one has given all of it.
 //!
 //! ```text
-//!   ask --HEAD--> empty the store --PIECE--> batch --> task that writes --(last)--> sealed, on the disk
-//!    ^                                 |                    |
-//!    +-- silent for long: another site +-- lost: asked      +-- as long as much waits for it, no more is asked for
-//!                                          again from
-//!                                          the last key
+//!   ask --HEAD--> task that empties the store
+//!    ^    PIECE--> batch --> and writes --(last)--> sealed, on the disk
+//!    |      |                  |
+//!    |      |                  +-- as long as much waits for it, no more is asked for
+//!    |      +-- lost: asked again from the last key
+//!    +-- silent for long: another site
 //! ```
 //! The store counts for nothing until the last piece has been written, and says so if it is opened before. It is emptied when nobody writes it any more: the task of a copy that
 //! was given up ends behind the batch that it writes, and until then no other copy is asked for.
@@ -46,7 +47,7 @@ pub(crate) struct Filling<T> {
     loading: Option<Loading<T>>,
     /// The task of a copy that was given up, until it has ended.
     ending: Option<Ending<T>>,
-    /// What it fills, or has filled.
+    /// What it has filled.
     store: Option<Arc<dyn Store>>,
     next: u32,
     /// Up to which piece was asked for.
@@ -165,7 +166,7 @@ impl<T> Filling<T> {
     /// A copy begins. While an earlier one is still being written it does not, and is asked for again.
     ///
     /// # Errors
-    /// If the store cannot be emptied, or there is no room for another thread.
+    /// If there is no room for another thread.
     pub(crate) fn begins<W: World<Task = T>>(
         &mut self,
         from: SiteId,
@@ -181,11 +182,9 @@ impl<T> Filling<T> {
         if !self.has_ended() {
             return Ok(());
         }
-        world.clear_store()?;
-        let store = world.open_store()?;
-        let (loading, loader) = Loading::new(Arc::clone(&store));
+        let (loading, loader) = Loading::new(world.emptying());
         self.loading = Some(loading.run_by(world.start_loader(loader, links)?));
-        (self.store, self.head, self.asked) = (Some(store), Some(head), WINDOW);
+        (self.head, self.asked) = (Some(head), WINDOW);
         Ok(())
     }
 
@@ -238,16 +237,16 @@ impl<T> Filling<T> {
     /// What has been written since it was asked last; what to ask for then. [`Filling::done`] says whether it was all.
     ///
     /// # Errors
-    /// If the store does not take it.
+    /// If the store cannot be emptied, or does not take it.
     pub(crate) fn go_on(&mut self) -> Result<Option<(SiteId, Word)>, ProcessError> {
         if !self.has_ended() {
             return Ok(None);
         }
         while let Some(loading) = &mut self.loading {
-            let Some(bytes) = loading.written()? else { break };
-            self.bytes += bytes as u64;
-            if loading.is_last_given() && loading.under_way_bytes() == 0 {
-                self.loading = None;
+            let Some(loaded) = loading.written()? else { break };
+            self.bytes += loaded.bytes as u64;
+            if loaded.whole.is_some() {
+                (self.store, self.loading) = (loaded.whole, None);
             }
         }
         Ok(self.request_more())
@@ -255,7 +254,7 @@ impl<T> Filling<T> {
 
     /// What was taken, if all of it is on the disk, and the store that holds it.
     pub(crate) fn done(&mut self) -> Option<(Head, Arc<dyn Store>)> {
-        let store = self.store.take_if(|_| self.loading.is_none())?;
+        let store = self.store.take()?;
         Some((self.head.take().expect("a store is filled with a copy"), store))
     }
 
@@ -279,119 +278,4 @@ impl<T> Filling<T> {
 const _: () = assert!(PIECE_BYTES + VALUE_BYTES_MAX + KEY_BYTES_MAX < 8 << 20);
 
 #[cfg(test)]
-mod tests {
-    use pares_cluster::Incarnation;
-    use pares_wice::{ClusterId, ClusterSet, Configuration, Stored, Version};
-
-    use super::super::standing::Numbers;
-    use super::*;
-    use crate::testing::Machine;
-
-    const FROM: SiteId = SiteId::new(1, 1);
-    const STORED: Stored = Stored { version: Version(7), position: 9, ..Stored::ENDLESS };
-    const ITEM_BYTES: usize = 512 << 10;
-
-    fn giver() -> Standing {
-        let configuration = Configuration::first(ClusterSet::default().with(ClusterId(0)), ClusterId(0));
-        let (is_fresh, leads, gives, knows) = (false, false, true, true);
-        let voters = Numbers::default();
-        let role = Role::Member(Member { configuration, is_fresh, term: 1, leads, gives, knows, voters });
-        Standing {
-            asks: false,
-            incarnation: Incarnation::drawn(1),
-            list: 0,
-            role,
-            speaks: pares_link::SPEAKS,
-        }
-    }
-
-    /// One that has heard of who gives, and that its copy begins.
-    fn begun(machine: &mut Machine) -> Filling<()> {
-        let mut filling = Filling::new(SiteId::new(0, 0), Lack::Items(STORED));
-        filling.heard(FROM, giver());
-        let asked = (0..AGAIN_TICKS).find_map(|_| filling.tick());
-        assert!(asked.is_some_and(|(to, _)| to == FROM));
-        let links = machine.wire.clone();
-        let head = Head { copy: 3, log: None, stored: STORED };
-        filling.begins(FROM, head, machine, &links).unwrap();
-        filling
-    }
-
-    fn piece(number: u32, is_last: bool) -> Piece {
-        let value = Value::new(vec![1; ITEM_BYTES]);
-        Piece { copy: 3, number, items: vec![(Key::new(number.to_be_bytes()), value)], is_last }
-    }
-
-    #[test]
-    fn a_slow_disk_is_waited_for_and_no_more_is_asked_for_meanwhile() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        let mut number = 0;
-        while number < filling.asked {
-            filling.piece(FROM, piece(number, false));
-            number += 1;
-        }
-        let waiting_bytes = number as usize * ITEM_BYTES;
-        assert!((AHEAD_BYTES..AHEAD_BYTES + WINDOW as usize * ITEM_BYTES).contains(&waiting_bytes));
-        for _ in 0..2 * SILENT_TICKS {
-            assert_eq!(filling.tick(), None, "nobody is asked again, and no other site");
-        }
-        assert_eq!(filling.go_on().unwrap(), None);
-        while machine.load() {}
-        let (to, Word::Lack(request)) = filling.go_on().unwrap().unwrap() else { panic!("no request") };
-        assert_eq!((to, request.pieces.next, request.pieces.until), (FROM, number, number + WINDOW));
-    }
-
-    #[test]
-    fn a_copy_is_done_when_all_of_it_is_on_the_disk() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        for number in 0..40 {
-            filling.piece(FROM, piece(number, number == 39));
-        }
-        while machine.load() {
-            assert!(filling.done().is_none(), "batches are still to be written");
-            assert_eq!(filling.go_on().unwrap(), None, "all has come");
-        }
-        let (head, store) = filling.done().unwrap();
-        assert_eq!((head.copy, store.applied()), (3, Version(7)));
-        let items = store.snapshot().unwrap().first(&pares_wice::KeyRange::prefix(b""), 100).unwrap();
-        assert_eq!(items.len(), 40);
-    }
-
-    #[test]
-    fn a_piece_that_does_not_come_is_asked_for_again_and_then_another_site() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        filling.piece(FROM, piece(0, false));
-        filling.piece(FROM, piece(2, false));
-        let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
-            panic!("nothing is asked again")
-        };
-        assert_eq!((request.pieces.next, request.pieces.until), (1, WINDOW), "no more than before");
-        (0..SILENT_TICKS).for_each(|_| drop(filling.tick()));
-        assert!(filling.head.is_none() && filling.store.is_none(), "it begins from the beginning");
-    }
-
-    #[test]
-    fn another_copy_is_not_begun_while_the_disk_writes_one_that_was_given_up() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        (0..40).for_each(|number| drop(filling.piece(FROM, piece(number, false))));
-        let (head, links) = (Head { copy: 4, log: None, stored: STORED }, machine.wire.clone());
-        filling.begins(FROM, head.clone(), &mut machine, &links).unwrap();
-        for _ in 0..2 * SILENT_TICKS {
-            assert_eq!(filling.go_on().unwrap(), None);
-            assert_eq!(filling.tick(), None, "the store is still open, and nothing is asked for");
-        }
-        assert!(filling.store.is_none());
-        assert!(!machine.load(), "what waited is not written");
-        assert_eq!(filling.go_on().unwrap(), None);
-        let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
-            panic!("no copy is asked for")
-        };
-        assert_eq!(request.pieces.copy, 0, "another from its beginning");
-        filling.begins(FROM, head, &mut machine, &links).unwrap();
-        assert!(filling.store.is_some());
-    }
-}
+mod tests;

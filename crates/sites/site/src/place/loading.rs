@@ -1,8 +1,10 @@
-//! The task that writes a copy into an empty store, beside the duty cycle.
+//! The task that empties a store and writes a copy into it, beside the duty cycle.
 //!
-//! A site that lacks its items still has a vote in its cluster's log. Writing some MiB of items keeps a duty cycle busy for longer than its log's clock allows, and
-//! bringing a whole copy to the disk takes seconds. So the pieces go to a task, as versions do to the [applier](crate::applier), in batches of some MiB. What waits for
-//! the task is bounded by who asks for the pieces.
+//! A site that lacks its items still has a vote in its cluster's log. Emptying a database, writing some MiB of items and bringing a whole copy to the disk each keep a duty
+//! cycle busy for longer than its log's clock allows. So the pieces go to a task, as versions do to the [applier](crate::applier), in batches of some MiB. Before the first
+//! it empties the store: over PostgreSQL that is a delete of every row. What waits for the task is bounded by who asks for the pieces.
+//!
+//! A server notices late that a connection was closed, and has the store locked until then. So a store in use is asked for again, for some time.
 //!
 //! A copy that is given up may have some batches waiting. Writing them is in vain, and a duty cycle that waits for it misses its log's clock. So the task looks between two batches
 //! whether it is to stop, and the cycle goes on meanwhile: the store is closed when [`Ending`] says so.
@@ -10,9 +12,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::time::Duration;
 
 use pares_store::{Mark, Store, StoreError};
 use pares_wice::{Key, Value};
+
+/// Tries to empty a store that somebody has open, and the pause between two. A database waits for some time in each by itself.
+const TRIES: u32 = 30;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Empties a store that this site has not open, and opens it. It may be called again if that fails: the store is as it was then, or empty in part, and unsealed.
+///
+/// # Errors
+/// Of the call: [`StoreError::InUse`] while somebody has it open, or why it cannot be emptied.
+pub type Emptying = Box<dyn FnMut() -> Result<Arc<dyn Store>, StoreError> + Send>;
 
 /// Items to be written.
 struct Load {
@@ -22,13 +35,20 @@ struct Load {
     seal: Option<Mark>,
 }
 
+/// A batch that was written.
+pub(crate) struct Loaded {
+    pub(crate) bytes: usize,
+    /// Behind the last one: the store, which has all of the copy, on the disk.
+    pub(crate) whole: Option<Arc<dyn Store>>,
+}
+
 /// The duty cycle's end of the loading task.
 pub(crate) struct Loading<T> {
     // In this order: the task is told to stop, ends when there is nothing more to come, and its last word can still be said.
     stop: Stop,
     loads: Sender<Load>,
     task: T,
-    done: Receiver<Result<usize, StoreError>>,
+    done: Receiver<Result<Loaded, StoreError>>,
     under_way_bytes: usize,
     is_last_given: bool,
 }
@@ -45,7 +65,7 @@ impl Drop for Stop {
 /// A loading task that was told to stop, and may have a batch under way.
 pub(crate) struct Ending<T> {
     _task: T,
-    done: Receiver<Result<usize, StoreError>>,
+    done: Receiver<Result<Loaded, StoreError>>,
 }
 
 impl<T> Ending<T> {
@@ -61,14 +81,14 @@ impl<T> Ending<T> {
 }
 
 impl Loading<()> {
-    /// Both ends of the task that fills `store`, which is empty and which nobody else uses.
-    pub(crate) fn new(store: Arc<dyn Store>) -> (Self, StoreLoader) {
+    /// Both ends of the task that fills the store which `emptying` empties, and which nobody else uses.
+    pub(crate) fn new(emptying: Emptying) -> (Self, StoreLoader) {
         let (loads, work) = channel();
         let (results, done) = channel();
         let stops = Arc::new(AtomicBool::new(false));
         let stop = Stop(Arc::clone(&stops));
         let own = Self { stop, loads, task: (), done, under_way_bytes: 0, is_last_given: false };
-        (own, StoreLoader { store, stops, loads: work, done: results })
+        (own, StoreLoader { store: None, emptying, stops, loads: work, done: results })
     }
 
     /// With what runs the other end.
@@ -102,16 +122,16 @@ impl<T> Loading<T> {
         self.is_last_given
     }
 
-    /// Bytes of a batch that was written since it was asked last.
+    /// A batch that was written since it was asked last.
     ///
     /// # Errors
-    /// If the store does not take it.
-    pub(crate) fn written(&mut self) -> Result<Option<usize>, StoreError> {
+    /// If the store cannot be emptied, or does not take it.
+    pub(crate) fn written(&mut self) -> Result<Option<Loaded>, StoreError> {
         match self.done.try_recv() {
-            Ok(written) => {
-                let bytes = written?;
-                self.under_way_bytes -= bytes;
-                Ok(Some(bytes))
+            Ok(loaded) => {
+                let loaded = loaded?;
+                self.under_way_bytes -= loaded.bytes;
+                Ok(Some(loaded))
             }
             Err(TryRecvError::Empty) => Ok(None),
             Err(TryRecvError::Disconnected) => {
@@ -121,35 +141,58 @@ impl<T> Loading<T> {
     }
 }
 
-/// Fills a store, beside the duty cycle.
+/// Empties a store and fills it, beside the duty cycle.
 pub struct StoreLoader {
     // In this order: who hears that the task has ended finds the store closed.
-    store: Arc<dyn Store>,
+    /// When it has been emptied.
+    store: Option<Arc<dyn Store>>,
+    emptying: Emptying,
     stops: Arc<AtomicBool>,
     loads: Receiver<Load>,
-    done: Sender<Result<usize, StoreError>>,
+    done: Sender<Result<Loaded, StoreError>>,
 }
 
 impl StoreLoader {
-    /// Writes all that comes, until no more can, or it is to stop, or the store fails; calls `wake` after each batch. For a thread of its own.
-    pub fn run(self, wake: impl Fn()) {
-        while let Ok(load) = self.loads.recv() {
-            let goes_on = !self.is_to_stop() && self.write(&load);
+    /// Empties the store, and writes all that comes, until no more can, or it is to stop, or the store fails; calls `wake` when it has something to say. For a thread of
+    /// its own.
+    pub fn run(mut self, wake: impl Fn()) {
+        let mut goes_on = self.empty(TRIES);
+        while goes_on && let Ok(load) = self.loads.recv() {
+            goes_on = !self.is_to_stop() && self.write(&load);
             wake();
-            if !goes_on {
-                return;
-            }
         }
+        wake();
     }
 
-    /// Has `loader` write the next batch, if one has come; whether one had. One that is to stop is dropped. For a world without threads.
+    /// Has `loader` empty the store, or else write the next batch, if one has come; whether there was something to do. One that is to stop, or has failed, is dropped. For a
+    /// world without threads.
     pub fn step(loader: &mut Option<Self>) -> bool {
         drop(loader.take_if(|loader| loader.is_to_stop()));
-        let next = loader.as_ref().and_then(|loader| Some((loader, loader.loads.try_recv().ok()?)));
-        next.is_some_and(|(loader, load)| {
-            loader.write(&load);
-            true
-        })
+        let Some(known) = loader else { return false };
+        let goes_on = match &known.store {
+            None => known.empty(1),
+            Some(_) => match known.loads.try_recv() {
+                Ok(load) => known.write(&load),
+                Err(_) => return false,
+            },
+        };
+        drop(loader.take_if(|_| !goes_on));
+        true
+    }
+
+    /// Whether the store is empty now, after that many tries at most.
+    fn empty(&mut self, tries: u32) -> bool {
+        let mut emptied = (self.emptying)();
+        for _ in 1..tries {
+            if self.is_to_stop() || !matches!(emptied, Err(StoreError::InUse(_))) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            emptied = (self.emptying)();
+        }
+        // If nobody listens, the copy was given up.
+        self.store = emptied.map_err(|why| drop(self.done.send(Err(why)))).ok();
+        self.store.is_some()
     }
 
     fn is_to_stop(&self) -> bool {
@@ -158,13 +201,14 @@ impl StoreLoader {
 
     /// Whether more can be written.
     fn write(&self, load: &Load) -> bool {
-        let loaded = self.store.load(&load.items, load.seal.as_ref());
-        let flushed = loaded.and_then(|()| match load.seal {
-            Some(_) if !self.is_to_stop() => self.store.flush().map(drop),
-            _ => Ok(()),
+        let Some(store) = &self.store else { return false };
+        let loaded = store.load(&load.items, load.seal.as_ref()).and_then(|()| {
+            let is_whole = load.seal.is_some() && !self.is_to_stop();
+            let whole = is_whole.then(|| store.flush().map(|_| Arc::clone(store))).transpose()?;
+            Ok(Loaded { bytes: load.bytes, whole })
         });
-        let failed = flushed.is_err();
-        self.done.send(flushed.map(|()| load.bytes)).is_ok() && !failed
+        let failed = loaded.is_err();
+        self.done.send(loaded).is_ok() && !failed
     }
 }
 
@@ -174,14 +218,29 @@ mod tests {
     use pares_wice::Version;
 
     use super::*;
+    use crate::error::ProcessError;
 
     fn item(number: u8) -> Vec<(Key, Value)> {
         vec![(Key::new([number]), Value::new(vec![number]))]
     }
 
+    /// What finds the store in use so many times.
+    fn emptying(store: &Arc<Memory>, mut in_use: u32) -> Emptying {
+        let store = Arc::clone(store);
+        Box::new(move || {
+            let is_free = in_use == 0;
+            in_use = in_use.saturating_sub(1);
+            is_free.then(|| Arc::clone(&store) as _).ok_or_else(|| StoreError::InUse("it".into()))
+        })
+    }
+
     /// A task with three batches before it, the last of which makes the store whole.
     fn begun(store: &Arc<Memory>) -> (Loading<()>, StoreLoader) {
-        let (mut loading, loader) = Loading::new(Arc::clone(store) as Arc<dyn Store>);
+        begun_with(emptying(store, 0))
+    }
+
+    fn begun_with(emptying: Emptying) -> (Loading<()>, StoreLoader) {
+        let (mut loading, loader) = Loading::new(emptying);
         let seal = Mark { whole: true, version: Version(7), meta: Vec::new() };
         for (number, seal) in [(1, None), (2, None), (3, Some(seal))] {
             loading.give(item(number), 2, seal);
@@ -206,11 +265,35 @@ mod tests {
         let store = Arc::new(Memory::default());
         let (loading, loader) = begun(&store);
         let mut loader = Some(loader);
+        assert!(StoreLoader::step(&mut loader), "the store is emptied");
         assert!(StoreLoader::step(&mut loader));
         let ending = loading.stop();
         assert!(!ending.is_over());
         assert!(!StoreLoader::step(&mut loader) && loader.is_none());
         assert!(ending.is_over());
+    }
+
+    #[test]
+    fn a_store_that_is_still_being_closed_is_waited_for() {
+        let store = Arc::new(Memory::default());
+        let (mut loading, loader) = begun_with(emptying(&store, 2));
+        let Loading { loads, .. } = &mut loading;
+        *loads = channel().0; // nothing more comes
+        loader.run(|| ());
+        assert!((0..2).all(|_| loading.written().unwrap().unwrap().whole.is_none()));
+        assert!(loading.written().unwrap().unwrap().whole.is_some(), "the last has made it whole");
+        assert_eq!(store.applied(), Version(7));
+    }
+
+    #[test]
+    fn a_store_that_stays_in_use_ends_the_site_and_is_no_damage() {
+        let store = Arc::new(Memory::default());
+        let (mut loading, loader) = begun_with(emptying(&store, 1));
+        let mut loader = Some(loader);
+        assert!(StoreLoader::step(&mut loader) && loader.is_none());
+        let why = loading.written().err().map(ProcessError::from);
+        assert!(matches!(&why, Some(ProcessError::Store(StoreError::InUse(_)))), "{why:?}");
+        assert!(!why.unwrap().is_damage());
     }
 
     #[test]

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::items::Items;
 use pares_site::{Access, Application, Client, Process, ProcessError, SiteReport, SitesConfig};
 use pares_store::StoreError;
-use pares_wice::SiteId;
+use pares_wice::{Isolation, SiteId};
 
 /// Long enough for anything, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -145,7 +145,7 @@ fn configuration(clusters: u8, sites: u8, fittings: Fittings) -> SitesConfig {
         system: SYSTEM.into(),
         identity: SitesConfig::draw_identity(),
         durability: Promise::Os,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: fittings.tls,

@@ -204,12 +204,15 @@ fn a_checkpoint_that_too_few_recorders_have_reached_is_passed_over() {
     assert!(!told.is_empty(), "and then another");
 }
 
-/// The other recorder is being filled: it has no checkpoint, and the record's beginning was dropped.
-#[test]
-fn where_the_beginning_was_dropped_the_oldest_checkpoint_that_leads_on_is_taken() {
+/// The other recorder is being filled: it has no checkpoint, and so many records of the log, which begins where the first recorder's begins; the rest was dropped.
+/// Behind the log's beginning, how far the gateway counts the record as committed; and what it says of that.
+fn beside_one_that_is_filled(records: usize) -> (u64, String) {
     let rig = Rig::with(SystemConfig { quorum: 2, ..config() });
     let (begins, requests) = drop_beginning(&rig, 20_000);
-    for position in [begins.0 as usize - 1, begins.0 as usize + 10, 20_000] {
+    let from = begins.0 as usize;
+    let filled = (begins.0..).zip(&requests[from..from + records]).map(|(at, one)| result(one, at));
+    publish(&rig.world, NodeId::Recorder(RecorderId(1)), &filled.collect::<Vec<_>>());
+    for position in [from - 1, from + 10, 20_000] {
         store_checkpoint(&rig.world, SHARD, &requests[..position], Offset::START);
     }
     let mut rig = rig
@@ -221,7 +224,21 @@ fn where_the_beginning_was_dropped_the_oldest_checkpoint_that_leads_on_is_taken(
         })
         .unwrap();
     rig.settle();
-    assert_eq!(rig.gateway.rules.committed(SHARD), Position(begins.0 + 10), "nobody else shows the rest");
+    (rig.gateway.rules.committed(SHARD).0 - begins.0, rig.world.complaints())
+}
+
+#[test]
+fn where_the_beginning_was_dropped_the_oldest_checkpoint_that_leads_on_is_taken() {
+    let (committed, said) = beside_one_that_is_filled(15);
+    assert_eq!(committed, 15, "both recorders show what follows the checkpoint up to there");
+    assert!(said.contains("counts as committed by one recorder's checkpoint alone"), "{said}");
+}
+
+#[test]
+fn what_counts_as_committed_by_one_recorders_checkpoint_alone_is_complained_of() {
+    let (committed, said) = beside_one_that_is_filled(4);
+    assert_eq!(committed, 10, "the other recorder has not come so far, and nothing else is told of");
+    assert!(said.contains("Leave the disks of recorders alone"), "{said}");
 }
 
 /// Makes an empty log in the place of the gateway's.

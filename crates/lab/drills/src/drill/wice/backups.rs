@@ -151,11 +151,12 @@ impl Follower {
         let doors = doors?;
         let mut follower = None;
         let begun = |identity: &str, stored, at_ms| {
-            let log = Following::begin(folder, identity, stored, at_ms, |_| {}); // a directory of its own
-            follower = Some(log.map(|log| Self::start(log, doors.clone())));
+            let log = Following::begin(folder, identity, stored, at_ms, |_| {})?; // a directory of its own
+            follower = Some(Self::start(log, doors.clone()));
+            Ok(())
         };
         let facts = take(&mut Hose::connect(&doors[0])?, folder, PACE, begun, |_| true)?;
-        Ok((follower.expect("a copy that is whole has begun")?, facts))
+        Ok((follower.expect("a copy that is whole has begun"), facts))
     }
 
     fn start(log: Following, doors: Vec<Door>) -> Self {

@@ -36,8 +36,8 @@ use std::time::{Duration, Instant};
 use pares_load::{DistantSites, LabError, LabResult};
 use pares_operator::init::promise;
 use pares_operator::sites;
-use pares_site::config::{Level, Promise};
-use pares_wice::SiteId;
+use pares_site::config::Promise;
+use pares_wice::{Isolation, SiteId};
 
 use figures::Figures;
 use load::{Load, Mix, Pace, Plan, Told};
@@ -147,7 +147,7 @@ impl Drill {
     fn start(args: &Args) -> Result<Self, LabError> {
         let store = args.store.as_deref();
         let rtt = Duration::from_millis(args.rtt_ms);
-        let stage = stage::start(args.durability, Level::Snapshot, rtt, args.dir.as_deref(), store)?;
+        let stage = stage::start(args.durability, Isolation::Snapshot, rtt, args.dir.as_deref(), store)?;
         let figures = Figures {
             drill: "wice",
             rtt_ms: args.rtt_ms,

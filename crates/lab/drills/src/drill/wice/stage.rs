@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use pares_load::{DistantSites, LabError, SitesPlan};
 use pares_operator::sites::SITE_RUN;
-use pares_site::config::{Level, Promise};
+use pares_site::config::Promise;
+use pares_wice::Isolation;
 
 /// Sites in each cluster.
 pub(super) const SITES: u8 = 3;
@@ -13,7 +14,7 @@ pub(super) const SITES: u8 = 3;
 /// Starts both clusters, and waits until they answer.
 pub(super) fn start(
     durability: Promise,
-    isolation: Level,
+    isolation: Isolation,
     rtt: Duration,
     dir: Option<&Path>,
     store: Option<&str>,

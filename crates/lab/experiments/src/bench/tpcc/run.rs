@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 
 use pares_load::{DistantSites, LabError, PATIENCE, SitesPlan, failed};
 use pares_operator::sites::reports;
-use pares_site::config::Level;
 use pares_tpcc::Kind;
 use pares_wholesale::{DatabaseSize, FoundRows, Terminal};
-use pares_wice::SiteId;
 use pares_wice::codec::DecodeError;
+use pares_wice::{Isolation, SiteId};
 
 use super::clients::{Asked, Told, User, execute_all, work};
 use super::figures::{Figures, KindCost, hundredth};
@@ -68,7 +67,7 @@ impl<'a> Bench<'a> {
             clusters: args.clusters,
             sites: args.sites,
             durability: args.durability,
-            isolation: Level::Snapshot,
+            isolation: Isolation::Snapshot,
             rtt: Duration::from_millis(args.rtt_ms),
             dir: args.dir.as_deref(),
             store: engine.url.as_deref(),

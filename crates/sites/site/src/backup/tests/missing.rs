@@ -214,3 +214,31 @@ fn a_copy_of_a_version_that_was_followed_before_goes_on_with_what_there_is() {
         scene.folder.verify().unwrap();
     }
 }
+
+#[test]
+fn a_copy_of_another_history_is_not_joined_to_the_log_that_has_its_version() {
+    // In the last log, at its end, where two meet, and in the one before it.
+    for copied in [33, NEWEST, 25, 15] {
+        let scene = Scene::new();
+        let before: Vec<_> = scene.files().iter().map(|path| fs::read(path).unwrap()).collect();
+        let stored = at(copied, scene.digests[copied as usize - 1] ^ 1);
+        let begun = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).map(|_| ());
+        assert!(matches!(begun, Err(BackupError::Another(_))), "{copied}: {begun:?}");
+        fs::remove_file(scene.dir.path().join("following")).unwrap();
+        let behind: Vec<_> = scene.files().iter().map(|path| fs::read(path).unwrap()).collect();
+        assert!(before == behind, "{copied}: nothing has changed");
+    }
+}
+
+#[test]
+fn a_damaged_log_before_the_last_is_no_reason_to_take_no_copy() {
+    let scene = Scene::new();
+    let path = scene.folder.log_path(Version(BASE));
+    let mut changed = fs::read(&path).unwrap();
+    let middle = changed.len() / 2;
+    changed[middle] ^= 1;
+    fs::write(&path, changed).unwrap();
+    let stored = at(24, scene.digests[23]);
+    let begun = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).unwrap();
+    assert_eq!(begun.last(), Version(NEWEST));
+}

@@ -3,9 +3,9 @@
 use pares_isolation::bank::Imbalance;
 use pares_isolation::{Anomalies, Anomaly};
 use pares_load::{LabError, LabResult};
-use pares_site::config::Level;
 use pares_text::Table;
-use serde::Serialize;
+use pares_wice::Isolation;
+use serde::{Serialize, Serializer};
 
 /// What was found in one history, or in all.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -122,12 +122,17 @@ pub(super) struct Scenario {
     pub(super) found: Found,
 }
 
+fn by_name<S: Serializer>(isolation: &Isolation, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(isolation)
+}
+
 /// All of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Figures {
     pub(super) drill: &'static str,
     pub(super) rtt_ms: u64,
-    pub(super) isolation: Level,
+    #[serde(serialize_with = "by_name")]
+    pub(super) isolation: Isolation,
     #[serde(flatten)]
     pub(super) all: Found,
     pub(super) scenarios: Vec<Scenario>,
@@ -173,7 +178,7 @@ impl Figures {
 
     /// Whether all that is promised was so.
     pub(super) fn verdict(&self) -> LabResult {
-        let skew = if self.isolation == Level::Serialisable { self.all.g2_item } else { 0 };
+        let skew = if self.isolation == Isolation::Serialisable { self.all.g2_item } else { 0 };
         match self.all.forbidden() + skew {
             0 => Ok(()),
             count => Err(LabError::Failed(format!("{count} anomalies that this isolation forbids"))),

@@ -26,7 +26,8 @@ use std::time::Duration;
 
 use pares_load::{DistantSites, LabError, LabResult};
 use pares_operator::init::promise;
-use pares_site::config::{Level, Promise};
+use pares_site::config::Promise;
+use pares_wice::Isolation;
 
 use super::stage;
 use figures::Figures;
@@ -41,8 +42,8 @@ pub struct Args {
     #[arg(long, default_value = "os", value_parser = promise)]
     durability: Promise,
     /// What counts as a conflict: `snapshot`, or `serialisable`, under which no cycle at all is allowed
-    #[arg(long, default_value = "snapshot", value_parser = level)]
-    isolation: Level,
+    #[arg(long, default_value_t)]
+    isolation: Isolation,
     /// How long each step of a scenario lasts, seconds
     #[arg(long, default_value_t = 2.0)]
     seconds_per_part: f64,
@@ -58,14 +59,6 @@ pub struct Args {
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
-}
-
-fn level(text: &str) -> Result<Level, String> {
-    match text {
-        "snapshot" => Ok(Level::Snapshot),
-        "serialisable" => Ok(Level::Serialisable),
-        _ => Err(format!("`{text}` is neither `snapshot` nor `serialisable`")),
-    }
 }
 
 /// Runs the drill and prints what it found.
