@@ -137,12 +137,13 @@ impl Renew {
         let said = asked(access).ok_or_else(none)?;
         let report =
             said.map_err(|why| usage(format!("start the witness first: it does not answer ({why})")))?;
-        if report.floor.is_some() {
+        // It must be known before the renewal begins: with it the witness tells this renewal from those of before it was opened.
+        let Some(opening) = report.opening else {
             return Err(usage(format!("the witness has a register: {}", told(&report))));
-        }
+        };
         let takeovers = decide::renew(access, self.patience.duration())?;
         let mut witness = access.witness().ok_or_else(none)?;
-        let begun = witness.begin_register(access.database(), takeovers, ANSWER_PATIENCE);
+        let begun = witness.begin_register(access.database(), takeovers, opening, ANSWER_PATIENCE);
         begun.map_err(|error| OperatorError::Failed(format!("the witness: {error}")))?;
         pares_text::say!("the witness grants again; what it granted before is void at all living clusters");
         Ok(())

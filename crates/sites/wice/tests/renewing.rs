@@ -11,6 +11,7 @@ use pares_wice::{
 const A: ClusterId = ClusterId(0);
 const B: ClusterId = ClusterId(1);
 const C: ClusterId = ClusterId(2);
+const D: ClusterId = ClusterId(3);
 
 /// What a site wants done.
 #[derive(Default)]
@@ -38,8 +39,13 @@ struct Delegate {
 
 impl Delegate {
     fn of(cluster: ClusterId, clusters: u8) -> Self {
+        Self::where_it_is(cluster, clusters, true)
+    }
+
+    /// Where there is a witness, or none.
+    fn where_it_is(cluster: ClusterId, clusters: u8, witnessed: bool) -> Self {
         let sites = (0..clusters).map(|cluster| SiteId::new(cluster, 0)).collect();
-        let settings = Settings { witnessed: true, ..Settings::new(SiteId::new(cluster.0, 0), sites) };
+        let settings = Settings { witnessed, ..Settings::new(SiteId::new(cluster.0, 0), sites) };
         let mut delegate = Self { site: Site::new(settings, A), wanted: Wanted::default() };
         delegate.site.role(LogRole { term: Term(1), leads: true });
         delegate.site.flush(&mut delegate.wanted);
@@ -178,6 +184,28 @@ fn a_count_is_promised_to_one_cluster() {
     assert!(between.promises(B, by(era(1, 9, B))).is_none());
     assert!(between.promises(A, by(era(1, 9, A))).is_some(), "the same again");
     assert!(between.promises(B, by(era(2, 10, B))).is_some(), "the next");
+}
+
+/// B and D have each taken over from A, without a witness, and C has promised both one after the other. Under a witness it would have passed over the second.
+#[test]
+fn what_a_log_held_before_there_was_a_witness_means_the_same_under_one() {
+    let by = |cluster| {
+        let era = Era { takeovers: 1, number: 1, by: cluster };
+        Configuration { era, certifier: cluster, live: ClusterSet(0b1110) }
+    };
+    let begins = |configuration: Configuration| {
+        let body = Body::Configure(configuration);
+        let entry = Entry { version: Version(1), era: Era::default(), body };
+        LogEntry::Stream { era: configuration.era, entry: Arc::new(entry) }
+    };
+    let log = [LogEntry::Fence(by(B)), LogEntry::Fence(by(D)), begins(by(B)), begins(by(D))];
+    let come_to = |witnessed| {
+        let mut delegate = Delegate::where_it_is(C, 4, witnessed);
+        log.iter().for_each(|entry| delegate.given(entry.clone()));
+        delegate.site.base()
+    };
+    assert_eq!(come_to(false).eras.last(), Some(&(Version(1), by(D))));
+    assert_eq!(come_to(true), come_to(false));
 }
 
 /// The log decides, and it may hold another era first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
 use pares_store::{Memory, Store};
-use pares_wice::{Site, Stored, Version};
+use pares_wice::{Site, Stored};
 
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
@@ -22,7 +22,7 @@ use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::Lack;
 use crate::place::{Place, copied, has_begun_anew, note};
-use crate::protocol::Horizon;
+use crate::protocol::database_of;
 use crate::reads::Readers;
 use crate::report::{ToldNo, Worked};
 use crate::requests::Requests;
@@ -63,7 +63,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let readers = readers.run_by(ends.collect::<Result<_, _>>()?);
         let own = setup.settings.site;
         Ok(Self {
-            database: Horizon::of(&setup.identity, Version(0)).database,
+            database: database_of(&setup.identity),
             bounds: setup.bounds,
             sites: setup.settings.sites.clone(),
             begins: setup.begins,
