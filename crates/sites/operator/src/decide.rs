@@ -12,13 +12,13 @@ use pares_site::{Access, CallError, SiteReport, has_begun_everywhere, renewed};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::{OperatorError, OperatorResult, usage};
-use crate::sites;
+use crate::sites::{self, ANSWER_PATIENCE};
 use crate::witness;
 
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Longest wait for one answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+/// Why nobody is told anything, as long as nobody says that he could be.
+const NOBODY: &str = "no site says that it certifies, or is a delegate: is one of them running?";
 
 /// Arguments of `pares site lost`.
 #[derive(clap::Args)]
@@ -86,9 +86,7 @@ impl Lost {
         pares_text::say!("declared lost: {}; the others go on", self.named());
         Ok(())
     }
-}
 
-impl Lost {
     fn named(&self) -> String {
         let all: Vec<String> = self.clusters.iter().map(|cluster| format!("cluster {cluster}")).collect();
         all.join(" and ")
@@ -168,18 +166,40 @@ fn declare_lost(
 }
 
 /// The delegate that can go on without these clusters: of one that lives by its own word, since one that is back and not admitted would have to refuse what the witness can
-/// grant once. The certifier's own cluster is first, also while it waits for promises; nobody else takes over from it.
-fn who_goes_on(reports: &[(SiteId, SiteReport)], lost: ClusterSet, at: Option<u8>) -> Option<SiteId> {
+/// grant once. Nobody else takes over from a certifier that is not among the lost, also while that waits for promises: its own cluster is asked, or nobody, and the only grant
+/// of a count is not spent at one that has to refuse.
+///
+/// # Errors
+/// Why there is none.
+fn who_goes_on(reports: &[(SiteId, SiteReport)], lost: ClusterSet, at: Option<u8>) -> Result<SiteId, String> {
     let may = |(site, report): &&(SiteId, SiteReport)| {
         let cluster = site.cluster.0;
         let lives = !lost.contains(site.cluster) && report.live.contains(&cluster);
         lives && report.delegate && at.is_none_or(|at| cluster == at)
     };
-    let rank = |(site, report): &&(SiteId, SiteReport)| {
-        (report.era, report.certifies, report.certifier == site.cluster.0, Reverse(*site))
+    let takes_over = |(site, report): &&(SiteId, SiteReport)| {
+        report.certifier == site.cluster.0 || lost.contains(ClusterId(report.certifier))
     };
-    reports.iter().filter(may).max_by_key(rank).map(|(site, _)| *site)
+    let rank = |(site, report): &&(SiteId, SiteReport)| (report.era, report.certifies, Reverse(*site));
+    let best = reports.iter().filter(may).filter(takes_over).max_by_key(rank);
+    let refusing =
+        || reports.iter().filter(may).max_by_key(rank).map_or_else(|| NOBODY.into(), certified_elsewhere);
+    best.map(|(site, _)| *site).ok_or_else(refusing)
 }
+
+/// Why this delegate can declare nobody lost, and the way out if the witness has granted it that already.
+fn certified_elsewhere((site, report): &(SiteId, SiteReport)) -> String {
+    let (own, certifier) = (site.cluster, ClusterId(report.certifier));
+    format!(
+        "{certifier} certifies, and its delegate has to be told: it is not heard, or --at names another. If {certifier} is gone as well, declare both lost at once. If \
+         the witness has granted to {own} that it goes on: `pares site migrate {}`, and say this again",
+        own.0
+    )
+}
+
+/// Why a renewal that was begun does not end.
+const UNPROMISED: &str = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it has. If it \
+                          is gone for good: stop the witness first, which would refuse it, then `pares site lost C --yes --without-witness`, start the witness and `renew`";
 
 /// Has all living clusters begin an era that counts higher than any before; the count.
 ///
@@ -201,9 +221,7 @@ pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, Operator
             match tell(access, site, Command::Renew)? {
                 Ok(()) => {
                     told = of(&reports, site).map(|report| (site.cluster.0, report.era.0));
-                    why = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it \
-                        has, or is declared lost"
-                        .into();
+                    why = UNPROMISED.into();
                 }
                 Err(no) => why = no,
             }
@@ -227,7 +245,7 @@ pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult
         access,
         |_| Ok(Ok(command)),
         patience,
-        certifying,
+        who_certifies,
         |reports, latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest),
     )
 }
@@ -242,7 +260,7 @@ pub fn migrate(access: &Access, cluster: u8, patience: Duration) -> OperatorResu
         access,
         |_| Ok(Ok(command)),
         patience,
-        certifying,
+        who_certifies,
         |_, latest| latest.certifier == cluster && latest.certifies,
     )
 }
@@ -254,14 +272,14 @@ fn known(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
     }
 }
 
+/// Who certifies and knows the latest era: one that was cut off may not know yet that it is not any more what it says.
 fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
-    find(reports, |_, report| report.certifies)
+    let found = reports.iter().filter(|(_, report)| report.certifies);
+    found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)
 }
 
-/// Of those, who knows the latest era: one that was cut off may not know yet that it is not any more what it says.
-fn find(reports: &[(SiteId, SiteReport)], is: impl Fn(&SiteId, &SiteReport) -> bool) -> Option<SiteId> {
-    let found = reports.iter().filter(|(site, report)| is(site, report));
-    found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)
+fn who_certifies(reports: &[(SiteId, SiteReport)]) -> Result<SiteId, String> {
+    certifying(reports).ok_or_else(|| NOBODY.into())
 }
 
 /// Tells all that have to be told, until the latest era is as wanted.
@@ -269,11 +287,11 @@ fn until(
     access: &Access,
     command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
     patience: Duration,
-    whom: impl Fn(&[(SiteId, SiteReport)]) -> Option<SiteId>,
+    whom: impl Fn(&[(SiteId, SiteReport)]) -> Result<SiteId, String>,
     is_so: impl Fn(&[(SiteId, SiteReport)], &SiteReport) -> bool,
 ) -> OperatorResult {
     let began = Instant::now();
-    let mut why = "no site says that it certifies, or is a delegate: is one of them running?".to_owned();
+    let mut why = NOBODY.to_owned();
     let mut told: Option<Instant> = None;
     while began.elapsed() < patience {
         let reports = sites::reports(access);
@@ -283,21 +301,33 @@ fn until(
             return Ok(());
         }
         // Once agreed to, it is under way, unless the one that agreed has died.
-        if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE)
-            && let Some(site) = whom(&reports)
-        {
-            let report = of(&reports, site).expect("it has reported");
-            match command((site, report))? {
-                Ok(command) => match tell(access, site, command)? {
-                    Ok(()) => told = Some(Instant::now()),
-                    Err(no) => why = no,
-                },
+        if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE) {
+            match decided(access, &reports, &whom, &command)? {
+                Ok(()) => told = Some(Instant::now()),
+                Err(no) if no == NOBODY => {} // silence just now explains less than what was said before
                 Err(no) => why = no,
             }
         }
         std::thread::sleep(PAUSE);
     }
     Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
+}
+
+/// Tells who has to be told; `Ok(Err)` if it may yet be done.
+fn decided(
+    access: &Access,
+    reports: &[(SiteId, SiteReport)],
+    whom: impl Fn(&[(SiteId, SiteReport)]) -> Result<SiteId, String>,
+    command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
+) -> Result<Result<(), String>, OperatorError> {
+    let site = match whom(reports) {
+        Ok(site) => site,
+        Err(why) => return Ok(Err(why)),
+    };
+    match command((site, of(reports, site).expect("it has reported")))? {
+        Ok(command) => tell(access, site, command),
+        Err(why) => Ok(Err(why)),
+    }
 }
 
 /// Tells a site; `Ok(Err)` if it may yet do it.
@@ -324,13 +354,13 @@ mod tests {
         let lost = ClusterSet::default().with(ClusterId(0));
         let back = (SiteId::new(2, 0), SiteReport { live: vec![0, 1], ..report(2, true, new).1 });
         let reports = [report(0, true, new), report(1, true, new), back];
-        let site = |cluster| Some(SiteId::new(cluster, 0));
+        let site = |cluster| Ok(SiteId::new(cluster, 0));
         assert_eq!(who_goes_on(&reports, lost, None), site(1));
-        assert_eq!(who_goes_on(&reports, lost, Some(2)), None, "it is not admitted");
+        assert_eq!(who_goes_on(&reports, lost, Some(2)), Err(NOBODY.into()), "it is not admitted");
         let all = [report(1, true, old), report(0, true, new), report(1, false, new)];
         assert_eq!(who_goes_on(&all, ClusterSet(2), None), site(0));
         assert_eq!(who_goes_on(&all, lost, None), site(1));
-        assert_eq!(who_goes_on(&all, ClusterSet(3), None), None);
+        assert_eq!(who_goes_on(&all, ClusterSet(3), None), Err(NOBODY.into()));
         let mut equal = [report(1, true, new), report(0, true, new)];
         assert_eq!(
             who_goes_on(&equal, ClusterSet::default(), None),
@@ -340,5 +370,27 @@ mod tests {
         equal[0].1.certifier = 1;
         equal[1].1.certifier = 1;
         assert_eq!(who_goes_on(&equal, ClusterSet::default(), None), site(1));
+    }
+
+    /// The only grant of a count was spent at a cluster that refused it every time.
+    #[test]
+    fn nobody_goes_on_in_the_place_of_a_certifier_that_is_not_lost_and_does_not_answer_just_then() {
+        let living = |cluster, certifier| {
+            let (site, report) = report(cluster, true, (1, 5, 0));
+            (site, SiteReport { live: vec![0, 1, 2], certifier, ..report })
+        };
+        let lost = ClusterSet::default().with(ClusterId(2));
+        for at in [None, Some(1)] {
+            let why = who_goes_on(&[living(1, 0)], lost, at).unwrap_err();
+            assert!(why.contains("cluster 0 certifies") && why.contains("migrate 1"), "{why}");
+        }
+        let both = [living(0, 0), living(1, 0)];
+        assert_eq!(who_goes_on(&both, lost, None), Ok(SiteId::new(0, 0)));
+        assert!(who_goes_on(&both, lost, Some(1)).is_err(), "also if it is asked for by name");
+        let with_it = lost.with(ClusterId(0));
+        assert_eq!(who_goes_on(&[living(1, 0)], with_it, None), Ok(SiteId::new(1, 0)));
+        let moved = [living(0, 1), living(1, 1)];
+        let why = who_goes_on(&moved, lost, Some(0)).unwrap_err();
+        assert!(why.contains("migrate 0"), "what was granted to 0 before the certifier moved: {why}");
     }
 }

@@ -15,11 +15,10 @@ use pares_wice::{ClusterSet, Command, Declaration, SiteId};
 
 use crate::decide::{self, Patience};
 use crate::error::{OperatorError, OperatorResult, usage};
+use crate::sites::ANSWER_PATIENCE;
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
-/// Longest wait for its answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// Who does not even let itself be connected to within this time is down.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -80,11 +79,11 @@ fn ended(error: &ProcessError) -> OperatorError {
 pub(crate) fn told(report: &WitnessReport) -> String {
     match (&report.granted, report.floor) {
         (_, None) => "it has no register and grants nothing: `pares site renew`".into(),
-        (None, Some(floor)) => format!("it has granted nothing since {floor} declarations"),
+        (None, Some(floor)) => format!("it has granted nothing since {floor} takeovers"),
         (Some((takeovers, by, lost)), _) => {
             let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
             format!(
-                "it has granted to cluster {by} to go on without {}, after {takeovers} declarations",
+                "it has granted to cluster {by} to go on without {}, after {takeovers} takeovers",
                 lost.join(" and ")
             )
         }
@@ -159,11 +158,8 @@ mod tests {
         let none = WitnessReport::default();
         assert!(told(&none).contains("pares site renew"));
         let begun = WitnessReport { floor: Some(2), ..none };
-        assert_eq!(told(&begun), "it has granted nothing since 2 declarations");
+        assert_eq!(told(&begun), "it has granted nothing since 2 takeovers");
         let granted = WitnessReport { granted: Some((2, 1, vec![0, 2])), ..begun };
-        assert_eq!(
-            told(&granted),
-            "it has granted to cluster 1 to go on without 0 and 2, after 2 declarations"
-        );
+        assert_eq!(told(&granted), "it has granted to cluster 1 to go on without 0 and 2, after 2 takeovers");
     }
 }

@@ -103,9 +103,7 @@ impl<N: Notes> Witness<N> {
         }
         let ours = database_of(&self.identity);
         match *ask {
-            Ask::Report(_) => {
-                Ok(done(serde_json::to_vec(&self.report()).expect("a report is JSON")))
-            }
+            Ask::Report(_) => Ok(done(serde_json::to_vec(&self.report()).expect("a report is JSON"))),
             Ask::Grant(_, database, _) | Ask::Begin(_, database, ..) if database != ours => {
                 Ok(no("this is the witness of another database"))
             }

@@ -40,7 +40,7 @@ pub enum NotGranted {
     Other(Declaration),
     /// What eras below this count have granted, this register does not know.
     #[error(
-        "the witness began when {0} declarations had been made, and does not know who was granted one before: this cluster is behind the others"
+        "the witness began at {0} takeovers, and does not know who was granted anything before: this cluster is behind the others"
     )]
     Before(u32),
     /// A cluster cannot go on without itself, and not without nobody.

@@ -76,7 +76,8 @@ impl ThirdPlace {
 
     /// Asks it, after a new start.
     fn ask(&self, ask: &Ask) -> Code {
-        let mut witness = Witness::open(self.notes.clone(), IDENTITY, self.opening).expect("its notes are whole");
+        let mut witness =
+            Witness::open(self.notes.clone(), IDENTITY, self.opening).expect("its notes are whole");
         witness.answer(Rights::Operate, ask).expect("it can write").code
     }
 }
