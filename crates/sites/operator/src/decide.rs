@@ -7,17 +7,17 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use pares_site::protocol::Code;
-use pares_site::{Access, CallError, SiteReport, has_begun_everywhere, renewed, who_goes_on};
+use pares_site::{Access, CallError, NobodyGoesOn, SiteReport, has_begun_everywhere, renewed, who_goes_on};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::{OperatorError, OperatorResult, usage};
-use crate::sites;
+use crate::sites::{self, ANSWER_PATIENCE};
 use crate::witness;
 
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Longest wait for one answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+/// Why nobody is told anything, as long as nobody says that he could be.
+const NOBODY: &str = "no site says that it certifies, or is a delegate: is one of them running?";
 
 /// Arguments of `pares site lost`.
 #[derive(clap::Args)]
@@ -85,9 +85,7 @@ impl Lost {
         pares_text::say!("declared lost: {}; the others go on", self.named());
         Ok(())
     }
-}
 
-impl Lost {
     fn named(&self) -> String {
         let all: Vec<String> = self.clusters.iter().map(|cluster| format!("cluster {cluster}")).collect();
         all.join(" and ")
@@ -154,7 +152,7 @@ fn declare_lost(
 ) -> OperatorResult {
     // One cluster for the whole run, once the witness was asked for it: nobody else gets what it was granted.
     let at = Cell::new(at);
-    let whom = |reports: &[(SiteId, SiteReport)]| who_goes_on(reports, lost, at.get());
+    let whom = |reports: &[(SiteId, SiteReport)]| who_goes_on(reports, lost, at.get()).map_err(unready);
     let command = |told: (SiteId, &SiteReport)| {
         if access.config.witness.is_some() {
             at.set(Some(told.0.cluster.0));
@@ -165,6 +163,20 @@ fn declare_lost(
         |_: &[_], latest: &SiteReport| !latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
     until(access, command, patience, whom, is_without)
 }
+
+/// Why nobody can be told that clusters are lost, and the way out if the witness has granted it already.
+fn unready(why: NobodyGoesOn) -> String {
+    let NobodyGoesOn::CertifiedBy(certifier, own) = why else { return NOBODY.into() };
+    format!(
+        "{certifier} certifies, and its delegate has to be told: it is not heard, or --at names another. If {certifier} is gone as well, declare both lost at once. If \
+         the witness has granted to {own} that it goes on: `pares site migrate {}`, and say this again",
+        own.0
+    )
+}
+
+/// Why a renewal that was begun does not end.
+const UNPROMISED: &str = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it has. If it \
+                          is gone for good: stop the witness first, which would refuse it, then `pares site lost C --yes --without-witness`, start the witness and `renew`";
 
 /// Has all living clusters begin an era that counts higher than any before; the count.
 ///
@@ -186,9 +198,7 @@ pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, Operator
             match tell(access, site, Command::Renew)? {
                 Ok(()) => {
                     told = of(&reports, site).map(|report| (site.cluster.0, report.era.0));
-                    why = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it \
-                        has, or is declared lost"
-                        .into();
+                    why = UNPROMISED.into();
                 }
                 Err(no) => why = no,
             }
@@ -212,7 +222,7 @@ pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult
         access,
         |_| Ok(Ok(command)),
         patience,
-        certifying,
+        who_certifies,
         |reports, latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest),
     )
 }
@@ -227,7 +237,7 @@ pub fn migrate(access: &Access, cluster: u8, patience: Duration) -> OperatorResu
         access,
         |_| Ok(Ok(command)),
         patience,
-        certifying,
+        who_certifies,
         |_, latest| latest.certifier == cluster && latest.certifies,
     )
 }
@@ -239,14 +249,14 @@ fn known(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
     }
 }
 
+/// Who certifies and knows the latest era: one that was cut off may not know yet that it is not any more what it says.
 fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
-    find(reports, |_, report| report.certifies)
+    let found = reports.iter().filter(|(_, report)| report.certifies);
+    found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)
 }
 
-/// Of those, who knows the latest era: one that was cut off may not know yet that it is not any more what it says.
-fn find(reports: &[(SiteId, SiteReport)], is: impl Fn(&SiteId, &SiteReport) -> bool) -> Option<SiteId> {
-    let found = reports.iter().filter(|(site, report)| is(site, report));
-    found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)
+fn who_certifies(reports: &[(SiteId, SiteReport)]) -> Result<SiteId, String> {
+    certifying(reports).ok_or_else(|| NOBODY.into())
 }
 
 /// Tells all that have to be told, until the latest era is as wanted.
@@ -254,32 +264,47 @@ fn until(
     access: &Access,
     command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
     patience: Duration,
-    whom: impl Fn(&[(SiteId, SiteReport)]) -> Option<SiteId>,
+    whom: impl Fn(&[(SiteId, SiteReport)]) -> Result<SiteId, String>,
     is_so: impl Fn(&[(SiteId, SiteReport)], &SiteReport) -> bool,
 ) -> OperatorResult {
     let began = Instant::now();
-    let mut why = "no site says that it certifies, or is a delegate: is one of them running?".to_owned();
+    let mut why = NOBODY.to_owned();
     let mut told: Option<Instant> = None;
     while began.elapsed() < patience {
         let reports = sites::reports(access);
-        let latest = reports.iter().map(|(_, of)| of).max_by_key(|of| (of.era, of.certifies));
+        let latest =
+            reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
         if latest.is_some_and(|latest| is_so(&reports, latest)) {
             return Ok(());
         }
         // Once agreed to, it is under way, unless the one that agreed has died.
-        if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE)
-            && let Some(site) = whom(&reports)
-        {
-            let report = of(&reports, site).expect("it has reported");
-            let command = command((site, report))?;
-            match command.map_or_else(|no| Ok(Err(no)), |command| tell(access, site, command))? {
+        if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE) {
+            match decided(access, &reports, &whom, &command)? {
                 Ok(()) => told = Some(Instant::now()),
+                Err(no) if no == NOBODY => {} // silence just now explains less than what was said before
                 Err(no) => why = no,
             }
         }
         std::thread::sleep(PAUSE);
     }
     Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
+}
+
+/// Tells who has to be told; `Ok(Err)` if it may yet be done.
+fn decided(
+    access: &Access,
+    reports: &[(SiteId, SiteReport)],
+    whom: impl Fn(&[(SiteId, SiteReport)]) -> Result<SiteId, String>,
+    command: impl Fn((SiteId, &SiteReport)) -> Result<Result<Command, String>, OperatorError>,
+) -> Result<Result<(), String>, OperatorError> {
+    let site = match whom(reports) {
+        Ok(site) => site,
+        Err(why) => return Ok(Err(why)),
+    };
+    match command((site, of(reports, site).expect("it has reported")))? {
+        Ok(command) => tell(access, site, command),
+        Err(why) => Ok(Err(why)),
+    }
 }
 
 /// Tells a site; `Ok(Err)` if it may yet do it.

@@ -16,6 +16,8 @@ use crate::error::OperatorError;
 
 /// A site that does not say how it is within this time counts as down.
 const REPORT_PATIENCE: Duration = Duration::from_millis(500);
+/// Longest wait for one answer of a site or the witness to an operator.
+pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// A site that was told to end and has not is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Clients that only ask how sites are, or tell them what was decided, execute nothing; so all can have this number.

@@ -16,11 +16,10 @@ use pares_wice::{ClusterSet, Command, Declaration, SiteId};
 
 use crate::decide::{self, Patience};
 use crate::error::{OperatorError, OperatorResult, usage};
+use crate::sites::ANSWER_PATIENCE;
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
-/// Longest wait for its answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// Who does not even let itself be connected to within this time is down.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -77,21 +76,22 @@ fn ended(error: &ProcessError) -> OperatorError {
     }
 }
 
-fn declarations(count: u32) -> String {
-    text::count(count.into(), "declaration")
+fn takeovers(count: u32) -> String {
+    text::count(count.into(), "takeover")
 }
 
 /// How it is, for people.
 pub(crate) fn told(report: &WitnessReport) -> String {
     match (&report.granted, report.floor) {
         (_, None) => "it has no register and grants nothing: `pares site renew`".into(),
-        (None, Some(floor)) => format!("it has granted nothing since {}", declarations(floor)),
-        (Some((takeovers, by, lost)), _) => {
+        (None, Some(0)) => "it has granted nothing yet".into(),
+        (None, Some(floor)) => format!("it has granted nothing since it began behind {}", takeovers(floor)),
+        (Some((count, by, lost)), _) => {
             let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
             format!(
                 "it has granted to cluster {by} to go on without {}, after {}",
                 lost.join(" and "),
-                declarations(*takeovers)
+                takeovers(*count)
             )
         }
     }
@@ -143,12 +143,13 @@ impl Renew {
         let said = asked(access).ok_or_else(none)?;
         let report =
             said.map_err(|why| usage(format!("start the witness first: it does not answer ({why})")))?;
-        if report.floor.is_some() {
+        // It must be known before the renewal begins: with it the witness tells this renewal from those of before it was opened.
+        let Some(opening) = report.opening else {
             return Err(usage(format!("the witness has a register: {}", told(&report))));
-        }
+        };
         let takeovers = decide::renew(access, self.patience.duration())?;
         let mut witness = access.witness().ok_or_else(none)?;
-        let begun = witness.begin_register(access.database(), takeovers, ANSWER_PATIENCE);
+        let begun = witness.begin_register(access.database(), takeovers, opening, ANSWER_PATIENCE);
         begun.map_err(|error| OperatorError::Failed(format!("the witness: {error}")))?;
         pares_text::say!("the witness grants again; what it granted before is void at all living clusters");
         Ok(())
@@ -164,13 +165,12 @@ mod tests {
         let none = WitnessReport::default();
         assert!(told(&none).contains("pares site renew"));
         let begun = WitnessReport { floor: Some(2), ..none };
-        assert_eq!(told(&begun), "it has granted nothing since 2 declarations");
+        assert_eq!(told(&begun), "it has granted nothing since it began behind 2 takeovers");
         let once = WitnessReport { floor: Some(1), ..WitnessReport::default() };
-        assert_eq!(told(&once), "it has granted nothing since 1 declaration");
+        assert_eq!(told(&once), "it has granted nothing since it began behind 1 takeover");
+        let never = WitnessReport { floor: Some(0), ..WitnessReport::default() };
+        assert_eq!(told(&never), "it has granted nothing yet");
         let granted = WitnessReport { granted: Some((2, 1, vec![0, 2])), ..begun };
-        assert_eq!(
-            told(&granted),
-            "it has granted to cluster 1 to go on without 0 and 2, after 2 declarations"
-        );
+        assert_eq!(told(&granted), "it has granted to cluster 1 to go on without 0 and 2, after 2 takeovers");
     }
 }

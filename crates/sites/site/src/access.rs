@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use pares_link::{Door, TlsFiles, Trust, WITNESS};
-use pares_wice::{SiteId, Version};
+use pares_wice::SiteId;
 
 use crate::client::Client;
 use crate::config::{ConfigError, SitesConfig, number_of};
-use crate::protocol::Horizon;
+use crate::protocol::database_of;
 
 /// The way to the sites of a system for one owner of a certificate.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Access {
     /// The database, as those who ask the witness name it.
     #[must_use]
     pub fn database(&self) -> u32 {
-        Horizon::of(&self.config.identity, Version(0)).database
+        database_of(&self.config.identity)
     }
 
     /// A client of these sites, the first one first; `number` and `sequence` as in [`Client::new`].

@@ -193,17 +193,18 @@ impl Client {
         self.ask(&ask, patience, false)
     }
 
-    /// Has a witness that has no register begin one.
+    /// Has a witness that has no register begin one. `opening` is what its report said before the renewal began that led to `takeovers`.
     ///
     /// # Errors
-    /// [`CallError`]; that it has one among them.
+    /// [`CallError`]; that it has one, or was opened again since, among them.
     pub fn begin_register(
         &mut self,
         database: u32,
         takeovers: u32,
+        opening: u64,
         patience: Duration,
     ) -> Result<Vec<u8>, CallError> {
-        let ask = Ask::Begin(self.next(), database, takeovers);
+        let ask = Ask::Begin(self.next(), database, takeovers, opening);
         self.ask(&ask, patience, false)
     }
 

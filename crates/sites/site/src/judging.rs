@@ -5,23 +5,49 @@
 
 use std::cmp::Reverse;
 
-use pares_wice::{ClusterSet, SiteId};
+use pares_wice::{ClusterId, ClusterSet, SiteId};
 
 use crate::report::SiteReport;
 
+/// Why nobody can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NobodyGoesOn {
+    /// No delegate that could is heard.
+    Silent,
+    /// The first certifies, is not among the lost, and its delegate is not heard or not asked for; the second could go on in its place only.
+    CertifiedBy(ClusterId, ClusterId),
+}
+
 /// The delegate that can go on without these clusters: of one that lives by its own word, since one that is back and not admitted would have to refuse what the witness can
-/// grant once. The certifier's own cluster is first, also while it waits for promises; nobody else takes over from it.
-#[must_use]
-pub fn who_goes_on(reports: &[(SiteId, SiteReport)], lost: ClusterSet, at: Option<u8>) -> Option<SiteId> {
+/// grant once. Nobody else takes over from a certifier that is not among the lost, also while that waits for promises: its own cluster is asked, or nobody, and the only grant
+/// of a count is not spent at one that has to refuse.
+///
+/// # Errors
+/// Why there is none.
+pub fn who_goes_on(
+    reports: &[(SiteId, SiteReport)],
+    lost: ClusterSet,
+    at: Option<u8>,
+) -> Result<SiteId, NobodyGoesOn> {
     let may = |(site, report): &&(SiteId, SiteReport)| {
         let cluster = site.cluster.0;
         let lives = !lost.contains(site.cluster) && report.live.contains(&cluster);
         lives && report.delegate && at.is_none_or(|at| cluster == at)
     };
-    let rank = |(site, report): &&(SiteId, SiteReport)| {
-        (report.era, report.certifies, report.certifier == site.cluster.0, Reverse(*site))
+    let takes_over = |(site, report): &&(SiteId, SiteReport)| {
+        report.certifier == site.cluster.0 || lost.contains(ClusterId(report.certifier))
     };
-    reports.iter().filter(may).max_by_key(rank).map(|(site, _)| *site)
+    let rank = |(site, report): &&(SiteId, SiteReport)| (report.era, report.certifies, Reverse(*site));
+    let best = |all: &mut dyn Iterator<Item = &(SiteId, SiteReport)>| -> Option<(SiteId, u8)> {
+        all.max_by_key(rank).map(|(site, report)| (*site, report.certifier))
+    };
+    match best(&mut reports.iter().filter(may).filter(takes_over)) {
+        Some((site, _)) => Ok(site),
+        None => Err(best(&mut reports.iter().filter(may))
+            .map_or(NobodyGoesOn::Silent, |(site, certifier)| {
+                NobodyGoesOn::CertifiedBy(ClusterId(certifier), site.cluster)
+            })),
+    }
 }
 
 /// The count of the era that this cluster was told to begin, once the delegates of all that live have begun it: a register may begin there. `before` is
@@ -47,8 +73,6 @@ pub fn has_begun_everywhere(reports: &[(SiteId, SiteReport)], latest: &SiteRepor
 
 #[cfg(test)]
 mod tests {
-    use pares_wice::ClusterId;
-
     use super::*;
 
     fn report(cluster: u8, delegate: bool, era: (u32, u32, u8)) -> (SiteId, SiteReport) {
@@ -80,13 +104,13 @@ mod tests {
         let lost = ClusterSet::default().with(ClusterId(0));
         let back = (SiteId::new(2, 0), SiteReport { live: vec![0, 1], ..report(2, true, new).1 });
         let reports = [report(0, true, new), report(1, true, new), back];
-        let site = |cluster| Some(SiteId::new(cluster, 0));
+        let site = |cluster| Ok(SiteId::new(cluster, 0));
         assert_eq!(who_goes_on(&reports, lost, None), site(1));
-        assert_eq!(who_goes_on(&reports, lost, Some(2)), None, "it is not admitted");
+        assert_eq!(who_goes_on(&reports, lost, Some(2)), Err(NobodyGoesOn::Silent), "it is not admitted");
         let all = [report(1, true, old), report(0, true, new), report(1, false, new)];
         assert_eq!(who_goes_on(&all, ClusterSet(2), None), site(0));
         assert_eq!(who_goes_on(&all, lost, None), site(1));
-        assert_eq!(who_goes_on(&all, ClusterSet(3), None), None);
+        assert_eq!(who_goes_on(&all, ClusterSet(3), None), Err(NobodyGoesOn::Silent));
         let mut equal = [report(1, true, new), report(0, true, new)];
         assert_eq!(
             who_goes_on(&equal, ClusterSet::default(), None),
@@ -96,5 +120,30 @@ mod tests {
         equal[0].1.certifier = 1;
         equal[1].1.certifier = 1;
         assert_eq!(who_goes_on(&equal, ClusterSet::default(), None), site(1));
+    }
+
+    /// The only grant of a count was spent at a cluster that refused it every time.
+    #[test]
+    fn nobody_goes_on_in_the_place_of_a_certifier_that_is_not_lost_and_does_not_answer_just_then() {
+        let living = |cluster, certifier| {
+            let (site, report) = report(cluster, true, (1, 5, 0));
+            (site, SiteReport { live: vec![0, 1, 2], certifier, ..report })
+        };
+        let lost = ClusterSet::default().with(ClusterId(2));
+        let refused = |certifier, own| Err(NobodyGoesOn::CertifiedBy(ClusterId(certifier), ClusterId(own)));
+        for at in [None, Some(1)] {
+            assert_eq!(who_goes_on(&[living(1, 0)], lost, at), refused(0, 1));
+        }
+        let both = [living(0, 0), living(1, 0)];
+        assert_eq!(who_goes_on(&both, lost, None), Ok(SiteId::new(0, 0)));
+        assert_eq!(who_goes_on(&both, lost, Some(1)), refused(0, 1), "also if it is asked for by name");
+        let with_it = lost.with(ClusterId(0));
+        assert_eq!(who_goes_on(&[living(1, 0)], with_it, None), Ok(SiteId::new(1, 0)));
+        let moved = [living(0, 1), living(1, 1)];
+        assert_eq!(
+            who_goes_on(&moved, lost, Some(0)),
+            refused(1, 0),
+            "what was granted to 0 before the certifier moved"
+        );
     }
 }

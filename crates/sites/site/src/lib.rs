@@ -90,7 +90,7 @@ pub use counters::site_figures;
 pub use directory::NotesDirectory;
 pub use error::ProcessError;
 pub use interactive::{ClientTransaction, TransactionError};
-pub use judging::{has_begun_everywhere, renewed, who_goes_on};
+pub use judging::{NobodyGoesOn, has_begun_everywhere, renewed, who_goes_on};
 pub use node::SiteNode;
 pub use place::loading::{Emptying, StoreLoader};
 pub use process::{Host, Process, Thread};

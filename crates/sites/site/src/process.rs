@@ -107,6 +107,12 @@ fn leave_descriptors(links: &mut LinksConfig, speaks_sql: bool) {
     }
 }
 
+/// A number drawn at random: no two are alike.
+pub(crate) fn drawn() -> u64 {
+    // The standard library's own randomness, which it asks of the operating system, and which no two hashers share.
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id())
+}
+
 /// Who may speak SQL, where everybody shows a certificate: as at the port for clients, who may read reads, and who may have something executed writes.
 fn certified(links: &LinksConfig) -> Option<Certified> {
     let (identity, system) = (links.identity.clone()?, links.system.clone());
@@ -187,8 +193,7 @@ impl World for Host {
     }
 
     fn draw(&mut self) -> u64 {
-        // The standard library's own randomness, which it asks of the operating system, and which no two hashers share.
-        std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id())
+        drawn()
     }
 
     fn start(&mut self, writer: StoreWriter, links: &Links) -> io::Result<Thread> {

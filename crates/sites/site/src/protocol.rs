@@ -13,7 +13,7 @@
 //! | 11 | copy | tag `u64`, copy `u64` (0: another), next piece `u32`, the key before it, the first piece not wanted yet `u32` |
 //! | 12 | versions | tag `u64`, version `u64`: what came after it |
 //! | 64 | grant, of a witness | tag `u64`, database `u32`, declaration (takeovers `u32`, by `u8`, lost `u64`) |
-//! | 65 | begin, of a witness | tag `u64`, database `u32`, takeovers `u32` |
+//! | 65 | begin, of a witness | tag `u64`, database `u32`, takeovers `u32`, opening `u64` |
 //!
 //! | to a client | |
 //! |---|---|
@@ -23,8 +23,10 @@
 
 mod between;
 mod commands;
+mod horizon;
 
 pub use between::Between;
+pub use horizon::{Horizon, database_of};
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{ClusterId, Command, Declaration, Key, SiteId, TransactionId, Version};
 
@@ -37,53 +39,6 @@ pub(crate) const FRAME_MAX: usize = 1 << 20;
 pub const REPLY_BYTES_MAX: usize = FRAME_MAX - REPLY_HEAD_BYTES;
 /// What stands before the body of a reply, bytes.
 const REPLY_HEAD_BYTES: usize = 21;
-
-/// How far a client has seen: what it is shown from now on is not older. Versions have one content for ever once somebody was told of them, in whatever era; so
-/// they can be compared at all sites of a database, and at those of no other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Horizon {
-    /// Which database: a checksum of its identity. 0: it has seen none.
-    pub database: u32,
-    /// What it was told rests on nothing later.
-    pub version: Version,
-}
-
-impl Horizon {
-    /// Of a database with this identity.
-    #[must_use]
-    pub fn of(identity: &str, version: Version) -> Self {
-        Self { database: crc32c::crc32c(identity.as_bytes()).max(1), version }
-    }
-
-    /// Who has seen this, and is shown `other`. What another database shows changes nothing: its sites are to say that it is another.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        match other.database {
-            0 => self,
-            database if database == self.database => {
-                Self { version: self.version.max(other.version), ..self }
-            }
-            _ if self == Self::default() => other,
-            _ => self,
-        }
-    }
-
-    /// Whether there is nothing that this database cannot have.
-    pub(crate) fn is_of(self, database: u32) -> bool {
-        self.database == database || self == Self::default()
-    }
-}
-
-impl Coded for Horizon {
-    fn encode(&self, to: &mut Vec<u8>) {
-        (self.database, self.version).encode(to);
-    }
-
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (database, version) = Coded::decode(from)?;
-        Ok(Self { database, version })
-    }
-}
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,8 +61,8 @@ pub enum Ask {
     Versions(u64, Version),
     /// Of a witness: grant this declaration, in this database.
     Grant(u64, u32, Declaration),
-    /// Of a witness that has lost its register: begin another, in this database, with so many takeovers.
-    Begin(u64, u32, u32),
+    /// Of a witness that has lost its register: begin another, in this database, with so many takeovers, if it is still the one that was opened under this number.
+    Begin(u64, u32, u32, u64),
 }
 
 /// The next pieces of a copy.
@@ -227,7 +182,9 @@ impl Ask {
             }
             Self::Versions(tag, after) => (12u8, (*tag, *after)).encode(to),
             Self::Grant(tag, database, declared) => ((64u8, *tag), (*database, *declared)).encode(to),
-            Self::Begin(tag, database, takeovers) => ((65u8, *tag), (*database, *takeovers)).encode(to),
+            Self::Begin(tag, database, takeovers, opening) => {
+                ((65u8, *tag), (*database, (*takeovers, *opening))).encode(to);
+            }
         }
         if let Self::Execute(.., request) | Self::Read(.., request) | Self::Latest(.., request) = self {
             bytes.extend_from_slice(request);
@@ -258,8 +215,8 @@ impl Ask {
                 Ok(Self::Grant(tag, database, declared))
             }
             65 => {
-                let (tag, (database, takeovers)) = Coded::decode(&mut from)?;
-                Ok(Self::Begin(tag, database, takeovers))
+                let (tag, (database, (takeovers, opening))) = Coded::decode(&mut from)?;
+                Ok(Self::Begin(tag, database, takeovers, opening))
             }
             other => Err(DecodeError::Kind(other, "question")),
         }
@@ -315,18 +272,6 @@ mod tests {
     }
 
     #[test]
-    fn who_has_seen_a_version_is_shown_nothing_older_of_that_database() {
-        let [older, newer] = [3, 9].map(|version| Horizon { database: 5, version: Version(version) });
-        assert_eq!(newer.and(older), newer);
-        assert_eq!(older.and(newer), newer);
-        assert_eq!(newer.and(Horizon::default()), newer);
-        assert_eq!(Horizon::default().and(older), older);
-        let other = Horizon { database: 6, version: Version(1) };
-        assert_eq!(newer.and(other), newer, "what another database shows changes nothing");
-        assert!(newer.is_of(5) && !newer.is_of(6) && Horizon::default().is_of(6));
-    }
-
-    #[test]
     fn questions_are_read_as_they_were_written() {
         let commands = [
             Command::DeclareLost(ClusterSet(3)),
@@ -347,7 +292,7 @@ mod tests {
             Ask::Copy(5, wanted),
             Ask::Versions(6, Version(8)),
             Ask::Grant(7, 5, DECLARED),
-            Ask::Begin(8, 5, 2),
+            Ask::Begin(8, 5, 2, u64::MAX),
         ];
         for ask in asks.chain(others) {
             assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));

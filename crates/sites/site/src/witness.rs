@@ -8,6 +8,10 @@
 //!   empty  ------ begin n --------> register from n       pares site renew, which has raised the count to n at every living cluster
 //!   otherwise: it grants nothing, and says so
 //! ```
+//! A BEGIN may come late, from a machine that slept: others have renewed meanwhile, to a higher count, and the disk is lost once more with what was granted there. A register
+//! from n would grant it again. So a witness is opened under a number that is drawn, says it while it has no register, and takes a BEGIN with that number alone: one whose
+//! renewal began after it was opened.
+//!
 //! | note | content |
 //! |---|---|
 //! | `new` | the database's identity, from `pares site init`; gone when there is a register |
@@ -19,7 +23,7 @@ use std::time::Duration;
 
 use pares_link::Links;
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Declaration, Register, Version};
+use pares_wice::{Declaration, Register};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{SitesConfig, WITNESS_DIRECTORY};
@@ -27,7 +31,8 @@ use crate::directory::NotesDirectory;
 use crate::error::ProcessError;
 use crate::inbox::{Arrived, Inbox};
 use crate::place::{self, NEW};
-use crate::protocol::{Ask, Code, Horizon, Reply};
+use crate::process::drawn;
+use crate::protocol::{Ask, Code, Horizon, Reply, database_of};
 use crate::requests::Answer;
 use crate::rights::{Rights, denied};
 use crate::turned_away::TurnedAway;
@@ -42,16 +47,9 @@ pub struct WitnessReport {
     pub floor: Option<u32>,
     /// What it granted last: takeovers of the era that was ended, the cluster that goes on, those that were lost.
     pub granted: Option<(u32, u8, Vec<u8>)>,
-}
-
-impl WitnessReport {
-    fn of(register: Option<&Register>) -> Self {
-        let told = |declared: Declaration| {
-            let lost = declared.lost.iter().map(|cluster| cluster.0).collect();
-            (declared.takeovers, declared.by.0, lost)
-        };
-        Self { floor: register.map(Register::floor), granted: register.and_then(Register::granted).map(told) }
-    }
+    /// While it has no register: the number under which it was opened, without which it begins none.
+    #[serde(default)]
+    pub opening: Option<u64>,
 }
 
 /// A witness on its notes.
@@ -60,15 +58,16 @@ pub struct Witness<N> {
     notes: N,
     identity: String,
     register: Option<Register>,
+    opening: u64,
 }
 
 impl<N: Notes> Witness<N> {
-    /// With what `notes` has of an earlier life.
+    /// With what `notes` has of an earlier life. `opening` is drawn at random, each time.
     ///
     /// # Errors
     /// [`ProcessError::Stranger`] if it is of another database, [`ProcessError::Note`] if it is damaged.
-    pub fn open(notes: N, identity: &str) -> Result<Self, ProcessError> {
-        let mut witness = Self { notes, identity: identity.to_owned(), register: None };
+    pub fn open(notes: N, identity: &str, opening: u64) -> Result<Self, ProcessError> {
+        let mut witness = Self { notes, identity: identity.to_owned(), register: None, opening };
         match place::read::<Kept>(&witness.notes, REGISTER)? {
             Some(Kept { identity: found, .. }) if found != identity => {
                 return Err(ProcessError::Stranger { found, expected: identity.to_owned() });
@@ -102,18 +101,30 @@ impl<N: Notes> Witness<N> {
         if needed > rights {
             return Ok(denied(needed));
         }
-        let ours = Horizon::of(&self.identity, Version(0)).database;
+        let ours = database_of(&self.identity);
         match *ask {
-            Ask::Report(_) => {
-                let report = WitnessReport::of(self.register.as_ref());
-                Ok(done(serde_json::to_vec(&report).expect("a report is JSON")))
-            }
-            Ask::Grant(_, database, _) | Ask::Begin(_, database, _) if database != ours => {
+            Ask::Report(_) => Ok(done(serde_json::to_vec(&self.report()).expect("a report is JSON"))),
+            Ask::Grant(_, database, _) | Ask::Begin(_, database, ..) if database != ours => {
                 Ok(no("this is the witness of another database"))
             }
             Ask::Grant(_, _, declared) => self.grant(declared),
-            Ask::Begin(_, _, takeovers) => self.begin(takeovers),
+            Ask::Begin(_, _, takeovers, opening) => self.begin(takeovers, opening),
             _ => Ok(no("this is a witness and no site")),
+        }
+    }
+
+    /// How it is.
+    #[must_use]
+    pub fn report(&self) -> WitnessReport {
+        let register = self.register.as_ref();
+        let told = |declared: Declaration| {
+            let lost = declared.lost.iter().map(|cluster| cluster.0).collect();
+            (declared.takeovers, declared.by.0, lost)
+        };
+        WitnessReport {
+            floor: register.map(Register::floor),
+            granted: register.and_then(Register::granted).map(told),
+            opening: register.is_none().then_some(self.opening),
         }
     }
 
@@ -133,8 +144,13 @@ impl<N: Notes> Witness<N> {
         Ok(done(Vec::new()))
     }
 
-    fn begin(&mut self, takeovers: u32) -> Result<Answer, ProcessError> {
+    fn begin(&mut self, takeovers: u32, opening: u64) -> Result<Answer, ProcessError> {
         match self.register {
+            None if opening != self.opening => {
+                return Ok(no(
+                    "this witness was started again since that renewal began: say `pares site renew` once more",
+                ));
+            }
             None => self.keep(Register::beginning(takeovers))?,
             Some(register) if register == Register::beginning(takeovers) => {}
             Some(_) => return Ok(no("this witness has a register")),
@@ -184,7 +200,7 @@ impl WitnessProcess {
     /// [`ProcessError`].
     pub fn open(config: &SitesConfig, listen: SocketAddr, dir: &Path) -> Result<Self, ProcessError> {
         let notes = NotesDirectory::at(dir.join(WITNESS_DIRECTORY))?;
-        let witness = Witness::open(notes, &config.identity)?;
+        let witness = Witness::open(notes, &config.identity, drawn())?;
         let links = Links::open(config.witness_links(listen, dir)?)?;
         Ok(Self { witness, links, inbox: Inbox::default(), turned_away: TurnedAway::default() })
     }
@@ -216,7 +232,7 @@ impl WitnessProcess {
     /// How it is.
     #[must_use]
     pub fn report(&self) -> WitnessReport {
-        WitnessReport::of(self.witness.register.as_ref())
+        self.witness.report()
     }
 
     /// Who was refused and why, each once, since it was asked last.
@@ -234,7 +250,7 @@ mod tests {
     const IDENTITY: &str = "0123456789abcdef0123456789abcdef";
 
     fn opened(dir: &Path) -> Witness<NotesDirectory> {
-        Witness::open(NotesDirectory::at(dir.to_owned()).unwrap(), IDENTITY).unwrap()
+        Witness::open(NotesDirectory::at(dir.to_owned()).unwrap(), IDENTITY, drawn()).unwrap()
     }
 
     fn made_new(dir: &Path) -> Witness<NotesDirectory> {
@@ -245,13 +261,12 @@ mod tests {
     fn asked(witness: &mut Witness<NotesDirectory>, takeovers: u32, by: u8, lost: u8) -> Answer {
         let lost = ClusterSet::default().with(ClusterId(lost));
         let declared = Declaration { takeovers, by: ClusterId(by), lost };
-        let database = Horizon::of(IDENTITY, Version(0)).database;
-        witness.answer(Rights::Operate, &Ask::Grant(1, database, declared)).unwrap()
+        witness.answer(Rights::Operate, &Ask::Grant(1, database_of(IDENTITY), declared)).unwrap()
     }
 
-    fn begun(witness: &mut Witness<NotesDirectory>, takeovers: u32) -> Code {
-        let database = Horizon::of(IDENTITY, Version(0)).database;
-        witness.answer(Rights::Operate, &Ask::Begin(1, database, takeovers)).unwrap().code
+    fn begun(witness: &mut Witness<NotesDirectory>, takeovers: u32, opening: u64) -> Code {
+        let begin = Ask::Begin(1, database_of(IDENTITY), takeovers, opening);
+        witness.answer(Rights::Operate, &begin).unwrap().code
     }
 
     #[test]
@@ -270,11 +285,29 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut witness = opened(dir.path());
         assert_eq!(asked(&mut witness, 0, 0, 1).code, Code::Impossible);
-        assert_eq!(begun(&mut witness, 3), Code::Done);
-        assert_eq!(begun(&mut witness, 3), Code::Done, "the same again");
-        assert_eq!(begun(&mut witness, 4), Code::Impossible, "it has one");
+        let opening = witness.report().opening.unwrap();
+        assert_eq!(begun(&mut witness, 3, opening), Code::Done);
+        assert_eq!(witness.report().opening, None, "it has a register");
+        assert_eq!(begun(&mut witness, 3, opening), Code::Done, "the same again");
+        assert_eq!(begun(&mut witness, 4, opening), Code::Impossible, "it has one");
         assert_eq!(asked(&mut witness, 2, 0, 1).code, Code::Impossible, "of before");
         assert_eq!(asked(&mut opened(dir.path()), 3, 0, 1).code, Code::Done);
+    }
+
+    /// One operator renews to 5 and sleeps; others renew to 6, B is granted that it goes on from there, and the disk is lost again.
+    #[test]
+    fn a_begin_of_a_renewal_of_before_it_was_opened_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut witness = opened(dir.path());
+        let late = witness.report().opening.unwrap();
+        assert_eq!(begun(&mut witness, 6, late), Code::Done);
+        assert_eq!(asked(&mut witness, 6, 1, 0).code, Code::Done);
+        NotesDirectory::at(dir.path().to_owned()).unwrap().remove_note(REGISTER).unwrap();
+        let mut again = opened(dir.path());
+        assert_eq!(begun(&mut again, 5, late), Code::Impossible);
+        assert_eq!(asked(&mut again, 6, 0, 1).code, Code::Impossible, "A goes on from 6 too");
+        let opening = again.report().opening.unwrap();
+        assert_eq!(begun(&mut again, 7, opening), Code::Done);
     }
 
     #[test]
@@ -293,12 +326,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         drop(made_new(dir.path()));
         let notes = || NotesDirectory::at(dir.path().to_owned()).unwrap();
-        let other = Witness::open(notes(), &IDENTITY.replace('0', "1")).unwrap_err();
+        let other = Witness::open(notes(), &IDENTITY.replace('0', "1"), 0).unwrap_err();
         assert!(matches!(other, ProcessError::Stranger { .. }));
         let mut note = notes().read_note(REGISTER).unwrap().unwrap();
         *note.last_mut().unwrap() ^= 1;
         notes().write_note(REGISTER, &note).unwrap();
-        assert!(Witness::open(notes(), IDENTITY).unwrap_err().is_damage());
+        assert!(Witness::open(notes(), IDENTITY, 0).unwrap_err().is_damage());
     }
 
     #[test]
@@ -306,7 +339,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut witness = made_new(dir.path());
         let declared = Declaration { takeovers: 0, by: ClusterId(0), lost: ClusterSet(2) };
-        let database = Horizon::of(IDENTITY, Version(0)).database;
+        let database = database_of(IDENTITY);
         for (rights, database, code) in [
             (Rights::Execute, database, Code::Denied),
             (Rights::Operate, database ^ 1, Code::Impossible),

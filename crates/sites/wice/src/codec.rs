@@ -270,7 +270,7 @@ macro_rules! kinds {
 kinds! {
     Change, "change" { 1 => Put(value), 2 => Delete, 3 => Add(delta) }
     Body, "entry" { 1 => Update { id, attempt, writes }, 2 => Configure(configuration) }
-    LogEntry, "log entry" { 1 => Stream { era, entry }, 2 => Fence(configuration), 3 => Discard { era, keep }, 4 => Adopt { era, past } }
+    LogEntry, "log entry" { 1 => Stream { era, entry }, 2 => Fence(configuration), 3 => Discard { era, keep }, 4 => Adopt { era, past }, 5 => WitnessedFence(configuration) }
     AbortReason, "reason" { 1 => Conflict(version), 2 => TooOld, 3 => Behind, 4 => Void }
     Message, "message" {
         1 => Certify { reign, transaction },

@@ -95,6 +95,9 @@ pub enum LogEntry {
     },
     /// The promise to take nothing from eras below that of this configuration, which its certifier's cluster is about to begin.
     Fence(Configuration),
+    /// The same where there is a [witness](crate::witness): passed over if the count of takeovers has been come to, or was promised to another cluster. What it
+    /// means is in the log, and not in the settings of who reads it: a database may get a witness later.
+    WitnessedFence(Configuration),
     /// Versions above `keep` never were: this cluster was declared lost, and the others went on without them.
     Discard {
         /// The era of those who went on.

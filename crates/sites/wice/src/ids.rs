@@ -85,8 +85,8 @@ impl Version {
 /// clusters can begin the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Era {
-    /// How often the certifier was declared lost; where there is a [witness](crate::witness), how often any cluster was, or all have promised that what was granted is void. Counts first: whatever eras a certifier begins that was declared lost and does not know it,
-    /// they lie below that of the one that took over.
+    /// Of two eras the one with more is the later: whatever eras a certifier begins that was declared lost and does not know it, they lie below that of the one that took over.
+    /// Counts how often the certifier was declared lost. Where there is a [witness](crate::witness) it counts every declaration of loss, and every renewal.
     pub takeovers: u32,
     /// Counts up.
     pub number: u32,
@@ -110,7 +110,8 @@ impl Era {
         Self { number: self.number.checked_add(1).expect("2^32 eras"), by, ..self }
     }
 
-    /// The era in which `by` takes over from a certifier that was declared lost in this one.
+    /// The era in which `by` takes over in this one: from a certifier that was declared lost, or from itself, if it renews or a [witness](crate::witness) counts what it
+    /// declares.
     ///
     /// # Panics
     /// After 2^32 eras.

@@ -87,7 +87,7 @@ pub enum Message {
         /// The last version both histories share.
         keep: Version,
     },
-    /// From a site about to begin an era without its certifier to the delegates of the survivors: take nothing from earlier eras any more,
+    /// From a site about to begin an era whose certifier is lost, or renews, to the delegates of the others that are to live: take nothing from earlier eras any more,
     /// and send what I lack.
     Promise {
         /// The configuration to be.

@@ -40,7 +40,7 @@ pub enum NotGranted {
     Other(Declaration),
     /// What eras below this count have granted, this register does not know.
     #[error(
-        "the witness began behind declaration {0}, and does not know who was granted one before: this cluster is behind the others"
+        "the witness began behind takeover {0}, and does not know who was granted one before: this cluster is behind the others"
     )]
     Before(u32),
     /// A cluster cannot go on without itself, and not without nobody.

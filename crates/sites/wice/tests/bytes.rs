@@ -67,6 +67,7 @@ fn entries() -> Vec<LogEntry> {
         LogEntry::Fence(CONFIGURATION),
         LogEntry::Discard { era: ERA, keep: Version(4) },
         LogEntry::Adopt { era: ERA, past: past() },
+        LogEntry::WitnessedFence(CONFIGURATION),
     ]
 }
 
@@ -93,6 +94,7 @@ fn a_layout_changes_only_with_the_format() {
         0302010000000300000001010200000000000000
         03030100000003000000010400000000000000
         03040100000003000000010900000000000000010000000500000000000000010000000300000001010200000000000000
+        0305010000000300000001010200000000000000
     "#]].assert_eq(&(lines.join("\n") + "\n"));
 }
 

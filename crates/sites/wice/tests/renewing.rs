@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pares_wice::site::{Base, Stored};
 use pares_wice::{
     Body, ClusterId, ClusterSet, Command, Configuration, Declaration, Effects, Entry, Era, LogEntry, LogRole,
     Message, NotGranted, Notice, Outcome, Refused, Register, Settings, Site, SiteId, Status, Term,
@@ -11,6 +12,7 @@ use pares_wice::{
 const A: ClusterId = ClusterId(0);
 const B: ClusterId = ClusterId(1);
 const C: ClusterId = ClusterId(2);
+const D: ClusterId = ClusterId(3);
 
 /// What a site wants done.
 #[derive(Default)]
@@ -38,12 +40,21 @@ struct Delegate {
 
 impl Delegate {
     fn of(cluster: ClusterId, clusters: u8) -> Self {
-        let sites = (0..clusters).map(|cluster| SiteId::new(cluster, 0)).collect();
-        let settings = Settings { witnessed: true, ..Settings::new(SiteId::new(cluster.0, 0), sites) };
-        let mut delegate = Self { site: Site::new(settings, A), wanted: Wanted::default() };
+        Self::where_it_is(cluster, clusters, true)
+    }
+
+    /// Where there is a witness, or none.
+    fn where_it_is(cluster: ClusterId, clusters: u8, witnessed: bool) -> Self {
+        let site = Site::new(Self::settings(cluster, clusters, witnessed), A);
+        let mut delegate = Self { site, wanted: Wanted::default() };
         delegate.site.role(LogRole { term: Term(1), leads: true });
         delegate.site.flush(&mut delegate.wanted);
         delegate
+    }
+
+    fn settings(cluster: ClusterId, clusters: u8, witnessed: bool) -> Settings {
+        let sites = (0..clusters).map(|cluster| SiteId::new(cluster, 0)).collect();
+        Settings { witnessed, ..Settings::new(SiteId::new(cluster.0, 0), sites) }
     }
 
     fn told(&mut self, command: Command) -> Result<(), Refused> {
@@ -180,6 +191,60 @@ fn a_count_is_promised_to_one_cluster() {
     assert!(between.promises(B, by(era(2, 10, B))).is_some(), "the next");
 }
 
+/// That `cluster` takes over from A in the first era of four clusters.
+fn taking_over(cluster: ClusterId) -> Configuration {
+    let era = Era { takeovers: 1, number: 1, by: cluster };
+    Configuration { era, certifier: cluster, live: ClusterSet(0b1110) }
+}
+
+/// What C's log has come to when it is read from its first entry, or from a base that a site without a witness has made of the entries before `cut`.
+fn come_to(log: &[LogEntry], cut: usize, witnessed: bool) -> Base {
+    let mut delegate = Delegate::where_it_is(C, 4, false);
+    log[..cut].iter().for_each(|entry| delegate.given(entry.clone()));
+    let settings = Delegate::settings(C, 4, witnessed);
+    delegate.site = Site::restore(settings, delegate.site.base(), Stored::default());
+    log[cut..].iter().for_each(|entry| delegate.given(entry.clone()));
+    delegate.site.base()
+}
+
+/// B and D have each taken over from A, without a witness, and C has promised both one after the other. Under a witness it would have passed over the second.
+#[test]
+fn what_a_log_held_before_there_was_a_witness_means_the_same_under_one() {
+    let begins = |cluster| {
+        let (era, body) = (taking_over(cluster).era, Body::Configure(taking_over(cluster)));
+        let entry = Entry { version: Version(1), era: Era::default(), body };
+        LogEntry::Stream { era, entry: Arc::new(entry) }
+    };
+    let fences = [B, D].map(taking_over).map(LogEntry::Fence);
+    let log = [&fences[..], &[begins(B), begins(D)]].concat();
+    let before = come_to(&log, 0, false);
+    assert_eq!(before.eras.last(), Some(&(Version(1), taking_over(D))));
+    (0..=log.len()).for_each(|cut| assert_eq!(come_to(&log, cut, true), before, "from {cut}"));
+}
+
+/// And the other way round: what a Fence means does not hang on the settings of the site that reads it.
+#[test]
+fn a_fence_under_a_witness_is_judged_so_by_every_site() {
+    let log = [B, D, B].map(taking_over).map(LogEntry::WitnessedFence);
+    for cut in 0..=log.len() {
+        for witnessed in [false, true] {
+            assert_eq!(come_to(&log, cut, witnessed).promised, taking_over(B).era, "from {cut}");
+        }
+    }
+}
+
+/// Each Fence is proposed as what it is.
+#[test]
+fn where_there_is_a_witness_its_rule_is_written_into_the_log() {
+    for (witnessed, command) in [(true, granted(0, B, A)), (false, Command::DeclareLost(ClusterSet(1)))] {
+        let mut delegate = Delegate::where_it_is(B, 2, witnessed);
+        delegate.told(command).unwrap();
+        let proposed = delegate.wanted.proposed.pop().unwrap();
+        assert_eq!(matches!(proposed, LogEntry::WitnessedFence(_)), witnessed, "{proposed:?}");
+        assert_eq!(matches!(proposed, LogEntry::Fence(_)), !witnessed, "{proposed:?}");
+    }
+}
+
 /// The log decides, and it may hold another era first.
 #[test]
 fn what_was_granted_is_void_when_the_count_has_passed_before_the_log_has_it() {
@@ -203,7 +268,7 @@ fn who_has_promised_a_count_to_another_does_not_come_to_it_by_a_grant() {
     let mut delegate = Delegate::of(B, 2);
     let era = Era { takeovers: 1, number: 1, by: A };
     assert!(delegate.promises(A, Configuration { era, certifier: A, live: ClusterSet(3) }).is_some());
-    assert_eq!(delegate.told(granted(0, B, A)), Err(Refused::GrantedOtherwise));
+    assert_eq!(delegate.told(granted(0, B, A)), Err(Refused::Promised(A)));
     assert_eq!(delegate.told(Command::Unwitnessed(ClusterSet(1))), Ok(()), "on the operator's word");
     delegate.commit();
     assert_eq!(delegate.count(), 2);

@@ -44,7 +44,7 @@ impl Committed {
                     self.eras.extend(past.eras.iter().map(|(_, configuration)| configuration.era));
                     continue;
                 }
-                LogEntry::Fence(_) | LogEntry::Discard { .. } => continue,
+                LogEntry::Fence(_) | LogEntry::WitnessedFence(_) | LogEntry::Discard { .. } => continue,
             };
             match &entry.body {
                 Body::Configure(configuration) => drop(self.eras.insert(configuration.era)),

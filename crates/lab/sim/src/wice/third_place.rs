@@ -1,7 +1,7 @@
 //! A witness at a third place, and two operators who do not hear each other: each declares the other's cluster lost.
 //!
 //! The witness is the shipped one, on notes in memory. It starts anew with every question; its word is told at once, or much later; and it loses its disk, and gets another
-//! register by the operators' rules.
+//! register by the operators' rules, of whom some say BEGIN much later too.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::io;
 use std::rc::Rc;
 
 use pares_site::place::NEW;
-use pares_site::protocol::{Ask, Code, Horizon};
+use pares_site::protocol::{Ask, Code, database_of};
 use pares_site::world::Notes;
 use pares_site::{Rights, SiteReport, Witness, renewed};
 use pares_wice::{ClusterId, Command, Declaration, SiteId};
@@ -44,6 +44,10 @@ pub(super) struct ThirdPlace {
     held: Vec<(ClusterId, Command)>,
     /// It has lost its disk.
     is_lost: bool,
+    /// The number under which it is opened: another when it has lost its disk.
+    opening: u64,
+    /// What would begin a register, and nobody has said yet.
+    begins: Vec<Ask>,
     /// The clusters that were told to renew since.
     told: BTreeMap<u8, Told>,
 }
@@ -53,6 +57,8 @@ pub(super) struct ThirdPlace {
 struct Told {
     /// Takeovers before.
     before: u32,
+    /// The number of the witness then.
+    opening: u64,
     /// Then he tries again.
     until_us: u64,
 }
@@ -70,7 +76,8 @@ impl ThirdPlace {
 
     /// Asks it, after a new start.
     fn ask(&self, ask: &Ask) -> Code {
-        let mut witness = Witness::open(self.notes.clone(), IDENTITY).expect("its notes are whole");
+        let mut witness =
+            Witness::open(self.notes.clone(), IDENTITY, self.opening).expect("its notes are whole");
         witness.answer(Rights::Operate, ask).expect("it can write").code
     }
 }
@@ -104,7 +111,7 @@ impl Sites {
             self.third_place = ThirdPlace::made();
         }
         let declared = Declaration { takeovers: configuration.era.takeovers, by: site.cluster, lost };
-        let code = self.third_place.ask(&Ask::Grant(1, database(), declared));
+        let code = self.third_place.ask(&Ask::Grant(1, database_of(IDENTITY), declared));
         self.note(|| format!("the witness is asked for {declared:?}: {code:?}"));
         if code != Code::Done {
             self.summary.refused += u64::from(!self.third_place.is_lost);
@@ -136,6 +143,11 @@ impl Sites {
     /// The witness loses its disk now and then, also during a cut; then the certifier is told to renew, on each side of the cut, and who has all that live there
     /// begin an era gives the witness its next register.
     pub(super) fn look_after_witness(&mut self) -> Verdict {
+        if !self.third_place.begins.is_empty() && self.random.chance(100) {
+            let which = self.random.index(self.third_place.begins.len());
+            let late = self.third_place.begins.remove(which);
+            self.begin_register(&late);
+        }
         if self.third_place.is_lost {
             return self.sides().into_iter().try_for_each(|side| self.renew(&side));
         }
@@ -143,21 +155,33 @@ impl Sites {
             self.note(|| "the witness loses its disk".into());
             self.third_place.notes = Drawer::default();
             self.third_place.is_lost = true;
+            self.third_place.opening += 1;
         }
         Ok(())
+    }
+
+    fn begin_register(&mut self, begin: &Ask) {
+        let code = self.third_place.ask(begin);
+        self.note(|| format!("the witness is to begin a register by {begin:?}: {code:?}"));
+        if code == Code::Done && std::mem::take(&mut self.third_place.is_lost) {
+            self.summary.renewed += 1;
+        }
     }
 
     /// What the operator of one side does, by what its sites say of themselves.
     fn renew(&mut self, side: &[SiteId]) -> Verdict {
         let reports = self.reports_of(side);
         let told = &self.third_place.told;
-        let begun = told.iter().find_map(|(by, told)| renewed(&reports, *by, told.before));
-        if let Some(takeovers) = begun {
-            let code = self.third_place.ask(&Ask::Begin(1, database(), takeovers));
-            self.note(|| format!("the witness begins at {takeovers}: {code:?}"));
-            self.third_place.is_lost = false;
+        let begun = told.iter().find_map(|(by, told)| {
+            let takeovers = renewed(&reports, *by, told.before)?;
+            Some(Ask::Begin(1, database_of(IDENTITY), takeovers, told.opening))
+        });
+        if let Some(begin) = begun {
             self.third_place.told.clear();
-            self.summary.renewed += 1;
+            match self.random.chance(700) {
+                true => self.begin_register(&begin),
+                false => self.third_place.begins.push(begin),
+            }
             return Ok(());
         }
         let certifies = reports.iter().filter(|(_, report)| report.certifies);
@@ -165,7 +189,8 @@ impl Sites {
         let (by, now_us) = (site.cluster.0, self.now_us());
         let waits = self.third_place.told.get(&by).is_some_and(|told| now_us < told.until_us);
         if !waits && self.command(*site, Command::Renew)? {
-            let told = Told { before: report.era.0, until_us: now_us + RENEWAL_PATIENCE_US };
+            let (before, opening) = (report.era.0, self.third_place.opening);
+            let told = Told { before, opening, until_us: now_us + RENEWAL_PATIENCE_US };
             self.third_place.told.insert(by, told);
             self.summary.faults += 1;
         }
@@ -176,8 +201,4 @@ impl Sites {
         let report = |site: &SiteId| Some((*site, self.nodes[site].cycle.as_ref()?.report()));
         side.iter().filter(|site| !self.is_isolated(**site)).filter_map(report).collect()
     }
-}
-
-fn database() -> u32 {
-    Horizon::of(IDENTITY, pares_wice::Version(0)).database
 }

@@ -62,7 +62,10 @@ impl World {
     fn bytes_of(&mut self, site: Site, index: u64) -> u64 {
         let body = match &self.log(site).slots[&index].entry {
             LogEntry::Stream { entry, .. } => Some(entry.body.clone()),
-            LogEntry::Fence(_) | LogEntry::Discard { .. } | LogEntry::Adopt { .. } => None,
+            LogEntry::Fence(_)
+            | LogEntry::WitnessedFence(_)
+            | LogEntry::Discard { .. }
+            | LogEntry::Adopt { .. } => None,
         };
         self.entry_bytes(body.as_ref())
     }

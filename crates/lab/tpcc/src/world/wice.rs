@@ -166,7 +166,10 @@ impl World {
     pub(super) fn on_log_committed(&mut self, site: Site, entry: LogEntry) {
         let body = match &entry {
             LogEntry::Stream { entry, .. } => Some(entry.body.clone()),
-            LogEntry::Fence(_) | LogEntry::Discard { .. } | LogEntry::Adopt { .. } => None,
+            LogEntry::Fence(_)
+            | LogEntry::WitnessedFence(_)
+            | LogEntry::Discard { .. }
+            | LogEntry::Adopt { .. } => None,
         };
         let before = self.wice().sites[site].delivered();
         self.with(site, |rules, wanted| rules.committed(entry, wanted));

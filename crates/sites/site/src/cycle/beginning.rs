@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
 use pares_store::{Memory, Store};
-use pares_wice::{Site, Stored, Version};
+use pares_wice::{Site, Stored};
 
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
@@ -24,7 +24,7 @@ use crate::place::filling::Filling;
 use crate::place::giving::Giving;
 use crate::place::standing::Lack;
 use crate::place::{Place, copied, has_begun_anew, note};
-use crate::protocol::Horizon;
+use crate::protocol::database_of;
 use crate::reads::Readers;
 use crate::report::{ToldNo, Worked};
 use crate::requests::Requests;
@@ -62,7 +62,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         let readers = start_readers(&mut world, &links, &setup.bounds, &store, &application)?;
         let own = setup.settings.site;
         Ok(Self {
-            database: Horizon::of(&setup.identity, Version(0)).database,
+            database: database_of(&setup.identity),
             bounds: setup.bounds,
             sites: setup.settings.sites.clone(),
             begins: setup.begins,

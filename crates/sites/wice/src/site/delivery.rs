@@ -191,7 +191,8 @@ impl Site {
                     self.receive_from_delivered();
                 }
             }
-            LogEntry::Fence(configuration) => self.fenced(configuration),
+            LogEntry::Fence(configuration) => self.fenced(configuration, false),
+            LogEntry::WitnessedFence(configuration) => self.fenced(configuration, true),
             LogEntry::Discard { era, keep } => {
                 if era > self.promised {
                     self.promised = era;
@@ -267,8 +268,8 @@ impl Site {
         out.notice(Notice::Era(configuration));
     }
 
-    fn fenced(&mut self, configuration: Configuration) {
-        if !self.may_promise(configuration.era) {
+    fn fenced(&mut self, configuration: Configuration, witnessed: bool) {
+        if !self.may_promise(configuration.era, witnessed) {
             return;
         }
         self.promised = configuration.era;

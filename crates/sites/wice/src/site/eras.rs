@@ -58,7 +58,10 @@ pub enum Refused {
     #[error("this site is not its cluster's delegate: tell the delegate")]
     NotDelegate,
     /// Only the certifier can.
-    #[error("this site does not certify: tell the certifier, in {0}")]
+    #[error(
+        "this site does not certify: tell the certifier, in {0}. If the witness has granted this to the site's own cluster, `pares site migrate` the certifier there, and \
+         say it again"
+    )]
     NotCertifier(ClusterId),
     /// The cluster counts among the living, or does not, already.
     #[error("that is so already")]
@@ -83,6 +86,11 @@ pub enum Refused {
     /// What was granted is not what this cluster would do now.
     #[error("the witness has granted that to another cluster, or for another era: look again")]
     GrantedOtherwise,
+    /// With a witness each count of takeovers is promised once.
+    #[error(
+        "this cluster has promised {0} that it begins the next era, and promises that count to nobody else: wait until that era has begun, then look again"
+    )]
+    Promised(ClusterId),
     /// There is none.
     #[error("this system has no witness (`witness` in sites.toml)")]
     NoWitness,
@@ -91,7 +99,7 @@ pub enum Refused {
     UnderWay,
 }
 
-/// An era that this cluster is about to begin without the certifier of the last.
+/// An era that this cluster is about to begin, once all that are to live have promised it: the certifier of the last is lost, or renews.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Takeover {
     pub(super) configuration: Configuration,
@@ -220,13 +228,13 @@ impl Site {
         highest.taken_over(self.cluster())
     }
 
-    /// Whether a promise of this era counts. With a witness, a cluster promises each count of takeovers to one cluster alone, and none that it has come to already: so
-    /// two histories that both need its word do not both come to that count; and what was granted at a count that has passed is void.
-    pub(super) fn may_promise(&self, era: Era) -> bool {
+    /// Whether a promise of this era counts. Where it was proposed under a witness, a cluster promises each count of takeovers to one cluster alone, and none that it has come to
+    /// already: so two histories that both need its word do not both come to that count; and what was granted at a count that has passed is void.
+    pub(super) fn may_promise(&self, era: Era, witnessed: bool) -> bool {
         let (own, promised) = (self.era(), self.promised);
         let is_free =
             era.takeovers > own.takeovers && (era.takeovers > promised.takeovers || era.by == promised.by);
-        era >= promised && era > own && (is_free || !self.settings.witnessed)
+        era >= promised && era > own && (is_free || !witnessed)
     }
 
     fn without(&self, lost: ClusterSet) -> Result<ClusterSet, Refused> {
@@ -277,11 +285,19 @@ impl Site {
             return Err(Refused::NotLiving(self.cluster()));
         }
         let (era, certifier) = (self.era_of_takeover(command), self.cluster());
-        if !self.may_promise(era) {
-            return Err(Refused::GrantedOtherwise);
+        if !self.may_promise(era, self.settings.witnessed) {
+            let to = self.promised.by;
+            return Err(if to == certifier { Refused::UnderWay } else { Refused::Promised(to) });
         }
-        out.propose(LogEntry::Fence(Configuration { era, certifier, live }));
+        self.propose_fence(Configuration { era, certifier, live }, out);
         Ok(())
+    }
+
+    fn propose_fence(&self, configuration: Configuration, out: &mut impl Effects) {
+        out.propose(match self.settings.witnessed {
+            true => LogEntry::WitnessedFence(configuration),
+            false => LogEntry::Fence(configuration),
+        });
     }
 
     /// Asks the survivors, takes what they have, and begins the era when all have promised and nothing of the earlier ones is missing.
@@ -312,7 +328,7 @@ impl Site {
         }
     }
 
-    /// A cluster is about to begin an era without the certifier of the last: the promise goes to the log first.
+    /// A cluster is about to begin an era, and asks for the promise: it goes to the log first.
     pub(super) fn asked_to_promise(
         &mut self,
         from: SiteId,
@@ -324,8 +340,8 @@ impl Site {
             return;
         }
         if configuration.era > self.promised {
-            if self.may_promise(configuration.era) {
-                out.propose(LogEntry::Fence(configuration));
+            if self.may_promise(configuration.era, self.settings.witnessed) {
+                self.propose_fence(configuration, out);
             }
             return; // it asks again
         }

@@ -1,0 +1,74 @@
+//! How far a client has seen, and in which database.
+
+use pares_wice::Version;
+use pares_wice::codec::{Coded, DecodeError};
+
+/// The number by which clients and operators name the database of this identity: a checksum, at least 1.
+#[must_use]
+pub fn database_of(identity: &str) -> u32 {
+    crc32c::crc32c(identity.as_bytes()).max(1)
+}
+
+/// How far a client has seen: what it is shown from now on is not older. Versions have one content for ever once somebody was told of them, in whatever era; so
+/// they can be compared at all sites of a database, and at those of no other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Horizon {
+    /// Which database, as [`database_of`] says. 0: it has seen none.
+    pub database: u32,
+    /// What it was told rests on nothing later.
+    pub version: Version,
+}
+
+impl Horizon {
+    /// Of a database with this identity.
+    #[must_use]
+    pub fn of(identity: &str, version: Version) -> Self {
+        Self { database: database_of(identity), version }
+    }
+
+    /// Who has seen this, and is shown `other`. What another database shows changes nothing: its sites are to say that it is another.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match other.database {
+            0 => self,
+            database if database == self.database => {
+                Self { version: self.version.max(other.version), ..self }
+            }
+            _ if self == Self::default() => other,
+            _ => self,
+        }
+    }
+
+    /// Whether there is nothing that this database cannot have.
+    pub(crate) fn is_of(self, database: u32) -> bool {
+        self.database == database || self == Self::default()
+    }
+}
+
+impl Coded for Horizon {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.database, self.version).encode(to);
+    }
+
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (database, version) = Coded::decode(from)?;
+        Ok(Self { database, version })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_seen_a_version_is_shown_nothing_older_of_that_database() {
+        let [older, newer] = [3, 9].map(|version| Horizon { database: 5, version: Version(version) });
+        assert_eq!(newer.and(older), newer);
+        assert_eq!(older.and(newer), newer);
+        assert_eq!(newer.and(Horizon::default()), newer);
+        assert_eq!(Horizon::default().and(older), older);
+        let other = Horizon { database: 6, version: Version(1) };
+        assert_eq!(newer.and(other), newer, "what another database shows changes nothing");
+        assert!(newer.is_of(5) && !newer.is_of(6) && Horizon::default().is_of(6));
+    }
+}
