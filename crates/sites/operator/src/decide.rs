@@ -81,7 +81,7 @@ impl Lost {
             return Err(self.doubts(access.config.witness.is_some() && !self.without_witness));
         }
         let known: Result<ClusterSet, OperatorError> =
-            self.clusters.iter().map(|cluster| known(access, *cluster)).collect();
+            self.clusters.iter().map(|cluster| counted(access, *cluster)).collect();
         declare_lost(access, known?, self.at, self.without_witness, self.patience.duration())?;
         pares_text::say!("declared lost: {}; the others go on", self.named());
         Ok(())
@@ -252,6 +252,15 @@ fn known(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
         true => Ok(ClusterId(cluster)),
         false => Err(usage(format!("there is no cluster {cluster} in sites.toml"))),
     }
+}
+
+/// The same; also one that `sites.toml` does not name any more, and that sites count among the living.
+fn counted(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
+    let is_live = |(_, report): &(SiteId, SiteReport)| report.live.contains(&cluster);
+    known(access, cluster).or_else(|error| match sites::reports(access).iter().any(is_live) {
+        true => Ok(ClusterId(cluster)),
+        false => Err(error),
+    })
 }
 
 fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {

@@ -1,7 +1,7 @@
 //! What fails, and what the operator does about it.
 //!
 //! There is one operator, who decides with one mind: declares lost only what cannot be heard, at a place that counts among the living, and never
-//! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there are two, who do just that.
+//! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there is one on each side, who do just that.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +42,11 @@ impl Faults {
     pub(super) fn cuts(&self, one: ClusterId, other: ClusterId) -> bool {
         self.away.is_some_and(|away| one != other && (away.cluster == one || away.cluster == other))
     }
+
+    /// What becomes of a cluster that goes is no fault any more.
+    pub(super) fn forget(&mut self, cluster: ClusterId) {
+        self.away = self.away.filter(|away| away.cluster != cluster);
+    }
 }
 
 impl Sites {
@@ -69,7 +74,9 @@ impl Sites {
                 self.disturb(site, peer);
             }
             10 => self.lose_disk(site),
-            _ if self.faults.away.is_none() => self.lose(site.cluster),
+            _ if self.faults.away.is_none() && !self.sites_of(site.cluster).is_empty() => {
+                self.lose(site.cluster);
+            }
             _ => {}
         }
     }
@@ -137,7 +144,7 @@ impl Sites {
 
     /// A peer signs on again, and sends frames that are cut short or mean nothing.
     fn disturb(&mut self, site: SiteId, peer: SiteId) {
-        if site == peer || self.nodes[&site].cycle.is_none() {
+        if !self.know_each_other(site, peer) || site == peer || self.nodes[&site].cycle.is_none() {
             return;
         }
         self.note(|| format!("{peer} signs on to {site} again and sends nonsense"));
@@ -214,6 +221,12 @@ impl Sites {
         vec![cut_off, others]
     }
 
+    /// Whether answers wait for a cluster, or may.
+    pub(super) fn counts(&mut self, cluster: ClusterId) -> bool {
+        self.survey();
+        self.may_live(cluster)
+    }
+
     /// Whether the newest era known anywhere counts a cluster among the living.
     fn lives(&self, cluster: ClusterId) -> bool {
         self.faults.newest.is_some_and(|newest| newest.live.contains(cluster))
@@ -265,7 +278,7 @@ impl Sites {
             self.look_after_witness()?;
         }
         let all = (0..self.plan.clusters).map(ClusterId);
-        if let Some(missing) = all.clone().find(|&cluster| !self.lives(cluster)) {
+        if let Some(missing) = all.clone().find(|&cluster| !self.lives(cluster) && self.is_to_live(cluster)) {
             return self.tell_certifier(Command::Admit(missing));
         }
         if !self.faults.over && self.plan.fault_every_us > 0 && self.random.chance(50) {
@@ -275,7 +288,7 @@ impl Sites {
         Ok(())
     }
 
-    fn declare_lost(&mut self, lost: ClusterId) -> Verdict {
+    pub(super) fn declare_lost(&mut self, lost: ClusterId) -> Verdict {
         let others =
             (0..self.plan.clusters).map(ClusterId).filter(|&cluster| cluster != lost && self.lives(cluster));
         let others: Vec<ClusterId> = others.collect();
