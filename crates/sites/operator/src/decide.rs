@@ -137,7 +137,7 @@ impl Migrate {
     }
 }
 
-/// Has a cluster declared lost, and waits until the era without it has begun.
+/// Has a cluster declared lost, and waits until the era without it has begun at all clusters that live.
 ///
 /// # Errors
 /// If nobody does it in time.
@@ -162,8 +162,11 @@ fn declare_lost(
         }
         witness::granted(access, told, lost, without_witness)
     };
-    let is_without =
-        |_: &[_], latest: &SiteReport| !latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
+    // Begun at one cluster alone, it is undone if that one is lost: then the others would count on these again.
+    let is_without = |reports: &[_], latest: &SiteReport| {
+        let counts = latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
+        !counts && has_begun_everywhere(reports, latest)
+    };
     until(access, command, patience, whom, is_without)
 }
 

@@ -269,7 +269,8 @@ impl Replay {
             let held = known.filter_map(|(key, _)| Some((key.clone(), self.at(key, snapshot)?)));
             let held: Vec<(Key, Value)> = held.collect();
             if held != *seen {
-                let what = format!("{id} walked {range:?} at {snapshot} and saw {seen:?}, which was {held:?}");
+                let what =
+                    format!("{id} walked {range:?} at {snapshot} and saw {seen:?}, which was {held:?}");
                 return Err((Broken::Misread, what));
             }
         }
@@ -292,7 +293,8 @@ impl Replay {
             None => Ok(()),
             Some(what) => {
                 let (id, snapshot) = (execution.id, execution.snapshot);
-                let text = format!("{id} read {what} on {snapshot}, which is another before version {version}");
+                let text =
+                    format!("{id} read {what} on {snapshot}, which is another before version {version}");
                 Err((Broken::Skewed, text))
             }
         }

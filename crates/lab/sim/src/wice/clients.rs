@@ -55,7 +55,8 @@ impl Sites {
             let state = &mut self.clients[client];
             state.sequence += 1;
             let id = TransactionId { client: client as u64, sequence: state.sequence };
-            (state.request, state.asked) = (Some(Request::draw(id, self.plan.serialisable, &mut self.random)), 0);
+            (state.request, state.asked) =
+                (Some(Request::draw(id, self.plan.serialisable, &mut self.random)), 0);
             state.floor_of_request = state.floor;
         }
         let is_gone = !self.list.contains(&self.clients[client].site);

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Between, Code};
 use pares_wice::codec::Coded;
-use pares_wice::{ClusterId, Message, SiteId, Status};
+use pares_wice::{ClusterId, Message, SiteId, Status, Term};
 
 use super::check::Committed;
 use super::clients::OPERATOR;
@@ -46,7 +46,7 @@ impl Sites {
                 let cluster = self.random.below(u64::from(self.plan.clusters)) as u8;
                 let goes = ClusterId(cluster);
                 let mut steps = [Change::ClusterIsLost(goes), Change::ClusterGoes(goes)];
-                if self.random.chance(300) {
+                if self.random.chance(500) {
                     steps.reverse();
                 }
                 self.changes = steps.into_iter().chain([Change::Comes(SiteId::new(cluster, 0))]).collect();
@@ -78,8 +78,13 @@ impl Sites {
             Change::Goes(site) => self.goes(site),
             Change::LosesVote(site) if !self.loses_vote(site)? => return self.later(),
             Change::LosesVote(_) => {}
-            Change::ClusterIsLost(cluster) if self.counts(cluster) => return self.declares_gone(cluster),
-            Change::ClusterIsLost(_) => {}
+            Change::ClusterIsLost(cluster) if self.is_without(cluster) => {}
+            Change::ClusterIsLost(cluster) => return self.declares_gone(cluster),
+            // Before it is declared lost only while all is well: who waits for its promise would wait for ever.
+            Change::ClusterGoes(cluster) if self.is_lost_next(cluster) && !self.is_quiet() => {
+                self.changes.swap(0, 1);
+                return self.later();
+            }
             Change::ClusterGoes(cluster) => self.cluster_goes(cluster),
         }
         self.note(|| format!("the next change is done: {change:?}"));
@@ -116,7 +121,9 @@ impl Sites {
     /// An operator has a cluster that is to go declared lost.
     fn declares_gone(&mut self, cluster: ClusterId) -> Verdict {
         let before = self.summary.faults;
-        self.declare_lost(cluster)?;
+        if self.may_live(cluster) {
+            self.declare_lost(cluster)?;
+        }
         let is_told = self.summary.faults > before;
         self.schedule(if is_told { PATIENCE_US } else { 20_000 }, Event::Change);
         Ok(())
@@ -139,12 +146,28 @@ impl Sites {
         self.roll_all();
     }
 
+    fn is_lost_next(&self, cluster: ClusterId) -> bool {
+        self.changes.get(1) == Some(&Change::ClusterIsLost(cluster))
+    }
+
+    /// The cluster that is being declared lost, because it goes.
+    pub(super) fn to_be_lost(&self) -> Option<ClusterId> {
+        match self.changes.front() {
+            Some(Change::ClusterIsLost(cluster)) => Some(*cluster),
+            _ => None,
+        }
+    }
+
+    /// Whether no site of a cluster is named.
+    pub(super) fn is_unnamed(&self, cluster: ClusterId) -> bool {
+        self.sites_of(cluster).is_empty()
+    }
+
     /// Whether a cluster that is not among the living is to be one of them.
     pub(super) fn is_to_live(&self, cluster: ClusterId) -> bool {
         let next = self.changes.front();
         let goes = [Change::ClusterIsLost(cluster), Change::ClusterGoes(cluster)];
-        !next.is_some_and(|next| goes.contains(next))
-            && self.list.iter().any(|site| site.cluster == cluster)
+        !next.is_some_and(|next| goes.contains(next)) && !self.is_unnamed(cluster)
     }
 
     /// Whom the `sites.toml` of a site names that starts now; nobody, if it has none any more.
@@ -158,18 +181,20 @@ impl Sites {
         let is_defect = self.plan.defect == Some(Defect::CountsOnlyNamed);
         let is_alone = is_defect && node.list.iter().all(|named| named.cluster == site.cluster);
         let Some(rules) = node.rules().filter(|_| is_alone) else { return };
-        let own = rules.statuses().find(|status| status.site.cluster == site.cluster).cloned();
-        let others = rules.configuration().live.without(site.cluster);
-        for (cluster, own) in others.iter().zip(std::iter::repeat(own).flatten()) {
-            let serial = self.now_us();
-            let said = Status { site: SiteId::new(cluster.0, 0), serial, certifying: false, ..own };
+        let is_own = |status: &&Status| status.site.cluster == site.cluster;
+        let Some(own) = rules.statuses().find(is_own).cloned() else { return };
+        let (others, delivered) = (rules.configuration().live.without(site.cluster), rules.delivered());
+        for cluster in others.iter() {
+            let (named, serial) = (SiteId::new(cluster.0, 0), self.now_us());
+            let own = Status { site: named, term: Term(u64::MAX), serial, ..own.clone() };
+            let said = Status { certifying: false, delivered, received: delivered, ..own };
             let frame = Between::Rules(&Message::Status(said.clone()).to_bytes()).to_bytes();
             self.arrives(site, Arrived::Frame(said.site, frame));
         }
     }
 
     fn comes(&mut self, site: SiteId) {
-        if self.sites_of(site.cluster).is_empty() && site.cluster.0 < self.plan.clusters {
+        if self.is_unnamed(site.cluster) && site.cluster.0 < self.plan.clusters {
             std::mem::take(&mut self.departed).into_iter().for_each(|site| self.leave(site));
             self.committed[usize::from(site.cluster.0)] = Committed::default();
         }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use pares_wice::{ClusterId, ClusterSet, Command, Configuration, Era, SiteId};
+use pares_site::has_begun_everywhere;
+use pares_wice::{ClusterId, Command, Configuration, Era, SiteId};
 
 use super::Verdict;
 use super::check::Committed;
@@ -74,7 +75,7 @@ impl Sites {
                 self.disturb(site, peer);
             }
             10 => self.lose_disk(site),
-            _ if self.faults.away.is_none() && !self.sites_of(site.cluster).is_empty() => {
+            _ if self.faults.away.is_none() && !self.is_unnamed(site.cluster) => {
                 self.lose(site.cluster);
             }
             _ => {}
@@ -221,10 +222,18 @@ impl Sites {
         vec![cut_off, others]
     }
 
-    /// Whether answers wait for a cluster, or may.
-    pub(super) fn counts(&mut self, cluster: ClusterId) -> bool {
+    /// Whether nobody is away, and nobody may have been declared lost who lives.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.faults.away.is_none() && self.faults.doubtful.is_empty()
+    }
+
+    /// Whether a cluster is declared lost for good: the era without it has begun at all clusters that live, as `pares site lost` waits for. Begun at one alone, it is
+    /// undone if that one is lost.
+    pub(super) fn is_without(&mut self, cluster: ClusterId) -> bool {
         self.survey();
-        self.may_live(cluster)
+        let reports = self.reports_of(&self.list);
+        let latest = reports.iter().map(|(_, report)| report).max_by_key(|report| report.era);
+        !self.may_live(cluster) && latest.is_some_and(|latest| has_begun_everywhere(&reports, latest))
     }
 
     /// Whether the newest era known anywhere counts a cluster among the living.
@@ -233,7 +242,7 @@ impl Sites {
     }
 
     /// Whether an era that nobody has heard of yet may count it among the living.
-    fn may_live(&self, cluster: ClusterId) -> bool {
+    pub(super) fn may_live(&self, cluster: ClusterId) -> bool {
         let newest = self.newest_configuration().era;
         self.lives(cluster) || self.faults.admitted.get(&cluster).is_some_and(|era| newest <= *era)
     }
@@ -293,12 +302,17 @@ impl Sites {
             (0..self.plan.clusters).map(ClusterId).filter(|&cluster| cluster != lost && self.lives(cluster));
         let others: Vec<ClusterId> = others.collect();
         let newest = self.newest_configuration();
-        if others.iter().any(|cluster| self.faults.doubtful.contains_key(cluster)) {
+        if others
+            .iter()
+            .any(|cluster| self.faults.doubtful.contains_key(cluster) || self.is_unnamed(*cluster))
+        {
             return Ok(());
         }
         let told = if newest.certifier != lost { Some(newest.certifier) } else { others.first().copied() };
         if let Some(site) = told.and_then(|cluster| self.delegate_of(cluster)) {
-            let taken = self.command(site, Command::DeclareLost(ClusterSet::default().with(lost)))?;
+            // Whom others were told to go on without, and may not have, is said again.
+            let all = self.to_be_lost().filter(|&cluster| cluster != site.cluster).into_iter().chain([lost]);
+            let taken = self.command(site, Command::DeclareLost(all.collect()))?;
             if taken {
                 self.summary.faults += 1;
                 self.faults.doubtful.insert(lost, newest.era);

@@ -271,6 +271,9 @@ impl Sites {
         }
         for cycle in self.nodes.values().filter_map(|node| node.cycle.as_ref()) {
             text += &format!("\n  {:?}", cycle.report());
+            for status in cycle.rules().into_iter().flat_map(pares_wice::Site::statuses) {
+                text += &format!("\n    has heard {status:?}");
+            }
         }
         text
     }

@@ -194,6 +194,9 @@ impl Sites {
             self.summary.renewed += 1;
             return Ok(());
         }
+        if self.waits_in_vain(&reports) {
+            return self.go_on_without_its_word(&reports);
+        }
         let certifies = reports.iter().filter(|(_, report)| report.certifies);
         let Some((site, report)) = certifies.max_by_key(|(_, report)| report.era) else { return Ok(()) };
         let (by, now_us) = (site.cluster.0, self.now_us());
@@ -206,7 +209,33 @@ impl Sites {
         Ok(())
     }
 
-    fn reports_of(&self, side: &[SiteId]) -> Vec<(SiteId, SiteReport)> {
+    /// Whether all clusters are there, and one has waited for so long for promises that there must be one that has promised the count to another: of three, one that was
+    /// granted something and one that renews can each have the promise that the other needs.
+    fn waits_in_vain(&self, reports: &[(SiteId, SiteReport)]) -> bool {
+        let now_us = self.now_us();
+        let is_told = self.third_place.told.values().any(|told| now_us > told.until_us + RENEWAL_PATIENCE_US);
+        let certifies = reports.iter().any(|(_, report)| report.certifies);
+        is_told && !certifies && self.sides().len() == 1
+    }
+
+    /// The operators agree, since the witness has no register: what was granted and not told is void, and the cluster that waits goes on without one other, above every count.
+    fn go_on_without_its_word(&mut self, reports: &[(SiteId, SiteReport)]) -> Verdict {
+        self.third_place.held.clear();
+        let waiting = |(site, report): &&(SiteId, SiteReport)| {
+            report.delegate && report.certifier == site.cluster.0 && report.live.contains(&site.cluster.0)
+        };
+        let waiting = reports.iter().filter(waiting).max_by_key(|(_, report)| report.era);
+        let Some((site, report)) = waiting else { return Ok(()) };
+        let others: Vec<u8> = report.live.iter().copied().filter(|live| *live != site.cluster.0).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let lost = ClusterSet::default().with(ClusterId(others[self.random.index(others.len())]));
+        self.third_place.told.clear();
+        self.command(*site, Command::Unwitnessed(lost)).map(drop)
+    }
+
+    pub(super) fn reports_of(&self, side: &[SiteId]) -> Vec<(SiteId, SiteReport)> {
         let report = |site: &SiteId| Some((*site, self.nodes[site].cycle.as_ref()?.report()));
         side.iter().filter(|site| !self.is_isolated(**site)).filter_map(report).collect()
     }

@@ -90,10 +90,7 @@ pub(super) fn on_call(items: &BTreeMap<Key, Value>) -> [usize; WARDS as usize] {
 }
 
 /// Which rule does not hold, if any; so many `were` on call before.
-pub(super) fn broken_rule(
-    items: &BTreeMap<Key, Value>,
-    were: [usize; WARDS as usize],
-) -> Option<String> {
+pub(super) fn broken_rule(items: &BTreeMap<Key, Value>, were: [usize; WARDS as usize]) -> Option<String> {
     let overdrawn = (0..PAIRS).map(|number| {
         let has: i64 = pair(number).iter().map(|key| amount_of(items.get(key))).sum();
         (has < 0).then(|| format!("pair {number} is overdrawn: {has}"))
