@@ -72,7 +72,7 @@ pub(super) fn call(
     let who = Key::from(format!("ward/{}/{}", number % WARDS, wanted.unsigned_abs() % STAFF).as_str());
     let found = there.iter().find(|(key, _)| *key == who);
     let leaves = found.or(there.first()).filter(|_| there.len() > 1).map(|(key, _)| key.clone());
-    let wants_to_leave = number / WARDS % 2 == 0 || there.len() >= ON_CALL_MAX;
+    let wants_to_leave = (number / WARDS).is_multiple_of(2) || there.len() >= ON_CALL_MAX;
     execution.writes.push(match leaves.filter(|_| wants_to_leave) {
         Some(leaves) => Write::delete(leaves),
         None => Write::put(who, amount(execution.id.sequence as i64)),
