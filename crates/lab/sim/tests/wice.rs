@@ -62,16 +62,33 @@ fn sites_and_clusters_come_and_go_whatever_fails() {
 }
 
 #[test]
+fn a_cluster_goes_and_answers_nobody_any_more_whatever_fails() {
+    let mut sum = Summary::default();
+    for seed in 0..seeds() {
+        let summary = run(Plan::GONE, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        assert_eq!(summary.changes, 3, "seed {seed}: {summary:?}");
+        sum.committed += summary.committed;
+    }
+    assert!(sum.committed > 20 * seeds(), "{sum:?}");
+}
+
+/// Requests that decide by what they read: by two items of which they write one, and by a range to which they add.
+#[test]
+fn serialisable_sites_have_no_write_skew_and_no_phantoms_whatever_fails() {
+    all_hold(Plan::SERIALISABLE);
+}
+
+#[test]
 fn sites_of_two_builds_survive_whatever_fails() {
     all_hold(Plan::MIXED);
 }
 
-/// Each side of a cut declares the other lost, and tells its cluster what the witness granted at once or much later; the witness loses its disk now and then, and each side renews.
-#[test]
-fn with_a_witness_both_sides_may_declare_the_other_lost() {
+/// Each side of a cut declares the other lost, and tells its cluster what the witness granted at once or much later; the witness is down, dies before it answers and loses its
+/// disk now and then, and each side renews.
+fn each_side_declares_the_other_lost(plan: Plan) {
     let mut sum = Summary::default();
     for seed in 0..seeds() {
-        let summary = run(Plan::WITNESSED, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        let summary = run(plan, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
         sum.committed += summary.committed;
         sum.granted += summary.granted;
         sum.refused += summary.refused;
@@ -81,6 +98,16 @@ fn with_a_witness_both_sides_may_declare_the_other_lost() {
     // What a cut and a lost disk leave of declarations: most are refused, or come to a count that was promised to another.
     assert!(sum.granted > seeds() / 4, "{sum:?}");
     assert!(sum.renewed > seeds() / 5, "{sum:?}");
+}
+
+#[test]
+fn with_a_witness_both_sides_may_declare_the_other_lost() {
+    each_side_declares_the_other_lost(Plan::WITNESSED);
+}
+
+#[test]
+fn of_three_clusters_and_a_witness_one_side_goes_on_whatever_fails() {
+    each_side_declares_the_other_lost(Plan::JUDGED);
 }
 
 #[test]
@@ -135,6 +162,10 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::SpeaksTooNew, vec![Broken::Misspoken]),
         // As it comes: a site that hears the other, or the checker of stores or answers.
         (Defect::WitnessForgets, vec![Broken::Split, Broken::Forked, Broken::Lost]),
+        (Defect::GoesOnRefused, vec![Broken::Split, Broken::Forked, Broken::Lost]),
+        (Defect::CountsOnlyNamed, vec![Broken::Lost, Broken::Forked]),
+        (Defect::CertifiesNoReads, vec![Broken::Skewed]),
+        (Defect::GivesOtherVersions, vec![Broken::Unkept]),
         // Two disks disagree, or one site finds that its own has forgotten.
         (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
     ];
@@ -142,6 +173,10 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         let plan = match defect {
             Defect::DismissesNobody => Plan::CHANGED,
             Defect::WitnessForgets => Plan::WITNESSED,
+            Defect::GoesOnRefused => Plan::JUDGED,
+            Defect::CountsOnlyNamed => Plan::GONE,
+            Defect::CertifiesNoReads => Plan::SERIALISABLE,
+            Defect::GivesOtherVersions => Plan::KEPT,
             Defect::SpeaksTooNew => Plan::MIXED,
             _ => Plan::THREE,
         };

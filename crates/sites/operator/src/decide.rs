@@ -80,7 +80,7 @@ impl Lost {
             return Err(self.doubts(access.config.witness.is_some() && !self.without_witness));
         }
         let known: Result<ClusterSet, OperatorError> =
-            self.clusters.iter().map(|cluster| known(access, *cluster)).collect();
+            self.clusters.iter().map(|cluster| counted(access, *cluster)).collect();
         declare_lost(access, known?, self.at, self.without_witness, self.patience.duration())?;
         pares_text::say!("declared lost: {}; the others go on", self.named());
         Ok(())
@@ -134,7 +134,7 @@ impl Migrate {
     }
 }
 
-/// Has a cluster declared lost, and waits until the era without it has begun.
+/// Has a cluster declared lost, and waits until the era without it has begun at all clusters that live.
 ///
 /// # Errors
 /// If nobody does it in time.
@@ -159,8 +159,11 @@ fn declare_lost(
         }
         witness::granted(access, told, lost, without_witness)
     };
-    let is_without =
-        |_: &[_], latest: &SiteReport| !latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
+    // Begun at one cluster alone, it is undone if that one is lost: then the others would count on these again.
+    let is_without = |reports: &[_], latest: &SiteReport| {
+        let counts = latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
+        !counts && has_begun_everywhere(reports, latest)
+    };
     until(access, command, patience, whom, is_without)
 }
 
@@ -247,6 +250,15 @@ fn known(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
         true => Ok(ClusterId(cluster)),
         false => Err(usage(format!("there is no cluster {cluster} in sites.toml"))),
     }
+}
+
+/// The same; also one that `sites.toml` does not name any more, and that sites count among the living.
+fn counted(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
+    let is_live = |(_, report): &(SiteId, SiteReport)| report.live.contains(&cluster);
+    known(access, cluster).or_else(|error| match sites::reports(access).iter().any(is_live) {
+        true => Ok(ClusterId(cluster)),
+        false => Err(error),
+    })
 }
 
 /// Who certifies and knows the latest era: one that was cut off may not know yet that it is not any more what it says.

@@ -1,4 +1,4 @@
-//! Counts of takeovers where there is a witness: what leads to the next one, and what does not.
+//! Takeovers, and where there is a witness their counts: what leads to the next one, and what does not.
 
 use std::sync::Arc;
 
@@ -294,4 +294,20 @@ fn who_renews_keeps_its_office_until_the_era_has_begun() {
     certifier.commit();
     assert!(certifier.asks().is_some(), "it waits for B's promise");
     assert!(!certifier.site.wants_another_term());
+}
+
+/// A declared C lost; B, which had not heard so, was told that A is lost, and then delivered A's era: in B's era C counted among the living again, and nobody had admitted it.
+#[test]
+fn who_was_declared_lost_does_not_live_again_by_a_takeover_that_was_decided_before() {
+    let lost = |cluster| Command::DeclareLost(ClusterSet::default().with(cluster));
+    let mut certifier = Delegate::where_it_is(A, 3, false);
+    let mut next = Delegate::where_it_is(B, 3, false);
+    assert_eq!(certifier.told(lost(C)), Ok(()));
+    let without_c = certifier.wanted.proposed.pop().expect("a configuration");
+    assert_eq!(next.told(lost(A)), Ok(()));
+    next.given(without_c);
+    assert_eq!(next.site.configuration().live, ClusterSet::default().with(A).with(B));
+    next.commit();
+    let begun = next.site.configuration();
+    assert_eq!((begun.live, begun.certifier), (ClusterSet::default().with(B), B));
 }

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pares_site::{Application, ApplicationError, View};
 use pares_store::{Reads, Work};
 use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{Key, KeyRange, SiteId, TransactionId, Value, Version, Write};
+use pares_wice::{Change, Key, KeyRange, SiteId, TransactionId, Value, Version, Write};
 
 use super::check::digest;
+use super::wards;
 use crate::random::Random;
 
 /// Accounts; few, so that transfers meet.
@@ -18,42 +19,95 @@ const BY_ADDING_PERMILLE: u64 = 300;
 /// An account below this gives nothing.
 const DEBT_MAX: i128 = 25;
 
-/// A transfer that a client wants done, once.
+/// Of 1,000 requests to serialisable sites, how many decide by more than they change.
+const BY_RULES_PERMILLE: u64 = 600;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Reads two accounts, and writes them.
+    Moves,
+    /// Adds to two, and reads neither.
+    Adds,
+    /// Takes from one of a pair what both have.
+    Withdraws,
+    /// Calls somebody to a ward, or sends somebody home.
+    Calls,
+}
+
+const KINDS: [Kind; 4] = [Kind::Moves, Kind::Adds, Kind::Withdraws, Kind::Calls];
+
+/// Something that a client wants done, once: most of them transfers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) id: TransactionId,
+    kind: Kind,
     from: u64,
     to: u64,
     amount: i64,
-    by_adding: bool,
 }
 
 impl Request {
-    pub(super) fn draw(id: TransactionId, random: &mut Random) -> Self {
+    /// One for sites that are serialisable, or not.
+    pub(super) fn draw(id: TransactionId, serialisable: bool, random: &mut Random) -> Self {
         let from = random.below(ACCOUNTS);
         let to = (from + 1 + random.below(ACCOUNTS - 1)) % ACCOUNTS;
         let by_adding = random.chance(BY_ADDING_PERMILLE);
-        Self { id, from, to, amount: random.between(1, 9) as i64, by_adding }
+        let amount = random.between(1, 9) as i64;
+        let by_rules = serialisable && random.chance(BY_RULES_PERMILLE);
+        let kind = match (by_rules, by_adding) {
+            (true, _) if random.chance(500) => Kind::Calls,
+            (true, _) => Kind::Withdraws,
+            (false, true) => Kind::Adds,
+            (false, false) => Kind::Moves,
+        };
+        Self { id, kind, from, to, amount }
     }
 
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        ((self.id, self.from), (self.to, (self.amount, self.by_adding))).encode(&mut bytes);
+        ((self.id, self.from), (self.to, (self.amount, self.kind as u8))).encode(&mut bytes);
         bytes
     }
 
     fn from_bytes(mut bytes: &[u8]) -> Result<Self, DecodeError> {
-        let ((id, from), (to, (amount, by_adding))) = Coded::decode(&mut bytes)?;
-        Ok(Self { id, from, to, amount, by_adding })
+        let ((id, from), (to, (amount, kind))) = Coded::decode(&mut bytes)?;
+        let known: Option<&Kind> = KINDS.get(usize::from(kind));
+        let kind = *known.ok_or(DecodeError::Kind(kind, "request"))?;
+        Ok(Self { id, kind, from, to, amount })
+    }
+
+    /// Moves an amount from one account to the other. Whether it may.
+    fn transfer(
+        &self,
+        work: &mut Work<View<'_>>,
+        execution: &mut Execution,
+    ) -> Result<bool, ApplicationError> {
+        let mut may = true;
+        for (account, amount) in [(self.from, -self.amount), (self.to, self.amount)] {
+            if self.kind == Kind::Adds {
+                execution.writes.push(Write::add(format!("counter/{account}").as_str(), amount));
+                continue;
+            }
+            let key = Key::from(format!("account/{account}").as_str());
+            let value = work.get(&key)?;
+            let balance = value.as_ref().and_then(Value::as_counter).unwrap_or(0) + i128::from(amount);
+            may &= balance >= -DEBT_MAX;
+            execution.reads.push((key.clone(), value));
+            execution.writes.push(Write::put(key, Value::counter(balance)));
+        }
+        Ok(may)
     }
 }
 
 /// One execution of a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Execution {
     pub(super) id: TransactionId,
     pub(super) snapshot: Version,
     pub(super) reads: Vec<(Key, Option<Value>)>,
+    /// What it walked, and all that was there.
+    pub(super) ranges: Vec<(KeyRange, Vec<(Key, Value)>)>,
     pub(super) writes: Vec<Write>,
     /// The site executed the request again in the same life, so this one has been aborted.
     pub(super) aborted: bool,
@@ -120,32 +174,26 @@ impl Application for Bank {
     fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
         let request =
             Request::from_bytes(request).map_err(|error| ApplicationError::Refused(error.to_string()))?;
-        let (snapshot, mut reads, mut writes) = (work.base().version(), Vec::new(), Vec::new());
-        let mut refused = false;
-        for (account, amount) in [(request.from, -request.amount), (request.to, request.amount)] {
-            if request.by_adding {
-                writes.push(Write::add(format!("counter/{account}").as_str(), amount));
-                continue;
-            }
-            let key = Key::from(format!("account/{account}").as_str());
-            let value = work.get(&key)?;
-            let balance = value.as_ref().and_then(Value::as_counter).unwrap_or(0) + i128::from(amount);
-            refused |= balance < -DEBT_MAX;
-            reads.push((key.clone(), value));
-            writes.push(Write::put(key, Value::counter(balance)));
+        let snapshot = work.base().version();
+        let mut execution = Execution { id: request.id, snapshot, ..Execution::default() };
+        let (number, wanted) = (request.from, request.amount);
+        let may = match request.kind {
+            Kind::Moves | Kind::Adds => request.transfer(work, &mut execution)?,
+            Kind::Withdraws => wards::withdraw(number, wanted, work, &mut execution).map(|()| true)?,
+            Kind::Calls => wards::call(number, wanted, work, &mut execution).map(|()| true)?,
+        };
+        if !may {
+            execution.writes.clear();
         }
-        if refused {
-            writes.clear();
-        }
-        for write in &writes {
+        for write in &execution.writes {
             match &write.change {
-                pares_wice::Change::Put(value) => work.put(&write.key, value.clone()),
-                pares_wice::Change::Add(delta) => work.add(&write.key, *delta)?,
-                pares_wice::Change::Delete => work.delete(&write.key),
+                Change::Put(value) => work.put(&write.key, value.clone()),
+                Change::Add(delta) => work.add(&write.key, *delta)?,
+                Change::Delete => work.delete(&write.key),
             }
         }
-        let number = self.note(Execution { id: request.id, snapshot, reads, writes, aborted: false });
-        if refused { Err(ApplicationError::Refused(number)) } else { Ok(number.into_bytes()) }
+        let number = self.note(execution);
+        if may { Ok(number.into_bytes()) } else { Err(ApplicationError::Refused(number)) }
     }
 
     /// All money, which is 0 at every version; and a digest of all there is, by which the version is known.

@@ -5,11 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pares_store::Applied;
 use pares_wice::codec::Coded;
-use pares_wice::{Body, Change, Era, Key, LogEntry, SiteId, TransactionId, Value, Version, Write};
+use pares_wice::{Body, Change, Era, Key, KeyRange, LogEntry, SiteId, TransactionId, Value, Version, Write};
 
 use super::bank::{self, Execution, Ledger};
 use super::shelf::Written;
-use super::{Broken, Verdict};
+use super::{Broken, Verdict, wards};
 
 /// What a version changed: the items and their values since.
 type Changed = Vec<(Key, Option<Value>)>;
@@ -64,6 +64,8 @@ impl Committed {
 
 #[derive(Debug, Default)]
 pub(super) struct Checker {
+    /// Whether what was read is certified too.
+    serialisable: bool,
     /// Version 1 at index 0: what some store has, which is for ever.
     stable: Vec<Changed>,
     items: BTreeMap<Key, Value>,
@@ -83,11 +85,26 @@ pub(super) fn digest(items: &impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// Changes items.
+fn put(items: &mut BTreeMap<Key, Value>, changed: &Changed) {
+    for (key, value) in changed {
+        match value {
+            Some(value) => items.insert(key.clone(), value.clone()),
+            None => items.remove(key),
+        };
+    }
+}
+
 fn place(version: Version) -> usize {
     usize::try_from(version.0).expect("few").checked_sub(1).expect("version 0 has no place")
 }
 
 impl Checker {
+    /// Of sites that are serialisable, or not.
+    pub(super) fn new(serialisable: bool) -> Self {
+        Self { serialisable, ..Self::default() }
+    }
+
     pub(super) fn versions(&self) -> u64 {
         self.stable.len() as u64
     }
@@ -123,11 +140,10 @@ impl Checker {
             }
             None => assert_eq!(place(version), self.stable.len(), "a store has no gap"),
         }
-        for (key, value) in &writes {
-            match value {
-                Some(value) => self.items.insert(key.clone(), value.clone()),
-                None => self.items.remove(key),
-            };
+        let were = wards::on_call(&self.items);
+        put(&mut self.items, &writes);
+        if let Some(rule) = wards::broken_rule(&self.items, were) {
+            return Err((Broken::Skewed, format!("version {version}, at {site}: {rule}")));
         }
         self.stable.push(writes);
         self.digests.push(digest(&self.items));
@@ -175,7 +191,8 @@ impl Checker {
 
     /// Replays the whole history: every execution read what its snapshot holds, and missed nothing it must not miss.
     pub(super) fn finish(&self, ledger: &Ledger) -> Verdict {
-        let (mut replay, mut committed) = (Replay::default(), BTreeSet::new());
+        let mut replay = Replay { serialisable: self.serialisable, ..Replay::default() };
+        let mut committed = BTreeSet::new();
         for (version, changed) in (1..).map(Version).zip(&self.stable) {
             let reply = changed.iter().find_map(|(key, value)| bank::answered(key, value.as_ref()?));
             let Some((id, number)) = reply else { continue }; // an era
@@ -202,6 +219,7 @@ impl Checker {
 /// The history carried out again, each item with all its past.
 #[derive(Default)]
 struct Replay {
+    serialisable: bool,
     items: BTreeMap<Key, Value>,
     past: BTreeMap<Key, Vec<(Version, bool, Option<Value>)>>,
     seen: BTreeMap<TransactionId, Version>,
@@ -213,14 +231,10 @@ impl Replay {
         if let Some(earlier) = self.seen.insert(id, version) {
             return Err((Broken::Twice, format!("{id} is version {earlier} and version {version}")));
         }
-        for (key, seen) in &execution.reads {
-            let held = self.at(key, execution.snapshot);
-            // A refusal certifies nothing of what it read.
-            if held != *seen && !execution.writes.is_empty() {
-                let what =
-                    format!("{id} read {seen:?} of {key:?} at {}, which was {held:?}", execution.snapshot);
-                return Err((Broken::Misread, what));
-            }
+        // A refusal certifies nothing of what it read.
+        if !execution.writes.is_empty() {
+            self.read_what_was_there(execution)?;
+            self.reads_are_still_so(version, execution)?;
         }
         for (key, value) in changed {
             let write = execution.writes.iter().find(|write| write.key == *key);
@@ -235,9 +249,55 @@ impl Replay {
         for (key, value) in changed {
             let adds = execution.writes.iter().any(|write| write.key == *key && is_addition(write));
             self.past.entry(key.clone()).or_default().push((version, adds, value.clone()));
-            self.items.insert(key.clone(), value.clone().expect("nothing is deleted"));
+        }
+        put(&mut self.items, changed);
+        Ok(())
+    }
+
+    /// What an execution read is what its snapshot holds.
+    fn read_what_was_there(&self, execution: &Execution) -> Verdict {
+        let (id, snapshot) = (execution.id, execution.snapshot);
+        for (key, seen) in &execution.reads {
+            let held = self.at(key, snapshot);
+            if held != *seen {
+                let what = format!("{id} read {seen:?} of {key:?} at {snapshot}, which was {held:?}");
+                return Err((Broken::Misread, what));
+            }
+        }
+        for (range, seen) in &execution.ranges {
+            let known = self.past.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
+            let held = known.filter_map(|(key, _)| Some((key.clone(), self.at(key, snapshot)?)));
+            let held: Vec<(Key, Value)> = held.collect();
+            if held != *seen {
+                let what =
+                    format!("{id} walked {range:?} at {snapshot} and saw {seen:?}, which was {held:?}");
+                return Err((Broken::Misread, what));
+            }
         }
         Ok(())
+    }
+
+    /// Where reads are certified, it would read the same at its place in the order.
+    fn reads_are_still_so(&self, version: Version, execution: &Execution) -> Verdict {
+        if !self.serialisable {
+            return Ok(());
+        }
+        let changed = execution.reads.iter().find(|(key, seen)| self.items.get(key) != seen.as_ref());
+        let changed = changed.map(|(key, _)| format!("{key:?}"));
+        let is_other = |(range, seen): &&(KeyRange, Vec<(Key, Value)>)| {
+            let now = self.items.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
+            !now.eq(seen.iter().map(|(key, value)| (key, value)))
+        };
+        let walked = execution.ranges.iter().find(is_other).map(|(range, _)| format!("{range:?}"));
+        match changed.or(walked) {
+            None => Ok(()),
+            Some(what) => {
+                let (id, snapshot) = (execution.id, execution.snapshot);
+                let text =
+                    format!("{id} read {what} on {snapshot}, which is another before version {version}");
+                Err((Broken::Skewed, text))
+            }
+        }
     }
 
     fn missed(&self, version: Version, key: &Key, write: Option<&Write>, execution: &Execution) -> Verdict {

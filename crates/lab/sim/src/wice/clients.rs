@@ -55,12 +55,16 @@ impl Sites {
             let state = &mut self.clients[client];
             state.sequence += 1;
             let id = TransactionId { client: client as u64, sequence: state.sequence };
-            (state.request, state.asked) = (Some(Request::draw(id, &mut self.random)), 0);
+            (state.request, state.asked) =
+                (Some(Request::draw(id, self.plan.serialisable, &mut self.random)), 0);
             state.floor_of_request = state.floor;
         }
         let is_gone = !self.list.contains(&self.clients[client].site);
         if !again || is_gone || self.random.chance(700) {
             self.clients[client].site = self.list[self.random.index(self.list.len())];
+        }
+        if !self.departed.is_empty() && !self.faults.over && self.random.chance(150) {
+            self.clients[client].site = self.departed[self.random.index(self.departed.len())];
         }
         let state = &self.clients[client];
         let (site, request) = (state.site, state.request.expect("it has one"));

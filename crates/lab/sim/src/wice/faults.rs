@@ -1,11 +1,12 @@
 //! What fails, and what the operator does about it.
 //!
 //! There is one operator, who decides with one mind: declares lost only what cannot be heard, at a place that counts among the living, and never
-//! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there are two, who do just that.
+//! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there is one on each side, who do just that.
 
 use std::collections::BTreeMap;
 
-use pares_wice::{ClusterId, ClusterSet, Command, Configuration, Era, SiteId};
+use pares_site::has_begun_everywhere;
+use pares_wice::{ClusterId, Command, Configuration, Era, SiteId};
 
 use super::Verdict;
 use super::check::Committed;
@@ -42,6 +43,11 @@ impl Faults {
     pub(super) fn cuts(&self, one: ClusterId, other: ClusterId) -> bool {
         self.away.is_some_and(|away| one != other && (away.cluster == one || away.cluster == other))
     }
+
+    /// What becomes of a cluster that goes is no fault any more.
+    pub(super) fn forget(&mut self, cluster: ClusterId) {
+        self.away = self.away.filter(|away| away.cluster != cluster);
+    }
 }
 
 impl Sites {
@@ -69,7 +75,9 @@ impl Sites {
                 self.disturb(site, peer);
             }
             10 => self.lose_disk(site),
-            _ if self.faults.away.is_none() => self.lose(site.cluster),
+            _ if self.faults.away.is_none() && !self.is_unnamed(site.cluster) => {
+                self.lose(site.cluster);
+            }
             _ => {}
         }
     }
@@ -137,7 +145,7 @@ impl Sites {
 
     /// A peer signs on again, and sends frames that are cut short or mean nothing.
     fn disturb(&mut self, site: SiteId, peer: SiteId) {
-        if site == peer || self.nodes[&site].cycle.is_none() {
+        if !self.know_each_other(site, peer) || site == peer || self.nodes[&site].cycle.is_none() {
             return;
         }
         self.note(|| format!("{peer} signs on to {site} again and sends nonsense"));
@@ -214,13 +222,27 @@ impl Sites {
         vec![cut_off, others]
     }
 
+    /// Whether nobody is away, and nobody may have been declared lost who lives.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.faults.away.is_none() && self.faults.doubtful.is_empty()
+    }
+
+    /// Whether a cluster is declared lost for good: the era without it has begun at all clusters that live, as `pares site lost` waits for. Begun at one alone, it is
+    /// undone if that one is lost.
+    pub(super) fn is_without(&mut self, cluster: ClusterId) -> bool {
+        self.survey();
+        let reports = self.reports_of(&self.list);
+        let latest = reports.iter().map(|(_, report)| report).max_by_key(|report| report.era);
+        !self.may_live(cluster) && latest.is_some_and(|latest| has_begun_everywhere(&reports, latest))
+    }
+
     /// Whether the newest era known anywhere counts a cluster among the living.
     fn lives(&self, cluster: ClusterId) -> bool {
         self.faults.newest.is_some_and(|newest| newest.live.contains(cluster))
     }
 
     /// Whether an era that nobody has heard of yet may count it among the living.
-    fn may_live(&self, cluster: ClusterId) -> bool {
+    pub(super) fn may_live(&self, cluster: ClusterId) -> bool {
         let newest = self.newest_configuration().era;
         self.lives(cluster) || self.faults.admitted.get(&cluster).is_some_and(|era| newest <= *era)
     }
@@ -265,7 +287,7 @@ impl Sites {
             self.look_after_witness()?;
         }
         let all = (0..self.plan.clusters).map(ClusterId);
-        if let Some(missing) = all.clone().find(|&cluster| !self.lives(cluster)) {
+        if let Some(missing) = all.clone().find(|&cluster| !self.lives(cluster) && self.is_to_live(cluster)) {
             return self.tell_certifier(Command::Admit(missing));
         }
         if !self.faults.over && self.plan.fault_every_us > 0 && self.random.chance(50) {
@@ -275,17 +297,22 @@ impl Sites {
         Ok(())
     }
 
-    fn declare_lost(&mut self, lost: ClusterId) -> Verdict {
+    pub(super) fn declare_lost(&mut self, lost: ClusterId) -> Verdict {
         let others =
             (0..self.plan.clusters).map(ClusterId).filter(|&cluster| cluster != lost && self.lives(cluster));
         let others: Vec<ClusterId> = others.collect();
         let newest = self.newest_configuration();
-        if others.iter().any(|cluster| self.faults.doubtful.contains_key(cluster)) {
+        if others
+            .iter()
+            .any(|cluster| self.faults.doubtful.contains_key(cluster) || self.is_unnamed(*cluster))
+        {
             return Ok(());
         }
         let told = if newest.certifier != lost { Some(newest.certifier) } else { others.first().copied() };
         if let Some(site) = told.and_then(|cluster| self.delegate_of(cluster)) {
-            let taken = self.command(site, Command::DeclareLost(ClusterSet::default().with(lost)))?;
+            // Whom others were told to go on without, and may not have, is said again.
+            let all = self.to_be_lost().filter(|&cluster| cluster != site.cluster).into_iter().chain([lost]);
+            let taken = self.command(site, Command::DeclareLost(all.collect()))?;
             if taken {
                 self.summary.faults += 1;
                 self.faults.doubtful.insert(lost, newest.era);

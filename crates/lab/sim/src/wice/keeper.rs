@@ -12,7 +12,7 @@ use pares_store::{Memory, Reads, Store};
 use pares_wice::{KeyRange, SiteId, Version};
 
 use super::sites::{Event, Sites};
-use super::{Broken, Verdict};
+use super::{Broken, Defect, Verdict};
 
 /// What stands for it where clients have their numbers.
 const COPIES: usize = 0xfffe;
@@ -47,6 +47,15 @@ pub(super) struct Keeper {
 /// Whether that is a connection of a keeper.
 pub(super) fn is_a_keepers(connection: ClientId) -> bool {
     [COPIES, FOLLOWS].contains(&((connection.0 & 0xffff) as usize))
+}
+
+/// The same, but for the item that the first write changes.
+fn other_versions(reply: &[u8]) -> Vec<u8> {
+    let (mut other, name) = (reply.to_vec(), b"account/");
+    if let Some(at) = other.windows(name.len()).position(|bytes| bytes == name) {
+        other[at + name.len()] ^= 1; // another digit
+    }
+    other
 }
 
 fn nothing_is_damaged(damaged: DamagedLog) {
@@ -215,7 +224,9 @@ impl Sites {
         let Some(following) = &mut keeper.following else { return Ok(()) };
         let before = following.last();
         keeper.versions_open = None;
-        match following.reply(reply, &site.to_string()) {
+        let is_other = self.plan.defect == Some(Defect::GivesOtherVersions) && self.random.chance(100);
+        let reply = if is_other { other_versions(reply) } else { reply.to_vec() };
+        match following.reply(&reply, &site.to_string()) {
             Ok(_) => self.summary.kept += following.last().0 - before.0,
             Err(BackupError::Gone(version)) => {
                 self.note(|| format!("{site} keeps the versions behind {version} no more"));

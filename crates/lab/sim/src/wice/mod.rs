@@ -6,18 +6,18 @@
 //!                     machines: a journal and a store that forget as disks do, notes, wires
 //!  keeper --> takes a backup and follows it, at any site; dies and goes on; restores it in the end
 //!  operator --> declares clusters lost (also such as live), admits them, moves the certifier
-//!  or two operators and a witness --> each declares the other's cluster lost
+//!  or an operator on each side of a cut, and a witness --> each declares the other side lost
 //! ```
 //! **Simulated**: the shipped duty cycle, cluster log, codecs and checkpoints, on machines in memory ([`pares_site::world`]). Processes and
 //! power fail, of sites, delegates and whole clusters, with and without their disks; logs whose writes and syncs fail; machines without descriptors;
 //! delegates cut off on connections that seem to live; cut and lossy links; peers that sign on again and again; frames that mean nothing;
-//! false suspicion; certifiers moved; sites and clusters that come and sites that go, while others have another `sites.toml`; clusters that return with versions nobody else has; disks of single sites lost, which join again; members that get a copy because
+//! false suspicion; certifiers moved; sites and clusters that come and go, while others have another `sites.toml`; clusters that return with versions nobody else has; disks of single sites lost, which join again; members that get a copy because
 //! the log was shortened, and clusters that lack what nobody keeps any more; clients that repeat a request at another site, or twice at one, while the first attempt is under way.
 //!
 //! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored, but for the wrong values of one store.
 //!
 //! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
-//! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
+//! saw the last writers of what it wrote, and read exactly what its snapshot holds; of serialisable sites each would read the same at its place in the order, and rules over several items hold; a cluster that went answers nobody; nothing commits twice; what was aborted, or denied to a client that asked once, never commits; what
 //! was answered is in the logs of all clusters that live, at that moment and in the end; clients, who ask at another site each time, are shown nothing older than what they were told or have read, and
 //! who asks for the latest all that anybody was told before; stores and states are prefixes; money is conserved at
 //! every version and for every reader; a backup has every version behind its copies once and in order, with the digests of the sites, and restores what the sites have; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
@@ -30,11 +30,13 @@ mod comings;
 mod faults;
 mod keeper;
 mod machine;
+mod settings;
 mod shelf;
 mod sites;
 mod tapped;
 mod third_place;
 mod turns;
+mod wards;
 mod wires;
 
 pub use sites::{run, run_traced};
@@ -59,16 +61,29 @@ pub struct Plan {
     pub fault_every_us: u64,
     /// Of 1,000 messages between sites, how many are lost, and how many come twice.
     pub loss_permille: u64,
-    /// Whether there is a witness; then each side of a cut declares the other lost. For two clusters.
+    /// Whether there is a witness; then each side of a cut declares the other lost.
     pub witness: bool,
+    /// Whether sites certify what was read, and clients ask for what needs that.
+    pub serialisable: bool,
     /// Whether each start of a site may be of this build or of the one before.
     pub mixed: bool,
-    /// Whether sites come and go: one to the first cluster, one from it, and then the first of another cluster.
-    pub changes: bool,
+    /// Who comes and goes.
+    pub changes: Changes,
     /// Whether a backup is taken and followed meanwhile, and restored in the end.
     pub keeps: bool,
     /// What is broken at the seam between sites and machines.
     pub defect: Option<Defect>,
+}
+
+/// Who comes and goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// Nobody.
+    None,
+    /// Sites: one to the first cluster, one from it, and then the first of another cluster.
+    Sites,
+    /// A whole cluster, which goes, the certifier's too; and then the first site of another under its number.
+    Cluster,
 }
 
 impl Plan {
@@ -82,8 +97,9 @@ impl Plan {
         fault_every_us: 0,
         loss_permille: 0,
         witness: false,
+        serialisable: false,
         mixed: false,
-        changes: false,
+        changes: Changes::None,
         keeps: false,
         defect: None,
     };
@@ -97,25 +113,34 @@ impl Plan {
     /// Two clusters, to which sites come and from which they go.
     pub const CHANGED: Self = Self {
         name: "sites-changed",
-        changes: true,
+        changes: Changes::Sites,
         faulty_us: 4_500_000,
         fault_every_us: 250_000,
         ..Self::TWO
     };
+    /// Three clusters, one of which goes as a whole.
+    pub const GONE: Self = Self { name: "sites-gone", changes: Changes::Cluster, ..Self::THREE };
     /// Two clusters and a witness.
     pub const WITNESSED: Self = Self { name: "sites-witnessed", witness: true, ..Self::TWO };
+    /// Three clusters and a witness: of a cut two are on one side, and one is alone.
+    pub const JUDGED: Self = Self { name: "sites-judged", clusters: 3, ..Self::WITNESSED };
+    /// Two clusters of which each keeps rules over what it reads.
+    pub const SERIALISABLE: Self = Self { name: "sites-serialisable", serialisable: true, ..Self::TWO };
     /// Two clusters, of builds of two neighbouring versions.
     pub const MIXED: Self = Self { name: "sites-mixed", mixed: true, ..Self::TWO };
     /// The same as two clusters of three, of which a backup is taken.
     pub const KEPT: Self = Self { name: "sites-kept", keeps: true, ..Self::TWO };
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::CALM,
         Self::TWO,
         Self::THREE,
         Self::LONE,
         Self::CHANGED,
+        Self::GONE,
         Self::WITNESSED,
+        Self::JUDGED,
+        Self::SERIALISABLE,
         Self::MIXED,
         Self::KEPT,
     ];
@@ -148,8 +173,16 @@ pub enum Defect {
     StoresWrongValues,
     /// The witness forgets whom it granted something, and begins as if it was new.
     WitnessForgets,
+    /// A cluster that the witness refused goes on, as if it did not answer.
+    GoesOnRefused,
     /// Sites send what the older of two builds does not know.
     SpeaksTooNew,
+    /// Sites of a cluster that went count on nobody that their `sites.toml` does not name.
+    CountsOnlyNamed,
+    /// Nothing that was read is certified.
+    CertifiesNoReads,
+    /// Sites give backups versions that change other items.
+    GivesOtherVersions,
 }
 
 /// Which promise was broken.
@@ -167,6 +200,8 @@ pub enum Broken {
     Missed,
     /// A transaction is not what was executed, or did not read what was there.
     Misread,
+    /// What a transaction decided by had been changed, or a rule over several items does not hold.
+    Skewed,
     /// A site was sent what its build does not know.
     Misspoken,
     /// Money was made or destroyed.

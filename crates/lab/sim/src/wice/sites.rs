@@ -4,14 +4,11 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::time::Duration;
 
-use pares_cluster::ReplicaConfig;
 use pares_link::{ClientId, SPEAKS, UNDERSTANDS};
 use pares_site::SiteNode;
 use pares_site::protocol::{Ask, Code, Horizon};
-use pares_site::setup::{Bounds, Setup};
-use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId, Version};
+use pares_wice::{Command, Configuration, SiteId, Version};
 
 use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
@@ -19,9 +16,9 @@ use super::clients::{Client, OPERATOR};
 use super::comings::Change;
 use super::faults::Faults;
 use super::keeper::Keeper;
-use super::machine::{Arrived, IDENTITY, Machine, number_of};
+use super::machine::{Arrived, Machine, number_of};
 use super::third_place::ThirdPlace;
-use super::{Broken, Defect, Failure, Plan, Summary, Verdict};
+use super::{Broken, Defect, Failure, Plan, Summary, Verdict, settings};
 use crate::random::Random;
 
 /// A site has a turn so often though nothing comes.
@@ -97,6 +94,8 @@ pub(super) struct Sites {
     /// All sites, as `sites.toml` says now, and what is to change in it.
     pub(super) list: Vec<SiteId>,
     pub(super) changes: VecDeque<Change>,
+    /// The sites of a cluster that went, and goes on by itself.
+    pub(super) departed: Vec<SiteId>,
     /// What each cluster's log has committed.
     pub(super) committed: Vec<Committed>,
     pub(super) faults: Faults,
@@ -163,6 +162,7 @@ impl Sites {
             nodes: ids.iter().map(node).collect(),
             list: ids,
             changes: VecDeque::new(),
+            departed: Vec::new(),
             now_us,
             queue: BTreeMap::new(),
             count: 0,
@@ -173,7 +173,7 @@ impl Sites {
             third_place: ThirdPlace::made(),
             ledger: Shared::default(),
             looks: BTreeMap::new(),
-            checker: Checker::default(),
+            checker: Checker::new(plan.serialisable),
             summary: Summary::default(),
             operator_told: None,
             keeper: plan.keeps.then(Keeper::new),
@@ -271,6 +271,9 @@ impl Sites {
         }
         for cycle in self.nodes.values().filter_map(|node| node.cycle.as_ref()) {
             text += &format!("\n  {:?}", cycle.report());
+            for status in cycle.rules().into_iter().flat_map(pares_wice::Site::statuses) {
+                text += &format!("\n    has heard {status:?}");
+            }
         }
         text
     }
@@ -296,6 +299,7 @@ impl Sites {
             Event::Turn { site, .. } => return self.turn(site),
             Event::Tick { site, life } => {
                 self.schedule(TICK_US, Event::Tick { site, life });
+                self.vouch_for_unnamed(site);
                 return self.turn(site);
             }
             Event::Write { site, life } => return self.write(site, life),
@@ -311,47 +315,14 @@ impl Sites {
         Ok(())
     }
 
-    fn setup(&mut self, site: SiteId) -> Setup {
-        let mut settings = Settings::new(site, self.list.clone());
-        settings.witnessed = self.plan.witness;
-        (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
-        settings.retained_versions = 8;
-        (settings.unstable_versions_max, settings.unstable_bytes_max) = (400, 300 << 10);
-        (settings.index_bytes_max, settings.pending_bytes_max) = (200 << 10, 20 << 10);
-        (settings.stream_bytes_max, settings.stream_window_bytes) = (4 << 10, 32 << 10);
-        settings.proposed_bytes_max = 48 << 10;
-        let log =
-            ReplicaConfig { seed: self.random.next(), ..ReplicaConfig::new(site.number, self.plan.sites) };
-        let bounds = Bounds {
-            open_requests_max: 8,
-            open_bytes_max: 3 << 10,
-            answer_patience: Duration::from_millis(300),
-            executed_max: 3,
-            unstored_max: 100,
-            applied_max: 7,
-            applied_bytes_max: 4 << 10,
-            base_every_bytes: 48 << 10,
-            flush_every: Duration::from_millis(100),
-            ..Bounds::default()
-        };
-        Setup {
-            identity: IDENTITY.into(),
-            settings,
-            log,
-            certifier: ClusterId(0),
-            begins: Version(0),
-            bounds,
-        }
-    }
-
     /// A site begins with what its machine has.
     pub(super) fn begin(&mut self, site: SiteId) -> Verdict {
-        if !self.list.contains(&site) {
+        let Some(named) = self.named_at(site).map(<[SiteId]>::to_vec) else {
             self.leave(site);
             return Ok(());
-        }
+        };
         self.note(|| format!("{site} starts"));
-        let setup = self.setup(site);
+        let setup = settings::of(site, named, &self.plan, self.random.next());
         let node = self.nodes.get_mut(&site).expect("all sites exist");
         node.life += 1;
         node.due = false;

@@ -1,10 +1,11 @@
-//! A witness at a third place, and two operators who do not hear each other: each declares the other's cluster lost.
+//! A witness at a third place, and operators on the two sides of a cut, who do not hear each other: each declares the other side lost. Of three clusters two are on one
+//! side, and one is alone.
 //!
-//! The witness is the shipped one, on notes in memory. It starts anew with every question; its word is told at once, or much later; and it loses its disk, and gets another
-//! register by the operators' rules, of whom some say BEGIN much later too.
+//! The witness is the shipped one, on notes in memory. It starts anew with every question, dies before it has answered, and is down for a while; its word is told at once, or
+//! much later; and it loses its disk, and gets another register by the operators' rules, of whom some say BEGIN much later too.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
 
@@ -12,7 +13,7 @@ use pares_site::place::NEW;
 use pares_site::protocol::{Ask, Code, database_of};
 use pares_site::world::Notes;
 use pares_site::{Rights, SiteReport, Witness, renewed};
-use pares_wice::{ClusterId, Command, Declaration, SiteId};
+use pares_wice::{ClusterId, ClusterSet, Command, Declaration, SiteId};
 
 use super::machine::IDENTITY;
 use super::sites::Sites;
@@ -48,6 +49,10 @@ pub(super) struct ThirdPlace {
     opening: u64,
     /// What would begin a register, and nobody has said yet.
     begins: Vec<Ask>,
+    /// It is down until then.
+    down_until_us: u64,
+    /// When a cluster that was told to go on is told again, if it has not.
+    tells_again_us: BTreeMap<ClusterId, u64>,
     /// The clusters that were told to renew since.
     told: BTreeMap<u8, Told>,
 }
@@ -85,37 +90,60 @@ impl ThirdPlace {
 impl Sites {
     /// Both sides of a cut, in either order, ask the witness and go on if they may.
     pub(super) fn each_declares_the_others_lost(&mut self) -> Verdict {
-        let mut sides: Vec<ClusterId> = (0..self.plan.clusters).map(ClusterId).collect();
+        let mut sides = self.sides();
         if self.random.chance(500) {
             sides.reverse();
         }
         for side in sides {
-            let Some(site) = self.delegate_of(side) else { continue };
+            let Some(site) = self.who_goes_on(&side) else { continue };
+            let now_us = self.now_us();
+            if self.third_place.tells_again_us.get(&site.cluster).is_some_and(|again| now_us < *again) {
+                continue;
+            }
             if let Some(command) = self.granted(site)
                 && self.command(site, command)?
             {
                 self.summary.faults += 1;
+                self.third_place.tells_again_us.insert(site.cluster, now_us + RENEWAL_PATIENCE_US);
             }
         }
         self.tell_what_was_held()
     }
 
-    /// What this delegate is to be told, so that its cluster goes on alone.
+    /// The delegate that can go on, as `pares site lost` chooses it: of a cluster that lives by its own word, and the certifier's first.
+    fn who_goes_on(&mut self, side: &[SiteId]) -> Option<SiteId> {
+        let clusters: BTreeSet<ClusterId> = side.iter().map(|site| site.cluster).collect();
+        let delegates = clusters.into_iter().filter_map(|cluster| self.delegate_of(cluster));
+        let lives = |site: &SiteId| Some(self.nodes[site].rules()?.configuration());
+        let lives = delegates.filter_map(|site| Some((site, lives(&site)?)));
+        let mut may: Vec<_> = lives.filter(|(site, known)| known.live.contains(site.cluster)).collect();
+        let newest = may.iter().map(|(_, known)| known.era).max()?;
+        may.retain(|(_, known)| known.era == newest);
+        let certifier = may.iter().find(|(site, known)| known.certifier == site.cluster);
+        Some(certifier.map_or_else(|| may[self.random.index(may.len())].0, |(site, _)| *site))
+    }
+
+    /// What this delegate is to be told, so that its cluster goes on without those that it does not hear.
     fn granted(&mut self, site: SiteId) -> Option<Command> {
         let configuration = self.nodes[&site].rules()?.configuration();
-        if !configuration.live.contains(site.cluster) {
-            return None; // as `pares site lost` chooses
+        let is_cut = |cluster: &ClusterId| self.faults.cuts(site.cluster, *cluster);
+        let lost: ClusterSet = configuration.live.iter().filter(is_cut).collect();
+        if lost == ClusterSet::default() || self.now_us() < self.third_place.down_until_us {
+            return None;
         }
-        let lost = configuration.live.without(site.cluster);
         if self.plan.defect == Some(Defect::WitnessForgets) && self.random.chance(500) {
             self.third_place = ThirdPlace::made();
         }
         let declared = Declaration { takeovers: configuration.era.takeovers, by: site.cluster, lost };
         let code = self.third_place.ask(&Ask::Grant(1, database_of(IDENTITY), declared));
         self.note(|| format!("the witness is asked for {declared:?}: {code:?}"));
+        if self.random.chance(100) {
+            return None; // it has died before it could say so
+        }
         if code != Code::Done {
             self.summary.refused += u64::from(!self.third_place.is_lost);
-            return None;
+            let goes_on = self.plan.defect == Some(Defect::GoesOnRefused);
+            return goes_on.then_some(Command::Unwitnessed(lost));
         }
         self.summary.granted += 1;
         let command = Command::Granted(declared);
@@ -143,7 +171,10 @@ impl Sites {
     /// The witness loses its disk now and then, also during a cut; then the certifier is told to renew, on each side of the cut, and who has all that live there
     /// begin an era gives the witness its next register.
     pub(super) fn look_after_witness(&mut self) -> Verdict {
-        if !self.third_place.begins.is_empty() && self.random.chance(100) {
+        if !self.third_place.begins.is_empty()
+            && self.now_us() >= self.third_place.down_until_us
+            && self.random.chance(100)
+        {
             let which = self.random.index(self.third_place.begins.len());
             let late = self.third_place.begins.remove(which);
             self.begin_register(&late);
@@ -152,6 +183,9 @@ impl Sites {
             return self.sides().into_iter().try_for_each(|side| self.renew(&side));
         }
         if !self.faults.over && self.random.chance(50) {
+            self.third_place.down_until_us = self.now_us() + self.random.between(50_000, 400_000);
+            self.note(|| "the witness is down".into());
+        } else if !self.faults.over && self.random.chance(50) {
             self.note(|| "the witness loses its disk".into());
             self.third_place.notes = Drawer::default();
             self.third_place.is_lost = true;
@@ -176,6 +210,9 @@ impl Sites {
             let takeovers = renewed(&reports, *by, told.before)?;
             Some(Ask::Begin(1, database_of(IDENTITY), takeovers, told.opening))
         });
+        if self.now_us() < self.third_place.down_until_us {
+            return Ok(());
+        }
         if let Some(begin) = begun {
             self.third_place.told.clear();
             match self.random.chance(700) {
@@ -183,6 +220,9 @@ impl Sites {
                 false => self.third_place.begins.push(begin),
             }
             return Ok(());
+        }
+        if self.waits_in_vain(&reports) {
+            return self.go_on_without_its_word(&reports);
         }
         let certifies = reports.iter().filter(|(_, report)| report.certifies);
         let Some((site, report)) = certifies.max_by_key(|(_, report)| report.era) else { return Ok(()) };
@@ -197,7 +237,33 @@ impl Sites {
         Ok(())
     }
 
-    fn reports_of(&self, side: &[SiteId]) -> Vec<(SiteId, SiteReport)> {
+    /// Whether all clusters are there, and one has waited for so long for promises that there must be one that has promised the count to another: of three, one that was
+    /// granted something and one that renews can each have the promise that the other needs.
+    fn waits_in_vain(&self, reports: &[(SiteId, SiteReport)]) -> bool {
+        let now_us = self.now_us();
+        let is_told = self.third_place.told.values().any(|told| now_us > told.until_us + RENEWAL_PATIENCE_US);
+        let certifies = reports.iter().any(|(_, report)| report.certifies);
+        is_told && !certifies && self.sides().len() == 1
+    }
+
+    /// The operators agree, since the witness has no register: what was granted and not told is void, and the cluster that waits goes on without one other, above every count.
+    fn go_on_without_its_word(&mut self, reports: &[(SiteId, SiteReport)]) -> Verdict {
+        self.third_place.held.clear();
+        let waiting = |(site, report): &&(SiteId, SiteReport)| {
+            report.delegate && report.certifier == site.cluster.0 && report.live.contains(&site.cluster.0)
+        };
+        let waiting = reports.iter().filter(waiting).max_by_key(|(_, report)| report.era);
+        let Some((site, report)) = waiting else { return Ok(()) };
+        let others: Vec<u8> = report.live.iter().copied().filter(|live| *live != site.cluster.0).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let lost = ClusterSet::default().with(ClusterId(others[self.random.index(others.len())]));
+        self.third_place.told.clear();
+        self.command(*site, Command::Unwitnessed(lost)).map(drop)
+    }
+
+    pub(super) fn reports_of(&self, side: &[SiteId]) -> Vec<(SiteId, SiteReport)> {
         let report = |site: &SiteId| Some((*site, self.nodes[site].cycle.as_ref()?.report()));
         side.iter().filter(|site| !self.is_isolated(**site)).filter_map(report).collect()
     }

@@ -123,6 +123,13 @@ impl Takeover {
     pub(super) fn ask_again(&mut self) {
         self.ask = true;
     }
+
+    /// What it leads to for a cluster whose log has come to an era in which `live` do. That may have begun since it was decided: whom it declared lost does
+    /// not live again by a takeover, and owes it no promise.
+    fn leads_to(&self, own: ClusterId, live: ClusterSet) -> Configuration {
+        let still = |cluster: &ClusterId| *cluster == own || live.contains(*cluster);
+        Configuration { live: self.configuration.live.iter().filter(still).collect(), ..self.configuration }
+    }
 }
 
 impl Site {
@@ -303,6 +310,7 @@ impl Site {
     /// Asks the survivors, takes what they have, and begins the era when all have promised and nothing of the earlier ones is missing.
     pub(super) fn go_on_with_takeover(&mut self, out: &mut impl Effects) {
         let (delivered, received, own) = (self.delivered, self.received, self.cluster());
+        let live = self.configuration().live;
         let Some(takeover) =
             self.takeover.as_mut().filter(|takeover| takeover.configuration.era == self.promised)
         else {
@@ -311,7 +319,7 @@ impl Site {
         if !self.role.leads || takeover.proposed {
             return;
         }
-        let configuration = takeover.configuration;
+        let configuration = takeover.leads_to(own, live);
         let survivors = configuration.live.without(own);
         let is_missing = |cluster| takeover.promised.get(&cluster).is_none_or(|theirs| *theirs > received);
         let missing: Vec<ClusterId> = survivors.iter().filter(|&cluster| is_missing(cluster)).collect();
