@@ -48,6 +48,8 @@ fn a_log_in_which_something_was_changed_does_not_add_up() {
     let log = some_trade();
     let report = replay(&log).unwrap();
     assert_eq!(report.count("userCommand"), 8);
+    assert_eq!(report.quotes.iter().map(|quote| quote.symbol.to_string()).collect::<Vec<_>>(), ["S", "T"]);
+    assert!(report.quotes.iter().all(|quote| quote.key == "<k&y>=" && quote.server_ms == NOON_MS));
     let elements: Vec<&str> = log.split_inclusive("\t</").collect();
     assert!(elements.len() > 15, "{log}");
     for kind in ["accountTransaction", "debugEvent", "userCommand", "systemEvent", "errorEvent"] {
