@@ -7,7 +7,7 @@ use std::time::Duration;
 use pares_accounts::Accounts;
 use pares_broker::{
     Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END,
-    QuoteBrought, StockQuote, WorkloadLine, xml,
+    QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, xml,
 };
 use pares_site::config::{Level, Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
@@ -150,4 +150,59 @@ fn what_users_do_at_a_site_adds_up_by_its_log() {
     for kind in ["accountTransaction", "debugEvent", "systemEvent", "quoteServer"] {
         assert!(report.count(kind) > 0, "no {kind}");
     }
+}
+
+/// Has all of them executed at once, each by a client of its own; the replies in their order.
+fn at_once(site: &mut Process<Accounts>, first_client: u64, requests: &[BrokerRequest]) -> Vec<BrokerReply> {
+    let ids = (first_client..).map(|client| TransactionId { client, sequence: 1 });
+    for (id, request) in ids.zip(requests) {
+        // Twice: as a front does that has no answer.
+        site.submit(id, request.to_bytes());
+        site.submit(id, request.to_bytes());
+    }
+    let mut replies = BTreeMap::new();
+    while replies.len() < requests.len() {
+        site.turn(Duration::from_millis(1)).unwrap();
+        for told in site.answered().collect::<Vec<_>>() {
+            assert_eq!(told.answer.code, Code::Done, "{}", told.answer.body.escape_ascii());
+            replies.insert(told.id.client, BrokerReply::from_bytes(&told.answer.body).unwrap());
+        }
+    }
+    replies.into_values().collect()
+}
+
+#[test]
+fn what_many_fronts_ask_for_at_once_is_done_once_at_a_site() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut site = open(dir.path());
+    let user = UserName::new("jo").unwrap();
+    let symbol = StockSymbol::new("S").unwrap();
+    let quote = |price_cents, server_ms| {
+        let (user, key) = ("jo".to_owned(), "key".to_owned());
+        let quote = StockQuote { price_cents, symbol, user, server_ms, key };
+        Some(QuoteBrought { quote, is_hit: false })
+    };
+    let lines = ["ADD,jo,100.00", "BUY,jo,S,10.00", "SET_BUY_AMOUNT,jo,S,20.00", "SET_BUY_TRIGGER,jo,S,4.00"];
+    for (number, line) in (1..).zip(lines) {
+        let line = WorkloadLine::parse(format!("[{number}] {line}").as_bytes()).unwrap();
+        let asked = Asked::Command { command: line.command, fault: line.fault };
+        let quote = quote(500, NOON_MS);
+        at_once(&mut site, number, &[BrokerRequest { number, time_ms: NOON_MS, quote, asked }]);
+    }
+    let late_ms = NOON_MS + 60_001;
+    let ask = |number: u64| {
+        let (way, user) = (TradeWay::Buy, user.clone());
+        let fires = number % 2 == 0;
+        let asked = if fires { Asked::Fire { way, user, symbol } } else { Asked::Expire { way, user } };
+        BrokerRequest { number, time_ms: late_ms, quote: quote(400, late_ms), asked }
+    };
+    let replies = at_once(&mut site, 100, &(100..140).map(ask).collect::<Vec<_>>());
+    let count = |reply: &BrokerReply| replies.iter().filter(|other| *other == reply).count();
+    let fired = BrokerReply::Settled { symbol, shares: 5, cents: 2_000 };
+    assert_eq!((count(&fired), count(&BrokerReply::Expired { count: 1 })), (1, 1), "{replies:?}");
+    assert_eq!(count(&BrokerReply::Unchanged), 38, "{replies:?}");
+    let report = replayed(&mut site);
+    assert_eq!((report.count("userCommand"), report.count("systemEvent")), (4, 2));
+    assert_eq!(report.accounts["jo"].cash_cents, 8_000);
+    assert_eq!(report.accounts["jo"].shares["S"], 5);
 }

@@ -49,6 +49,9 @@ pub(crate) struct Floor {
     /// Requests so far.
     pub(crate) submitted: u64,
     looked: Instant,
+    /// What was asked for under which number, and the reply: for tests, which ask an oracle the same.
+    #[cfg(test)]
+    pub(crate) seen: Vec<(Vec<u8>, BrokerReply)>,
 }
 
 impl Floor {
@@ -68,6 +71,8 @@ impl Floor {
             slowest_quote: Duration::ZERO,
             submitted: 0,
             looked: Instant::now(),
+            #[cfg(test)]
+            seen: Vec::new(),
         })
     }
 
@@ -155,10 +160,10 @@ impl Floor {
         let pares_site::Answered { id, answer } = answered;
         match answer.code {
             Code::Done => {
-                if self.open.remove(&id).is_none() {
-                    return Ok(());
-                }
+                let Some((_request, _)) = self.open.remove(&id) else { return Ok(()) };
                 let reply = BrokerReply::from_bytes(&answer.body).map_err(failed)?;
+                #[cfg(test)]
+                self.seen.push((_request, reply.clone()));
                 let mut effects = Vec::new();
                 self.front.answered(id, reply, now_ms(), &mut effects);
                 self.carry_out(effects, told);

@@ -13,13 +13,16 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pares_broker::{AccountSummary, AuditReport, UserCommand, UserName, Verb, WorkloadLine, dollars};
+use pares_broker::{
+    AccountSummary, AuditReport, BrokerReply, UserCommand, UserName, Verb, WorkloadLine, dollars,
+};
 use pares_front::HIT_MILLS;
 use pares_operator::init::promise;
 use pares_site::config::Promise;
 use pares_text::grouped;
 use serde::Serialize;
 
+use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Floor, Told};
 use crate::quote_server::{Behaviour, QuoteServer};
@@ -28,6 +31,9 @@ use crate::{audit, dump};
 
 /// The name of the log that is written if the workload ends without a dump.
 const OWN_DUMP: &str = "audit.xml";
+
+/// Most lines that are read before the site goes on.
+const FED_MAX: usize = 1_000;
 
 /// Arguments of `pares broker run`.
 #[derive(clap::Args, Clone, Debug)]
@@ -134,7 +140,7 @@ pub(crate) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
     let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
     let floor = Floor::open(scratch.path(), args.durability, quotes)?;
-    let mut running = Running { floor, tally: Tally::begin(), logs, dumps: Vec::new(), whole: None };
+    let mut running = Running::begin(floor, logs)?;
     running.feed(lines, args.window)?;
     let took = running.tally.took();
     running.settle()?;
@@ -158,17 +164,25 @@ struct Running {
     floor: Floor,
     tally: Tally,
     logs: PathBuf,
-    dumps: Vec<JoinHandle<Result<u64, BrokerageError>>>,
+    dumps: Dumps,
     /// The latest dump of everything, and how many requests there were before it.
     whole: Option<(PathBuf, u64)>,
 }
 
 impl Running {
+    fn begin(floor: Floor, logs: PathBuf) -> Result<Self, BrokerageError> {
+        let dumps = Dumps::of(floor.address()?);
+        Ok(Self { floor, tally: Tally::begin(), logs, dumps, whole: None })
+    }
+
     /// All commands, each of them with its reply.
     fn feed(&mut self, mut lines: impl BufRead, window: u64) -> BrokerageResult {
         let (mut line, mut has_more) = (Vec::new(), true);
         while has_more || self.floor.front.open() > 0 {
-            while has_more && (self.floor.front.open() as u64) < window {
+            for _ in 0..FED_MAX {
+                if !has_more || self.floor.front.open() as u64 >= window {
+                    break;
+                }
                 line.clear();
                 let count = lines.read_until(b'\n', &mut line);
                 has_more = count.map_err(BrokerageError::io("reading the workload"))? > 0;
@@ -185,29 +199,21 @@ impl Running {
     fn turn(&mut self) -> BrokerageResult {
         for Told { command, reply } in self.floor.turn()? {
             self.tally.note(&reply);
-            if command.verb == Verb::Dumplog && !matches!(reply, pares_broker::BrokerReply::Refused { .. }) {
-                self.dump(command)?;
+            if command.verb == Verb::Dumplog && !matches!(reply, BrokerReply::Refused { .. }) {
+                self.dump(command);
             }
         }
-        Ok(())
+        self.dumps.progress().map(|_| ())
     }
 
-    /// Begins a dump that was commanded.
-    fn dump(&mut self, command: UserCommand) -> BrokerageResult {
-        let Some(name) = command.file else { return Ok(()) };
+    /// A dump was commanded.
+    fn dump(&mut self, command: UserCommand) {
+        let Some(name) = command.file else { return };
         let path = self.logs.join(name);
         if command.user.is_none() {
             self.whole = Some((path.clone(), self.floor.submitted));
         }
-        self.begin_dump(command.user, path)
-    }
-
-    fn begin_dump(&mut self, user: Option<UserName>, path: PathBuf) -> BrokerageResult {
-        let (client, site) = (self.dumps.len() as u64 + 2, self.floor.address()?);
-        let named = std::thread::Builder::new().name("dump".into());
-        let run = move || dump::write(client, site, user, &path);
-        self.dumps.push(named.spawn(run).map_err(BrokerageError::io("starting a dump"))?);
-        Ok(())
+        self.dumps.push(command.user, path);
     }
 
     /// No more commands: waits for what is under way, and has what nobody used noted.
@@ -221,10 +227,10 @@ impl Running {
         if self.whole.as_ref().is_none_or(|(_, submitted)| *submitted != self.floor.submitted) {
             let path = self.logs.join(OWN_DUMP);
             self.whole = Some((path.clone(), self.floor.submitted));
-            self.begin_dump(None, path)?;
+            self.dumps.push(None, path);
         }
-        for dump in std::mem::take(&mut self.dumps) {
-            self.wait_for(dump)??;
+        while self.dumps.progress()? {
+            self.floor.turn_site()?;
         }
         Ok(())
     }
@@ -242,7 +248,7 @@ impl Running {
         let report = audit::replay(&path)?;
         let site = self.floor.address()?;
         let users: Vec<UserName> = self.floor.front.users().cloned().collect();
-        let found = self.wait_for(std::thread::spawn(move || dump::summaries(1, site, users)))??;
+        let found = self.wait_for(std::thread::spawn(move || dump::summaries(site, users)))??;
         let desk = self.floor.front.desk();
         let quotes = report.quotes.len() as u64;
         let is_genuine = report.quotes.iter().all(|quote| server.is_none_or(|server| server.gave(quote)));
