@@ -85,7 +85,7 @@ mod tests {
     fn request(line: &str) -> Vec<u8> {
         let WorkloadLine { number, command, fault } = WorkloadLine::parse(line.as_bytes()).unwrap();
         let asked = Asked::Command { command, fault };
-        BrokerRequest { number, time_ms: 1, quote: None, asked }.to_bytes()
+        BrokerRequest { number, after: 0, time_ms: 1, quote: None, asked }.to_bytes()
     }
 
     fn run(store: &Memory, line: &str) -> Result<BrokerReply, ApplicationError> {

@@ -79,7 +79,13 @@ fn requests() -> BTreeMap<u64, VecDeque<BrokerRequest>> {
         });
         let quote = quote.map(|quote| QuoteBrought { quote, is_hit: true });
         let asked = Asked::Command { command: line.command, fault: line.fault };
-        of_user.entry(user).or_default().push_back(BrokerRequest { number, time_ms: NOON_MS, quote, asked });
+        of_user.entry(user).or_default().push_back(BrokerRequest {
+            number,
+            after: 0,
+            time_ms: NOON_MS,
+            quote,
+            asked,
+        });
     }
     of_user
 }
@@ -187,14 +193,14 @@ fn what_many_fronts_ask_for_at_once_is_done_once_at_a_site() {
         let line = WorkloadLine::parse(format!("[{number}] {line}").as_bytes()).unwrap();
         let asked = Asked::Command { command: line.command, fault: line.fault };
         let quote = quote(500, NOON_MS);
-        at_once(&mut site, number, &[BrokerRequest { number, time_ms: NOON_MS, quote, asked }]);
+        at_once(&mut site, number, &[BrokerRequest { number, after: 0, time_ms: NOON_MS, quote, asked }]);
     }
     let late_ms = NOON_MS + 60_001;
     let ask = |number: u64| {
         let (way, user) = (TradeWay::Buy, user.clone());
-        let fires = number % 2 == 0;
+        let fires = number.is_multiple_of(2);
         let asked = if fires { Asked::Fire { way, user, symbol } } else { Asked::Expire { way, user } };
-        BrokerRequest { number, time_ms: late_ms, quote: quote(400, late_ms), asked }
+        BrokerRequest { number, after: 0, time_ms: late_ms, quote: quote(400, late_ms), asked }
     };
     let replies = at_once(&mut site, 100, &(100..140).map(ask).collect::<Vec<_>>());
     let count = |reply: &BrokerReply| replies.iter().filter(|other| *other == reply).count();

@@ -4,7 +4,8 @@
 //!   arrives --> asks the desk at once, if it needs a quote
 //!           --> waits for its user's earlier ones --> waits for its quote --> Submit .. answered --> Told
 //! ```
-//! A user has one request under way, so the accounts see his commands in the order in which he gave them, whatever is lost and repeated on the way. A dump of
+//! A user's commands are handed on without waiting for each other, each with the number of the one before, without which the accounts do not execute it. So they see
+//! his commands in the order in which he gave them, whatever is lost and repeated on the way; one that came too early is sent again when its turn has come. A dump of
 //! everything waits until all that arrived before it has a reply.
 //!
 //! A request's number is the front's next one: what happens between two of a user's commands (a trigger that fires) lies between them in his log.
@@ -19,7 +20,7 @@ use pares_wice::TransactionId;
 
 use crate::desk::{DeskEffect, QuoteDesk, QuoteStanding};
 use crate::line::QuoteFault;
-use crate::session::{Moment, Session, UnderWay, Waiting};
+use crate::session::{Cause, Moment, Session, UnderWay, Waiting};
 
 /// What a front wants done, or says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +104,7 @@ impl BrokerFront {
     /// Whether nothing is under way or waits, and no quote is awaited.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let is_idle = |session: &Session| session.under_way.is_none() && session.moments.is_empty();
+        let is_idle = |session: &Session| session.under_way.is_empty() && session.moments.is_empty();
         self.open.is_empty() && self.desk.is_idle() && self.sessions.iter().all(is_idle)
     }
 
@@ -200,18 +201,21 @@ impl BrokerFront {
         effects: &mut Vec<FrontEffect>,
     ) {
         let at = id.client.checked_sub(self.first_client).and_then(|at| usize::try_from(at).ok());
-        let session = at.and_then(|at| Some((at, self.sessions.get_mut(at)?)));
-        let Some((at, session)) = session.filter(|(_, session)| session.sequence == id.sequence) else {
-            return;
-        };
-        match session.under_way.take() {
-            None => return,
-            Some(UnderWay::Moment(moment)) => self.moment_answered(at, &moment, &reply),
-            Some(UnderWay::Command(Waiting { arrival, command, .. })) => {
-                self.open.remove(&arrival);
-                self.command_answered(at, &command, &reply, now_ms);
-                effects.push(FrontEffect::Told { arrival, command, reply });
+        let Some(at) = at.filter(|at| *at < self.sessions.len()) else { return };
+        self.sessions[at].replied(id.sequence, reply);
+        while let Some((cause, reply)) = self.sessions[at].settled() {
+            match cause {
+                Cause::Moment(moment) => self.moment_answered(at, &moment, &reply),
+                Cause::Command(Waiting { arrival, command, .. }) => {
+                    self.open.remove(&arrival);
+                    self.command_answered(at, &command, &reply, now_ms);
+                    effects.push(FrontEffect::Told { arrival, command, reply });
+                }
             }
+        }
+        if let Some((sequence, request)) = self.sessions[at].again() {
+            let id = TransactionId { sequence, ..id };
+            effects.push(FrontEffect::Submit { id, request });
         }
         self.advance(at, now_ms, effects);
         if self.is_turn_of_dump() {
@@ -224,20 +228,21 @@ impl BrokerFront {
         self.sessions[0].commands.front().is_some_and(|dump| self.open.first() == Some(&dump.arrival))
     }
 
-    /// Hands on what this session has next, if nothing of it is under way.
+    /// Hands on what this session has next, while there is room and it waits for nothing.
     pub(crate) fn advance(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        if self.sessions[at].under_way.is_some() {
-            return;
-        }
         if at == 0 && self.is_turn_of_dump() {
             self.note_unclaimed();
         }
-        if let Some(moment) = self.sessions[at].moments.pop_front() {
-            self.submit_moment(at, moment, now_ms, effects);
-        } else if self.is_next_ready(at, now_ms, effects)
-            && let Some(next) = self.sessions[at].commands.pop_front()
-        {
-            self.submit_command(at, next, now_ms, effects);
+        while self.sessions[at].has_room() {
+            if let Some(moment) = self.sessions[at].moments.pop_front() {
+                self.submit_moment(at, moment, now_ms, effects);
+            } else if self.is_next_ready(at, now_ms, effects)
+                && let Some(next) = self.sessions[at].commands.pop_front()
+            {
+                self.submit_command(at, next, now_ms, effects);
+            } else {
+                break;
+            }
         }
     }
 
@@ -290,24 +295,36 @@ impl BrokerFront {
         let symbol = next.command.symbol.filter(|_| takes_quote && next.fault.is_none());
         let quote = symbol.and_then(|symbol| self.desk.claim(symbol, now_ms));
         let asked = Asked::Command { command: next.command.clone(), fault: next.fault };
-        self.sessions[at].under_way = Some(UnderWay::Command(next));
-        self.submit(at, asked, quote, now_ms, effects);
+        let request = self.request(at, asked, quote, now_ms);
+        self.sessions[at].latest = request.number;
+        self.submit(at, request, Cause::Command(next), effects);
+    }
+
+    pub(crate) fn request(
+        &mut self,
+        at: usize,
+        asked: Asked,
+        quote: Option<QuoteBrought>,
+        time_ms: u64,
+    ) -> BrokerRequest {
+        let (number, after) = (self.next_number, self.sessions[at].latest);
+        self.next_number += 1;
+        BrokerRequest { number, after, time_ms, quote, asked }
     }
 
     pub(crate) fn submit(
         &mut self,
         at: usize,
-        asked: Asked,
-        quote: Option<QuoteBrought>,
-        now_ms: u64,
+        request: BrokerRequest,
+        cause: Cause,
         effects: &mut Vec<FrontEffect>,
     ) {
         let session = &mut self.sessions[at];
         session.sequence += 1;
-        let id = TransactionId { client: self.first_client + at as u64, sequence: session.sequence };
-        let request = BrokerRequest { number: self.next_number, time_ms: now_ms, quote, asked };
-        self.next_number += 1;
-        effects.push(FrontEffect::Submit { id, request });
+        let sequence = session.sequence;
+        let id = TransactionId { client: self.first_client + at as u64, sequence };
+        effects.push(FrontEffect::Submit { id, request: request.clone() });
+        session.under_way.push_back(UnderWay { sequence, request, cause, reply: None });
     }
 }
 

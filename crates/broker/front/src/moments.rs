@@ -6,7 +6,7 @@
 use pares_broker::{Asked, BrokerReply, QuoteBrought, StockSymbol, TradeWay, UserCommand, UserName, Verb};
 
 use crate::front::{BrokerFront, FrontEffect};
-use crate::session::{Moment, UnderWay};
+use crate::session::{Cause, Moment};
 
 /// So many at once are released by one request: there may be more.
 const RELEASED_MAX: u64 = 64;
@@ -58,8 +58,8 @@ impl BrokerFront {
             }
             (_, None) => return,
         };
-        self.sessions[at].under_way = Some(UnderWay::Moment(moment));
-        self.submit(at, asked, quote, now_ms, effects);
+        let request = self.request(at, asked, quote, now_ms);
+        self.submit(at, request, Cause::Moment(moment), effects);
     }
 
     pub(crate) fn moment_answered(&mut self, at: usize, moment: &Moment, reply: &BrokerReply) {

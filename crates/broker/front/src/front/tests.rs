@@ -80,19 +80,37 @@ fn verb(request: &BrokerRequest) -> Verb {
 }
 
 #[test]
-fn a_user_has_one_command_under_way_and_nobody_waits_for_another() {
+fn each_command_names_its_users_one_before_and_nobody_waits_for_another() {
     let mut at = At::new();
-    at.line("ADD,jo,5.00");
-    at.line("DISPLAY_SUMMARY,jo");
-    at.line("ADD,al,5.00");
-    assert_eq!(at.submitted.len(), 2);
-    assert_ne!(at.submitted[0].0.client, at.submitted[1].0.client);
-    let first = at.answer(BrokerReply::Done);
-    let al = at.answer(BrokerReply::Done);
-    assert_eq!((verb(&first), verb(&al), verb(&at.next())), (Verb::Add, Verb::Add, Verb::DisplaySummary));
-    assert_eq!(at.submitted.len(), 1);
+    for line in ["ADD,jo,5.00", "ADD,al,5.00", "DISPLAY_SUMMARY,jo", "DISPLAY_SUMMARY,al"] {
+        at.line(line);
+    }
+    let chain = at.submitted.iter().map(|(id, request)| (id.client, request.number, request.after));
+    assert_eq!(chain.collect::<Vec<_>>(), [(101, 1, 0), (102, 2, 0), (101, 3, 1), (102, 4, 2)]);
+    (0..4).for_each(|_| drop(at.answer(BrokerReply::Done)));
+    assert_eq!((at.told.as_slice(), at.front.open(), at.front.is_idle()), (&[0, 1, 2, 3][..], 0, true));
+    (0..100).for_each(|_| at.line("ADD,jo,5.00"));
+    assert_eq!(at.submitted.len(), 32, "a site remembers so many and as many again");
+}
+
+#[test]
+fn a_command_that_came_too_early_is_sent_again_when_the_one_before_is_done() {
+    let mut at = At::new();
+    (0..4).for_each(|_| at.line("ADD,jo,5.00"));
+    let first = at.submitted.remove(0);
+    let later: Vec<_> = (0..3).map(|_| at.answer(BrokerReply::Early)).collect();
+    assert!(at.submitted.is_empty() && at.told.is_empty());
+    at.submitted.push(first);
     at.answer(BrokerReply::Done);
-    assert_eq!((at.told.as_slice(), at.front.open(), at.front.is_idle()), (&[0, 2, 1][..], 0, true));
+    for (index, request) in later.iter().enumerate() {
+        let (id, again) = at.submitted[0].clone();
+        assert_eq!((id.sequence, &again, at.submitted.len()), (5 + index as u64, request, 1));
+        at.answer(BrokerReply::Done);
+    }
+    assert_eq!(at.told, [0, 1, 2, 3]);
+    at.line("ADD,jo,5.00");
+    at.line("ADD,jo,5.00");
+    assert_eq!(at.submitted.len(), 1, "from now on one at a time");
 }
 
 #[test]

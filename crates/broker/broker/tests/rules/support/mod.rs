@@ -189,7 +189,7 @@ pub(crate) fn request_of(line: WorkloadLine, asked: &mut BTreeMap<StockSymbol, u
         QuoteBrought { is_hit: *count == 1, ..hit(symbol, fixed_price(symbol), NOON_MS) }
     });
     let asked = Asked::Command { command: line.command, fault: line.fault };
-    BrokerRequest { number: line.number, time_ms: NOON_MS, quote, asked }
+    BrokerRequest { number: line.number, after: 0, time_ms: NOON_MS, quote, asked }
 }
 
 /// Between $1.00 and $500.99, drawn from a seed.

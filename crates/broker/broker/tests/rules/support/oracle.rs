@@ -136,6 +136,9 @@ impl Oracle {
             Asked::Hit => (None, None),
         };
         let name = name.map_or(String::new(), |name| name.to_string());
+        if request.after > 0 && !self.log.contains_key(&(name.len(), name.clone(), request.after)) {
+            return BrokerReply::Early;
+        }
         let mut user = self.users.get(&name).cloned();
         let time = request.time_ms.max(user.as_ref().map_or(0, |user| user.latest));
         let is_told = command.as_ref().is_some_and(|command| {
