@@ -43,12 +43,7 @@ pub fn execute<L: Ledger>(
     request: &BrokerRequest,
     ledger: &mut L,
 ) -> Result<BrokerReply, BrokerError<L::Error>> {
-    let user = match &request.asked {
-        Asked::Command { command, .. } => command.user.as_ref(),
-        Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
-        Asked::Hit => None,
-    };
-    let name = user.map_or("", UserName::as_str);
+    let name = whose(request).map_or("", UserName::as_str);
     let place = rows::audit(name, request.number);
     if request.number == 0 || is_there(&place, ledger)? {
         return Err(BrokerError::Taken(request.number));
@@ -70,6 +65,15 @@ pub fn execute<L: Ledger>(
         rows::put(ledger, &place, &record);
     }
     Ok(reply)
+}
+
+/// Whose log it is noted in; none: nobody's.
+fn whose(request: &BrokerRequest) -> Option<&UserName> {
+    match &request.asked {
+        Asked::Command { command, .. } => command.user.as_ref(),
+        Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
+        Asked::Hit => None,
+    }
 }
 
 fn is_there<L: Ledger>(key: &Key, ledger: &mut L) -> Result<bool, BrokerError<L::Error>> {
