@@ -6,7 +6,7 @@
 //! ```text
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
-//!   broker     broker                                                   day trading
+//!   broker     brokerage | accounts | front  broker                        day trading
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
@@ -53,7 +53,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("sites", &["base"]),
     ("broker", &["base", "sites"]),
     ("lab", &["base", "exchange", "feed", "sites"]),
-    ("app", &["base", "exchange", "feed", "sites"]),
+    ("app", &["base", "exchange", "feed", "sites", "broker"]),
 ];
 
 /// Whether code of `group` may use that of `other`.
@@ -104,6 +104,9 @@ pub(super) const CRATES: &[Place] = &[
     place("sites", "pares-site", 3, &["pares-sql"]), // whose sessions hand it their transactions
     place("sites", "pares-operator", 4, &[]),
     place("broker", "pares-broker", 1, &[]),
+    place("broker", "pares-front", 1, &["pares-broker"]), // whose requests it makes
+    place("broker", "pares-accounts", 3, &[]),
+    place("broker", "pares-brokerage", 4, &[]),
     place("lab", "pares-flow", 2, &[]),
     place("lab", "pares-isolation", 1, &[]),
     place("lab", "pares-sim", 3, &["pares-site"]), // runs its duty cycle

@@ -13,6 +13,9 @@ pub enum CommandError {
     /// A command to sites.
     #[error(transparent)]
     Sites(#[from] OperatorError),
+    /// A broker's command.
+    #[error(transparent)]
+    Broker(#[from] pares_brokerage::BrokerageError),
     /// The index of a recorder's log.
     #[error(transparent)]
     History(#[from] pares_history::HistoryError),

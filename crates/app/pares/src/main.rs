@@ -72,6 +72,8 @@ enum Command {
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
     Site(pares_operator::Args),
+    /// Day trading: run a workload, verify its log, write workloads, stand in for the quote server
+    Broker(pares_brokerage::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),
 }
@@ -112,6 +114,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Restore(args) => commands::archive::restore_system(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
+        Command::Broker(args) => pares_brokerage::run(&args).map_err(Into::into),
         Command::Node(args) => commands::node::run(&args),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! A refused command has its entry in the log and no other effect. So every part first reads and decides, and writes when nothing can be refused any more.
 
+use pares_wice::Key;
+
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
 use crate::ledger::{BrokerError, Ledger};
@@ -41,14 +43,13 @@ pub fn execute<L: Ledger>(
     request: &BrokerRequest,
     ledger: &mut L,
 ) -> Result<BrokerReply, BrokerError<L::Error>> {
-    let user = match &request.asked {
-        Asked::Command { command, .. } => command.user.as_ref(),
-        Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
-        Asked::Hit => None,
-    };
-    let place = rows::audit(user.map_or("", UserName::as_str), request.number);
-    if request.number == 0 || ledger.get(&place).map_err(BrokerError::Items)?.is_some() {
+    let name = whose(request).map_or("", UserName::as_str);
+    let place = rows::audit(name, request.number);
+    if request.number == 0 || is_there(&place, ledger)? {
         return Err(BrokerError::Taken(request.number));
+    }
+    if request.after > 0 && !is_there(&rows::audit(name, request.after), ledger)? {
+        return Ok(BrokerReply::Early);
     }
     let mut turn = Turn { ledger, request, time_ms: request.time_ms, notes: Vec::new() };
     turn.note_hit();
@@ -64,6 +65,19 @@ pub fn execute<L: Ledger>(
         rows::put(ledger, &place, &record);
     }
     Ok(reply)
+}
+
+/// Whose log it is noted in; none: nobody's.
+fn whose(request: &BrokerRequest) -> Option<&UserName> {
+    match &request.asked {
+        Asked::Command { command, .. } => command.user.as_ref(),
+        Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
+        Asked::Hit => None,
+    }
+}
+
+fn is_there<L: Ledger>(key: &Key, ledger: &mut L) -> Result<bool, BrokerError<L::Error>> {
+    Ok(ledger.get(key).map_err(BrokerError::Items)?.is_some())
 }
 
 /// The command as the log shows it: a file's name that is none is left out.

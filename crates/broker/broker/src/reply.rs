@@ -56,6 +56,8 @@ pub enum BrokerReply {
     },
     /// There was nothing to fire or to release: not even the log has changed.
     Unchanged,
+    /// The command before is not executed, so this one is not either: nothing has changed, and it may be sent again.
+    Early,
 }
 
 kinds!(BrokerReply, "reply" {
@@ -68,4 +70,5 @@ kinds!(BrokerReply, "reply" {
     7 => Armed { shares },
     8 => Expired { count },
     9 => Unchanged,
+    10 => Early,
 });

@@ -89,7 +89,9 @@ pub enum Asked {
 pub struct BrokerRequest {
     /// Positive, unique over all sites, ascending for each user.
     pub number: u64,
-    /// When the front received it, ms since 1970.
+    /// The number of the user's command before, without which this one is not executed; 0 if it does not matter. So a front may send several, whatever becomes of each.
+    pub after: u64,
+    /// When the front made it, ms since 1970.
     pub time_ms: u64,
     /// The quote it is executed by, where it needs one.
     pub quote: Option<QuoteBrought>,
@@ -106,5 +108,5 @@ kinds!(Asked, "request" {
 });
 fields! {
     QuoteBrought { quote, is_hit }
-    BrokerRequest { number, time_ms, quote, asked }
+    BrokerRequest { number, after, time_ms, quote, asked }
 }

@@ -13,6 +13,8 @@ pub use account::ReplayedAccount;
 use account::Step;
 use element::{Element, Reader};
 
+use crate::request::StockQuote;
+
 /// A fault of a log, and its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
@@ -30,6 +32,8 @@ pub struct AuditReport {
     pub elements: BTreeMap<String, u64>,
     /// Every user's account, as the log leaves it.
     pub accounts: BTreeMap<String, ReplayedAccount>,
+    /// Every quote that was asked for, in the order of the log: who made the keys can check them.
+    pub quotes: Vec<StockQuote>,
 }
 
 impl AuditReport {
@@ -98,7 +102,10 @@ impl AuditReplay {
                 self.step = Some(Step::of(element, true)?);
                 Ok(())
             }
-            "quoteServer" => Ok(()),
+            "quoteServer" => {
+                self.report.quotes.push(element.quote()?);
+                Ok(())
+            }
             _ => match &mut self.step {
                 Some(step) => step.more(element),
                 None => Err(format!("{} belongs to no command", element.name)),

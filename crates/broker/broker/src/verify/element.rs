@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::command::StockSymbol;
+use crate::request::StockQuote;
+
 /// An element.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Element {
@@ -22,6 +25,18 @@ impl Element {
         let number = self.need("transactionNum")?;
         let positive = number.parse().ok().filter(|number| *number > 0);
         positive.ok_or_else(|| format!("`{number}` is no number of a command"))
+    }
+
+    /// The quote of a `quoteServer`.
+    pub(super) fn quote(&self) -> Result<StockQuote, String> {
+        let (symbol, time) = (self.need("stockSymbol")?, self.need("quoteServerTime")?);
+        Ok(StockQuote {
+            price_cents: self.cents("price")?,
+            symbol: StockSymbol::new(symbol).ok_or_else(|| format!("`{symbol}` is no stock"))?,
+            user: self.need("username")?.to_owned(),
+            server_ms: time.parse().map_err(|_| format!("`{time}` is no time"))?,
+            key: self.need("cryptokey")?.to_owned(),
+        })
     }
 
     pub(super) fn cents(&self, name: &str) -> Result<u64, String> {

@@ -143,7 +143,7 @@ proptest! {
             let quote = quote.map(|(price, age, is_hit)| {
                 QuoteBrought { is_hit, ..hit(symbol_of(&asked), price, now - age.saturating_sub(9_000)) }
             });
-            both.run(&BrokerRequest { number, time_ms: now, quote, asked });
+            both.run(&BrokerRequest { number, after: 0, time_ms: now, quote, asked });
         }
         both.check();
         both.replay();
@@ -163,6 +163,7 @@ fn add(number: u64) -> BrokerRequest {
     let line = WorkloadLine::parse(format!("[{number}] ADD,jo,5.00").as_bytes()).unwrap();
     BrokerRequest {
         number,
+        after: 0,
         time_ms: NOON_MS,
         quote: None,
         asked: Asked::Command { command: line.command, fault: None },
@@ -176,6 +177,18 @@ fn a_number_is_used_once() {
     assert!(matches!(attempt(&both.shelves, &add(1)), Err(BrokerError::Taken(1))));
     let unnumbered = BrokerRequest { number: 0, ..add(1) };
     assert!(matches!(attempt(&both.shelves, &unnumbered), Err(BrokerError::Taken(0))));
+}
+
+#[test]
+fn a_command_without_the_one_before_it_leaves_no_trace_and_is_executed_behind_it() {
+    let mut both = Both::default();
+    let late = BrokerRequest { after: 1, ..add(2) };
+    assert_eq!(both.run(&late), BrokerReply::Early);
+    assert_eq!(attempt(&both.shelves, &late).unwrap().1, []);
+    both.run(&add(1));
+    assert!(matches!(both.run(&late), BrokerReply::Cash { .. }));
+    assert!(matches!(attempt(&both.shelves, &late), Err(BrokerError::Taken(2))));
+    both.check();
 }
 
 #[test]
@@ -229,7 +242,7 @@ fn what_two_fronts_ask_for_at_once_is_done_once() {
         ];
         let request = |number, asked: &Asked, time_ms, price| {
             let quote = Some(hit(stock, price, time_ms));
-            BrokerRequest { number, time_ms, quote, asked: asked.clone() }
+            BrokerRequest { number, after: 0, time_ms, quote, asked: asked.clone() }
         };
         for (number, line) in (1..).zip(lines) {
             let reply = both.run(&request(number, &asks(line), NOON_MS, 100));

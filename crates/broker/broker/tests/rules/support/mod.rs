@@ -1,19 +1,20 @@
 //! Items in memory, and both sides side by side: the rules over a transaction, and the oracle over plain maps.
 
 pub(crate) mod oracle;
+mod shared_data;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
-use oracle::Oracle;
+use oracle::{Oracle, Seen};
 use pares_broker::{
-    AccountSummary, Asked, AuditFault, AuditPage, AuditRecord, AuditReplay, AuditReport, BrokerError,
-    BrokerRead, BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote,
-    StockSymbol, UserName, WorkloadLine, answer, execute, summary, xml,
+    Asked, AuditFault, AuditPage, AuditRecord, AuditReplay, AuditReport, BrokerError, BrokerRead,
+    BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote, StockSymbol,
+    UserName, WorkloadLine, answer, execute, summary, xml,
 };
 use pares_store::{Reads, StoreError, Visit, Work, WorkError};
 use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version};
+pub(crate) use shared_data::{is_valid, workload};
 
 /// All items.
 #[derive(Default)]
@@ -170,45 +171,6 @@ pub(crate) fn attempt(
     Ok((reply, items.collect()))
 }
 
-/// What a user has, in one form for both sides.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) cash: u64,
-    pub(crate) shares: Vec<(String, u64)>,
-    /// Number, symbol, shares, cents, when.
-    pub(crate) buys: Vec<(u64, String, u64, u64, u64)>,
-    pub(crate) sells: Vec<(u64, String, u64, u64, u64)>,
-    /// Symbol, cents, price and shares if it is armed.
-    pub(crate) buy_triggers: Vec<(String, u64, ArmedAt)>,
-    pub(crate) sell_triggers: Vec<(String, u64, ArmedAt)>,
-}
-
-type ArmedAt = Option<(u64, u64)>;
-
-impl Seen {
-    fn of(found: &AccountSummary) -> Self {
-        let pending = |list: &[pares_broker::Pending]| {
-            let each = list.iter();
-            each.map(|p| (p.number, p.symbol.to_string(), p.shares, p.cents, p.placed_ms)).collect()
-        };
-        let armed = |armed: Option<pares_broker::Armed>| armed.map(|armed| (armed.price_cents, armed.shares));
-        let buy = |(symbol, t): &(StockSymbol, pares_broker::BuyTrigger)| {
-            (symbol.to_string(), t.reserve_cents, armed(t.armed))
-        };
-        let sell = |(symbol, t): &(StockSymbol, pares_broker::SellTrigger)| {
-            (symbol.to_string(), t.amount_cents, armed(t.armed))
-        };
-        Self {
-            cash: found.account.cash_cents,
-            shares: found.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect(),
-            buys: pending(&found.buys),
-            sells: pending(&found.sells),
-            buy_triggers: found.buy_triggers.iter().map(buy).collect(),
-            sell_triggers: found.sell_triggers.iter().map(sell).collect(),
-        }
-    }
-}
-
 /// A moment that the schema of 2023 allows.
 pub(crate) const NOON_MS: u64 = 1_680_000_000_000;
 
@@ -227,7 +189,7 @@ pub(crate) fn request_of(line: WorkloadLine, asked: &mut BTreeMap<StockSymbol, u
         QuoteBrought { is_hit: *count == 1, ..hit(symbol, fixed_price(symbol), NOON_MS) }
     });
     let asked = Asked::Command { command: line.command, fault: line.fault };
-    BrokerRequest { number: line.number, time_ms: NOON_MS, quote, asked }
+    BrokerRequest { number: line.number, after: 0, time_ms: NOON_MS, quote, asked }
 }
 
 /// Between $1.00 and $500.99, drawn from a seed.
@@ -238,19 +200,4 @@ fn fixed_price(symbol: StockSymbol) -> u64 {
         mixed ^= mixed >> 29;
     }
     100 + mixed % 50_000
-}
-
-/// The workload of that name, where the shared data is at hand: in the folder that `PARES_SHARED` names, or in `shared` beside a folder above.
-pub(crate) fn workload(name: &str) -> Option<Vec<u8>> {
-    let below = |folder: PathBuf| folder.join("data/workloads").join(name);
-    let named = std::env::var_os("PARES_SHARED").map(|folder| below(folder.into()));
-    let above = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let found = named
-        .into_iter()
-        .chain(above.ancestors().map(|folder| below(folder.join("shared"))))
-        .find_map(|path| std::fs::read(path).ok());
-    if found.is_none() {
-        eprintln!("skipped: no {name}; set PARES_SHARED to the folder of the shared data");
-    }
-    found
 }

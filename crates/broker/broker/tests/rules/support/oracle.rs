@@ -3,11 +3,48 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{
-    Asked, AuditNote, AuditRecord, BrokerReply, BrokerRequest, Refusal, StockQuote, StockSymbol, TradeWay,
-    UserCommand, Verb,
+    AccountSummary, Asked, AuditNote, AuditRecord, BrokerReply, BrokerRequest, Refusal, StockQuote,
+    StockSymbol, TradeWay, UserCommand, Verb,
 };
 
-use super::Seen;
+/// What a user has, in one form for both sides.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) cash: u64,
+    pub(crate) shares: Vec<(String, u64)>,
+    /// Number, symbol, shares, cents, when.
+    pub(crate) buys: Vec<(u64, String, u64, u64, u64)>,
+    pub(crate) sells: Vec<(u64, String, u64, u64, u64)>,
+    /// Symbol, cents, price and shares if it is armed.
+    pub(crate) buy_triggers: Vec<(String, u64, ArmedAt)>,
+    pub(crate) sell_triggers: Vec<(String, u64, ArmedAt)>,
+}
+
+type ArmedAt = Option<(u64, u64)>;
+
+impl Seen {
+    pub(crate) fn of(found: &AccountSummary) -> Self {
+        let pending = |list: &[pares_broker::Pending]| {
+            let each = list.iter();
+            each.map(|p| (p.number, p.symbol.to_string(), p.shares, p.cents, p.placed_ms)).collect()
+        };
+        let armed = |armed: Option<pares_broker::Armed>| armed.map(|armed| (armed.price_cents, armed.shares));
+        let buy = |(symbol, t): &(StockSymbol, pares_broker::BuyTrigger)| {
+            (symbol.to_string(), t.reserve_cents, armed(t.armed))
+        };
+        let sell = |(symbol, t): &(StockSymbol, pares_broker::SellTrigger)| {
+            (symbol.to_string(), t.amount_cents, armed(t.armed))
+        };
+        Self {
+            cash: found.account.cash_cents,
+            shares: found.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect(),
+            buys: pending(&found.buys),
+            sells: pending(&found.sells),
+            buy_triggers: found.buy_triggers.iter().map(buy).collect(),
+            sell_triggers: found.sell_triggers.iter().map(sell).collect(),
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Lot {
@@ -99,6 +136,9 @@ impl Oracle {
             Asked::Hit => (None, None),
         };
         let name = name.map_or(String::new(), |name| name.to_string());
+        if request.after > 0 && !self.log.contains_key(&(name.len(), name.clone(), request.after)) {
+            return BrokerReply::Early;
+        }
         let mut user = self.users.get(&name).cloned();
         let time = request.time_ms.max(user.as_ref().map_or(0, |user| user.latest));
         let is_told = command.as_ref().is_some_and(|command| {

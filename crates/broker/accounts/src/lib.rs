@@ -1,0 +1,134 @@
+//! The broker's accounts as an application of sites.
+//!
+//! [`pares_broker`] says what a request reads and writes; this hands it a site's transactions and snapshots. A command that is refused is *done* as far as the site
+//! is concerned: its entry in the log commits, and the reply says why. The site's own refusal, which leaves nothing behind, is for what is no request, and for
+//! numbers that are taken.
+
+use pares_broker::{BrokerError, BrokerRead, BrokerRequest, Ledger, Shelf, answer};
+use pares_site::{Application, ApplicationError, View};
+use pares_store::{Reads, StoreError, Work, WorkError};
+use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{Key, KeyRange, Value};
+
+/// See the [module](self). Requests are [`BrokerRequest`]s, reads [`BrokerRead`]s.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Accounts;
+
+impl Application for Accounts {
+    fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
+        execute(request, work)
+    }
+
+    fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+        let read = BrokerRead::from_bytes(request).or_else(no_request)?;
+        answer(&read, &Snapshot(items)).or_else(|error| match error {
+            BrokerError::Items(error) => Err(error.into()),
+            other => refuse(other),
+        })
+    }
+}
+
+/// Executes on whatever can be read: a site's view, or a store in memory in a test.
+fn execute<R: Reads>(request: &[u8], work: &mut Work<R>) -> Result<Vec<u8>, ApplicationError> {
+    let request = BrokerRequest::from_bytes(request).or_else(no_request)?;
+    match pares_broker::execute(&request, &mut Transaction(work)) {
+        Ok(reply) => Ok(reply.to_bytes()),
+        Err(BrokerError::Items(error)) => Err(error.into()),
+        Err(other) => refuse(other),
+    }
+}
+
+fn refuse<T>(why: impl ToString) -> Result<T, ApplicationError> {
+    Err(ApplicationError::Refused(why.to_string()))
+}
+
+fn no_request<T>(why: DecodeError) -> Result<T, ApplicationError> {
+    refuse(format!("not a request of the broker: {why}"))
+}
+
+struct Transaction<'a, R>(&'a mut Work<R>);
+
+impl<R: Reads> Ledger for Transaction<'_, R> {
+    type Error = WorkError;
+
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, WorkError> {
+        self.0.get(key)
+    }
+
+    fn put(&mut self, key: &Key, value: Value) {
+        self.0.put(key, value);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.0.delete(key);
+    }
+}
+
+struct Snapshot<'a>(&'a dyn Reads);
+
+impl Shelf for Snapshot<'_> {
+    type Error = StoreError;
+
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, StoreError> {
+        self.0.first(range, limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_broker::{AccountSummary, Asked, AuditPage, BrokerReply, Refusal, UserName, WorkloadLine};
+    use pares_store::{Applied, Memory, Store};
+    use pares_wice::{Change, TransactionId, Version};
+
+    use super::*;
+
+    fn request(line: &str) -> Vec<u8> {
+        let WorkloadLine { number, command, fault } = WorkloadLine::parse(line.as_bytes()).unwrap();
+        let asked = Asked::Command { command, fault };
+        BrokerRequest { number, after: 0, time_ms: 1, quote: None, asked }.to_bytes()
+    }
+
+    fn run(store: &Memory, line: &str) -> Result<BrokerReply, ApplicationError> {
+        let snapshot = store.snapshot().unwrap();
+        let mut work = Work::new(&*snapshot);
+        let reply = execute(&request(line), &mut work)?;
+        let id = TransactionId { client: 1, sequence: 1 };
+        let writes = work.finish(id, 0, snapshot.version()).writes.into_iter();
+        let writes = writes.map(|write| match write.change {
+            Change::Put(value) => (write.key, Some(value)),
+            Change::Delete => (write.key, None),
+            Change::Add(_) => panic!("the broker adds to no counter"),
+        });
+        let version = Version(snapshot.version().0 + 1);
+        store.apply(&[Applied { version, writes: writes.collect() }], None).unwrap();
+        Ok(BrokerReply::from_bytes(&reply).unwrap())
+    }
+
+    #[test]
+    fn a_refused_command_is_in_the_log_and_a_repeated_number_is_not() {
+        let store = Memory::default();
+        assert_eq!(run(&store, "[1] ADD,jo,5.00").unwrap(), BrokerReply::Cash { cash_cents: 500 });
+        let refused = BrokerReply::Refused { refusal: Refusal::NothingPending };
+        assert_eq!(run(&store, "[2] COMMIT_BUY,jo").unwrap(), refused);
+        assert!(matches!(run(&store, "[2] ADD,jo,5.00"), Err(ApplicationError::Refused(_))));
+        let items = store.snapshot().unwrap();
+        let user = UserName::new("jo").unwrap();
+        let log = BrokerRead::Log { user: Some(user.clone()), from: None };
+        let page = AuditPage::from_bytes(&Accounts.read(&log.to_bytes(), &*items).unwrap()).unwrap();
+        assert_eq!(page.entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), [1, 2]);
+        let summary = Accounts.read(&BrokerRead::Summary { user }.to_bytes(), &*items).unwrap();
+        let summary = Option::<AccountSummary>::from_bytes(&summary).unwrap().unwrap();
+        assert_eq!(summary.account.cash_cents, 500);
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        let store = Memory::default();
+        let items = store.snapshot().unwrap();
+        for bytes in [&b""[..], b"put a 5", &[3, 0]] {
+            let refused = execute(bytes, &mut Work::new(&*items));
+            assert!(matches!(refused, Err(ApplicationError::Refused(_))), "{bytes:?}");
+            assert!(matches!(Accounts.read(bytes, &*items), Err(ApplicationError::Refused(_))), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `pares broker audit verify`: a log, replayed alone.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use pares_broker::{AccountSummary, AuditReplay, AuditReport, ReplayedAccount};
+use pares_text::grouped;
+use serde::Serialize;
+
+use crate::error::{BrokerageError, BrokerageResult, failed};
+
+/// Arguments of `pares broker audit verify`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// The log, as DUMPLOG writes it
+    file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[cfg(test)]
+impl Args {
+    pub(crate) fn of(file: &Path) -> Self {
+        Self { file: file.to_owned(), json: false }
+    }
+}
+
+/// What a log that adds up holds. Sums are in cents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Verified {
+    elements: std::collections::BTreeMap<String, u64>,
+    users: usize,
+    added_cents: i128,
+    spent_cents: i128,
+    received_cents: i128,
+    cash_cents: i128,
+    held_cents: i128,
+}
+
+impl Verified {
+    fn of(report: &AuditReport) -> Self {
+        let sum = |of: &dyn Fn(&ReplayedAccount) -> i128| report.accounts.values().map(of).sum();
+        Self {
+            elements: report.elements.clone(),
+            users: report.accounts.len(),
+            added_cents: sum(&|account| account.added_cents),
+            spent_cents: sum(&|account| account.spent_cents),
+            received_cents: sum(&|account| account.received_cents),
+            cash_cents: sum(&|account| account.cash_cents),
+            held_cents: sum(&|account| account.held_cents()),
+        }
+    }
+}
+
+/// Verifies a log, and says what it holds.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn run(args: &Args) -> BrokerageResult {
+    let verified = Verified::of(&replay(&args.file)?);
+    if args.json {
+        pares_text::say!("{}", serde_json::to_string(&verified).map_err(failed)?);
+        return Ok(());
+    }
+    for (kind, count) in &verified.elements {
+        pares_text::say!("{kind:>20}  {:>12}", grouped(*count));
+    }
+    let users = verified.users;
+    let cents = |cents: i128| format!("{}.{:02}", cents / 100, (cents % 100).abs());
+    pares_text::say!("{:>20}  {users:>12}", "users");
+    for (what, sum) in [
+        ("added", verified.added_cents),
+        ("cash", verified.cash_cents),
+        ("held", verified.held_cents),
+        ("spent", verified.spent_cents),
+        ("received", verified.received_cents),
+    ] {
+        pares_text::say!("{what:>20}  {:>12}", cents(sum));
+    }
+    pares_text::say!("it adds up");
+    Ok(())
+}
+
+/// Replays the log at `path`.
+pub(crate) fn replay(path: &Path) -> Result<AuditReport, BrokerageError> {
+    let reading = || BrokerageError::io(format!("reading {}", path.display()));
+    let mut lines = BufReader::with_capacity(1 << 16, File::open(path).map_err(reading())?);
+    let (mut replay, mut line) = (AuditReplay::default(), String::new());
+    let wrong = |fault| failed(format!("{}: {fault}", path.display()));
+    while lines.read_line(&mut line).map_err(reading())? > 0 {
+        replay.line(&line).map_err(wrong)?;
+        line.clear();
+    }
+    replay.finish().map_err(wrong)
+}
+
+/// Whether an account is what the log says.
+pub(crate) fn is_as_told(found: &AccountSummary, told: &ReplayedAccount) -> bool {
+    let holds = found.buys.iter().map(|pending| i128::from(pending.cents));
+    let reserves = found.buy_triggers.iter().map(|(_, trigger)| i128::from(trigger.reserve_cents));
+    let shares = found.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares));
+    i128::from(found.account.cash_cents) == told.cash_cents
+        && holds.chain(reserves).sum::<i128>() == told.held_cents()
+        && shares.collect::<std::collections::BTreeMap<_, _>>() == told.shares
+        && told.is_conserved()
+}

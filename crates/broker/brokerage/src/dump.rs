@@ -1,0 +1,123 @@
+//! The log as a file, page by page, while the site goes on; and what each user has, to be held against it.
+//!
+//! The first page is read from the latest version, so that the file has everything that was answered before it was asked for; the others from no older one. Each user's entries are
+//! complete and in order up to some moment behind that. The file appears under its name when it is whole.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pares_broker::{AccountSummary, AuditPage, BrokerRead, LOG_BEGIN, LOG_END, UserName, xml};
+use pares_site::Client;
+use pares_wice::codec::Coded as _;
+
+use crate::error::{BrokerageError, failed};
+
+/// A page that does not come within this is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What the log calls the server that tells it.
+const SERVER: &str = "broker";
+
+/// The first client's number of those who read the log; each dump is another. The one before is the reader of accounts.
+const FIRST_READER: u64 = 2;
+
+/// Dumps that were commanded: one is written at a time, since each reads as fast as the site allows.
+pub(crate) struct Dumps {
+    site: SocketAddr,
+    next: u64,
+    waiting: VecDeque<(Option<UserName>, PathBuf)>,
+    writing: Option<JoinHandle<Result<u64, BrokerageError>>>,
+}
+
+impl Dumps {
+    pub(crate) fn of(site: SocketAddr) -> Self {
+        Self { site, next: FIRST_READER, waiting: VecDeque::new(), writing: None }
+    }
+
+    /// Writes the log of a user, or all of it, to `path`, when those before are written.
+    pub(crate) fn push(&mut self, user: Option<UserName>, path: PathBuf) {
+        self.waiting.push_back((user, path));
+    }
+
+    /// Goes on with them; whether there is more to do.
+    pub(crate) fn progress(&mut self) -> Result<bool, BrokerageError> {
+        if let Some(writing) = self.writing.take_if(|writing| writing.is_finished()) {
+            writing.join().map_err(|_| failed("a thread that writes a log has panicked"))??;
+        }
+        if self.writing.is_none()
+            && let Some((user, path)) = self.waiting.pop_front()
+        {
+            let (client, site) = (self.next, self.site);
+            self.next += 1;
+            let named = std::thread::Builder::new().name("dump".into());
+            let begun = named.spawn(move || write(client, site, user, &path));
+            self.writing = Some(begun.map_err(BrokerageError::io("starting a dump"))?);
+        }
+        Ok(self.writing.is_some())
+    }
+}
+
+/// Writes the log of a user, or all of it, to `path`; how many entries it has.
+fn write(client: u64, site: SocketAddr, user: Option<UserName>, path: &Path) -> Result<u64, BrokerageError> {
+    let writing = || BrokerageError::io(format!("writing {}", path.display()));
+    let part = path.with_added_extension("part");
+    let mut file = BufWriter::new(File::create(&part).map_err(writing())?);
+    let count = pages(&mut Client::new(client, 0, vec![site]), user, |text| {
+        file.write_all(text.as_bytes()).map_err(writing())
+    })?;
+    let file = file.into_inner().map_err(|error| writing()(error.into_error()))?;
+    file.sync_all().and_then(|()| std::fs::rename(&part, path)).map_err(writing())?;
+    Ok(count)
+}
+
+fn pages(
+    client: &mut Client,
+    user: Option<UserName>,
+    mut tell: impl FnMut(&str) -> Result<(), BrokerageError>,
+) -> Result<u64, BrokerageError> {
+    tell(LOG_BEGIN)?;
+    let (mut count, mut from, mut text) = (0, None, String::new());
+    loop {
+        let read = BrokerRead::Log { user: user.clone(), from: from.clone() }.to_bytes();
+        let page = match from {
+            None => client.read_latest(&read, PATIENCE),
+            Some(_) => client.read(&read, PATIENCE),
+        };
+        let AuditPage { entries, next } = AuditPage::from_bytes(&page.map_err(failed)?).map_err(failed)?;
+        for entry in &entries {
+            xml(SERVER, &entry.user, entry.number, &entry.record, &mut text);
+        }
+        count += entries.len() as u64;
+        tell(&text)?;
+        text.clear();
+        from = match next {
+            Some(next) => Some(next),
+            None => break,
+        };
+    }
+    tell(LOG_END)?;
+    Ok(count)
+}
+
+/// What each of these users has; who has no account is left out.
+pub(crate) fn summaries(
+    site: SocketAddr,
+    users: Vec<UserName>,
+) -> Result<BTreeMap<String, AccountSummary>, BrokerageError> {
+    let mut client = Client::new(FIRST_READER - 1, 0, vec![site]);
+    // From here on it is shown nothing older.
+    client.read_latest(&BrokerRead::Log { user: None, from: None }.to_bytes(), PATIENCE).map_err(failed)?;
+    let mut found = BTreeMap::new();
+    for user in users {
+        let name = user.as_str().to_owned();
+        let read = BrokerRead::Summary { user }.to_bytes();
+        let bytes = client.read(&read, PATIENCE).map_err(failed)?;
+        let summary = Option::<AccountSummary>::from_bytes(&bytes).map_err(failed)?;
+        found.extend(summary.map(|summary| (name, summary)));
+    }
+    Ok(found)
+}

@@ -1,0 +1,35 @@
+//! Why a broker's command was not done.
+
+/// See the [module](self).
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerageError {
+    /// What was asked cannot be done.
+    #[error("{0}")]
+    Usage(String),
+    /// It was tried and failed, or what was checked does not hold.
+    #[error("{0}")]
+    Failed(String),
+    /// The operating system refused something.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+/// What a broker's commands return.
+pub type BrokerageResult = Result<(), BrokerageError>;
+
+impl BrokerageError {
+    /// Wraps an I/O error with what was being done.
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { doing: doing.into(), source }
+    }
+}
+
+/// It was tried and failed.
+pub(crate) fn failed(why: impl ToString) -> BrokerageError {
+    BrokerageError::Failed(why.to_string())
+}

@@ -1,0 +1,110 @@
+//! Workloads through a site, with a server that misbehaves; the log at the end says all of it.
+
+use std::io::Cursor;
+
+use pares_broker::BrokerRequest;
+use pares_wice::codec::Coded as _;
+
+use super::*;
+use crate::generate;
+
+/// The rules in their most obvious form, which the tests of the rules are held against too.
+#[path = "../../../broker/tests/rules/support/oracle.rs"]
+#[allow(dead_code)]
+mod oracle;
+#[path = "../../../broker/tests/rules/support/shared_data.rs"]
+mod shared_data;
+
+fn args(file: PathBuf, bad_per_mille: u64) -> Args {
+    let behaviour = Behaviour::instant(7, bad_per_mille);
+    let logs = Some(file.with_extension("logs"));
+    Args { file, durability: Promise::Os, quote_server: None, behaviour, window: 500, logs, json: false }
+}
+
+#[test]
+fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("workload");
+    generate::run(&generate::Args::of(&file, 3_000, 12, 40)).unwrap();
+    for bad_per_mille in [0, 150] {
+        let args = args(file.clone(), bad_per_mille);
+        let figures = measure(&args).unwrap();
+        assert!(figures.audit_verified && figures.conserved, "{figures:?}");
+        assert_eq!((figures.commands, figures.unreadable, figures.users), (3_000, 0, 12));
+        assert!(figures.refused > 500 && figures.done > 500, "{figures:?}");
+        assert_eq!(figures.quote_faults > 0, bad_per_mille > 0, "{figures:?}");
+        assert!(figures.hits >= 40 && figures.elements["accountTransaction"] > 100, "{figures:?}");
+        let log = args.logs.unwrap().join("testLOG");
+        assert_eq!(audit::replay(&log).unwrap().count("userCommand"), 3_000, "the dump that was commanded");
+        let broken = dir.path().join("broken");
+        let text = std::fs::read_to_string(&log).unwrap();
+        std::fs::write(&broken, text.replacen("<action>add<", "<action>remove<", 1)).unwrap();
+        assert!(audit::run(&audit::Args::of(&broken)).is_err());
+        audit::run(&audit::Args::of(&log)).unwrap();
+    }
+}
+
+#[test]
+fn a_workload_of_anything_ends_and_every_line_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("workload");
+    let lines = "[1] ADD,jo,10.00\nnothing\n\n[2] STEAL,jo\n\u{fe}\n[3] BUY,jo,S,0.00\n[4] COMMIT_BUY,\n\
+                 [5] DUMPLOG,jo,../../jo.xml\n[6] DUMPLOG,../..\n[7] QUOTE,al,ZZ";
+    std::fs::write(&file, lines).unwrap();
+    let args = args(file, 0);
+    let figures = measure(&args).unwrap();
+    assert!(figures.audit_verified && figures.conserved, "{figures:?}");
+    assert_eq!((figures.commands, figures.unreadable, figures.refused), (6, 3, 3), "{figures:?}");
+    let names = std::fs::read_dir(args.logs.unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, ["audit.xml", "jo.xml"], "in the folder of logs, and nowhere else");
+}
+
+/// Runs a workload, and holds every reply, and every account in the end, against the oracle.
+fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64) -> (Running, Checked) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = stand_in(Behaviour::instant(3, bad_per_mille)).unwrap();
+    let floor = Floor::open(dir.path(), Promise::Os, server.address()).unwrap();
+    let mut running = Running::begin(floor, dir.path().to_owned()).unwrap();
+    running.feed(Cursor::new(workload), 5_000).unwrap();
+    running.settle().unwrap();
+    let checked = running.check(Some(&server)).unwrap();
+    let mut oracle = oracle::Oracle::default();
+    let seen = running.floor.seen.iter();
+    let mut seen: Vec<_> =
+        seen.map(|(bytes, reply)| (BrokerRequest::from_bytes(bytes).unwrap(), reply)).collect();
+    seen.sort_by_key(|(request, _)| request.number);
+    for (request, reply) in seen.into_iter().filter(|(_, reply)| **reply != BrokerReply::Early) {
+        assert_eq!(oracle.run(&request), *reply, "{request:?}");
+    }
+    for (user, told) in &checked.report.accounts {
+        let Some(expected) = oracle.users.get(user) else { continue };
+        assert_eq!(told.cash_cents, i128::from(expected.cash), "{user}");
+        assert_eq!(told.shares, expected.shares, "{user}");
+        assert_eq!(told.held_cents(), i128::from(expected.held()), "{user}");
+    }
+    assert!(checked.audit_verified && checked.conserved);
+    let log = std::fs::read_to_string(&running.whole.as_ref().unwrap().0).unwrap();
+    assert_ne!(shared_data::is_valid(&log, pares_os::clock::now_ns() / 1_000_000), Some(false));
+    (running, checked)
+}
+
+#[test]
+fn every_reply_of_a_workload_is_the_oracles() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("workload");
+    generate::run(&generate::Args::of(&file, 3_000, 5, 9)).unwrap();
+    let (running, checked) = as_the_oracle_has_it(std::fs::read(file).unwrap(), 50);
+    assert_eq!(running.tally.told(), 3_000);
+    assert!(checked.report.count("systemEvent") > 0, "some trigger has fired");
+}
+
+#[test]
+fn every_reply_of_the_published_workloads_is_the_oracles() {
+    for (name, commands) in [("1userWorkLoad", 100), ("45User_testWorkLoad", 10_000)] {
+        let Some(workload) = shared_data::workload(name) else { return };
+        let (running, _) = as_the_oracle_has_it(workload, 0);
+        assert_eq!((running.tally.told(), running.tally.unreadable), (commands, 0), "{name}");
+    }
+}

@@ -1,0 +1,288 @@
+//! The quote desk: one question for each stock at a time, and its answer shared for as long as it may be used.
+//!
+//! Every question costs money, moves the price and takes up to four seconds. So the first who wants a stock's quote has it asked for, and the others
+//! share the answer. A server that fails is not asked again at once: who wants that stock meanwhile is told that there is no quote.
+//!
+//! ```text
+//!   want --none usable--> Ask .. arrived --quote--> kept until its stamp and 60 s --> claim (the first one's log shows the hit)
+//!                           \-- fault, or too late --> pause of a second
+//! ```
+//! Stocks with armed triggers are *watched*: asked for again when their quote ends.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use pares_broker::{QuoteBrought, StockQuote, StockSymbol, UserName, WINDOW_MS};
+
+use crate::line::QuoteFault;
+
+/// After so long without an answer a question is given up, ms: longer than the server's longest delay.
+pub const QUOTE_LIMIT_MS: u64 = 6_000;
+/// What a question costs, thousandths of a dollar.
+pub const HIT_MILLS: u64 = 50;
+/// A quote with less than this left is not begun with, ms.
+const LEFT_MS: u64 = 3_000;
+/// After a fault a stock is not asked for so long, ms.
+const PAUSE_MS: u64 = 1_000;
+
+/// What the desk wants done, or says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeskEffect {
+    /// Ask the server.
+    Ask {
+        /// The question's number.
+        hit: u64,
+        /// For which stock.
+        symbol: StockSymbol,
+        /// For which user.
+        user: UserName,
+    },
+    /// Close the connection of a question: it is not waited for any more.
+    Abandon {
+        /// The question's number.
+        hit: u64,
+    },
+    /// A question has ended: who waits for this stock looks again.
+    News {
+        /// Which stock.
+        symbol: StockSymbol,
+    },
+    /// A quote that no command used: the log has to show it all the same.
+    Unclaimed {
+        /// The quote.
+        quote: StockQuote,
+    },
+}
+
+/// How it stands with a stock's quote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuoteStanding {
+    /// There is one, and it can be used for some seconds more.
+    Ready,
+    /// The server was asked.
+    Coming,
+    /// The server failed a moment ago.
+    Paused,
+}
+
+#[derive(Debug)]
+struct Kept {
+    quote: StockQuote,
+    arrived_ms: u64,
+    /// A command has taken the hit into its log.
+    is_claimed: bool,
+}
+
+impl Kept {
+    /// Whether a command may begin with it. One that has just come may, however little is left: the server's clock may be behind, and asking again would bring no other.
+    fn is_fresh(&self, now_ms: u64) -> bool {
+        let has_just_come = now_ms < self.arrived_ms + PAUSE_MS;
+        now_ms + if has_just_come { 0 } else { LEFT_MS } < ends(&self.quote)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Stock {
+    kept: Option<Kept>,
+    coming: Option<u64>,
+    paused_until_ms: u64,
+    watched_for: Option<UserName>,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub struct QuoteDesk {
+    stocks: BTreeMap<StockSymbol, Stock>,
+    /// Questions without an answer.
+    open: BTreeMap<u64, StockSymbol>,
+    /// When each question was asked, in order; answered ones among them.
+    asked: VecDeque<(u64, u64)>,
+    /// When a watched stock is to be asked for again.
+    again: BTreeSet<(u64, StockSymbol)>,
+    hits: u64,
+    faults: u64,
+}
+
+impl QuoteDesk {
+    /// Questions so far.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        self.hits
+    }
+
+    /// Those of them that brought no quote.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.faults
+    }
+
+    /// A user wants a stock's quote.
+    pub fn want(
+        &mut self,
+        symbol: StockSymbol,
+        user: &UserName,
+        now_ms: u64,
+        effects: &mut Vec<DeskEffect>,
+    ) -> QuoteStanding {
+        let stock = self.stocks.entry(symbol).or_default();
+        if stock.kept.as_ref().is_some_and(|kept| kept.is_fresh(now_ms)) {
+            return QuoteStanding::Ready;
+        }
+        if stock.coming.is_none() {
+            if now_ms < stock.paused_until_ms {
+                return QuoteStanding::Paused;
+            }
+            self.ask(symbol, user, now_ms, effects);
+        }
+        QuoteStanding::Coming
+    }
+
+    fn ask(&mut self, symbol: StockSymbol, user: &UserName, now_ms: u64, effects: &mut Vec<DeskEffect>) {
+        self.hits += 1;
+        let hit = self.hits;
+        self.stocks.entry(symbol).or_default().coming = Some(hit);
+        self.open.insert(hit, symbol);
+        self.asked.push_back((now_ms, hit));
+        effects.push(DeskEffect::Ask { hit, symbol, user: user.clone() });
+    }
+
+    /// The quote, if there is one that can be used now. Who is given it first has the hit in his log.
+    pub fn claim(&mut self, symbol: StockSymbol, now_ms: u64) -> Option<QuoteBrought> {
+        let kept = self.stocks.get_mut(&symbol)?.kept.as_mut()?;
+        if now_ms >= ends(&kept.quote) {
+            return None;
+        }
+        let is_hit = !kept.is_claimed;
+        kept.is_claimed = true;
+        Some(QuoteBrought { quote: kept.quote.clone(), is_hit })
+    }
+
+    /// A stock's price, if its quote can be used now.
+    #[must_use]
+    pub fn price(&self, symbol: StockSymbol, now_ms: u64) -> Option<u64> {
+        let quote = &self.stocks.get(&symbol)?.kept.as_ref()?.quote;
+        (now_ms < ends(quote)).then_some(quote.price_cents)
+    }
+
+    /// The server has answered a question, or will not. An answer to one that was given up is nothing.
+    pub fn arrived(
+        &mut self,
+        hit: u64,
+        answer: Result<StockQuote, QuoteFault>,
+        now_ms: u64,
+        effects: &mut Vec<DeskEffect>,
+    ) {
+        let Some(symbol) = self.open.remove(&hit) else { return };
+        let stock = self.stocks.entry(symbol).or_default();
+        stock.coming = None;
+        match checked(answer, now_ms) {
+            Ok(quote) => {
+                if stock.watched_for.is_some() {
+                    self.again.insert((ends(&quote), symbol));
+                }
+                let before = stock.kept.replace(Kept { quote, arrived_ms: now_ms, is_claimed: false });
+                effects.extend(before.and_then(unclaimed));
+            }
+            Err(_) => {
+                self.faults += 1;
+                stock.paused_until_ms = now_ms + PAUSE_MS;
+                if stock.watched_for.is_some() {
+                    self.again.insert((now_ms + PAUSE_MS, symbol));
+                }
+            }
+        }
+        effects.push(DeskEffect::News { symbol });
+    }
+
+    /// A trigger of a user's is armed: the stock's quote is kept fresh.
+    pub fn watch(&mut self, symbol: StockSymbol, user: &UserName, now_ms: u64) {
+        let stock = self.stocks.entry(symbol).or_default();
+        if stock.watched_for.is_none() {
+            stock.watched_for = Some(user.clone());
+            let kept = stock.kept.as_ref().map_or(now_ms, |kept| ends(&kept.quote));
+            self.again.insert((kept.max(now_ms), symbol));
+        }
+    }
+
+    /// No trigger is armed any more.
+    pub fn unwatch(&mut self, symbol: StockSymbol) {
+        if let Some(stock) = self.stocks.get_mut(&symbol) {
+            stock.watched_for = None;
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<DeskEffect>) {
+        while let Some(&(asked_ms, hit)) = self.asked.front()
+            && (now_ms >= asked_ms + QUOTE_LIMIT_MS || !self.open.contains_key(&hit))
+        {
+            self.asked.pop_front();
+            if self.open.contains_key(&hit) {
+                effects.push(DeskEffect::Abandon { hit });
+                self.arrived(hit, Err(QuoteFault::Silent), now_ms, effects);
+            }
+        }
+        while let Some(&(due_ms, symbol)) = self.again.first()
+            && due_ms <= now_ms
+        {
+            self.again.pop_first();
+            self.refresh(symbol, now_ms, effects);
+        }
+    }
+
+    /// Asks again for a watched stock whose quote has ended.
+    fn refresh(&mut self, symbol: StockSymbol, now_ms: u64, effects: &mut Vec<DeskEffect>) {
+        let Some(stock) = self.stocks.get(&symbol) else { return };
+        let has_ended = stock.kept.as_ref().is_none_or(|kept| now_ms >= ends(&kept.quote));
+        if let Some(user) = stock.watched_for.clone()
+            && has_ended
+            && stock.coming.is_none()
+        {
+            self.ask(symbol, &user, now_ms, effects);
+        }
+    }
+
+    /// Whether no question is open.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Nothing is watched any more.
+    pub fn close(&mut self) {
+        self.again.clear();
+        self.stocks.values_mut().for_each(|stock| stock.watched_for = None);
+    }
+
+    /// Gives out what no command has claimed.
+    pub fn settle(&mut self, effects: &mut Vec<DeskEffect>) {
+        for stock in self.stocks.values_mut() {
+            if let Some(kept) = stock.kept.as_mut().filter(|kept| !kept.is_claimed) {
+                kept.is_claimed = true;
+                effects.push(DeskEffect::Unclaimed { quote: kept.quote.clone() });
+            }
+        }
+    }
+}
+
+/// From when on a quote may not be used, ms.
+fn ends(quote: &StockQuote) -> u64 {
+    quote.server_ms.saturating_add(WINDOW_MS)
+}
+
+fn checked(answer: Result<StockQuote, QuoteFault>, now_ms: u64) -> Result<StockQuote, QuoteFault> {
+    let quote = answer?;
+    if quote.server_ms > now_ms.saturating_add(WINDOW_MS) {
+        Err(QuoteFault::Ahead)
+    } else if now_ms >= ends(&quote) {
+        Err(QuoteFault::Old)
+    } else {
+        Ok(quote)
+    }
+}
+
+fn unclaimed(kept: Kept) -> Option<DeskEffect> {
+    (!kept.is_claimed).then_some(DeskEffect::Unclaimed { quote: kept.quote })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! A broker's front: it takes users' commands in their order, and hands each to the accounts with the quote that it needs.
+//!
+//! The obvious front asks for a quote when a command's turn comes, and waits. The legacy server takes up to four seconds for an answer and five cents for each: a
+//! user with thirty stocks waits for a minute, and two users pay twice for one price. Here a quote is asked for when a command *arrives*, once for each
+//! stock, and a command waits for its own user's earlier ones and for its own quote, for nothing else.
+//!
+//! Rules: time and what others say are arguments, what is to be done is pushed onto a list. [`BrokerFront`] holds nothing that matters: what was done is in
+//! the accounts, and another front that is told the same commands goes on.
+//!
+//! | module | what |
+//! |---|---|
+//! | `front` | users' commands in order; `session` is one user's |
+//! | `moments` | what happens without a command: triggers that fire, pending buys and sells that lapse |
+//! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
+//! | `line` | the quote server's line protocol |
+//! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
+
+mod desk;
+mod draw;
+mod front;
+mod line;
+mod moments;
+mod session;
+mod stand_in;
+
+pub use desk::{DeskEffect, HIT_MILLS, QUOTE_LIMIT_MS, QuoteDesk, QuoteStanding};
+pub use draw::SeededDraw;
+pub use front::{BrokerFront, FrontEffect};
+pub use line::{QuoteFault, ask_line, read_reply, reply_line, signed_part};
+pub use stand_in::{StandIn, StandInAnswer, StandInSettings, StandInWords};
