@@ -9,11 +9,11 @@ use pares_broker::{
     Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END,
     QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, xml,
 };
-use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
 use pares_site::{Client, Process, SitesConfig};
 use pares_wice::codec::Coded as _;
-use pares_wice::{SiteId, TransactionId};
+use pares_wice::{Isolation, SiteId, TransactionId};
 
 const USERS: u64 = 8;
 const COMMANDS: u64 = 2_000;
@@ -29,7 +29,7 @@ fn open(dir: &std::path::Path) -> Process<Accounts> {
         store: None,
         system: "broker".into(),
         durability: Promise::Os,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: None,

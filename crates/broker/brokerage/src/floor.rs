@@ -12,11 +12,11 @@ use pares_accounts::Accounts;
 use pares_broker::{BrokerReply, StockQuote, UserCommand, WorkloadLine};
 use pares_front::{BrokerFront, FrontEffect, QuoteFault};
 use pares_os::clock;
-use pares_site::config::{Level, Place, Promise, SiteLimits};
+use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
 use pares_site::{Process, SiteReport, SitesConfig};
 use pares_wice::codec::Coded as _;
-use pares_wice::{SiteId, TransactionId};
+use pares_wice::{Isolation, SiteId, TransactionId};
 
 use crate::error::{BrokerageError, failed};
 use crate::quoter::Quoter;
@@ -203,7 +203,7 @@ fn configuration(durability: Promise) -> SitesConfig {
         system: "broker".into(),
         identity: SitesConfig::draw_identity(),
         durability,
-        isolation: Level::Snapshot,
+        isolation: Isolation::Snapshot,
         certifier: 0,
         begins: 0,
         tls: None,
