@@ -8,6 +8,8 @@ mod copy;
 mod deltas;
 #[path = "sql/levels.rs"]
 mod levels;
+#[path = "sql/outcomes.rs"]
+mod outcomes;
 #[path = "sql/own.rs"]
 mod own;
 #[path = "sql/same.rs"]
@@ -56,6 +58,12 @@ fn rows(client: &mut Client) -> String {
 /// Until both sites have the same rows, which are these.
 fn alike(here: &mut Client, there: &mut Client, expected: &str) {
     until(|| rows(here) == expected && rows(there) == expected);
+}
+
+/// A message of the protocol.
+fn framed(tag: &[u8], body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
+    [tag, &length, body].concat()
 }
 
 fn code(error: &Error) -> &str {
@@ -483,10 +491,6 @@ fn what_is_no_protocol_ends_its_own_connection_and_no_other() {
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
     let address = sites.config.place(A0).unwrap().sql.unwrap();
     let startup = b"\0\x03\0\0user\0postgres\0\0";
-    let framed = |tag: &[u8], body: &[u8]| {
-        let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
-        [tag, &length, body].concat()
-    };
     for after in [
         framed(b"Q", b"SELECT 'no end"),
         framed(b"Q", b"\xff\xfe\0"),

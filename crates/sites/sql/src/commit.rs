@@ -54,8 +54,8 @@ const READ: &str = "
 /// What certification has to know first.
 const STATE: &str = "
     SELECT version, pg_catalog.pg_current_xact_id_if_assigned(), current_setting('transaction_isolation'),
-        current_setting('session_replication_role'), current_setting('pares.commit_timeout_ms', true),
-        current_setting('default_transaction_isolation') FROM PARES.pares_applied";
+        current_setting('session_replication_role'), current_setting('pares.commit_timeout_ms', true)
+        FROM PARES.pares_applied";
 
 fn refused(code: &str, why: impl AsRef<str>) -> Trouble {
     Trouble::Refused(Message::error(code, why.as_ref()))
@@ -75,6 +75,8 @@ pub(crate) fn end(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, 
         if matches!(ended, Ended::ReadOnly) {
             link.ask("COMMIT", &[])?;
             link.open = false;
+            // Behind it, since what was set for this transaction alone counts no more.
+            link.learn_level()?;
         }
         Ok(ended)
     });
@@ -91,7 +93,6 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let state = link.ask(&front.own(STATE), &[])?;
     let state = state.first().ok_or_else(|| refused("57P03", "the site has no store yet"))?;
     if state[1].is_none() {
-        link.level = Level::named(column(state, 5));
         return Ok(Ended::ReadOnly);
     }
     must_be_fit(state, link.reads_only)?;

@@ -41,7 +41,7 @@ impl Session {
     pub(crate) fn extended(&mut self, link: &mut Link, message: &Message) -> io::Result<()> {
         match message.tag {
             b'S' => return self.sync(link),
-            b'H' => return self.flush_all(),
+            b'H' => return self.flush(),
             _ if self.prepared.skips => return Ok(()),
             _ => {}
         }
@@ -153,9 +153,8 @@ impl Session {
                     return self.after(link, &Kind::Session, false);
                 }
                 b'G' => self.copy_in(link, &answer, true)?,
-                // A driver may take this for the outcome, which a Sync tells.
-                b'C' if self.state == State::Implicit => {
-                    self.hold(answer)?;
+                b'C' => {
+                    self.complete(answer)?;
                     return Ok(true);
                 }
                 last => {
@@ -176,6 +175,6 @@ fn ends(message: u8, answer: u8) -> bool {
         b'B' => answer == b'2',
         b'C' => answer == b'3',
         b'D' => matches!(answer, b'T' | b'n'),
-        _ => matches!(answer, b'C' | b'I' | b's'),
+        _ => matches!(answer, b'I' | b's'),
     }
 }

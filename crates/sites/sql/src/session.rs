@@ -28,6 +28,8 @@ use crate::wire::{Message, text};
 
 /// A cancellation may come after what it was meant for; so much later it was meant for something else.
 const CANCELLED_LATE: Duration = Duration::from_secs(1);
+/// Of answers that are held back.
+const HELD_MAX_BYTES: usize = 1 << 20;
 const ENCODING: &str = "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'";
 pub(crate) const LOST: &str = "could not serialize access: a transaction of another site that came first needed these rows; run this one again";
 
@@ -63,8 +65,10 @@ pub(crate) struct Session {
     cancelled: Option<Instant>,
     /// Settings of the transaction, which outlive it if it commits.
     pub(crate) settings: Vec<String>,
-    /// What ends a statement, held back until what it did is certified.
-    held: Option<Message>,
+    /// What ended the first statement of an implicit transaction, and all answers behind it: held back until what it did is certified. They are dropped if
+    /// the transaction has failed, since a driver may take them for the outcome.
+    held: Vec<Message>,
+    held_bytes: usize,
     pub(crate) prepared: Prepared,
 }
 
@@ -95,7 +99,8 @@ pub(crate) fn run(front: &Arc<Front>, client: Client) -> io::Result<()> {
         locks_prepared: false,
         cancelled: None,
         settings: Vec::new(),
-        held: None,
+        held: Vec::new(),
+        held_bytes: 0,
         prepared: Prepared { statements: HashMap::new(), portals: HashMap::new(), skips: false },
     };
     let ended = session.serve();
@@ -160,25 +165,38 @@ impl Session {
         Ok(())
     }
 
-    /// Writes to the client; first what was held back.
+    /// Writes to the client, behind what is held back.
     pub(crate) fn write(&mut self, message: &Message) -> io::Result<()> {
-        self.held.take().map_or(Ok(()), |held| self.client.send(&held))?;
+        if message.tag == b'E' {
+            self.held.clear();
+        }
+        if self.state == State::Implicit && !self.held.is_empty() {
+            return self.hold(message.clone());
+        }
+        self.release()?;
         self.client.send(message)
     }
 
-    /// Holds back what ends a statement; what ended the one before goes out.
-    pub(crate) fn hold(&mut self, message: Message) -> io::Result<()> {
-        self.held.replace(message).map_or(Ok(()), |held| self.client.send(&held))
+    /// Holds an answer back. Of more than [`HELD_MAX_BYTES`] all go out.
+    fn hold(&mut self, message: Message) -> io::Result<()> {
+        self.held_bytes = if self.held.is_empty() { 0 } else { self.held_bytes } + message.body.len();
+        self.held.push(message);
+        if self.held_bytes > HELD_MAX_BYTES { self.release() } else { Ok(()) }
     }
 
+    fn release(&mut self) -> io::Result<()> {
+        self.held.drain(..).try_for_each(|held| self.client.send(&held))
+    }
+
+    /// What ends a statement: a driver may take it for the outcome, if the transaction is this statement's.
+    pub(crate) fn complete(&mut self, message: Message) -> io::Result<()> {
+        if self.state == State::Implicit { self.hold(message) } else { self.write(&message) }
+    }
+
+    /// The client gets all that it was answered.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.release()?;
         self.client.flush()
-    }
-
-    /// The client wants all that it was answered.
-    pub(crate) fn flush_all(&mut self) -> io::Result<()> {
-        self.held.take().map_or(Ok(()), |held| self.client.send(&held))?;
-        self.flush()
     }
 
     pub(crate) fn beside(&mut self, link: &mut Link) -> io::Result<()> {
@@ -222,13 +240,10 @@ impl Session {
 
     /// Commits what was begun for these statements only.
     pub(crate) fn end_implicit(&mut self, link: &mut Link) -> io::Result<()> {
-        if self.state == State::Implicit
-            && let Err(why) = self.commit(link)?
-        {
-            self.held = None;
-            self.write(&why)?;
+        match self.state {
+            State::Implicit => self.commit(link)?.or_else(|why| self.write(&why)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// A statement of the simple protocol. Whether the next may follow.
@@ -333,7 +348,7 @@ impl Session {
                     self.write(&message)?;
                 }
                 b'G' => self.copy_in(link, &message, false)?,
-                b'C' => self.hold(message)?,
+                b'C' => self.complete(message)?,
                 _ => self.write(&message)?,
             }
         }

@@ -170,6 +170,10 @@ fn a_session_asks_for_serializable_as_drivers_do() {
         ("BEGIN ISOLATION LEVEL REPEATABLE READ", "repeatable read"),
         ("SET default_transaction_isolation = 'read committed'; BEGIN", "repeatable read"),
         ("SELECT set_config('default_transaction_isolation', 'serializable', false); BEGIN", "serializable"),
+        (
+            "BEGIN; SET LOCAL default_transaction_isolation = 'read committed'; SELECT 1; COMMIT; BEGIN",
+            "serializable",
+        ),
         ("DISCARD ALL; BEGIN", "repeatable read"),
     ] {
         let statements = begin.split(';').map(str::trim);

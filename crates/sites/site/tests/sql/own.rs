@@ -48,10 +48,6 @@ fn nobody_moves_what_commit_goes_back_to() {
 fn what_prepare_has_made_is_certified_however_it_is_executed() {
     let dir = tempfile::tempdir().unwrap();
     let Some((sites, mut here, mut there)) = bank(dir.path()) else { return };
-    let framed = |tag: &[u8], body: &[u8]| {
-        let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
-        [tag, &length, body].concat()
-    };
     // The second is known to the session as one that changes nothing; then its name means another.
     let prepared =
         "SELECT set_config('pares.ending', 'yes', false); PREPARE p AS DELETE FROM account WHERE number = 1";

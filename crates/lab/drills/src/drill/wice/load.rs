@@ -5,7 +5,8 @@
 //! as many open as it is told, up to the 64 that the protocol allows; and either sends the next when one is answered, or has a schedule that nothing
 //! changes, so that a pause is seen by all that was due in it.
 //!
-//! When the site does not answer, all that is open is sent again, under the same numbers, to the next one.
+//! When the site does not answer, all that is open is sent again, under the same numbers, to the next one. What was asked before is answered by
+//! *done* and *refused* alone: any other answer speaks of one asking, and the first may have been executed. So it is asked on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +25,7 @@ use super::wire::Wire;
 
 /// A site that has left something open for so long, without any answer, is left.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Before another site is tried.
+/// Before another site is tried, and before what has no outcome is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// After the end, for what is still open.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(60);
@@ -141,6 +142,8 @@ impl Load {
 struct Open {
     request: Vec<u8>,
     due: Instant,
+    /// An earlier asking may yet be done.
+    asked_before: bool,
 }
 
 struct Clients {
@@ -152,6 +155,9 @@ struct Clients {
     /// remainder, so that one is asked when the one before it in the lane is answered, and a reply's sequence tells the client.
     sequences: Vec<u64>,
     open: BTreeMap<TransactionId, Open>,
+    /// What of it is asked again, and from when on.
+    again: Vec<TransactionId>,
+    again_due: Instant,
     /// Lanes that may ask, in turn.
     ready: VecDeque<u64>,
     /// Requests so far.
@@ -177,6 +183,8 @@ impl Clients {
             epoch,
             told,
             open: BTreeMap::new(),
+            again: Vec::new(),
+            again_due: Instant::now(),
             ready,
             asked: 0,
             wire: None,
@@ -216,6 +224,7 @@ impl Clients {
         if more {
             self.ask()?;
         }
+        self.ask_again();
         let until_due = match self.plan.pace {
             Pace::PerSecond(_) if more => self.next_due.saturating_duration_since(Instant::now()),
             _ => Duration::from_millis(20),
@@ -225,7 +234,7 @@ impl Clients {
         wire.wait(until_due.min(Duration::from_millis(20)))?;
         while let Some(frame) = self.wire.as_mut().expect("still").next()? {
             let reply = Reply::from_bytes(&frame).map_err(std::io::Error::other)?;
-            if reply.code != Code::Unknown {
+            if !matches!(reply.code, Code::Unknown | Code::Elsewhere) {
                 self.heard = Instant::now(); // a site that does not know for long is as good as silent
             }
             self.answered(&reply);
@@ -237,14 +246,28 @@ impl Clients {
     /// All that is open is asked again: the site that answered last may be gone.
     fn connect(&mut self) -> std::io::Result<()> {
         let mut wire = Wire::connect(&self.plan.sites[self.at])?;
-        for (&id, open) in &self.open {
+        for (&id, open) in &mut self.open {
+            open.asked_before = true;
             wire.send(&Ask::Execute(id, Horizon::default(), open.request.clone()).to_bytes());
         }
+        self.again.clear();
         let repeats = self.open.len() as u64;
         self.note(|told| told.repeats += repeats);
         self.heard = Instant::now();
         self.wire = Some(wire);
         Ok(())
+    }
+
+    fn ask_again(&mut self) {
+        if self.again_due > Instant::now() {
+            return;
+        }
+        let wire = self.wire.as_mut().expect("connected before it is asked");
+        for id in self.again.drain(..) {
+            let Some(open) = self.open.get(&id) else { continue };
+            wire.send(&Ask::Execute(id, Horizon::default(), open.request.clone()).to_bytes());
+        }
+        self.again_due = Instant::now() + PAUSE;
     }
 
     fn ask(&mut self) -> std::io::Result<()> {
@@ -275,7 +298,7 @@ impl Clients {
                 .as_mut()
                 .expect("connected")
                 .send(&Ask::Execute(id, Horizon::default(), request.clone()).to_bytes());
-            self.open.insert(id, Open { request, due });
+            self.open.insert(id, Open { request, due, asked_before: false });
         }
     }
 
@@ -309,9 +332,10 @@ impl Clients {
     fn answered(&mut self, reply: &Reply) {
         let lane = reply.to % self.sequences.len() as u64;
         let id = TransactionId { client: self.plan.first + lane / OPEN_MAX, sequence: reply.to };
-        if let (Code::Unknown, Some(open)) = (reply.code, self.open.get(&id)) {
-            let again = Ask::Execute(id, Horizon::default(), open.request.clone()).to_bytes();
-            self.wire.as_mut().expect("it has just answered").send(&again);
+        let Some(open) = self.open.get_mut(&id) else { return };
+        open.asked_before |= reply.code == Code::Unknown;
+        if open.asked_before && !matches!(reply.code, Code::Done | Code::Refused) {
+            self.again.push(id);
             return;
         }
         let Some(open) = self.open.remove(&id) else { return };
