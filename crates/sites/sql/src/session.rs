@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 use crate::extended::Prepared;
 use crate::front::Front;
-use crate::lexer::{Statement, split};
 use crate::link::{Link, Shared, Trouble};
 use crate::startup::{self, Begun};
 use crate::statement::{Kind, Mode, kind};
 use crate::transaction::{SCHEMA_ALONE, about};
 use crate::wire::{Message, text};
+use pares_store::postgres::{SqlStatement, split};
 
 /// A cancellation may come after what it was meant for; so much later it was meant for something else.
 const CANCELLED_LATE: Duration = Duration::from_secs(1);
@@ -247,7 +247,7 @@ impl Session {
     }
 
     /// A statement of the simple protocol. Whether the next may follow.
-    fn step(&mut self, link: &mut Link, statement: &Statement<'_>, kind: &Kind) -> io::Result<bool> {
+    fn step(&mut self, link: &mut Link, statement: &SqlStatement<'_>, kind: &Kind) -> io::Result<bool> {
         if let Some(done) = self.own_step(link, kind, statement.text)? {
             return Ok(done);
         }
@@ -274,7 +274,7 @@ impl Session {
         &mut self,
         link: &mut Link,
         kind: &Kind,
-        statement: &Statement<'_>,
+        statement: &SqlStatement<'_>,
     ) -> io::Result<Option<bool>> {
         self.note(kind, statement);
         if self.state != State::Idle || !matches!(kind, Kind::Ordinary { .. }) {
@@ -300,7 +300,7 @@ impl Session {
     }
 
     /// What has to be known of a statement when its transaction ends.
-    fn note(&mut self, kind: &Kind, statement: &Statement<'_>) {
+    fn note(&mut self, kind: &Kind, statement: &SqlStatement<'_>) {
         match kind {
             Kind::Ordinary { locks } => {
                 self.locks |= locks;
