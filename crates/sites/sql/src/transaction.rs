@@ -19,6 +19,8 @@ const SCHEMA_TRIES: usize = 100;
 const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
 /// After so many such tries those who are in the way give way.
 const PATIENT_TRIES: usize = 10;
+/// Nobody waits for longer, and what is added to a clock does not overflow.
+const DAY: Duration = Duration::from_secs(86_400);
 /// So much of a statement says which it is.
 const NAMED_CHARS: usize = 60;
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
@@ -38,6 +40,27 @@ const UNSTABLE: (&str, &str) = (
     "57P03",
     "what was written before is not in all clusters yet, since one does not answer or is slow, and nothing was changed: try again when it answers (pares site status)",
 );
+
+/// Tries of a change of the schema: what is left of the time for each. One that is not likely to hear its outcome would leave it unknown, and is none.
+struct Tries {
+    until: Instant,
+    began: Option<Instant>,
+    longest: Duration,
+}
+
+impl Iterator for Tries {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let left = self.until.saturating_duration_since(now);
+        if let Some(began) = self.began.replace(now) {
+            self.longest = self.longest.max(now - began);
+            return (left > self.longest * 2).then_some(left);
+        }
+        Some(left)
+    }
+}
 
 /// Why a change of the schema was not tried with success, as its client is told.
 fn said(error: SqlError) -> Message {
@@ -231,13 +254,9 @@ impl Session {
     }
 
     fn ordered(&self, statement: &str, patience: Duration) -> Result<(), Message> {
-        let (until, mut met, mut was) = (Instant::now() + patience, 0, None);
-        let mut others = OTHERS;
-        for tries in 0..SCHEMA_TRIES {
-            let left = until.saturating_duration_since(Instant::now());
-            if tries > 0 && left.is_zero() {
-                break;
-            }
+        let tries = Tries { until: Instant::now() + patience.min(DAY), began: None, longest: Duration::ZERO };
+        let (mut met, mut was, mut others) = (0, None, OTHERS);
+        for left in tries.take(SCHEMA_TRIES) {
             let change = match self.front.schema.propose(statement, met >= PATIENT_TRIES) {
                 Ok(change) => change,
                 Err(SqlError::Again(_)) => {

@@ -37,6 +37,7 @@ fn tables_and_columns_with_rows_are_renamed_everywhere() {
     sites.run(A0);
     let mut here = sites.sql(A0);
     there.batch_execute("ALTER TABLE accounts RENAME TO account").unwrap();
+    until(|| here.query("SELECT FROM account", &[]).is_ok());
     alike(&mut here, &mut there, "(1,Ada,100)");
 }
 

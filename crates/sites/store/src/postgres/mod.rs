@@ -15,6 +15,7 @@
 //! | `times` | times that would be others at each site |
 //! | `deltas` | columns that change by addition |
 //! | `databases` | databases made and emptied |
+//! | `idle` | a connection that ended while nothing was written |
 //! | `watch` | whether the server answers |
 //!
 //! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
@@ -42,6 +43,7 @@ mod capture;
 mod databases;
 mod deltas;
 mod faults;
+mod idle;
 mod lexer;
 mod rehearsal;
 mod schema;

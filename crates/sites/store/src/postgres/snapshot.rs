@@ -102,7 +102,13 @@ impl Reader {
 /// Begins a snapshot on a connection of `pool`.
 pub(super) fn open(pool: &Arc<Pool>) -> Result<Box<dyn StoreSnapshot>, StoreError> {
     let mut reader = pool.take()?;
-    match reader.begin().and_then(Mark::readable) {
+    let mut begun = reader.begin();
+    // It may have ended while nobody used it.
+    if begun.is_err() {
+        reader = Reader::connect(&pool.options).inspect_err(|_| pool.give_back(None))?;
+        begun = reader.begin();
+    }
+    match begun.and_then(Mark::readable) {
         Ok(mark) => {
             Ok(Box::new(PostgresSnapshot { mark, reader: Mutex::new(Some(reader)), pool: Arc::clone(pool) }))
         }

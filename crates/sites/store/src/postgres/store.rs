@@ -13,6 +13,7 @@ use postgres::error::SqlState;
 use postgres::{Client, GenericClient, Row};
 
 use super::deltas::write_sums;
+use super::idle::Idle;
 use super::rehearsal;
 use super::schema;
 use super::sessions::{Sessions, WRITER};
@@ -150,6 +151,7 @@ struct Writer {
     /// What the catalogue says of the tables that rows were written to.
     tables: BTreeMap<String, Table>,
     sessions: Sessions,
+    idle: Idle,
 }
 
 /// The connections to one database.
@@ -164,14 +166,20 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::InUse`], [`StoreError::Unfinished`], or what the server says.
     pub fn open(options: Options) -> Result<Self, StoreError> {
-        let mut client = options.connect()?;
-        lock(&mut client)?;
-        make(&mut client, &options)?;
-        client.batch_execute(IMPATIENT).map_err(failed)?;
-        let writer =
-            Mutex::new(Writer { client, tables: BTreeMap::new(), sessions: options.sessions.clone() });
+        let (client, sessions, idle) =
+            (connected(&options)?, options.sessions.clone(), Idle::new(options.clone()));
+        let writer = Mutex::new(Writer { client, tables: BTreeMap::new(), sessions, idle });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
     }
+}
+
+/// A connection that is the writer's.
+pub(super) fn connected(options: &Options) -> Result<Client, StoreError> {
+    let mut client = options.connect()?;
+    lock(&mut client)?;
+    make(&mut client, options)?;
+    client.batch_execute(IMPATIENT).map_err(failed)?;
+    Ok(client)
 }
 
 /// Makes what the store needs in its database, on a connection of its own.
@@ -231,6 +239,9 @@ impl Writer {
         mut step: impl FnMut(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         let mut held = Vec::new();
+        if let Some(client) = self.idle.instead_of(&mut self.client)? {
+            (self.client, self.tables) = (client, BTreeMap::new());
+        }
         for tries in 0..TRIES {
             match step(self) {
                 Ok(done) => return Ok(done),
@@ -270,7 +281,9 @@ impl Writer {
             && statements.is_empty()
             && !has_rows(changes)
         {
-            return Ok(only.execute_with(mark, &mut self.client)?);
+            only.execute_with(mark, &mut self.client)?;
+            self.idle.leave(Some(mark.clone()));
+            return Ok(());
         }
         let mut transaction = self.client.transaction()?;
         for statement in &statements {
@@ -286,14 +299,18 @@ impl Writer {
         }
         last.execute_with(mark, &mut transaction)?;
         write_sums(changes, &mut self.tables, &mut transaction)?;
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        self.idle.leave(Some(mark.clone()));
+        Ok(())
     }
 }
 
 impl StorageEngine for Postgres {
     fn mark(&self) -> Result<Option<Mark>, StoreError> {
         let row = self.writer().insist(false, |writer| Ok(writer.client.query_opt(READ_MARK, &[])?))?;
-        row.as_ref().map(mark_of).transpose()
+        let mark = row.as_ref().map(mark_of).transpose()?;
+        self.writer().idle.leave(mark.clone());
+        Ok(mark)
     }
 
     fn commit(&self, changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {

@@ -166,3 +166,29 @@ fn only_who_may_read_a_table_has_its_rows_rehearsed_and_only_those_that_it_has_w
     let other = told(&mut owner, key, row).unwrap().unwrap();
     assert!(other.contains("comes back as"), "{other}");
 }
+
+/// Ends all processes of the database but the one that asks.
+fn end_all(address: &str) -> Client {
+    let mut client = Client::connect(address, NoTls).unwrap();
+    let end = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    client.query(end, &[]).unwrap();
+    client
+}
+
+#[test]
+fn a_store_whose_connections_end_while_it_rests_goes_on_if_nothing_is_lost() {
+    let Some(server) = server() else { return };
+    let (mut site, mut certifier) = ordered(server, &["CREATE TABLE person (id int PRIMARY KEY)"]);
+    write(&mut site, &mut certifier, "INSERT INTO person VALUES (1)");
+    let rest = std::time::Duration::from_millis(1100);
+    std::thread::sleep(rest);
+    drop(end_all(&site.address));
+    site.session = Session::connect(Options::new(site.address.as_str())).unwrap();
+    write(&mut site, &mut certifier, "INSERT INTO person VALUES (2)");
+    assert_eq!(site.rows("person"), ["(1)", "(2)"]);
+    std::thread::sleep(rest);
+    end_all(&site.address).batch_execute("UPDATE pares_applied SET version = version - 1").unwrap();
+    let next = Applied { version: Version(site.store.applied().0 + 1), writes: Vec::new() };
+    let lost = site.store.apply(&[next], None).unwrap_err();
+    assert!(matches!(&lost, StoreError::Io(why) if why.contains("has lost")), "{lost}");
+}
