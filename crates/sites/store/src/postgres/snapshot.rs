@@ -127,9 +127,20 @@ struct PostgresSnapshot {
 }
 
 impl PostgresSnapshot {
-    fn with<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Reads; on another connection if this has ended, as long as the store is still what it was.
+    fn with<T>(&self, read: impl Fn(&mut Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        read(reader.as_mut().expect("there until it ends"))
+        let reader = reader.as_mut().expect("there until it ends");
+        let found = read(reader);
+        if found.is_ok() || reader.client.batch_execute("").is_ok() {
+            return found;
+        }
+        let mut other = Reader::connect(&self.pool.options)?;
+        if other.begin()? != self.mark {
+            return found;
+        }
+        *reader = other;
+        read(reader)
     }
 }
 
