@@ -6,24 +6,25 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use pares_store::postgres::{SqlStatement as Statement, SqlToken as Token, split};
+
 use crate::link::Link;
 use crate::session::{Session, State};
 use crate::statement::{Kind, Mode, kind};
 use crate::wire::Message;
-use pares_store::postgres::{SqlStatement, SqlToken, split};
 
 /// A statement that a client has prepared.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     kind: Kind,
     text: String,
-    first: Option<SqlToken>,
+    first: Option<Token>,
 }
 
 impl Known {
     /// One that PREPARE has made, if there is any: it can be executed by its name in the protocol, too, and may do anything that EXECUTE can.
     fn elsewhere() -> Arc<Self> {
-        let first = Some(SqlToken::Word("EXECUTE".into()));
+        let first = Some(Token::Word("EXECUTE".into()));
         Arc::new(Self { kind: Kind::Ordinary { locks: false }, text: String::new(), first })
     }
 }
@@ -90,7 +91,7 @@ impl Session {
     fn bind(&mut self, link: &mut Link, message: &Message) -> io::Result<bool> {
         let [portal, name] = message.strings()?;
         let known = self.prepared.statements.get(name).cloned().unwrap_or_else(Known::elsewhere);
-        let statement = SqlStatement { text: &known.text, tokens: known.first.iter().cloned().collect() };
+        let statement = Statement { text: &known.text, tokens: known.first.iter().cloned().collect() };
         if self.open_for(link, &known.kind, &statement)? == Some(false) {
             return Ok(false);
         }

@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use pares_store::postgres::{SqlStatement as Statement, split};
+
 use crate::client::Client;
 use crate::extended::Prepared;
 use crate::front::Front;
@@ -24,7 +26,6 @@ use crate::startup::{self, Begun};
 use crate::statement::{Kind, Mode, kind};
 use crate::transaction::{SCHEMA_ALONE, about};
 use crate::wire::{Message, text};
-use pares_store::postgres::{SqlStatement, split};
 
 /// A cancellation may come after what it was meant for; so much later it was meant for something else.
 const CANCELLED_LATE: Duration = Duration::from_secs(1);
@@ -247,7 +248,7 @@ impl Session {
     }
 
     /// A statement of the simple protocol. Whether the next may follow.
-    fn step(&mut self, link: &mut Link, statement: &SqlStatement<'_>, kind: &Kind) -> io::Result<bool> {
+    fn step(&mut self, link: &mut Link, statement: &Statement<'_>, kind: &Kind) -> io::Result<bool> {
         if let Some(done) = self.own_step(link, kind, statement.text)? {
             return Ok(done);
         }
@@ -274,7 +275,7 @@ impl Session {
         &mut self,
         link: &mut Link,
         kind: &Kind,
-        statement: &SqlStatement<'_>,
+        statement: &Statement<'_>,
     ) -> io::Result<Option<bool>> {
         self.note(kind, statement);
         if self.state != State::Idle || !matches!(kind, Kind::Ordinary { .. }) {
@@ -300,7 +301,7 @@ impl Session {
     }
 
     /// What has to be known of a statement when its transaction ends.
-    fn note(&mut self, kind: &Kind, statement: &SqlStatement<'_>) {
+    fn note(&mut self, kind: &Kind, statement: &Statement<'_>) {
         match kind {
             Kind::Ordinary { locks } => {
                 self.locks |= locks;

@@ -1,6 +1,6 @@
 //! What a statement is, as far as it matters here: most pass as they are.
 
-use pares_store::postgres::{SqlStatement, SqlToken};
+use pares_store::postgres::{SqlStatement as Statement, SqlToken as Token};
 
 /// What a transaction is held against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,10 +106,10 @@ const NOT_ALIKE: [[&str; 2]; 5] = [
 ];
 
 /// Says what a statement is.
-pub(crate) fn kind(statement: &SqlStatement<'_>) -> Kind {
+pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
     let tokens = &statement.tokens;
     let word = |at: usize| match tokens.get(at) {
-        Some(SqlToken::Word(word)) => word.as_str(),
+        Some(Token::Word(word)) => word.as_str(),
         _ => "",
     };
     let has = |word: &str| tokens.iter().any(|token| token.is(word));
@@ -143,81 +143,78 @@ pub(crate) fn kind(statement: &SqlStatement<'_>) -> Kind {
     }
 }
 
-fn mode(tokens: &[SqlToken]) -> Mode {
+fn mode(tokens: &[Token]) -> Mode {
     let has = |word: &str| tokens.iter().any(|token| token.is(word));
     let level = if has("SERIALIZABLE") { Level::Serializable } else { Level::Snapshot };
     Mode { read_only: has("ONLY"), level: has("ISOLATION").then_some(level) }
 }
 
 /// Whether the savepoint is that to which COMMIT goes back ([`pares_store::postgres::BACK`]), or could be.
-fn is_own_savepoint(tokens: &[SqlToken]) -> bool {
-    let is_own = |token: &SqlToken| token.name().is_some_and(|name| name.eq_ignore_ascii_case("pares"));
+fn is_own_savepoint(tokens: &[Token]) -> bool {
+    let is_own = |token: &Token| token.name().is_some_and(|name| name.eq_ignore_ascii_case("pares"));
     tokens.iter().any(is_own) || has_escaped_name(tokens)
 }
 
 /// Settings by which statements are cut and captured.
-fn is_own(tokens: &[SqlToken]) -> bool {
-    let names =
-        |token: &SqlToken, word: &str| token.name().is_some_and(|name| name.eq_ignore_ascii_case(word));
-    let is_pares = |pair: &[SqlToken]| names(&pair[0], "pares") && pair[1] == SqlToken::Sign('.');
+fn is_own(tokens: &[Token]) -> bool {
+    let names = |token: &Token, word: &str| token.name().is_some_and(|name| name.eq_ignore_ascii_case(word));
+    let is_pares = |pair: &[Token]| names(&pair[0], "pares") && pair[1] == Token::Sign('.');
     let of_pares =
         tokens.windows(2).any(is_pares) && !tokens.iter().any(|token| names(token, "commit_timeout_ms"));
     let single = ["standard_conforming_strings", "session_replication_role"];
-    let is_own =
-        |token: &SqlToken| single.iter().any(|name| names(token, name)) || is_prefixed(token, "pares.");
+    let is_own = |token: &Token| single.iter().any(|name| names(token, name)) || is_prefixed(token, "pares.");
     of_pares || tokens.iter().any(is_own) || has_escaped_name(tokens)
 }
 
 /// Names that begin as those of the store's own tables do.
-fn is_of_store(token: &SqlToken) -> bool {
+fn is_of_store(token: &Token) -> bool {
     is_prefixed(token, "pares_")
 }
 
-fn is_prefixed(token: &SqlToken, prefix: &str) -> bool {
+fn is_prefixed(token: &Token, prefix: &str) -> bool {
     let first = token.name().and_then(|name| name.get(..prefix.len()));
     first.is_some_and(|first| first.eq_ignore_ascii_case(prefix))
 }
 
 /// `U&"..."`: a name whose letters are numbers may be any.
-fn has_escaped_name(tokens: &[SqlToken]) -> bool {
-    let is_one = |part: &[SqlToken]| {
-        part[0].is("U") && part[1] == SqlToken::Sign('&') && matches!(part[2], SqlToken::Name(_))
-    };
+fn has_escaped_name(tokens: &[Token]) -> bool {
+    let is_one =
+        |part: &[Token]| part[0].is("U") && part[1] == Token::Sign('&') && matches!(part[2], Token::Name(_));
     tokens.windows(3).any(is_one)
 }
 
 /// `FOR UPDATE`, `FOR NO KEY UPDATE`, `FOR SHARE`, `FOR KEY SHARE`.
-fn locks(tokens: &[SqlToken]) -> bool {
-    let follows = |token: &SqlToken| ["UPDATE", "NO", "SHARE", "KEY"].iter().any(|word| token.is(word));
+fn locks(tokens: &[Token]) -> bool {
+    let follows = |token: &Token| ["UPDATE", "NO", "SHARE", "KEY"].iter().any(|word| token.is(word));
     tokens.windows(2).any(|pair| pair[0].is("FOR") && follows(&pair[1]))
 }
 
 /// `IN ACCESS SHARE MODE`: what a query locks, too.
-fn only_reads(tokens: &[SqlToken]) -> bool {
+fn only_reads(tokens: &[Token]) -> bool {
     let mode = ["IN", "ACCESS", "SHARE", "MODE"];
     tokens.windows(mode.len()).any(|part| part.iter().zip(mode).all(|(token, word)| token.is(word)))
 }
 
 /// Whether the second word follows the first anywhere.
-fn follows(tokens: &[SqlToken], words: &[&str; 2]) -> bool {
+fn follows(tokens: &[Token], words: &[&str; 2]) -> bool {
     tokens.windows(2).any(|pair| pair[0].is(words[0]) && pair[1].is(words[1]))
 }
 
-fn is_unalike(tokens: &[SqlToken]) -> bool {
+fn is_unalike(tokens: &[Token]) -> bool {
     // Behind these stands a name: `RENAME COLUMN owner TO holder`.
     let is_named = |at: usize| {
         ["RENAME", "COLUMN", "CONSTRAINT", "ATTRIBUTE"].iter().any(|word| at > 0 && tokens[at - 1].is(word))
     };
-    let is_other = |(at, pair): (usize, &[SqlToken])| {
+    let is_other = |(at, pair): (usize, &[Token])| {
         NOT_ALIKE.iter().any(|words| pair[0].is(words[0]) && pair[1].is(words[1])) && !is_named(at)
     };
     tokens.windows(2).enumerate().any(is_other) || tokens.iter().any(is_of_store) || has_escaped_name(tokens)
 }
 
-fn schema(tokens: &[SqlToken]) -> Kind {
+fn schema(tokens: &[Token]) -> Kind {
     let words: Vec<&str> = tokens
         .iter()
-        .map_while(|token| if let SqlToken::Word(word) = token { Some(word.as_str()) } else { None })
+        .map_while(|token| if let Token::Word(word) = token { Some(word.as_str()) } else { None })
         .collect();
     if words.iter().take(4).any(|word| ["TEMP", "TEMPORARY", "UNLOGGED"].contains(word)) {
         return Kind::Refused(TEMPORARY);

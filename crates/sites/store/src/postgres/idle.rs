@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use postgres::Client;
 
-use super::store::{READ_MARK, connected, mark_of};
+use super::store::{IMPATIENT, READ_MARK, lock, make, mark_of};
 use super::{Options, failed};
 use crate::error::StoreError;
 use crate::mark::Mark;
@@ -25,13 +25,15 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    pub(super) fn new(options: Options) -> Self {
-        Self { options, used: Instant::now(), mark: None }
+    /// Connects to the server that `options` names.
+    pub(super) fn begin(options: Options) -> Result<(Client, Self), StoreError> {
+        let (client, mark) = connected(&options)?;
+        Ok((client, Self { options, used: Instant::now(), mark }))
     }
 
     /// The store is left so.
-    pub(super) fn leave(&mut self, mark: Option<Mark>) {
-        (self.used, self.mark) = (Instant::now(), mark);
+    pub(super) fn leave(&mut self, mark: &Mark) {
+        (self.used, self.mark) = (Instant::now(), Some(mark.clone()));
     }
 
     /// A connection in place of `client`, if that has ended meanwhile.
@@ -41,11 +43,20 @@ impl Idle {
         if !is_asked || client.batch_execute("").is_ok() {
             return Ok(None);
         }
-        let mut client = connected(&self.options)?;
-        let found = client.query_opt(READ_MARK, &[]).map_err(failed)?.as_ref().map(mark_of).transpose()?;
+        let (client, found) = connected(&self.options)?;
         if found != self.mark {
             return Err(StoreError::Io("its PostgreSQL server has lost what it had written last".into()));
         }
         Ok(Some(client))
     }
+}
+
+/// A connection that is the writer's, and how it finds the store.
+fn connected(options: &Options) -> Result<(Client, Option<Mark>), StoreError> {
+    let mut client = options.connect()?;
+    lock(&mut client)?;
+    make(&mut client, options)?;
+    client.batch_execute(IMPATIENT).map_err(failed)?;
+    let mark = client.query_opt(READ_MARK, &[]).map_err(failed)?.as_ref().map(mark_of).transpose()?;
+    Ok((client, mark))
 }

@@ -134,7 +134,7 @@ const CHANGE_AND_MARK: &str = "
 const SYNC: &str = "SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version";
 
 /// Nobody is waited for long.
-const IMPATIENT: &str = "SET lock_timeout = '20ms'";
+pub(super) const IMPATIENT: &str = "SET lock_timeout = '20ms'";
 /// How often the writer asks for the way before it concludes that it gets nowhere.
 const TRIES: usize = 250;
 /// How often it asks politely.
@@ -166,20 +166,10 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::InUse`], [`StoreError::Unfinished`], or what the server says.
     pub fn open(options: Options) -> Result<Self, StoreError> {
-        let (client, sessions, idle) =
-            (connected(&options)?, options.sessions.clone(), Idle::new(options.clone()));
+        let (sessions, (client, idle)) = (options.sessions.clone(), Idle::begin(options.clone())?);
         let writer = Mutex::new(Writer { client, tables: BTreeMap::new(), sessions, idle });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
     }
-}
-
-/// A connection that is the writer's.
-pub(super) fn connected(options: &Options) -> Result<Client, StoreError> {
-    let mut client = options.connect()?;
-    lock(&mut client)?;
-    make(&mut client, options)?;
-    client.batch_execute(IMPATIENT).map_err(failed)?;
-    Ok(client)
 }
 
 /// Makes what the store needs in its database, on a connection of its own.
@@ -282,7 +272,7 @@ impl Writer {
             && !has_rows(changes)
         {
             only.execute_with(mark, &mut self.client)?;
-            self.idle.leave(Some(mark.clone()));
+            self.idle.leave(mark);
             return Ok(());
         }
         let mut transaction = self.client.transaction()?;
@@ -300,7 +290,7 @@ impl Writer {
         last.execute_with(mark, &mut transaction)?;
         write_sums(changes, &mut self.tables, &mut transaction)?;
         transaction.commit()?;
-        self.idle.leave(Some(mark.clone()));
+        self.idle.leave(mark);
         Ok(())
     }
 }
@@ -308,9 +298,7 @@ impl Writer {
 impl StorageEngine for Postgres {
     fn mark(&self) -> Result<Option<Mark>, StoreError> {
         let row = self.writer().insist(false, |writer| Ok(writer.client.query_opt(READ_MARK, &[])?))?;
-        let mark = row.as_ref().map(mark_of).transpose()?;
-        self.writer().idle.leave(mark.clone());
-        Ok(mark)
+        row.as_ref().map(mark_of).transpose()
     }
 
     fn commit(&self, changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
