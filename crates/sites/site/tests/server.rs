@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ fn writer(database: &str) -> Option<Pid> {
     });
     let statement = "SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database
         WHERE locktype = 'advisory' AND granted AND datname = current_database()";
-    let row = client.as_mut().and_then(|client| client.query_opt(statement, &[]).unwrap());
+    let row = client.as_mut().and_then(|client| client.query_opt(statement, &[]).ok().flatten());
     row.and_then(|row| Pid::from_raw(row.get(0)))
 }
 
@@ -116,4 +117,35 @@ fn a_server_that_crashes_under_its_sites_takes_nothing_with_it() {
         let mut there = sites.client(2, &[site]);
         until(|| there.read(b"get alice", PATIENCE).is_ok_and(|value| value == b"60"));
     }
+}
+
+#[test]
+fn a_server_that_crashes_while_nothing_is_written_and_is_back_ends_no_site() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = Sites::start_over(Engine::Postgres, dir.path(), 2, 1) else { return };
+    let mut client = sites.client(1, &[A0, B0]);
+    sites.sql(A0).batch_execute("CREATE TABLE note (key int PRIMARY KEY)").unwrap();
+    done(client.execute(b"add alice 1", PATIENCE));
+    for site in [A0, B0] {
+        let mut there = sites.client(2, &[site]);
+        until(|| there.read(b"get alice", PATIENCE).is_ok_and(|value| value == b"1"));
+    }
+    let begun = sites.ended.load(Ordering::Relaxed);
+    // Longer than a connection may be idle, and than a server takes to write behind commits that did not wait.
+    std::thread::sleep(Duration::from_secs(3));
+    let database = sites.config.database(A0).unwrap().unwrap();
+    let mut old = Client::connect(&database, NoTls).unwrap();
+    crash(&sites);
+    until(|| old.batch_execute("SELECT 1").is_err());
+    until(|| {
+        Client::connect(&database, NoTls).is_ok_and(|mut client| client.batch_execute("SELECT 1").is_ok())
+    });
+    done(client.execute(b"add alice 1", PATIENCE));
+    insert(&sites, &mut sites.sql(B0), B0, 1);
+    for site in [A0, B0] {
+        let mut there = sites.client(2, &[site]);
+        until(|| there.read(b"get alice", PATIENCE).is_ok_and(|value| value == b"2"));
+    }
+    assert_eq!(sites.ended.load(Ordering::Relaxed), begun, "a site has begun anew");
 }

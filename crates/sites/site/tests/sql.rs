@@ -18,6 +18,8 @@ mod same;
 mod stalls;
 #[path = "sql/tls.rs"]
 mod tls;
+#[path = "sql/tools.rs"]
+mod tools;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -242,7 +244,6 @@ fn what_cannot_be_replicated_is_refused_and_nothing_of_it_is_done() {
         "ALTER TABLE account ADD COLUMN id uuid DEFAULT gen_random_uuid()",
         "ALTER TABLE account ALTER COLUMN number TYPE bigint",
         "ALTER TABLE account DISABLE TRIGGER ALL",
-        "ALTER TABLE account RENAME TO accounts",
         "SELECT 1 AS a INTO made",
         "UPDATE pares_items SET value = ''",
         "DO $$ BEGIN UPDATE account SET balance = 9; COMMIT; END $$",
@@ -381,6 +382,10 @@ fn an_outcome_that_is_not_known_is_told_as_that() {
     here.batch_execute("SET pares.commit_timeout_ms = 300").unwrap();
     let unknown = here.batch_execute("UPDATE account SET balance = 1 WHERE number = 1").unwrap_err();
     assert_eq!(code(&unknown), "40003");
+    // Nobody writes: what was written before is in one cluster only.
+    here.batch_execute("SET pares.commit_timeout_ms = 6000").unwrap();
+    let late = here.batch_execute("ALTER TABLE account ADD COLUMN late int").unwrap_err();
+    assert_eq!(code(&late), "57P03", "{late:?}");
     sites.run(B0);
     let mut there = sites.sql(B0);
     alike(&mut here, &mut there, "(1,m1,1) (2,m2,100) (3,m3,100) (4,m4,100) (5,m5,100)");

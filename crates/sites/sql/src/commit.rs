@@ -1,5 +1,6 @@
 //! COMMIT: what the transaction wrote is read, taken back, and handed to the site to be certified.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,8 +98,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     }
     must_be_fit(state, link.reads_only)?;
     let version = column(state, 0).parse().map_err(|_| refused("XX000", "the store has no version"))?;
-    // A setting that is no number is as good as none.
-    let patience = column(state, 4).parse().map_or(PATIENCE, Duration::from_millis);
+    let patience = patience_of(column(state, 4));
     link.ask(FORM, &[])?;
     link.ask(CHECK, &[])?;
     link.ask(&front.own(PATH), &[])?;
@@ -115,6 +115,20 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
     let writes = writes.into_writes().ok_or_else(|| refused("XX000", "not all rows were found again"))?;
     let executed = Executed { snapshot: Version(version), reads, writes };
     Ok(Ended::Ready { executed, patience })
+}
+
+/// How long the session waits for outcomes.
+pub(crate) fn patience(link: &mut Link) -> io::Result<Duration> {
+    match link.ask("SELECT current_setting('pares.commit_timeout_ms', true)", &[]) {
+        Ok(rows) => Ok(patience_of(rows.first().map_or("", |row| column(row, 0)))),
+        Err(Trouble::Refused(_)) => Ok(PATIENCE),
+        Err(Trouble::Gone(error)) => Err(error),
+    }
+}
+
+/// A setting that is no number is as good as none.
+fn patience_of(setting: &str) -> Duration {
+    setting.parse().map_or(PATIENCE, Duration::from_millis)
 }
 
 /// Whether one that has written can be certified. A reader's cannot, whatever it says of itself.

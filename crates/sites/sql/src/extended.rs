@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use crate::lexer::{Statement, Token, split};
+use pares_store::postgres::{SqlStatement as Statement, SqlToken as Token, split};
+
 use crate::link::Link;
 use crate::session::{Session, State};
 use crate::statement::{Kind, Mode, kind};

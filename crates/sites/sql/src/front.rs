@@ -181,10 +181,7 @@ impl Denied {
                 "57P03",
                 "another cluster is behind or cut off, and too much waits for it; nothing has changed: try again later",
             ),
-            Self::Aborted(_) => Message::error(
-                "40001",
-                "could not serialize access: a concurrent transaction of another session or site came first; run this one again",
-            ),
+            Self::Aborted(_) => Message::error("40001", session::LOST),
             Self::No(code, why) => Message::error(code, why),
         }
     }

@@ -22,14 +22,13 @@
 //! | `transaction` | where transactions begin and end |
 //! | `commit` | what a transaction wrote |
 //! | `link` | the connection to the server |
-//! | `lexer`, `statement` | where statements end, and what they are |
+//! | `statement` | what statements are |
 //! | `wire` | messages |
 
 mod client;
 mod commit;
 mod extended;
 mod front;
-mod lexer;
 mod link;
 mod session;
 mod startup;

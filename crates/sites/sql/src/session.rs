@@ -16,10 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use pares_store::postgres::{SqlStatement as Statement, split};
+
 use crate::client::Client;
 use crate::extended::Prepared;
 use crate::front::Front;
-use crate::lexer::{Statement, split};
 use crate::link::{Link, Shared, Trouble};
 use crate::startup::{self, Begun};
 use crate::statement::{Kind, Mode, kind};
@@ -31,7 +32,7 @@ const CANCELLED_LATE: Duration = Duration::from_secs(1);
 /// Of answers that are held back.
 const HELD_MAX_BYTES: usize = 1 << 20;
 const ENCODING: &str = "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'";
-pub(crate) const LOST: &str = "could not serialize access: a transaction of another site that came first needed these rows; run this one again";
+pub(crate) const LOST: &str = "could not serialize access: another transaction came first, here or at another site, and changes what this one needs; run this one again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {

@@ -65,7 +65,7 @@ pub(crate) fn begin(front: &Front, client: Client) -> io::Result<Option<Begun>> 
         }
     };
     let mut link = Link::over(stream, reads_only)?;
-    send_body(link.writer(), &rewritten(&first, &front.config))?;
+    send_body(link.writer(), &rewritten(&first, &front.config, reads_only))?;
     link.writer().flush()?;
     authenticate(front, link, client)
 }
@@ -102,8 +102,8 @@ fn refuse(mut client: Client, why: &Message) -> io::Result<Option<Begun>> {
     Ok(None)
 }
 
-/// The client's own first message, but for the database, which is the store's, and for how its strings are read.
-fn rewritten(first: &[u8], config: &Config) -> Vec<u8> {
+/// The client's own first message, but for the database, which is the store's, and for how its strings are read. Of one that only reads the server says so (`target_session_attrs=read-only`).
+fn rewritten(first: &[u8], config: &Config, reads_only: bool) -> Vec<u8> {
     let mut parts = first[4..].split(|byte| *byte == 0);
     let mut to = first[..4].to_vec();
     let mut say = |name: &[u8], value: &[u8]| to.extend_from_slice(&[name, &[0], value, &[0]].concat());
@@ -115,6 +115,9 @@ fn rewritten(first: &[u8], config: &Config) -> Vec<u8> {
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
     say(b"database", database.as_bytes());
     say(b"standard_conforming_strings", b"on");
+    if reads_only {
+        say(b"default_transaction_read_only", b"on");
+    }
     to.push(0);
     to
 }

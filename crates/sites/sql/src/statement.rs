@@ -1,8 +1,7 @@
 //! What a statement is, as far as it matters here: most pass as they are.
 
+use pares_store::postgres::{SqlStatement as Statement, SqlToken as Token};
 use pares_wice::Isolation;
-
-use crate::lexer::{Statement, Token};
 
 /// What a transaction is held against, by the server's name: what asks for less than REPEATABLE READ gets that.
 pub(crate) fn isolation_named(name: &str) -> Isolation {
@@ -118,10 +117,10 @@ pub(crate) fn kind(statement: &Statement<'_>) -> Kind {
         ("SET" | "RESET", _) if is_own(tokens) => Kind::Refused(OWN),
         ("SET", "LOCAL" | "CONSTRAINTS" | "TRANSACTION") => Kind::Ordinary { locks: false },
         ("SET" | "RESET" | "DISCARD", _) => Kind::Setting,
-        ("SHOW" | "DEALLOCATE", _) => Kind::Session,
+        ("SHOW" | "DEALLOCATE" | "UNLISTEN", _) => Kind::Session,
         ("PREPARE", _) if !locks(tokens) => Kind::Session,
-        ("LISTEN" | "UNLISTEN" | "NOTIFY", _) => Kind::Refused(NOTIFY),
-        ("LOCK", _) => Kind::Refused(LOCK),
+        ("LISTEN" | "NOTIFY", _) => Kind::Refused(NOTIFY),
+        ("LOCK", _) if !only_reads(tokens) => Kind::Refused(LOCK),
         ("VACUUM" | "ANALYZE" | "REINDEX" | "CLUSTER" | "CHECKPOINT" | "LOAD" | "REFRESH", _) => {
             Kind::Refused(UPKEEP)
         }
@@ -179,15 +178,26 @@ fn locks(tokens: &[Token]) -> bool {
     tokens.windows(2).any(|pair| pair[0].is("FOR") && follows(&pair[1]))
 }
 
+/// `IN ACCESS SHARE MODE`: what a query locks, too.
+fn only_reads(tokens: &[Token]) -> bool {
+    let mode = ["IN", "ACCESS", "SHARE", "MODE"];
+    tokens.windows(mode.len()).any(|part| part.iter().zip(mode).all(|(token, word)| token.is(word)))
+}
+
 /// Whether the second word follows the first anywhere.
 fn follows(tokens: &[Token], words: &[&str; 2]) -> bool {
     tokens.windows(2).any(|pair| pair[0].is(words[0]) && pair[1].is(words[1]))
 }
 
 fn is_unalike(tokens: &[Token]) -> bool {
-    NOT_ALIKE.iter().any(|words| follows(tokens, words))
-        || tokens.iter().any(is_of_store)
-        || has_escaped_name(tokens)
+    // Behind these stands a name: `RENAME COLUMN owner TO holder`.
+    let is_named = |at: usize| {
+        ["RENAME", "COLUMN", "CONSTRAINT", "ATTRIBUTE"].iter().any(|word| at > 0 && tokens[at - 1].is(word))
+    };
+    let is_other = |(at, pair): (usize, &[Token])| {
+        NOT_ALIKE.iter().any(|words| pair[0].is(words[0]) && pair[1].is(words[1])) && !is_named(at)
+    };
+    tokens.windows(2).enumerate().any(is_other) || tokens.iter().any(is_of_store) || has_escaped_name(tokens)
 }
 
 fn schema(tokens: &[Token]) -> Kind {
@@ -214,7 +224,7 @@ fn schema(tokens: &[Token]) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lexer::split;
+    use pares_store::postgres::split;
 
     fn of(text: &str) -> Kind {
         kind(&split(text)[0])
@@ -248,6 +258,8 @@ mod tests {
             ("SELECT 'commit'", Kind::Ordinary { locks: false }),
             ("select * from a for no key update", Kind::Ordinary { locks: true }),
             ("PREPARE p AS SELECT 1", Kind::Session),
+            ("UNLISTEN *", Kind::Session),
+            ("LOCK TABLE a, b IN ACCESS SHARE MODE", Kind::Ordinary { locks: false }),
         ] {
             assert_eq!(of(text), expected, "{text}");
         }
@@ -260,6 +272,7 @@ mod tests {
             "COMMIT PREPARED 'a'",
             "LISTEN a",
             "LOCK TABLE a",
+            "LOCK TABLE access IN SHARE MODE",
             "VACUUM",
             "TRUNCATE a",
             "GRANT ALL ON a TO b",
@@ -303,6 +316,8 @@ mod tests {
             ("CREATE UNIQUE INDEX a ON b (c)", "CREATE INDEX"),
             ("CREATE OR REPLACE FUNCTION f() RETURNS int AS $$ x $$ LANGUAGE sql", "CREATE FUNCTION"),
             ("DROP TABLE a", "DROP TABLE"),
+            ("ALTER TABLE a RENAME COLUMN owner TO holder", "ALTER TABLE"),
+            ("ALTER TABLE a RENAME owner TO holder", "ALTER TABLE"),
             ("COMMENT ON COLUMN a.b IS 'c'", "COMMENT"),
             (
                 "CREATE CONSTRAINT TRIGGER a AFTER INSERT ON b FOR EACH ROW EXECUTE FUNCTION f()",

@@ -1,13 +1,13 @@
 //! Where transactions begin and end, and what is not passed on to the server.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_store::postgres::SqlError;
 use pares_wice::AbortReason;
 
-use crate::commit::{self, Ended};
-use crate::front::{Denied, PATIENCE};
+use crate::commit::{self, Ended, patience};
+use crate::front::Denied;
 use crate::link::{Link, Trouble};
 use crate::session::{LOST, Session, State};
 use crate::statement::{Kind, Mode};
@@ -19,6 +19,8 @@ const SCHEMA_TRIES: usize = 100;
 const SCHEMA_PAUSE: Duration = Duration::from_millis(50);
 /// After so many such tries those who are in the way give way.
 const PATIENT_TRIES: usize = 10;
+/// Nobody waits for longer, and what is added to a clock does not overflow.
+const DAY: Duration = Duration::from_secs(86_400);
 /// So much of a statement says which it is.
 const NAMED_CHARS: usize = 60;
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
@@ -28,6 +30,48 @@ pub(crate) const READ_ONLY: &str = "the certificate of a reader changes nothing"
 const ELSEWHERE: &str = "sites carry out a change of the schema with the store's search_path, and this session's begins with another schema: RESET search_path, and name schemas";
 const NOT_OWNER: &str =
     "only the owner of the store's tables changes the schema, or who is a member of that role";
+
+/// Why a change of the schema has not come to its turn.
+const OTHERS: (&str, &str) = (
+    "40001",
+    "others write to the tables all the time, and nothing was changed: change the schema when they pause",
+);
+const UNSTABLE: (&str, &str) = (
+    "57P03",
+    "what was written before is not in all clusters yet, since one does not answer or is slow, and nothing was changed: try again when it answers (pares site status)",
+);
+
+/// Tries of a change of the schema: what is left of the time for each. One that is not likely to hear its outcome would leave it unknown, and is none.
+struct Tries {
+    until: Instant,
+    began: Option<Instant>,
+    longest: Duration,
+}
+
+impl Iterator for Tries {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let left = self.until.saturating_duration_since(now);
+        if let Some(began) = self.began.replace(now) {
+            self.longest = self.longest.max(now - began);
+            return (left > self.longest * 2).then_some(left);
+        }
+        Some(left)
+    }
+}
+
+/// Why a change of the schema was not tried with success, as its client is told.
+fn said(error: SqlError) -> Message {
+    match error {
+        SqlError::Refused { code, why, detail, hint } => {
+            Message::error(&code, &why).with(b'D', &detail).with(b'H', &hint)
+        }
+        SqlError::Again(why) => Message::error("40001", &why),
+        SqlError::Store(error) => Message::error("0A000", &error.to_string()),
+    }
+}
 
 /// What is said of a statement: which, and why.
 pub(crate) fn about(statement: &str, why: &str) -> String {
@@ -179,7 +223,7 @@ impl Session {
             false => Message::error("42501", NOT_OWNER),
             true if link.reads_only => Message::error("25006", READ_ONLY),
             true if !self.means_our_tables(link)? => Message::error("0A000", ELSEWHERE),
-            true => match self.ordered(statement) {
+            true => match self.ordered(statement, patience(link)?) {
                 Ok(()) => {
                     self.write(&Message::complete(tag))?;
                     return Ok(true);
@@ -209,9 +253,10 @@ impl Session {
         }
     }
 
-    fn ordered(&self, statement: &str) -> Result<(), Message> {
-        let mut met = 0;
-        for _ in 0..SCHEMA_TRIES {
+    fn ordered(&self, statement: &str, patience: Duration) -> Result<(), Message> {
+        let tries = Tries { until: Instant::now() + patience.min(DAY), began: None, longest: Duration::ZERO };
+        let (mut met, mut was, mut others) = (0, None, OTHERS);
+        for left in tries.take(SCHEMA_TRIES) {
             let change = match self.front.schema.propose(statement, met >= PATIENT_TRIES) {
                 Ok(change) => change,
                 Err(SqlError::Again(_)) => {
@@ -219,19 +264,21 @@ impl Session {
                     std::thread::sleep(SCHEMA_PAUSE);
                     continue;
                 }
-                Err(SqlError::Refused { code, why }) => return Err(Message::error(&code, &why)),
-                Err(SqlError::Store(error)) => return Err(Message::error("0A000", &error.to_string())),
+                Err(error) => return Err(said(error)),
             };
-            match self.front.certify(change.into(), PATIENCE) {
+            let before = was.replace(change.snapshot);
+            match self.front.certify(change.into(), left) {
                 Ok(()) => return Ok(()),
                 Err(Denied::Aborted(reason)) if reason != AbortReason::Behind => {}
                 Err(denied) => return Err(denied.message()),
             }
+            // Nothing has come into the store since the last try, so the next is told the same.
+            others = if before == was { UNSTABLE } else { OTHERS };
+            if before == was {
+                std::thread::sleep(SCHEMA_PAUSE);
+            }
         }
-        Err(Message::error(
-            "40001",
-            "others write to the tables all the time, and nothing was changed: change the schema when they pause",
-        ))
+        Err(Message::error(others.0, others.1))
     }
 
     pub(crate) fn leave(&mut self) {

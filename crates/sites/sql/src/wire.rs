@@ -34,6 +34,15 @@ impl Message {
         Self::said(b'E', "ERROR", code, why)
     }
 
+    /// The same with another field behind, if there is anything in it.
+    pub(crate) fn with(mut self, kind: u8, value: &str) -> Self {
+        if !value.is_empty() {
+            self.body.pop();
+            self.body.extend([&[kind][..], value.as_bytes(), &[0, 0]].concat());
+        }
+        self
+    }
+
     /// An error that ends the session.
     pub(crate) fn fatal(code: &str, why: &str) -> Self {
         Self::said(b'E', "FATAL", code, why)
@@ -190,12 +199,12 @@ mod tests {
 
     #[test]
     fn a_message_is_read_as_it_was_written() {
-        let message = Message::error("40001", "again");
+        let message = Message::error("40001", "again").with(b'D', "").with(b'D', "why");
         let mut bytes = Vec::new();
         send(&mut bytes, message.tag, &message.body).unwrap();
         assert_eq!(receive(&mut &bytes[..], MESSAGE_MAX).unwrap(), message);
         receive(&mut &bytes[..], message.body.len() - 1).unwrap_err();
-        assert_eq!((message.field(b'C'), message.field(b'M'), message.field(b'H')), ("40001", "again", ""));
+        assert_eq!([b'C', b'M', b'D', b'H'].map(|kind| message.field(kind)), ["40001", "again", "why", ""]);
         for cut in 0..bytes.len() {
             receive(&mut &bytes[..cut], MESSAGE_MAX).unwrap_err();
         }

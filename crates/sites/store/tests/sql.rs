@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use common::server::{Server, server};
 use pares_store::postgres::{
-    Options, PostgresStore, Session, SqlError, SqlWork, Watch, capture, clear, provide,
+    Options, PostgresStore, Session, SqlError, SqlWork, Watch, capture, clear, provide, rehearsal,
 };
 use pares_store::{Applied, Export, Import, Reads, Store, StoreError};
 use pares_wice::{Change, Key, Transaction, TransactionId, Value, Version};

@@ -7,7 +7,7 @@ pub mod server;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,8 @@ pub struct Sites<A = Items> {
     running: Vec<Running>,
     /// The version that sites speak which are started from now on.
     pub speaks: u16,
+    /// How often a site has ended and begun anew since its store failed.
+    pub ended: Arc<AtomicUsize>,
 }
 
 /// A site in its thread.
@@ -177,7 +179,8 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
     /// The same, as a build would that speaks another version.
     pub fn begin_speaking(speaks: u16, dir: &Path, config: SitesConfig, application: A) -> Self {
         std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
-        let mut all = Self { dir: dir.to_owned(), config, application, running: Vec::new(), speaks };
+        let (running, ended) = (Vec::new(), Arc::default());
+        let mut all = Self { dir: dir.to_owned(), config, application, running, speaks, ended };
         for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
             all.run(site);
         }
@@ -195,7 +198,7 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
         let mut process = Process::open_speaking(self.speaks, &config, site, &self.dir, application).unwrap();
         let takes_part = Arc::new(AtomicBool::new(false));
         let (stopped, part) = (Arc::clone(&stop), Arc::clone(&takes_part));
-        let (dir, application) = (self.dir.clone(), self.application.clone());
+        let (dir, application, ended) = (self.dir.clone(), self.application.clone(), Arc::clone(&self.ended));
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 match process.turn(Duration::from_millis(20)) {
@@ -205,6 +208,7 @@ impl<A: Application + Clone + Send + 'static> Sites<A> {
                         if config.store.is_some() =>
                     {
                         drop(process);
+                        ended.fetch_add(1, Ordering::Relaxed);
                         process = reopen(&config, site, &dir, &application);
                     }
                     Err(error) => panic!("{site}: {error}"),

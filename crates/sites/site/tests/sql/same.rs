@@ -116,8 +116,24 @@ fn a_change_of_the_schema_means_the_same_tables_and_times_everywhere() {
     for statement in [
         "ALTER TABLE t DROP COLUMN x, ADD COLUMN x timestamptz DEFAULT now()",
         "ALTER TABLE t ADD COLUMN y timestamptz DEFAULT ' now'",
+        "ALTER TABLE t ADD COLUMN y timestamptz DEFAULT $x$now$x$",
+        "ALTER TABLE t ADD COLUMN y timestamptz DEFAULT U&'\\006eow'",
+        "ALTER TABLE t ADD COLUMN y timestamptz DEFAULT 'no'\n'w'",
+        "ALTER TABLE t ADD COLUMN y date[] DEFAULT '{\"today\"}'",
+        "CREATE TABLE no (id int PRIMARY KEY, at timestamp CHECK (at > $a$now$a$))",
+        "CREATE DOMAIN no AS timestamptz DEFAULT 'now'",
+        "CREATE FUNCTION no() RETURNS timestamptz LANGUAGE sql RETURN timestamptz 'now'",
+        "CREATE VIEW no AS SELECT timestamptz 'now' AS at",
     ] {
         refused(&mut here, statement);
+    }
+    for statement in [
+        "CREATE TYPE due AS ENUM ('today', 'later')",
+        "ALTER TABLE t ADD COLUMN due due NOT NULL DEFAULT 'today'",
+        "ALTER TABLE t ADD COLUMN what text NOT NULL DEFAULT 'now or never'",
+        "CREATE FUNCTION at() RETURNS timestamptz LANGUAGE sql AS $$SELECT timestamptz 'now'$$",
+    ] {
+        here.batch_execute(statement).expect(statement);
     }
     here.batch_execute("SET timezone = 'Asia/Tokyo'").unwrap();
     here.batch_execute("ALTER TABLE t ADD COLUMN since timestamptz NOT NULL DEFAULT '2026-01-01 00:00'")

@@ -71,6 +71,9 @@ fn the_certificate_of_a_reader_reads_by_sql_and_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let Some(sites) = with_notes(dir.path()) else { return };
     let reader = shows(&sites, "reader-app");
+    let only =
+        psql(&sites, &format!("{reader} target_session_attrs=read-only"), "SHOW transaction_read_only");
+    assert_eq!(told(&only), "on\n", "{only:?}");
     for statement in [
         "DELETE FROM note",
         "BEGIN READ WRITE; DELETE FROM note; COMMIT",

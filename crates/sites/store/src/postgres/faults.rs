@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use postgres::GenericClient;
 
+use super::lexer::{SqlToken, split};
 use super::session::{SqlError, sql};
 
 /// Columns that are compared: those of unique indexes and of foreign keys, with the column referred to; types below domains; and expressions by which rows go.
@@ -143,32 +144,27 @@ impl Faults {
     }
 }
 
-/// Whether a statement may drop a schema and what is in it, in a form that [`dropped_schemas`] does not read: with comments.
-pub(super) fn hides_schemas(statement: &str) -> bool {
-    let lower = statement.trim_start().to_lowercase();
-    let begins = ["drop", "/*", "--"].iter().any(|first| lower.starts_with(first));
-    let is_commented = lower.contains("/*") || lower.contains("--");
-    begins && is_commented && ["drop", "schema", "cascade"].iter().all(|word| lower.contains(word))
-}
-
 /// Schemas that a statement would drop with all that is in them.
 pub(super) fn dropped_schemas(statement: &str) -> Vec<String> {
-    let words = statement.trim().trim_end_matches(';').replace(',', " , ");
-    let mut words = words.split_whitespace().collect::<Vec<_>>();
-    let is = |at: usize, word: &str, words: &[&str]| {
-        words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
-    };
-    if !(is(0, "drop", &words) && is(1, "schema", &words) && is(words.len() - 1, "cascade", &words)) {
-        return Vec::new();
-    }
-    words.pop();
-    let first = if is(2, "if", &words) && is(3, "exists", &words) { 4 } else { 2 };
-    words
-        .get(first..)
-        .unwrap_or_default()
-        .iter()
-        .filter(|word| **word != ",")
-        .map(|word| (*word).to_owned())
+    let statements = split(statement);
+    let drops = statements.iter().filter_map(|statement| match &statement.tokens[..] {
+        [drop, schema, names @ .., cascade]
+            if drop.is("DROP") && schema.is("SCHEMA") && cascade.is("CASCADE") =>
+        {
+            Some(names)
+        }
+        _ => None,
+    });
+    let names = drops.flat_map(|names| match names {
+        [first, second, names @ ..] if first.is("IF") && second.is("EXISTS") => names,
+        names => names,
+    });
+    names
+        .filter_map(|name| match name {
+            SqlToken::Word(word) => Some(word.to_ascii_lowercase()),
+            SqlToken::Name(name) => Some(format!("\"{name}\"")),
+            _ => None,
+        })
         .collect()
 }
 
@@ -180,42 +176,14 @@ pub(super) fn holds_tables(schema: &str, client: &mut impl GenericClient) -> Res
     Ok(holds == Some(true))
 }
 
-/// A word for another time at each site, if the statement has a text that begins with one. A comment is no time.
-pub(super) fn time_in(statement: &str) -> Option<&'static str> {
-    let lower = statement.to_lowercase().replace("$$", "'");
-    let is_comment = lower.trim_start().starts_with("comment");
-    let mut texts = lower.split('\'').skip(1).step_by(2).filter(|_| !is_comment);
-    texts.find_map(|text| {
-        let word = text.trim_start().split(|c: char| !c.is_ascii_alphanumeric()).next()?;
-        TIMES.into_iter().find(|time| *time == word)
-    })
-}
-
-const TIMES: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn times_that_differ_are_found_in_texts_only() {
-        let found = ["'now'", "' Now'", "$$today$$", "'tomorrow 10:00'"]
-            .map(|text| format!("ALTER TABLE a ADD b date DEFAULT {text}"));
-        assert!(found.iter().all(|statement| time_in(statement).is_some()));
-        let none = [
-            "ALTER TABLE now ADD today int",
-            "ALTER TABLE a ADD b text DEFAULT 'knowing now'",
-            "COMMENT ON TABLE a IS 'now gone'",
-        ];
-        assert!(none.iter().all(|statement| time_in(statement).is_none()));
-    }
-
-    #[test]
     fn schemas_that_go_with_their_tables_are_named() {
-        assert_eq!(dropped_schemas("DROP SCHEMA IF EXISTS a, \"B\" CASCADE;"), ["a", "\"B\""]);
-        assert_eq!(dropped_schemas("drop schema a\n cascade"), ["a"]);
-        assert!(hides_schemas("DROP SCHEMA/**/a CASCADE") && hides_schemas("-- a\ndrop schema a cascade"));
-        assert!(!hides_schemas("DROP SCHEMA a CASCADE") && !hides_schemas("/* schema */ DROP TABLE a"));
+        assert_eq!(dropped_schemas("DROP SCHEMA IF EXISTS A, \"B\"\"b\" CASCADE;"), ["a", "\"B\"\"b\""]);
+        assert_eq!(dropped_schemas("drop /* DROP */ schema a\n cascade -- b"), ["a"]);
         assert!(
             dropped_schemas("DROP SCHEMA a").is_empty()
                 && dropped_schemas("DROP TABLE a CASCADE").is_empty()

@@ -11,8 +11,11 @@
 //! | `schema` | changes of tables, carried out at every site at one version |
 //! | `tables` | rows of tables as items, items as rows |
 //! | `faults` | what no change of the schema may bring |
+//! | `lexer` | where statements begin and end, and their words |
+//! | `times` | times that would be others at each site |
 //! | `deltas` | columns that change by addition |
 //! | `databases` | databases made and emptied |
+//! | `idle` | a connection that ended while nothing was written |
 //! | `watch` | whether the server answers |
 //!
 //! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
@@ -40,6 +43,8 @@ mod capture;
 mod databases;
 mod deltas;
 mod faults;
+mod idle;
+mod lexer;
 mod rehearsal;
 mod schema;
 mod session;
@@ -47,6 +52,7 @@ mod sessions;
 mod snapshot;
 mod store;
 mod tables;
+mod times;
 mod watch;
 
 use std::error::Error as _;
@@ -59,6 +65,7 @@ use crate::error::StoreError;
 
 pub use capture::{BACK, CAPTURED, CHECK, Captured, FIRST, FORM, Image, Writes, capture, table_item};
 pub use databases::{claimed, clear, provide};
+pub use lexer::{SqlStatement, SqlToken, split};
 pub use rehearsal::rehearsal;
 pub use schema::{Schema, SchemaChange};
 pub use session::{Session, SqlError, SqlWork};

@@ -5,10 +5,15 @@
 //! COMMIT the session calls a function of the table, which runs the writer's own statements, with the writer's role and settings, on the
 //! rows as they are to be certified, and compares rows before and behind it. It always takes that back: nobody writes through it.
 //! The session still holds its rows then, so nobody else is met.
+//!
+//! Everybody may call it, and it does what it does with the writer's rights. So it asks whether the role that calls may read the whole table, and touches
+//! only rows that the calling transaction has written itself, whose numbers are not below its own. Which role calls is known of a session only, and
+//! not of a function: it is refused to those.
 
 use postgres::GenericClient;
 
 use super::capture::own_function;
+use super::deltas::literal;
 use super::failed;
 use super::tables::Table;
 use crate::error::StoreError;
@@ -28,10 +33,16 @@ pub(super) fn function(table: &Table, schema: &str) -> String {
             SET IntervalStyle FROM CURRENT SET extra_float_digits FROM CURRENT SET bytea_output FROM CURRENT SET lc_monetary FROM CURRENT
             SET xmlbinary FROM CURRENT SET xmloption FROM CURRENT
         AS $pares$
-        DECLARE pares_before text[]; pares_behind text[];
+        DECLARE pares_before text[]; pares_behind text[]; pares_stack text;
+            pares_who name := coalesce(nullif(current_setting('role'), 'none'), session_user);
         BEGIN
+            GET DIAGNOSTICS pares_stack = PG_CONTEXT;
+            IF pares_stack ~ E'\\n(SQL|PL/)' OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = {literal}::regclass AND attnum > 0
+                AND NOT attisdropped AND NOT has_column_privilege(pares_who, attrelid, attnum, 'SELECT')) THEN
+                RAISE EXCEPTION '%', 'permission denied for table {name}: its rows are read again at COMMIT' USING ERRCODE = 'insufficient_privilege';
+            END IF;
             BEGIN
-                WITH pares_gone (was) AS ({delete} RETURNING pares_row::text)
+                WITH pares_gone (was) AS ({delete} AND age(pares_row.xmin) <= 0 RETURNING pares_row::text)
                 SELECT array_agg(was ORDER BY was COLLATE \"C\") INTO pares_before FROM pares_gone;
                 WITH pares_come (became) AS ({insert} RETURNING pares_new::text)
                 SELECT array_agg(became ORDER BY became COLLATE \"C\") INTO pares_behind FROM pares_come;
@@ -46,6 +57,8 @@ pub(super) fn function(table: &Table, schema: &str) -> String {
                 (SELECT left(became, 200) FROM unnest(pares_behind) became WHERE became <> ALL (pares_before) LIMIT 1)) END;
         END $pares$",
         function = own_function("rehearses", &table.name),
+        literal = literal(&table.name),
+        name = table.name.replace('\'', "''"),
         delete = table.delete(),
         insert = table.insert().replace("$1", "$2"),
     )

@@ -16,10 +16,11 @@ use postgres::{Client, GenericClient};
 
 use super::capture::{Captured, FORM, take_part};
 use super::deltas::{DELTA, Delta, row_item, whole_row};
-use super::faults::{Faults, dropped_schemas, hides_schemas, holds_tables, time_in};
+use super::faults::{Faults, dropped_schemas, holds_tables};
 use super::session::{SqlError, sql};
 use super::sessions::Wanted;
 use super::tables::{Failure, ROW, SCHEMA, STATEMENT, Table};
+use super::times::brings_time;
 use super::{Options, failed, store};
 use crate::engine::Changes;
 use crate::error::StoreError;
@@ -32,7 +33,13 @@ const TABLES: &str = "
         AND c.relname NOT IN ('pares_items', 'pares_applied', 'pares_owner', 'pares_tables', 'pares_schema', 'pares_open') ORDER BY 1";
 
 /// Tables that take part, and the files they are in: another one if a statement has written the rows anew.
-const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)) FROM pares_tables ORDER BY name";
+const FILES: &str = "SELECT name, pg_relation_filenode(to_regclass(name)), to_regclass(name)::oid FROM pares_tables ORDER BY name";
+
+/// What a table is called now, and whether rows can say what it was called.
+const NAME: &str = "
+    SELECT format('%I.%I', n.nspname, c.relname), EXISTS (SELECT FROM pares_tables t JOIN pg_attribute a ON a.attrelid = to_regclass(t.name)
+        WHERE a.atttypid = ANY (ARRAY['regclass', 'regtype', '_regclass', '_regtype']::regtype[]) AND NOT a.attisdropped)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
 
 /// Columns that rows older than they have a value for; and whether that was computed. By a clock it would be another at each site.
 const ADDED: &str = r#"
@@ -121,11 +128,6 @@ impl Schema {
     /// # Errors
     /// [`SqlError::Refused`] with what the server says, or what would differ between sites; [`SqlError::Again`] if somebody is in the way.
     pub fn propose(&self, statement: &str, has_way: bool) -> Result<SchemaChange, SqlError> {
-        if let Some(time) = time_in(statement) {
-            return Err(unlike(format!(
-                "'{time}' would be another time at each site: write the time itself"
-            )));
-        }
         let mut client = self.options.connect()?;
         client.batch_execute(store::OWN).map_err(sql)?;
         if has_way {
@@ -145,9 +147,6 @@ impl Schema {
 
 /// Carries out a statement, if it may be.
 fn try_out(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
-    if hides_schemas(statement) {
-        return Err(unlike("DROP SCHEMA ... CASCADE is taken without comments only: leave them out".into()));
-    }
     for schema in dropped_schemas(statement) {
         if holds_tables(&schema, client)? {
             return Err(unlike(format!(
@@ -157,6 +156,11 @@ fn try_out(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlEr
     }
     let old = Faults::read(client)?;
     carry_out_one(statement, client)?;
+    if brings_time(statement, client)? {
+        return Err(unlike(
+            "a time in it could be another at each site ('now', 'today'): write the time itself, in one text without escapes, and other texts in a statement of their own".into(),
+        ));
+    }
     let brought = old.brought(&Faults::read(client)?);
     brought.map_or(Ok(()), |why| Err(unlike(why)))
 }
@@ -215,28 +219,30 @@ fn in_the_way(statement: &str, why: &str) -> StoreError {
     StoreError::Schema { statement: statement.to_owned(), why: why.to_owned() }
 }
 
-/// A table that takes part: its primary key and its form before a statement.
-type Before = BTreeMap<String, (Table, Option<u32>)>;
+/// Tables that take part: their keys and forms before a statement, and their numbers at this server.
+type Before = BTreeMap<String, (Table, Option<u32>, u32)>;
 
 fn before(client: &mut impl GenericClient) -> Result<Before, SqlError> {
     let mut tables = Before::new();
     for row in client.query(FILES, &[]).map_err(sql)? {
         let (name, node): (String, Option<u32>) = (row.get(0), row.get(1));
         if node.is_some() {
-            tables.insert(name.clone(), (Table::read(client, &name)?, node));
+            tables.insert(name.clone(), (Table::read(client, &name)?, node, row.get(2)));
         }
     }
     Ok(tables)
 }
 
 fn carry_out_one(statement: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
-    let (tables, others, columns) = (before(client)?, marked(TABLES, client)?, marked(ADDED, client)?);
+    let (tables, mut others, columns) = (before(client)?, marked(TABLES, client)?, marked(ADDED, client)?);
     client.batch_execute(statement).map_err(sql)?;
     client.batch_execute(FORM).map_err(sql)?;
+    let tables = called_now(tables, client)?;
+    others.extend(tables.keys().map(|name| (name.clone(), false)));
     for row in client.query(FILES, &[]).map_err(sql)? {
         let (name, node): (String, Option<u32>) = (row.get(0), row.get(1));
         match tables.get(&name) {
-            Some((old, old_node)) if node.is_some() => follow(old, *old_node == node, client)?,
+            Some((old, old_node, _)) if node.is_some() => follow(old, *old_node == node, client)?,
             _ => forget(&name, client)?,
         }
     }
@@ -250,6 +256,37 @@ fn carry_out_one(statement: &str, client: &mut impl GenericClient) -> Result<(),
         take_part(&Table::read(client, &name)?, client)?;
     }
     check(&columns, client)
+}
+
+/// The same tables by the names that they have behind the statement. What is kept under another one is from now on kept under this.
+fn called_now(tables: Before, client: &mut impl GenericClient) -> Result<Before, SqlError> {
+    let mut called = Before::new();
+    for (was, (mut table, node, number)) in tables {
+        let now = client.query_opt(NAME, &[&number]).map_err(sql)?;
+        if let Some(row) = now.filter(|row| row.get::<_, &str>(0) != was) {
+            if row.get(1) {
+                return Err(unlike(format!(
+                    "rows with a regclass or a regtype can say {was}, and would not be found by another name: make another table and move rows there"
+                )));
+            }
+            table.name = row.get(0);
+            rename(&was, &table.name, client)?;
+        }
+        called.insert(table.name.clone(), (table, node, number));
+    }
+    Ok(called)
+}
+
+/// A table has another name: so have its rows' items.
+fn rename(was: &str, now: &str, client: &mut impl GenericClient) -> Result<(), SqlError> {
+    for kind in [ROW, DELTA] {
+        let [old, new] = [was, now].map(|name| format!("{kind}{name}\0").into_bytes());
+        let to = KeyRange::prefix(&old).to.expect("a prefix that ends with 0 has a successor");
+        let renamed = "UPDATE pares_items SET key = $3 || substring(key FROM length($1) + 1) WHERE key >= $1 AND key < $2";
+        client.execute(renamed, &[&old, &to.as_bytes(), &new]).map_err(sql)?;
+    }
+    client.execute("UPDATE pares_tables SET name = $2 WHERE name = $1", &[&was, &now]).map_err(sql)?;
+    take_part(&Table::read(client, now)?, client)
 }
 
 /// Whether all is captured as before, and rows are at every site what they are here. `columns` are those that were added before.

@@ -53,6 +53,10 @@ pub enum SqlError {
         code: String,
         /// What the server says.
         why: String,
+        /// More of it; may be empty.
+        detail: String,
+        /// What to do; may be empty.
+        hint: String,
     },
     /// The server failed.
     #[error(transparent)]
@@ -61,7 +65,8 @@ pub enum SqlError {
 
 impl SqlError {
     pub(super) fn refused(code: &str, why: impl ToString) -> Self {
-        Self::Refused { code: code.to_owned(), why: why.to_string() }
+        let (detail, hint) = (String::new(), String::new());
+        Self::Refused { code: code.to_owned(), why: why.to_string(), detail, hint }
     }
 }
 
@@ -214,9 +219,12 @@ pub(super) fn sql(error: postgres::Error) -> SqlError {
     ];
     match error.as_db_error() {
         Some(reason) if again.contains(reason.code()) => SqlError::Again(reason.message().into()),
-        Some(reason) if reason.severity() == "ERROR" => {
-            SqlError::refused(reason.code().code(), reason.message())
-        }
+        Some(reason) if reason.severity() == "ERROR" => SqlError::Refused {
+            code: reason.code().code().to_owned(),
+            why: reason.message().to_owned(),
+            detail: reason.detail().unwrap_or_default().to_owned(),
+            hint: reason.hint().unwrap_or_default().to_owned(),
+        },
         // The writer ended the session; if it is the server that ended, the next attempt says so.
         _ if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) => {
             SqlError::Again("the connection was ended".into())

@@ -102,7 +102,13 @@ impl Reader {
 /// Begins a snapshot on a connection of `pool`.
 pub(super) fn open(pool: &Arc<Pool>) -> Result<Box<dyn StoreSnapshot>, StoreError> {
     let mut reader = pool.take()?;
-    match reader.begin().and_then(Mark::readable) {
+    let mut begun = reader.begin();
+    // It may have ended while nobody used it.
+    if begun.is_err() {
+        reader = Reader::connect(&pool.options).inspect_err(|_| pool.give_back(None))?;
+        begun = reader.begin();
+    }
+    match begun.and_then(Mark::readable) {
         Ok(mark) => {
             Ok(Box::new(PostgresSnapshot { mark, reader: Mutex::new(Some(reader)), pool: Arc::clone(pool) }))
         }
@@ -121,9 +127,20 @@ struct PostgresSnapshot {
 }
 
 impl PostgresSnapshot {
-    fn with<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Reads; on another connection if this has ended, as long as the store is still what it was.
+    fn with<T>(&self, read: impl Fn(&mut Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        read(reader.as_mut().expect("there until it ends"))
+        let reader = reader.as_mut().expect("there until it ends");
+        let found = read(reader);
+        if found.is_ok() || reader.client.batch_execute("").is_ok() {
+            return found;
+        }
+        let mut other = Reader::connect(&self.pool.options)?;
+        if other.begin()? != self.mark {
+            return found;
+        }
+        *reader = other;
+        read(reader)
     }
 }
 

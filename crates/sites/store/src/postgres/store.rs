@@ -13,6 +13,7 @@ use postgres::error::SqlState;
 use postgres::{Client, GenericClient, Row};
 
 use super::deltas::write_sums;
+use super::idle::Idle;
 use super::rehearsal;
 use super::schema;
 use super::sessions::{Sessions, WRITER, Wanted};
@@ -150,6 +151,7 @@ struct Writer {
     /// What the catalogue says of the tables that rows were written to.
     tables: BTreeMap<String, Table>,
     sessions: Sessions,
+    idle: Idle,
 }
 
 /// The connections to one database.
@@ -164,12 +166,8 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::InUse`], [`StoreError::Unfinished`], or what the server says.
     pub fn open(options: Options) -> Result<Self, StoreError> {
-        let mut client = options.connect()?;
-        lock(&mut client)?;
-        make(&mut client, &options)?;
-        client.batch_execute(IMPATIENT).map_err(failed)?;
-        let writer =
-            Mutex::new(Writer { client, tables: BTreeMap::new(), sessions: options.sessions.clone() });
+        let (sessions, (client, idle)) = (options.sessions.clone(), Idle::begin(options.clone())?);
+        let writer = Mutex::new(Writer { client, tables: BTreeMap::new(), sessions, idle });
         Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
     }
 }
@@ -238,6 +236,9 @@ impl Writer {
         mut step: impl FnMut(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         let mut held = Vec::new();
+        if let Some(client) = self.idle.instead_of(&mut self.client)? {
+            (self.client, self.tables) = (client, BTreeMap::new());
+        }
         for tries in 0..TRIES {
             match step(self) {
                 Ok(done) => return Ok(done),
@@ -275,7 +276,9 @@ impl Writer {
             && statements.is_empty()
             && !has_rows(changes)
         {
-            return Ok(only.execute_with(mark, &mut self.client)?);
+            only.execute_with(mark, &mut self.client)?;
+            self.idle.leave(mark);
+            return Ok(());
         }
         let mut transaction = self.client.transaction()?;
         for statement in &statements {
@@ -291,7 +294,9 @@ impl Writer {
         }
         last.execute_with(mark, &mut transaction)?;
         write_sums(changes, &mut self.tables, &mut transaction)?;
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        self.idle.leave(mark);
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A store that is begun, and one that is filled.
 
-use pares_store::postgres::Schema;
+use pares_store::postgres::{Schema, SchemaChange};
 
 use super::*;
 
@@ -23,18 +23,26 @@ fn a_lock_that_a_stranger_holds_keeps_no_store_from_being_opened() {
     assert!(matches!(PostgresStore::open(options).err(), Some(StoreError::InUse(_))));
 }
 
+/// Orders a change of the schema.
+fn change(store: &PostgresStore, certifier: &mut Certifier, schema: &Schema, statement: &str) {
+    let SchemaChange { snapshot, writes } = schema.propose(statement, false).unwrap();
+    let applied = certifier.order(Transaction { snapshot, writes, ..Transaction::default() }, store);
+    store.apply(&[applied], None).unwrap();
+}
+
+/// Orders a statement that writes rows.
+fn write(site: &mut Site, certifier: &mut Certifier, statement: &str) {
+    let done = site.run(&[statement]).unwrap();
+    let applied = certifier.order(done, &site.store);
+    site.store.apply(&[applied], None).unwrap();
+}
+
 /// A site whose schema is made by statements that are ordered.
 fn ordered(server: &Server, statements: &[&str]) -> (Site, Certifier) {
     let options = Options::new(server.database());
     let (store, mut certifier) = (PostgresStore::open(options.clone()).unwrap(), Certifier::default());
     let schema = Schema::new(options.clone());
-    for statement in statements {
-        let change = schema.propose(statement, false).unwrap();
-        let (snapshot, writes) = (change.snapshot, change.writes);
-        let transaction = Transaction { snapshot, writes, ..Transaction::default() };
-        let applied = certifier.order(transaction, &store);
-        store.apply(&[applied], None).unwrap();
-    }
+    statements.iter().for_each(|statement| change(&store, &mut certifier, &schema, statement));
     let session = Session::connect(options.clone()).unwrap();
     (Site { address: options.connection, store, session }, certifier)
 }
@@ -49,12 +57,15 @@ fn a_state_brings_statements_one_after_the_other_and_rows_behind_them() {
         "ALTER TYPE mood ADD VALUE 'calm'",
     ];
     let (mut giver, mut certifier) = ordered(server, &statements);
-    let insert =
-        giver.run(&["INSERT INTO person (id) VALUES (1)", "INSERT INTO person VALUES (2, 'calm')"]).unwrap();
-    let applied = certifier.order(insert, &giver.store);
-    giver.store.apply(&[applied], None).unwrap();
+    write(&mut giver, &mut certifier, "INSERT INTO person VALUES (1, DEFAULT), (2, 'calm')");
     // It was away behind the first: what a type gets later cannot be used where it gets it.
-    let (Site { address, store, session }, _) = ordered(server, &statements[..1]);
+    let (taker, _) = ordered(server, &statements[..1]);
+    let taker = filled(taker, &giver);
+    assert_eq!(taker.rows("person"), ["(1,glad)", "(2,calm)"]);
+}
+
+/// A site that is sent the state of another one.
+fn filled(Site { address, store, session }: Site, giver: &Site) -> Site {
     drop((store, session));
     let options = Options::new(address.as_str());
     clear(&options).unwrap();
@@ -63,8 +74,123 @@ fn a_state_brings_statements_one_after_the_other_and_rows_behind_them() {
     for chunk in Export::new(giver.store.snapshot().unwrap(), 1 << 20) {
         import.take(&chunk.unwrap()).unwrap();
     }
-    let taker = Site { address, store, session: Session::connect(options).unwrap() };
-    assert_eq!(taker.rows("person"), ["(1,glad)", "(2,calm)"]);
+    Site { address, store, session: Session::connect(options).unwrap() }
+}
+
+#[test]
+fn a_table_that_is_called_otherwise_keeps_its_rows_and_what_was_added_to_them() {
+    let Some(server) = server() else { return };
+    let first = [
+        "CREATE TABLE till (id int PRIMARY KEY, owner text, sum bigint)",
+        "COMMENT ON COLUMN till.sum IS 'pares: delta'",
+    ];
+    let (mut site, mut certifier) = ordered(server, &first);
+    write(&mut site, &mut certifier, "INSERT INTO till VALUES (1, 'Ada', 100), (2, 'Bob', 100)");
+    write(&mut site, &mut certifier, "UPDATE till SET sum = sum + 5 WHERE id = 1");
+    let (taker, _) = ordered(server, &first);
+    let schema = Schema::new(Options::new(site.address.as_str()));
+    for statement in [
+        "CREATE SCHEMA old",
+        "ALTER TABLE till RENAME TO tills",
+        "ALTER TABLE tills RENAME COLUMN owner TO holder",
+        "ALTER TABLE tills SET SCHEMA old",
+        "CREATE TABLE till (id int PRIMARY KEY)",
+    ] {
+        change(&site.store, &mut certifier, &schema, statement);
+    }
+    site.session = Session::connect(Options::new(site.address.as_str())).unwrap();
+    for statement in [
+        "INSERT INTO till VALUES (7)",
+        "UPDATE old.tills SET sum = sum + 3 WHERE id = 1",
+        "DELETE FROM old.tills WHERE id = 2",
+    ] {
+        write(&mut site, &mut certifier, statement);
+    }
+    let taker = filled(taker, &site);
+    for site in [&site, &taker] {
+        assert_eq!(
+            (site.rows("old.tills"), site.rows("till")),
+            (vec!["(1,Ada,108)".into()], vec!["(7)".into()])
+        );
+    }
+    // A row could say the name.
+    change(&site.store, &mut certifier, &schema, "CREATE TABLE named (id int PRIMARY KEY, what regclass)");
+    assert!(
+        schema.propose("ALTER TABLE till RENAME TO t", false).unwrap_err().to_string().contains("regclass")
+    );
+}
+
+#[test]
+fn only_who_may_read_a_table_has_its_rows_rehearsed_and_only_those_that_it_has_written() {
+    let Some(server) = server() else { return };
+    let (mut site, mut certifier) =
+        ordered(server, &["CREATE TABLE person (id int PRIMARY KEY, name text UNIQUE)"]);
+    write(&mut site, &mut certifier, "INSERT INTO person VALUES (1, 'Ada')");
+    let mut owner = Client::connect(&site.address, NoTls).unwrap();
+    let query = rehearsal("public.person").replace("PARES", "public");
+    let told = |client: &mut Client, key: &str, row: &str| -> Result<Option<String>, String> {
+        let array = |text: &str| format!("{{\"{}\"}}", text.replace('"', "\\\""));
+        let told = client.query_one(&query, &[&array(key), &array(row)]);
+        told.map(|row| row.get(0)).map_err(|error| error.code().unwrap().code().to_owned())
+    };
+    let (key, row) = ("{\"id\": 1}", "{\"id\": 1, \"name\": \"Ada\"}");
+    owner
+        .batch_execute(
+            "SET session_replication_role = replica; CREATE ROLE nosy LOGIN; CREATE ROLE trusted LOGIN; GRANT CREATE ON SCHEMA public TO nosy;
+            GRANT SELECT (id, name) ON person TO trusted; RESET session_replication_role",
+        )
+        .unwrap();
+    let as_role = |role: &str| {
+        Client::connect(&site.address.replace("user=postgres", &format!("user={role}")), NoTls).unwrap()
+    };
+    let mut nosy = as_role("nosy");
+    assert_eq!(told(&mut nosy, key, row), Err("42501".into()));
+    owner.batch_execute("SET ROLE nosy").unwrap();
+    assert_eq!(told(&mut owner, key, row), Err("42501".into()));
+    owner.batch_execute("RESET ROLE").unwrap();
+    // By a function that a mightier one executes.
+    let asks = format!(
+        "DO $$ BEGIN PERFORM {} ; END $$",
+        query
+            .trim_start_matches("SELECT ")
+            .replace("$1::text::text[]", "'{}'")
+            .replace("$2::text::text[]", "'{}'")
+    );
+    let refused = owner.batch_execute(&asks).unwrap_err();
+    assert_eq!(refused.code().unwrap().code(), "42501", "{refused}");
+    // A row that somebody else wrote stays untouched, so that key is taken.
+    let taken = told(&mut as_role("trusted"), key, row).unwrap().unwrap();
+    assert!(taken.contains("duplicate key"), "{taken}");
+    owner.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM person; SAVEPOINT a; UPDATE person SET name = 'Eva'; RELEASE a").unwrap();
+    assert_eq!(told(&mut owner, key, &row.replace("Ada", "Eva")), Ok(None));
+    let other = told(&mut owner, key, row).unwrap().unwrap();
+    assert!(other.contains("comes back as"), "{other}");
+}
+
+/// Ends all processes of the database but the one that asks.
+fn end_all(address: &str) -> Client {
+    let mut client = Client::connect(address, NoTls).unwrap();
+    let end = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    client.query(end, &[]).unwrap();
+    client
+}
+
+#[test]
+fn a_store_whose_connections_end_while_it_rests_goes_on_if_nothing_is_lost() {
+    let Some(server) = server() else { return };
+    let (mut site, mut certifier) = ordered(server, &["CREATE TABLE person (id int PRIMARY KEY)"]);
+    write(&mut site, &mut certifier, "INSERT INTO person VALUES (1)");
+    let rest = std::time::Duration::from_millis(1100);
+    std::thread::sleep(rest);
+    drop(end_all(&site.address));
+    site.session = Session::connect(Options::new(site.address.as_str())).unwrap();
+    write(&mut site, &mut certifier, "INSERT INTO person VALUES (2)");
+    assert_eq!(site.rows("person"), ["(1)", "(2)"]);
+    std::thread::sleep(rest);
+    end_all(&site.address).batch_execute("UPDATE pares_applied SET version = version - 1").unwrap();
+    let next = Applied { version: Version(site.store.applied().0 + 1), writes: Vec::new() };
+    let lost = site.store.apply(&[next], None).unwrap_err();
+    assert!(matches!(&lost, StoreError::Io(why) if why.contains("has lost")), "{lost}");
 }
 
 #[test]

@@ -5,10 +5,10 @@
 
 /// A part of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
-    /// A key word or name without quotes, in upper case.
+pub enum SqlToken {
+    /// A key word or name without quotes, in upper case as far as the server folds it.
     Word(String),
-    /// A string, as it stands between its quotes.
+    /// A string, with and without a tag of dollars, as it stands between its quotes.
     Text(String),
     /// A name in quotes, as it stands between them.
     Name(String),
@@ -18,14 +18,14 @@ pub(crate) enum Token {
     Sign(char),
 }
 
-impl Token {
+impl SqlToken {
     /// Whether it is this word.
-    pub(crate) fn is(&self, word: &str) -> bool {
+    pub fn is(&self, word: &str) -> bool {
         matches!(self, Self::Word(found) if found == word)
     }
 
     /// The name that this can be, quoted or not.
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         match self {
             Self::Word(name) | Self::Name(name) => Some(name),
             _ => None,
@@ -35,19 +35,20 @@ impl Token {
 
 /// A statement of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Statement<'a> {
+pub struct SqlStatement<'a> {
     /// As it was written, without what ends it.
-    pub(crate) text: &'a str,
-    pub(crate) tokens: Vec<Token>,
+    pub text: &'a str,
+    /// Its parts, without space and comments.
+    pub tokens: Vec<SqlToken>,
 }
 
 /// The statements of a text; empty ones are left out.
-pub(crate) fn split(text: &str) -> Vec<Statement<'_>> {
+pub fn split(text: &str) -> Vec<SqlStatement<'_>> {
     let mut statements = Vec::new();
     let (mut at, mut start, mut tokens, mut depth) = (0, 0, Vec::new(), Depth::default());
     while at < text.len() {
         let (length, token) = next(&text[at..]);
-        let ends = token == Some(Token::Sign(';')) && depth.is_outside();
+        let ends = token == Some(SqlToken::Sign(';')) && depth.is_outside();
         if ends {
             push(&mut statements, &text[start..at], &mut tokens);
             (start, depth) = (at + length, Depth::default());
@@ -61,9 +62,9 @@ pub(crate) fn split(text: &str) -> Vec<Statement<'_>> {
     statements
 }
 
-fn push<'a>(to: &mut Vec<Statement<'a>>, text: &'a str, tokens: &mut Vec<Token>) {
+fn push<'a>(to: &mut Vec<SqlStatement<'a>>, text: &'a str, tokens: &mut Vec<SqlToken>) {
     if !tokens.is_empty() {
-        to.push(Statement { text: text.trim(), tokens: std::mem::take(tokens) });
+        to.push(SqlStatement { text: text.trim(), tokens: std::mem::take(tokens) });
     }
 }
 
@@ -79,11 +80,11 @@ impl Depth {
         self.parentheses == 0 && self.blocks == 0
     }
 
-    fn pass(&mut self, token: &Token, before: Option<&Token>) {
+    fn pass(&mut self, token: &SqlToken, before: Option<&SqlToken>) {
         match token {
-            Token::Sign('(') => self.parentheses += 1,
-            Token::Sign(')') => self.parentheses = self.parentheses.saturating_sub(1),
-            Token::Word(word) => match word.as_str() {
+            SqlToken::Sign('(') => self.parentheses += 1,
+            SqlToken::Sign(')') => self.parentheses = self.parentheses.saturating_sub(1),
+            SqlToken::Word(word) => match word.as_str() {
                 "ATOMIC" if before.is_some_and(|before| before.is("BEGIN")) => self.blocks += 1,
                 "CASE" if self.blocks > 0 => self.blocks += 1,
                 "END" => self.blocks = self.blocks.saturating_sub(1),
@@ -95,7 +96,7 @@ impl Depth {
 }
 
 /// The next part of `text`, which is not empty: its length, and what it is; space and comments are nothing.
-fn next(text: &str) -> (usize, Option<Token>) {
+fn next(text: &str) -> (usize, Option<SqlToken>) {
     let mut chars = text.chars();
     let (first, second) = (chars.next().expect("not empty"), chars.next());
     match (first, second) {
@@ -106,19 +107,20 @@ fn next(text: &str) -> (usize, Option<Token>) {
         ('\'', _) => string(text, 0, false),
         ('"', _) => {
             let length = quoted(text, '"', false);
-            (length, Some(Token::Name(text[1..length].trim_end_matches('"').to_owned())))
+            let inner = &text[1..length];
+            (length, Some(SqlToken::Name(inner.strip_suffix('"').unwrap_or(inner).to_owned())))
         }
         ('$', _) => dollar(text),
         _ if first.is_whitespace() => (first.len_utf8(), None),
         _ if is_name(first) && !first.is_ascii_digit() => {
             let length = text.find(|c| !is_name(c) && c != '$').unwrap_or(text.len());
-            (length, Some(Token::Word(text[..length].to_uppercase())))
+            (length, Some(SqlToken::Word(text[..length].to_ascii_uppercase())))
         }
         _ if first.is_ascii_digit() => {
             let length = text.find(|c| !is_name(c) && c != '.').unwrap_or(text.len());
-            (length, Some(Token::Other))
+            (length, Some(SqlToken::Other))
         }
-        _ => (first.len_utf8(), Some(Token::Sign(first))),
+        _ => (first.len_utf8(), Some(SqlToken::Sign(first))),
     }
 }
 
@@ -126,10 +128,11 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()
 }
 
-fn string(text: &str, prefix: usize, escapes: bool) -> (usize, Option<Token>) {
+fn string(text: &str, prefix: usize, escapes: bool) -> (usize, Option<SqlToken>) {
     let length = prefix + quoted(&text[prefix..], '\'', escapes);
-    let inner = text[prefix + 1..length].trim_end_matches('\'');
-    (length, Some(Token::Text(inner.to_owned())))
+    let inner = &text[prefix + 1..length];
+    // One that does not end has no quote there.
+    (length, Some(SqlToken::Text(inner.strip_suffix('\'').unwrap_or(inner).to_owned())))
 }
 
 /// The length of what stands in quotes. A doubled quote does not end it.
@@ -161,15 +164,17 @@ fn comment(text: &str) -> usize {
 }
 
 /// `$tag$ ... $tag$`, or a parameter.
-fn dollar(text: &str) -> (usize, Option<Token>) {
+fn dollar(text: &str) -> (usize, Option<SqlToken>) {
     let tag = text[1..].find(|c| !is_name(c)).map_or(text.len(), |length| length + 1);
     let is_quote = text[tag..].starts_with('$') && !text[1..].starts_with(|c: char| c.is_ascii_digit());
     if !is_quote {
-        return (tag, Some(Token::Other));
+        return (tag, Some(SqlToken::Other));
     }
     let mark = &text[..=tag];
-    let end = text[mark.len()..].find(mark).map_or(text.len(), |length| length + 2 * mark.len());
-    (end, Some(Token::Other))
+    let rest = &text[mark.len()..];
+    let length = rest.find(mark);
+    let end = length.map_or(text.len(), |length| length + 2 * mark.len());
+    (end, Some(SqlToken::Text(rest[..length.unwrap_or(rest.len())].to_owned())))
 }
 
 #[cfg(test)]
@@ -212,13 +217,23 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_read_however_they_are_quoted() {
+        let tokens = &split("'it''s'' ' $x$now$x$ $$a'b$$ E'a\\'' '' x'41'")[0].tokens;
+        let text = |text: &str| SqlToken::Text(text.into());
+        assert_eq!(
+            tokens[..],
+            [text("it''s'' "), text("now"), text("a'b"), text("a\\'"), text(""), text("41")]
+        );
+    }
+
+    #[test]
     fn words_are_told_from_what_only_looks_like_them() {
         let tokens = &split("set /* x */ \"commit\" = 'Commit' -- y")[0].tokens;
         let expected = [
-            Token::Word("SET".into()),
-            Token::Name("commit".into()),
-            Token::Sign('='),
-            Token::Text("Commit".into()),
+            SqlToken::Word("SET".into()),
+            SqlToken::Name("commit".into()),
+            SqlToken::Sign('='),
+            SqlToken::Text("Commit".into()),
         ];
         assert_eq!(tokens[..], expected);
     }
