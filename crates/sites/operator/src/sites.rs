@@ -176,6 +176,14 @@ pub fn all(config: &SitesConfig) -> Vec<SiteId> {
     sites
 }
 
+/// The clusters that have a site in `sites.toml`, in order.
+pub(crate) fn clusters(config: &SitesConfig) -> Vec<u8> {
+    let mut clusters: Vec<u8> = config.sites.iter().map(|place| place.cluster).collect();
+    clusters.sort_unstable();
+    clusters.dedup();
+    clusters
+}
+
 /// A client that tells a site what was decided, or asks how it is.
 ///
 /// # Errors
@@ -202,6 +210,23 @@ pub(crate) fn asked(access: &Access, site: SiteId) -> Result<SiteReport, String>
 /// How those sites are that say so; asked all at once, since one that hangs takes its time.
 pub fn reports(access: &Access) -> Vec<(SiteId, SiteReport)> {
     all_asked(access).into_iter().filter_map(|(site, said)| Some((site, said.ok()?))).collect()
+}
+
+/// Why no site lets itself be connected to, the first one's reason; nothing if one does.
+pub(crate) fn unreachable(access: &Access) -> Option<String> {
+    let addresses = access.config.sites.iter().map(|place| place.clients);
+    std::thread::scope(|scope| {
+        let tried =
+            |address| scope.spawn(move || TcpStream::connect_timeout(&address, REPORT_PATIENCE).map(drop));
+        let threads: Vec<_> = addresses.map(|address| (address, tried(address))).collect();
+        let mut why = None;
+        for (address, thread) in threads {
+            // A thread that panics has printed why.
+            let Ok(Err(error)) = thread.join() else { return None };
+            why.get_or_insert(format!("{address}: {error}"));
+        }
+        why
+    })
 }
 
 /// How all sites are, or why they do not say; asked all at once.

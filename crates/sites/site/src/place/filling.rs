@@ -9,14 +9,18 @@
 //! ```
 //! The store counts for nothing until the last piece has been written, and says so if it is opened before. It is emptied when nobody writes it any more: the task of a copy that
 //! was given up ends behind the batch that it writes, and until then no other copy is asked for.
+//!
+//! A store that does not take its copy would not take the next one either, at once. So that ends nothing: the site says why, and asks another site after a pause that
+//! grows ([`Failures`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pares_store::{Mark, Store, item_bytes};
+use pares_store::{Mark, Store, StoreError, item_bytes};
 use pares_wice::codec::Coded;
 use pares_wice::{KEY_BYTES_MAX, Key, SiteId, VALUE_BYTES_MAX, Value};
 
+use super::failures::Failures;
 use super::giving::PIECE_BYTES;
 use super::loading::{Ending, Loading};
 use super::standing::{Head, Lack, Member, Piece, Request, Role, Standing, Word};
@@ -56,6 +60,7 @@ pub(crate) struct Filling<T> {
     pending_bytes: usize,
     silent_ticks: u32,
     bytes: u64,
+    failures: Failures,
 }
 
 impl<T> Filling<T> {
@@ -77,6 +82,7 @@ impl<T> Filling<T> {
             pending_bytes: 0,
             silent_ticks: 0,
             bytes: 0,
+            failures: Failures::default(),
         }
     }
 
@@ -93,7 +99,7 @@ impl<T> Filling<T> {
 
     /// A tick has passed: what to say to whom.
     pub(crate) fn tick(&mut self) -> Option<(SiteId, Word)> {
-        if self.has_all_asked() {
+        if self.failures.pauses() || self.has_all_asked() {
             self.silent_ticks = 0; // the disk has its turn
             return None;
         }
@@ -165,7 +171,7 @@ impl<T> Filling<T> {
     /// A copy begins. While an earlier one is still being written it does not, and is asked for again.
     ///
     /// # Errors
-    /// If the store cannot be emptied, or there is no room for another thread.
+    /// If the store is another's, or there is no room for another thread.
     pub(crate) fn begins<W: World<Task = T>>(
         &mut self,
         from: SiteId,
@@ -181,8 +187,11 @@ impl<T> Filling<T> {
         if !self.has_ended() {
             return Ok(());
         }
-        world.clear_store()?;
-        let store = world.open_store()?;
+        let store = match empty(world) {
+            Ok(store) => store,
+            Err(ProcessError::Store(error)) => return self.fails(error),
+            Err(error) => return Err(error),
+        };
         let (loading, loader) = Loading::new(Arc::clone(&store));
         self.loading = Some(loading.run_by(world.start_loader(loader, links)?));
         (self.store, self.head, self.asked) = (Some(store), Some(head), WINDOW);
@@ -238,11 +247,18 @@ impl<T> Filling<T> {
     /// What has been written since it was asked last; what to ask for then. [`Filling::done`] says whether it was all.
     ///
     /// # Errors
-    /// If the store does not take it.
+    /// If the store is another's.
     pub(crate) fn go_on(&mut self) -> Result<Option<(SiteId, Word)>, ProcessError> {
         if !self.has_ended() {
             return Ok(None);
         }
+        match self.take_written() {
+            Ok(()) => Ok(self.request_more()),
+            Err(error) => self.fails(error).map(|()| None),
+        }
+    }
+
+    fn take_written(&mut self) -> Result<(), StoreError> {
         while let Some(loading) = &mut self.loading {
             let Some(bytes) = loading.written()? else { break };
             self.bytes += bytes as u64;
@@ -250,7 +266,23 @@ impl<T> Filling<T> {
                 self.loading = None;
             }
         }
-        Ok(self.request_more())
+        Ok(())
+    }
+
+    /// The copy is given up, and another is begun after a pause. A store that is another's is left alone.
+    fn fails(&mut self, error: StoreError) -> Result<(), ProcessError> {
+        if matches!(error, StoreError::Owned(_) | StoreError::Form { .. }) {
+            return Err(error.into());
+        }
+        self.failures.note(self.from, &error);
+        self.tried.extend(self.from.take());
+        self.forget();
+        Ok(())
+    }
+
+    /// How often no copy could be written, since the process began.
+    pub(crate) fn failed_times(&self) -> u32 {
+        self.failures.times()
     }
 
     /// What was taken, if all of it is on the disk, and the store that holds it.
@@ -261,7 +293,8 @@ impl<T> Filling<T> {
 
     /// How far it is, for people.
     pub(crate) fn progress(&self) -> String {
-        match (self.from, &self.head) {
+        let now = match (self.from, &self.head) {
+            _ if self.failures.pauses_now() => return self.failures.told(),
             (Some(from), Some(head)) => format!(
                 "is being filled by {}.{}: {} MiB of version {} so far",
                 from.cluster.0,
@@ -271,127 +304,21 @@ impl<T> Filling<T> {
             ),
             (Some(from), None) => format!("asks {}.{} for a copy", from.cluster.0, from.number),
             (None, _) => "waits for a site that can give it a copy".to_owned(),
+        };
+        match self.failures.times() {
+            0 => now,
+            _ => format!("{now}; before it {}", self.failures.told()),
         }
     }
+}
+
+fn empty(world: &mut impl World) -> Result<Arc<dyn Store>, ProcessError> {
+    world.clear_store()?;
+    world.open_store()
 }
 
 /// What all that a piece may hold comes to: it travels in one frame.
 const _: () = assert!(PIECE_BYTES + VALUE_BYTES_MAX + KEY_BYTES_MAX < 8 << 20);
 
 #[cfg(test)]
-mod tests {
-    use pares_cluster::Incarnation;
-    use pares_wice::{ClusterId, ClusterSet, Configuration, Stored, Version};
-
-    use super::super::standing::Numbers;
-    use super::*;
-    use crate::testing::Machine;
-
-    const FROM: SiteId = SiteId::new(1, 1);
-    const STORED: Stored = Stored { version: Version(7), position: 9, ..Stored::ENDLESS };
-    const ITEM_BYTES: usize = 512 << 10;
-
-    fn giver() -> Standing {
-        let configuration = Configuration::first(ClusterSet::default().with(ClusterId(0)), ClusterId(0));
-        let (is_fresh, leads, gives, knows) = (false, false, true, true);
-        let voters = Numbers::default();
-        let role = Role::Member(Member { configuration, is_fresh, term: 1, leads, gives, knows, voters });
-        Standing {
-            asks: false,
-            incarnation: Incarnation::drawn(1),
-            list: 0,
-            role,
-            speaks: pares_link::SPEAKS,
-        }
-    }
-
-    /// One that has heard of who gives, and that its copy begins.
-    fn begun(machine: &mut Machine) -> Filling<()> {
-        let mut filling = Filling::new(SiteId::new(0, 0), Lack::Items(STORED));
-        filling.heard(FROM, giver());
-        let asked = (0..AGAIN_TICKS).find_map(|_| filling.tick());
-        assert!(asked.is_some_and(|(to, _)| to == FROM));
-        let links = machine.wire.clone();
-        let head = Head { copy: 3, log: None, stored: STORED };
-        filling.begins(FROM, head, machine, &links).unwrap();
-        filling
-    }
-
-    fn piece(number: u32, is_last: bool) -> Piece {
-        let value = Value::new(vec![1; ITEM_BYTES]);
-        Piece { copy: 3, number, items: vec![(Key::new(number.to_be_bytes()), value)], is_last }
-    }
-
-    #[test]
-    fn a_slow_disk_is_waited_for_and_no_more_is_asked_for_meanwhile() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        let mut number = 0;
-        while number < filling.asked {
-            filling.piece(FROM, piece(number, false));
-            number += 1;
-        }
-        let waiting_bytes = number as usize * ITEM_BYTES;
-        assert!((AHEAD_BYTES..AHEAD_BYTES + WINDOW as usize * ITEM_BYTES).contains(&waiting_bytes));
-        for _ in 0..2 * SILENT_TICKS {
-            assert_eq!(filling.tick(), None, "nobody is asked again, and no other site");
-        }
-        assert_eq!(filling.go_on().unwrap(), None);
-        while machine.load() {}
-        let (to, Word::Lack(request)) = filling.go_on().unwrap().unwrap() else { panic!("no request") };
-        assert_eq!((to, request.pieces.next, request.pieces.until), (FROM, number, number + WINDOW));
-    }
-
-    #[test]
-    fn a_copy_is_done_when_all_of_it_is_on_the_disk() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        for number in 0..40 {
-            filling.piece(FROM, piece(number, number == 39));
-        }
-        while machine.load() {
-            assert!(filling.done().is_none(), "batches are still to be written");
-            assert_eq!(filling.go_on().unwrap(), None, "all has come");
-        }
-        let (head, store) = filling.done().unwrap();
-        assert_eq!((head.copy, store.applied()), (3, Version(7)));
-        let items = store.snapshot().unwrap().first(&pares_wice::KeyRange::prefix(b""), 100).unwrap();
-        assert_eq!(items.len(), 40);
-    }
-
-    #[test]
-    fn a_piece_that_does_not_come_is_asked_for_again_and_then_another_site() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        filling.piece(FROM, piece(0, false));
-        filling.piece(FROM, piece(2, false));
-        let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
-            panic!("nothing is asked again")
-        };
-        assert_eq!((request.pieces.next, request.pieces.until), (1, WINDOW), "no more than before");
-        (0..SILENT_TICKS).for_each(|_| drop(filling.tick()));
-        assert!(filling.head.is_none() && filling.store.is_none(), "it begins from the beginning");
-    }
-
-    #[test]
-    fn another_copy_is_not_begun_while_the_disk_writes_one_that_was_given_up() {
-        let mut machine = Machine::default();
-        let mut filling = begun(&mut machine);
-        (0..40).for_each(|number| drop(filling.piece(FROM, piece(number, false))));
-        let (head, links) = (Head { copy: 4, log: None, stored: STORED }, machine.wire.clone());
-        filling.begins(FROM, head.clone(), &mut machine, &links).unwrap();
-        for _ in 0..2 * SILENT_TICKS {
-            assert_eq!(filling.go_on().unwrap(), None);
-            assert_eq!(filling.tick(), None, "the store is still open, and nothing is asked for");
-        }
-        assert!(filling.store.is_none());
-        assert!(!machine.load(), "what waited is not written");
-        assert_eq!(filling.go_on().unwrap(), None);
-        let Some((FROM, Word::Lack(request))) = (0..AGAIN_TICKS).find_map(|_| filling.tick()) else {
-            panic!("no copy is asked for")
-        };
-        assert_eq!(request.pieces.copy, 0, "another from its beginning");
-        filling.begins(FROM, head, &mut machine, &links).unwrap();
-        assert!(filling.store.is_some());
-    }
-}
+mod tests;
