@@ -264,3 +264,16 @@ fn tell_if_quiet() -> mpsc::Sender<()> {
     });
     answered
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_of_another_system_are_told_from_other_trouble() {
+        for why in ["invalid peer certificate: UnknownIssuer", "received fatal alert: UnknownCA"] {
+            assert!(is_foreign(why), "{why}");
+        }
+        assert!(!is_foreign("received fatal alert: CertificateRequired"));
+    }
+}

@@ -266,4 +266,26 @@ mod tests {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
+
+    #[test]
+    fn whether_any_site_can_be_reached_is_known_before_it_is_asked_anything() {
+        let there = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\nplain = true\nsite = []";
+        let access = |clients: &[std::net::SocketAddr]| {
+            let place = |(number, clients)| Place::new(0, number, ([127, 0, 0, 1], 1).into(), clients);
+            let sites = (0..).zip(clients.iter().copied()).map(place).collect();
+            let config = SitesConfig { sites, ..toml::from_str(text).unwrap() };
+            Access::named(config, Path::new("."), &["nobody"]).unwrap()
+        };
+        let (there, gone) = (there.local_addr().unwrap(), left());
+        assert_eq!(unreachable(&access(&[gone, there])), None);
+        let why = unreachable(&access(&[gone, gone])).unwrap();
+        assert!(why.contains(&gone.to_string()) && why.contains("refused"), "{why}");
+    }
+
+    /// Where nobody listens any more.
+    fn left() -> std::net::SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    }
 }

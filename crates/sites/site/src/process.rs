@@ -177,7 +177,9 @@ impl World for Host {
             return Ok(postgres::clear(database)?);
         }
         match std::fs::remove_dir_all(self.own.path().join("store")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::Io(error.to_string()).into())
+            }
             _ => Ok(()),
         }
     }
