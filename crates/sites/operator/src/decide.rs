@@ -157,7 +157,7 @@ fn who_is_left(named: &[u8], reports: &[(SiteId, SiteReport)], lost: ClusterSet)
     }
     let living: Vec<String> = living.iter().map(u8::to_string).collect();
     Err(usage(format!(
-        "no cluster would be left: of those that live ({}) one has to go on. If another is back, have it admitted first (`pares site admit`); if nobody has the items any          more, restore a backup (docs/operations.md, Backup of sites)",
+        "no cluster would be left: of those that live ({}) one has to go on. If another is back, have it admitted first (`pares site admit`); if nobody has the items any more, restore a backup (docs/operations.md, Backup of sites)",
         living.join(" and ")
     )))
 }

@@ -214,3 +214,12 @@ fn a_copy_of_a_version_that_was_followed_before_goes_on_with_what_there_is() {
         scene.folder.verify().unwrap();
     }
 }
+
+#[test]
+fn a_directory_of_another_database_is_told_with_both() {
+    let scene = Scene::new();
+    scene.folder.takes(IDENTITY).unwrap();
+    let refused = scene.folder.takes("f409").unwrap_err().to_string();
+    let both = format!("holds copies of database {IDENTITY}; the site asked is of f409");
+    assert!(refused.contains(&both), "{refused}");
+}

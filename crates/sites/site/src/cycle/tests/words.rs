@@ -12,8 +12,15 @@ fn knows_of(number: u32, live: u64) -> Word {
     let era = Era { takeovers: 0, number, by: ClusterId(1) };
     let configuration = Configuration { era, certifier: ClusterId(1), live: ClusterSet(live) };
     let (is_fresh, voters) = (false, Numbers::default());
-    let role =
-        Role::Member(Member { configuration, is_fresh, term: 1, leads: true, gives: true, knows: true, voters });
+    let role = Role::Member(Member {
+        configuration,
+        is_fresh,
+        term: 1,
+        leads: true,
+        gives: true,
+        knows: true,
+        voters,
+    });
     Word::Standing(Standing { asks: false, incarnation: Incarnation(1), list: 0, speaks: 5, role })
 }
 
