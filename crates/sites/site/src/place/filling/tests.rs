@@ -1,3 +1,5 @@
+//! Copies that come, are slow, are given up, and are not taken.
+
 use pares_cluster::Incarnation;
 use pares_wice::{ClusterId, ClusterSet, Configuration, Stored, Version};
 
