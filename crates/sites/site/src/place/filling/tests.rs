@@ -1,4 +1,4 @@
-//! Copies that come, are slow, are given up, and are not taken.
+//! One copy, piece by piece, from a giver that the test plays.
 
 use pares_cluster::Incarnation;
 use pares_wice::{ClusterId, ClusterSet, Configuration, Stored, Version};
