@@ -97,6 +97,14 @@ pub enum HelloError {
         /// What it is here.
         ours: String,
     },
+    /// Nobody here has that number.
+    #[error(
+        "it is site {from}, which is not named in this site's configuration: if it should be, make the two configurations alike; otherwise stop it"
+    )]
+    Unnamed {
+        /// Who it says it is.
+        from: u16,
+    },
     /// It is, or wants, somebody else.
     #[error("it is site {from} and wants site {to}: check numbers and addresses in both configurations")]
     Numbers {

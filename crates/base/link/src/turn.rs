@@ -79,6 +79,10 @@ impl Turn<'_> {
         }
         let (from, to, agrees) = (hello.from, hello.to, hello.check(&self.config.agreed));
         let version = hello.agreed(self.config.speaks);
+        let is_named = matches!(entry.role, Role::Dialled(_)) || self.remotes.contains_key(&from);
+        if !is_named && to == self.config.number {
+            return Err(HelloError::Unnamed { from }.into());
+        }
         let expected = match entry.role {
             Role::Dialled(peer) => from == peer,
             // Whom we dial need not dial us.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pares_link::TlsFiles;
 use pares_site::SitesConfig;
-use pares_site::config::{Place, SITES_FILE};
+use pares_site::config::{Place, SITES_FILE, directory_of};
 use pares_wice::SiteId;
 use serde::Serialize;
 
@@ -49,6 +49,7 @@ impl Args {
     /// If it is there, no configuration has room for it, or its certificate cannot be issued.
     pub fn run(&self, mut config: SitesConfig, dir: &Path) -> OperatorResult {
         let place = self.place(&config)?;
+        self.is_new(dir)?;
         config.sites.push(place.clone());
         config.check().map_err(usage)?;
         let name = format!("site-{}-{}", place.cluster, place.number);
@@ -72,9 +73,30 @@ impl Args {
         Ok(())
     }
 
+    /// Whether nothing of an earlier site of that name lies here: a removed one would end at its first word, and be filled by nobody.
+    fn is_new(&self, dir: &Path) -> OperatorResult {
+        let own = directory_of(dir, self.site);
+        let is_there = std::fs::read_dir(&own).is_ok_and(|mut entries| entries.next().is_some());
+        let (own, name) = (own.display(), sites::name(self.site));
+        let why = || {
+            format!(
+                "{own} is there already, of an earlier {name}: a site that is added begins with nothing, and one that was removed does not come back with what it had. Move \
+                 that directory away (and drop its database, if it has one), or add another number. If it was not removed, put its [[site]] back into sites.toml by hand"
+            )
+        };
+        if is_there { Err(usage(why())) } else { Ok(()) }
+    }
+
     fn place(&self, config: &SitesConfig) -> Result<Place, OperatorError> {
         if config.place(self.site).is_ok() {
             return Err(usage(format!("{} is in sites.toml already", sites::name(self.site))));
+        }
+        let next = sites::clusters(config).last().map_or(0, |last| last.saturating_add(1));
+        if self.site.cluster.0 > next {
+            return Err(usage(format!(
+                "there is no cluster {}, and the next one is {next}: clusters are numbered without gaps; did you mean {next}.{}?",
+                self.site.cluster.0, self.site.number
+            )));
         }
         let mut free = FreePorts::beside(config);
         let mut or_free = |address: Option<SocketAddr>| address.map_or_else(|| free.next(), Ok);
@@ -126,5 +148,21 @@ mod tests {
         let sql = Some("10.0.0.1:8".parse().unwrap());
         assert_eq!(Args { clients, sql, ..args() }.place(&system(true)).unwrap().sql, sql);
         assert!(Args { clients, ..args() }.place(&system(false)).is_ok());
+    }
+
+    #[test]
+    fn what_an_earlier_site_has_left_is_in_the_way_and_clusters_have_no_gaps() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = directory_of(dir.path(), args().site);
+        assert!(args().is_new(dir.path()).is_ok());
+        std::fs::create_dir(&own).unwrap();
+        assert!(args().is_new(dir.path()).is_ok(), "nothing is in it");
+        std::fs::write(own.join("place"), "").unwrap();
+        let refused = args().is_new(dir.path()).unwrap_err().to_string();
+        assert!(refused.contains("site-0-1 is there already, of an earlier 0.1"), "{refused}");
+        let config = system(false);
+        assert!(Args { site: SiteId::new(1, 0), ..args() }.place(&config).is_ok());
+        let refused = Args { site: SiteId::new(4, 0), ..args() }.place(&config).unwrap_err().to_string();
+        assert!(refused.contains("no cluster 4") && refused.contains("did you mean 1.0?"), "{refused}");
     }
 }

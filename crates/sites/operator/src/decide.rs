@@ -3,7 +3,7 @@
 //! Who has to be told follows from what the sites say of themselves. That may change while they are asked (a delegate dies, a log is still being read), so it is tried for a
 //! while; and it is done when the era that was decided has begun, which is looked for too.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use pares_site::protocol::Code;
@@ -76,12 +76,14 @@ impl Lost {
     /// # Errors
     /// Why not.
     pub fn run(&self, access: &Access) -> OperatorResult {
+        let known: Result<ClusterSet, OperatorError> =
+            self.clusters.iter().map(|cluster| counted(access, *cluster)).collect();
+        let lost = known?;
+        who_is_left(&sites::clusters(&access.config), &sites::reports(access), lost)?;
         if !self.yes {
             return Err(self.doubts(access.config.witness.is_some() && !self.without_witness));
         }
-        let known: Result<ClusterSet, OperatorError> =
-            self.clusters.iter().map(|cluster| counted(access, *cluster)).collect();
-        declare_lost(access, known?, self.at, self.without_witness, self.patience.duration())?;
+        declare_lost(access, lost, self.at, self.without_witness, self.patience.duration())?;
         pares_text::say!("declared lost: {}; the others go on", self.named());
         Ok(())
     }
@@ -143,6 +145,21 @@ pub fn lost(access: &Access, cluster: u8, at: Option<u8>, patience: Duration) ->
     declare_lost(access, lost, at, false, patience)
 }
 
+/// Whether one of the living clusters is left; of those in `sites.toml`, if no site says who lives.
+fn who_is_left(named: &[u8], reports: &[(SiteId, SiteReport)], lost: ClusterSet) -> OperatorResult {
+    let members = reports.iter().map(|(_, report)| report).filter(|report| !report.live.is_empty());
+    let latest = members.max_by_key(|report| report.era);
+    let living = latest.map_or(named, |latest| latest.live.as_slice());
+    if living.iter().any(|cluster| !lost.contains(ClusterId(*cluster))) {
+        return Ok(());
+    }
+    let living: Vec<String> = living.iter().map(u8::to_string).collect();
+    Err(usage(format!(
+        "no cluster would be left: of those that live ({}) one has to go on. If another is back, have it admitted first (`pares site admit`); if nobody has the items any more, restore a backup (docs/operations.md, Backup of sites)",
+        living.join(" and ")
+    )))
+}
+
 fn declare_lost(
     access: &Access,
     lost: ClusterSet,
@@ -152,12 +169,19 @@ fn declare_lost(
 ) -> OperatorResult {
     // One cluster for the whole run, once the witness was asked for it: nobody else gets what it was granted.
     let at = Cell::new(at);
+    let said = RefCell::new(String::new());
     let whom = |reports: &[(SiteId, SiteReport)]| who_goes_on(reports, lost, at.get()).map_err(unready);
     let command = |told: (SiteId, &SiteReport)| {
         if access.config.witness.is_some() {
             at.set(Some(told.0.cluster.0));
         }
-        witness::granted(access, told, lost, without_witness)
+        let granted = witness::granted(access, told, lost, without_witness)?;
+        if let Err(why) = &granted
+            && said.replace(why.clone()) != *why
+        {
+            pares_text::tell!("waiting for the witness, {} s at most: {why}", patience.as_secs());
+        }
+        Ok(granted)
     };
     // Begun at one cluster alone, it is undone if that one is lost: then the others would count on these again.
     let is_without = |reports: &[_], latest: &SiteReport| {
@@ -325,5 +349,27 @@ fn tell(access: &Access, site: SiteId, command: Command) -> Result<Result<(), St
         Ok(_) => Ok(Ok(())),
         Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("{site}: {error}"))),
         Err(error) => Ok(Err(format!("{site}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_no_cluster_would_be_left_is_said_at_once() {
+        let report = |cluster, era, live: &[u8]| {
+            let report = SiteReport { era, live: live.to_vec(), ..SiteReport::default() };
+            (SiteId::new(cluster, 0), report)
+        };
+        let [zero, one] = [0, 1].map(|cluster| ClusterSet::default().with(ClusterId(cluster)));
+        let both = zero.with(ClusterId(1));
+        let alone = [report(1, (0, 0, 0), &[0, 1]), report(0, (1, 1, 0), &[0]), report(0, (9, 9, 9), &[])];
+        let refused = who_is_left(&[0, 1], &alone, zero).unwrap_err().to_string();
+        assert!(refused.contains("no cluster would be left: of those that live (0)"), "{refused}");
+        assert!(who_is_left(&[0, 1], &alone, one).is_ok(), "that was so already");
+        assert!(who_is_left(&[0, 1], &alone[..1], zero).is_ok());
+        assert!(who_is_left(&[0, 1], &[], both).is_err(), "also if no site answers");
+        assert!(who_is_left(&[0, 1], &[], one).is_ok());
     }
 }

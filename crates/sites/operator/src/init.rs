@@ -80,6 +80,12 @@ pub fn run(args: &Args, dir: &Path) -> OperatorResult {
         text::count(args.sites.into(), "site"),
         dir.display()
     );
+    if let Some(witness) = config.witness {
+        pares_text::say!(
+            "the witness is started as well: `pares site witness --dir {}`, at a third place, or here to try it ({witness}). Without it no cluster is declared lost",
+            dir.display()
+        );
+    }
     Ok(())
 }
 

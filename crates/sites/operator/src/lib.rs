@@ -39,7 +39,7 @@ pub use error::{OperatorError, OperatorResult};
 
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pares_site::items::Items;
 use pares_site::{Access, CallError, Client, SitesConfig};
@@ -51,12 +51,14 @@ use error::usage;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A person who has waited for so long is told what for.
 const QUIET: Duration = Duration::from_secs(3);
+/// Between two tries to connect to any site at all.
+const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// What to know of a request without an answer, and what of a read.
 const MAY_BE_DONE: &str =
     "The request may still be carried out: look (`pares site read`) before you ask again. ";
 const NOTHING_DONE: &str = "";
 /// What a request ends with.
-const EXIT_STATUS: &str = "Exit status: 0 done; 1 refused, nothing has changed; 5 no answer in 30 s. No answer is not a refusal: what was \
+const EXIT_STATUS: &str = "Exit status: 0 done; 1 refused, nothing has changed; 3 no site could be reached, nothing was sent; 5 no answer in 30 s. No answer is not a refusal: what was \
                            asked may still be done when the link or the cluster is back.";
 
 /// Arguments of `pares site`.
@@ -114,7 +116,9 @@ enum What {
     Execute(Asking),
     /// Read from the stable version, or the latest: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (`list - - 9`: of all
     /// names, from the beginning, nine), digest
-    #[command(after_help = "Exit status: 0 done; 1 refused; 5 no answer in 30 s.")]
+    #[command(
+        after_help = "Exit status: 0 done; 1 refused; 3 no site could be reached; 5 no answer in 30 s."
+    )]
     Read {
         /// With all that anybody was told before: takes as long as `execute`, and waits for all living clusters
         #[arg(long)]
@@ -206,6 +210,7 @@ impl Asking {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = ((now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48)) >> 1;
         let mut client = access.client(number, 0, &order)?;
+        reached(access)?;
         let answered = tell_if_quiet();
         let reply = call(&mut client, self.request.join(" ").as_bytes(), PATIENCE);
         drop(answered);
@@ -213,11 +218,37 @@ impl Asking {
             CallError::Silence(_) => OperatorError::NoAnswer(format!(
                 "{error}. {if_silent}`pares site status` shows who is missing"
             )),
+            CallError::Shut(why) if is_foreign(&why) => usage(format!(
+                "these certificates are another system's, or of another ca.pem than the sites have now ({why}): show one of {} (--identity, --dir)",
+                access.config.system
+            )),
             CallError::No { .. } | CallError::Shut(_) => usage(error),
         })?;
         pares_text::print(&String::from_utf8_lossy(&reply));
         Ok(())
     }
+}
+
+/// Waits a moment until a site lets itself be connected to.
+///
+/// # Errors
+/// If none does: nothing was sent to anybody.
+fn reached(access: &Access) -> OperatorResult {
+    let began = Instant::now();
+    while let Some(why) = sites::unreachable(access) {
+        if began.elapsed() >= QUIET {
+            return Err(OperatorError::NotRunning(format!(
+                "no site lets itself be connected to ({why}): nothing was sent, and nothing has changed. `pares site up` starts them"
+            )));
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
+    Ok(())
+}
+
+/// Whether TLS failed since one side does not know who issued the other's certificate.
+fn is_foreign(why: &str) -> bool {
+    ["UnknownIssuer", "UnknownCA", "BadSignature", "DecryptError"].iter().any(|word| why.contains(word))
 }
 
 /// Says on standard error that nobody answers, unless what it returns is dropped first.
@@ -232,4 +263,17 @@ fn tell_if_quiet() -> mpsc::Sender<()> {
         }
     });
     answered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_of_another_system_are_told_from_other_trouble() {
+        for why in ["invalid peer certificate: UnknownIssuer", "received fatal alert: UnknownCA"] {
+            assert!(is_foreign(why), "{why}");
+        }
+        assert!(!is_foreign("received fatal alert: CertificateRequired"));
+    }
 }

@@ -41,31 +41,50 @@ pub fn one<A: Application + Clone>(args: &Args, dir: &Path, application: A) -> O
     let place = config.place(args.site)?.clone();
     let ended = |error| ended(args.site, dir, &error);
     let mut process = Process::open(&config, args.site, dir, application).map_err(ended)?;
-    pares_text::tell!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
-    let mut apart = None;
+    let sql = place.sql.map_or(String::new(), |sql| format!(", SQL clients at {sql}"));
+    pares_text::tell!("{}: clients at {}{sql}, other sites at {}", args.site, place.clients, place.peers);
+    let mut spoken = Spoken::default();
     while !stop.load(Ordering::Relaxed) {
         process.turn(WAIT_MAX).map_err(ended)?;
-        tell_apart(args.site, &process, &mut apart);
         for refused in process.refusals() {
             pares_text::tell!("{}: {refused}", args.site);
         }
-        for notice in process.notices() {
-            pares_text::tell!("{}: {}", args.site, told(&notice));
+        let notices: Vec<Notice> = process.notices().collect();
+        let (apart, is_recalling) = (process.apart(), process.is_recalling());
+        for line in spoken.of(&notices, apart, is_recalling) {
+            pares_text::tell!("{}: {line}", args.site);
         }
     }
     pares_text::tell!("{}: stopped", args.site);
     Ok(())
 }
 
-/// Says why a site takes no part, when that changes.
-fn tell_apart<A: Application + Clone>(site: SiteId, process: &Process<A>, told: &mut Option<String>) {
-    let now = process.apart();
-    if now != *told {
-        match &now {
-            Some(why) => pares_text::tell!("{site}: {why}"),
-            None => pares_text::tell!("{site}: takes part"),
+/// What was said of a site.
+#[derive(Default)]
+struct Spoken {
+    /// Why it takes no part, or that it does; nothing as long as it reads its log for the first time.
+    part: Option<Option<String>>,
+    /// The newest era of the log, while that is read: those before are of the past.
+    era: Option<String>,
+}
+
+impl Spoken {
+    /// What is to be said now.
+    fn of(&mut self, notices: &[Notice], apart: Option<String>, is_recalling: bool) -> Vec<String> {
+        let (eras, others): (Vec<&Notice>, Vec<&Notice>) =
+            notices.iter().partition(|notice| matches!(notice, Notice::Era(_)));
+        self.era = eras.last().map(|newest| told(newest)).or(self.era.take());
+        let mut lines: Vec<String> = others.into_iter().map(told).collect();
+        if !is_recalling {
+            lines.extend(self.era.take());
+        } else if apart.is_none() {
+            return lines;
         }
-        *told = now;
+        if self.part.as_ref() != Some(&apart) {
+            lines.push(apart.clone().unwrap_or_else(|| "takes part".into()));
+            self.part = Some(apart);
+        }
+        lines
     }
 }
 
@@ -111,5 +130,44 @@ fn told(notice: &Notice) -> String {
              if none does, nobody knows who is right (docs/operations.md, Sites)",
             site.cluster.0, site.number
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_wice::{ClusterId, ClusterSet, Configuration};
+
+    use super::*;
+
+    fn eras(numbers: &[u32]) -> Vec<Notice> {
+        let first = Configuration::first(ClusterSet::default().with(ClusterId(0)), ClusterId(0));
+        let begun = |number: &u32| {
+            let mut configuration = first;
+            configuration.era.number = *number;
+            Notice::Era(configuration)
+        };
+        numbers.iter().map(begun).collect()
+    }
+
+    #[test]
+    fn a_site_that_has_read_its_log_says_so_once_with_the_newest_era_alone() {
+        let mut spoken = Spoken::default();
+        assert!(spoken.of(&eras(&[1, 2]), None, true).is_empty());
+        assert!(spoken.of(&eras(&[3]), None, true).is_empty());
+        let lines = spoken.of(&[], None, false);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains(&told(&eras(&[3])[0])) && lines[1] == "takes part", "{lines:?}");
+        assert!(spoken.of(&[], None, false).is_empty());
+        assert_eq!(spoken.of(&eras(&[4]), None, false).len(), 1, "what is new is said at once");
+    }
+
+    #[test]
+    fn why_a_site_takes_no_part_is_said_while_it_reads_its_log_too() {
+        let mut spoken = Spoken::default();
+        let waits = || Some("waits".to_owned());
+        assert_eq!(spoken.of(&[], waits(), true), ["waits"]);
+        assert!(spoken.of(&[], waits(), true).is_empty());
+        assert!(spoken.of(&[], None, true).is_empty(), "it still reads its log");
+        assert_eq!(spoken.of(&[], None, false), ["takes part"]);
     }
 }

@@ -178,6 +178,14 @@ pub fn all(config: &SitesConfig) -> Vec<SiteId> {
     sites
 }
 
+/// The clusters that have a site in `sites.toml`, in order.
+pub(crate) fn clusters(config: &SitesConfig) -> Vec<u8> {
+    let mut clusters: Vec<u8> = config.sites.iter().map(|place| place.cluster).collect();
+    clusters.sort_unstable();
+    clusters.dedup();
+    clusters
+}
+
 /// A client that tells a site what was decided, or asks how it is.
 ///
 /// # Errors
@@ -204,6 +212,23 @@ pub(crate) fn asked(access: &Access, site: SiteId) -> Result<SiteReport, String>
 /// How those sites are that say so; asked all at once, since one that hangs takes its time.
 pub fn reports(access: &Access) -> Vec<(SiteId, SiteReport)> {
     all_asked(access).into_iter().filter_map(|(site, said)| Some((site, said.ok()?))).collect()
+}
+
+/// Why no site lets itself be connected to, the first one's reason; nothing if one does.
+pub(crate) fn unreachable(access: &Access) -> Option<String> {
+    let addresses = access.config.sites.iter().map(|place| place.clients);
+    std::thread::scope(|scope| {
+        let tried =
+            |address| scope.spawn(move || TcpStream::connect_timeout(&address, REPORT_PATIENCE).map(drop));
+        let threads: Vec<_> = addresses.map(|address| (address, tried(address))).collect();
+        let mut why = None;
+        for (address, thread) in threads {
+            // A thread that panics has printed why.
+            let Ok(Err(error)) = thread.join() else { return None };
+            why.get_or_insert(format!("{address}: {error}"));
+        }
+        why
+    })
 }
 
 /// How all sites are, or why they do not say; asked all at once.
@@ -242,5 +267,27 @@ mod tests {
         for wrong in ["", "1", "1.", ".2", "1.2.3", "256.0", "a.b"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn whether_any_site_can_be_reached_is_known_before_it_is_asked_anything() {
+        let there = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = "system = \"x\"\nidentity = \"0123456789abcdef0123456789abcdef\"\nplain = true\nsite = []";
+        let access = |clients: &[std::net::SocketAddr]| {
+            let place = |(number, clients)| Place::new(0, number, ([127, 0, 0, 1], 1).into(), clients);
+            let sites = (0..).zip(clients.iter().copied()).map(place).collect();
+            let config = SitesConfig { sites, ..toml::from_str(text).unwrap() };
+            Access::named(config, Path::new("."), &["nobody"]).unwrap()
+        };
+        let (there, gone) = (there.local_addr().unwrap(), left());
+        assert_eq!(unreachable(&access(&[gone, there])), None);
+        let why = unreachable(&access(&[gone, gone])).unwrap();
+        assert!(why.contains(&gone.to_string()) && why.contains("refused"), "{why}");
+    }
+
+    /// Where nobody listens any more.
+    fn left() -> std::net::SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
     }
 }

@@ -1,7 +1,8 @@
 //! `pares site up`: all sites of a directory as children of this process.
 //!
 //! What dies is started again. When `sites.toml` changes, the sites are restarted one after the other, each only when its cluster has a majority without it. (One of two
-//! has none without the other: there answers pause while a site restarts.) Those that are named no more are stopped last.
+//! has none without the other: there answers pause while a site restarts.) Those that are named no more are stopped last. A site that is filled in vain is not waited for,
+//! except where its cluster needs it for a majority.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -159,16 +160,20 @@ impl<'a> Supervisor<'a> {
 
     fn go_on(&mut self) -> OperatorResult {
         if let Some((site, since)) = self.awaited {
-            if now_gone(site, &self.config) || self.is_well(site, since) {
-                self.awaited = None;
-            } else {
+            if let Some(why) = self.in_vain(site) {
+                self.complain(format!(
+                    "{site} {why}. It is not waited for: the others are restarted meanwhile"
+                ));
+            } else if !now_gone(site, &self.config) && !self.is_well(site, since) {
                 self.complain(format!("waiting until {site} takes part, before the next is restarted"));
                 return Ok(());
             }
+            self.awaited = None;
         }
         let Some(&site) = self.left.front() else { return self.end_roll() };
         if let Some(mate) = self.ill_mate(site) {
-            self.complain(format!("waiting until {mate} takes part, before {site} is restarted"));
+            let why = self.in_vain(mate).map_or(String::new(), |why| format!(": it {why}"));
+            self.complain(format!("waiting until {mate} takes part, before {site} is restarted{why}"));
             return Ok(());
         }
         self.left.pop_front();
@@ -208,6 +213,12 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
+    /// Why a site that does not take part will not soon, if it is filled in vain.
+    fn in_vain(&self, site: SiteId) -> Option<String> {
+        let access = Access::named(self.config.clone(), self.dir, &[OPERATOR]).ok()?;
+        filled_in_vain(sites::report(&access, site)?)
+    }
+
     /// Whether a site takes part again.
     fn is_well(&self, site: SiteId, since: Instant) -> bool {
         let Ok(access) = Access::named(self.config.clone(), self.dir, &[OPERATOR]) else {
@@ -219,6 +230,10 @@ impl<'a> Supervisor<'a> {
 
 fn takes_part(report: &SiteReport) -> bool {
     report.apart.is_none() && !report.recalling
+}
+
+fn filled_in_vain(report: SiteReport) -> Option<String> {
+    report.apart.filter(|_| report.fills_failed > 0)
 }
 
 fn now_gone(site: SiteId, config: &SitesConfig) -> bool {
@@ -234,4 +249,18 @@ fn pause_after(site: SiteId, how: ExitStatus) -> Option<Duration> {
         pares_text::tell!("{site} ended ({how}); starting it again");
     }
     is_damaged.then_some(REPAIR_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_that_is_filled_in_vain_is_told_from_one_that_is_being_filled() {
+        let filling = SiteReport { apart: Some("is being filled".into()), ..SiteReport::default() };
+        assert_eq!(filled_in_vain(filling.clone()), None);
+        let failing = SiteReport { fills_failed: 2, ..filling };
+        assert_eq!(filled_in_vain(failing.clone()), Some("is being filled".into()));
+        assert_eq!(filled_in_vain(SiteReport { apart: None, ..failing }), None);
+    }
 }

@@ -100,11 +100,16 @@ pub(crate) fn told(report: &WitnessReport) -> String {
 /// How it is, or why it does not say; none where there is no witness.
 pub(crate) fn asked(access: &Access) -> Option<Result<WitnessReport, String>> {
     let mut witness = access.witness()?;
-    // The client would try again until its patience ends.
-    let connected = TcpStream::connect_timeout(&access.config.witness?, CONNECT_PATIENCE);
-    let connected = connected.map_err(|error| error.to_string());
-    let said = connected.and_then(|_| witness.report(ANSWER_PATIENCE).map_err(|error| error.to_string()));
+    let connected = listens(access);
+    let said = connected.and_then(|()| witness.report(ANSWER_PATIENCE).map_err(|error| error.to_string()));
     Some(said.and_then(|said| serde_json::from_slice(&said).map_err(|error| error.to_string())))
+}
+
+/// Whether it listens, or why not: a client would try again until its patience ends, and then know no reason.
+fn listens(access: &Access) -> Result<(), String> {
+    let Some(address) = access.config.witness else { return Ok(()) };
+    let connected = TcpStream::connect_timeout(&address, CONNECT_PATIENCE);
+    connected.map(drop).map_err(|error| format!("{address}: {error}"))
 }
 
 /// What a site is to be told so that it goes on without those clusters: its own word where there is no witness, that of the witness, or that of the operator if the witness
@@ -120,6 +125,9 @@ pub(crate) fn granted(
 ) -> Result<Result<Command, String>, OperatorError> {
     let Some(mut witness) = access.witness() else { return Ok(Ok(Command::DeclareLost(lost))) };
     let declared = Declaration { takeovers: report.era.0, by: site.cluster, lost };
+    if let (Err(why), false) = (listens(access), without) {
+        return Ok(Err(unheard(&why)));
+    }
     match witness.grant(access.database(), declared, ANSWER_PATIENCE) {
         Ok(_) => Ok(Ok(Command::Granted(declared))),
         Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("the witness: {error}"))),
@@ -127,11 +135,15 @@ pub(crate) fn granted(
             Err(OperatorError::Failed(format!("the witness answers, and its word counts: {why}")))
         }
         Err(_) if without => Ok(Ok(Command::Unwitnessed(lost))),
-        Err(error) => Ok(Err(format!(
-            "the witness does not say whether another cluster goes on without this one ({error}). If it is lost, and you know that nobody \
-             declares the others lost, say --without-witness"
-        ))),
+        Err(error) => Ok(Err(unheard(&error))),
     }
+}
+
+fn unheard(why: &dyn std::fmt::Display) -> String {
+    format!(
+        "it does not answer ({why}), and nobody else knows whether another cluster goes on without this one. If it is lost, and you know that nobody declares the others lost, \
+         say --without-witness"
+    )
 }
 
 impl Renew {

@@ -57,7 +57,7 @@ fn progress(report: &SiteReport) -> [Figure; 9] {
 }
 
 /// What it did since it started.
-fn work(report: &SiteReport) -> [Figure; 19] {
+fn work(report: &SiteReport) -> [Figure; 20] {
     let SiteReport { work, told, .. } = report;
     [
         ("executed", work.executed),
@@ -75,6 +75,7 @@ fn work(report: &SiteReport) -> [Figure; 19] {
         ("copies_given", work.copies),
         ("backups_given", work.backups),
         ("is_filling", u64::from(report.is_filling)),
+        ("fills_failed", report.fills_failed.into()),
         ("store_batches", work.batches),
         ("store_versions", work.stored),
         ("store_flushes", work.flushes),

@@ -65,6 +65,9 @@ pub enum ProcessError {
         /// The form that is known.
         known: u32,
     },
+    /// Another process has the directory.
+    #[error("another process runs this site in {}: stop that one, or use another --dir", .0.display())]
+    InUse(std::path::PathBuf),
     /// The directory belongs to another database.
     #[error(
         "this directory is of the database {found}, and sites.toml is of {expected}: give this site its own directory, or the sites.toml that \
@@ -162,6 +165,7 @@ impl ProcessError {
             | Self::Gap { .. } => true,
             Self::Config(_)
             | Self::Links(_)
+            | Self::InUse(_)
             | Self::Refused(_)
             | Self::Spent
             | Self::Again

@@ -24,6 +24,29 @@ pub(crate) struct Inbox {
     pub(crate) refused: Vec<(Refused, String)>,
 }
 
+/// Why somebody was refused, with sites named as people name them.
+fn told(why: &Ended) -> String {
+    let name = |number: u16| {
+        let site = site_of(number);
+        format!("{}.{}", site.cluster.0, site.number)
+    };
+    match why {
+        Ended::Hello(HelloError::Unnamed { from }) => format!(
+            "it is {0}, and {0} is not named in sites.toml here (any more): stop it, or give all sites the same sites.toml",
+            name(*from)
+        ),
+        Ended::Hello(HelloError::Numbers { from, to }) => format!(
+            "it is {} and wants {}, which is another than the one here: check the addresses in both sites.toml",
+            name(*from),
+            name(*to)
+        ),
+        Ended::PlainRefused(site) => {
+            format!("site {} is configured to use TLS and came without: refused", name(*site))
+        }
+        why => why.to_string(),
+    }
+}
+
 impl LinkSink for Inbox {
     fn connected(&mut self, peer: u16) {
         self.arrived.push(Arrived::Connected(site_of(peer)));
@@ -35,7 +58,7 @@ impl LinkSink for Inbox {
             _ => peer,
         };
         if why.is_refusal() {
-            self.refused.push((known.map(site_of).ok_or(address.ip()), why.to_string()));
+            self.refused.push((known.map(site_of).ok_or(address.ip()), told(why)));
         }
     }
     fn frame(&mut self, peer: u16, payload: &[u8]) {
@@ -46,5 +69,17 @@ impl LinkSink for Inbox {
     }
     fn client_gone(&mut self, client: ClientId, _why: &Ended) {
         self.arrived.push(Arrived::Gone(client));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_refused_is_named_as_people_name_sites() {
+        let told = |why: HelloError| told(&why.into());
+        assert!(told(HelloError::Unnamed { from: 4 }).contains("0.4 is not named in sites.toml"));
+        assert!(told(HelloError::Numbers { from: 4, to: 513 }).contains("it is 0.4 and wants 2.1"));
     }
 }

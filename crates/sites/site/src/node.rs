@@ -143,6 +143,12 @@ impl<W: World, A: Application + Clone> SiteNode<W, A> {
         }
     }
 
+    /// Whether it is still reading its log, or has none.
+    #[must_use]
+    pub fn is_recalling(&self) -> bool {
+        self.rules().is_none_or(Site::is_recalling)
+    }
+
     /// Its connections.
     ///
     /// # Panics

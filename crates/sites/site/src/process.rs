@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use pares_cluster::{Durability, Files, Replica};
 use pares_link::{Links, LinksConfig, caller};
 use pares_os::descriptors;
+use pares_os::process::Lock;
 use pares_sql::{CLIENTS_MAX, Certified, Ready, SqlPort, SqlRights};
 use pares_store::postgres::{self, Options, PostgresStore, Watch};
 use pares_store::{RedbStore, Store, StoreError};
@@ -57,17 +58,22 @@ pub struct Host {
     /// The store, if it was just filled.
     filled: Option<Arc<dyn Store>>,
     began: Instant,
+    /// Nobody else runs this site here.
+    _lock: Lock,
 }
 
 impl Host {
     /// The world of `site`, whose directory lies in `dir`, where `sites.toml` is.
     ///
     /// # Errors
-    /// If the site or its certificate is missing, or its directory cannot be made.
+    /// If the site or its certificate is missing, its directory cannot be made, or another process has it.
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
         let own = NotesDirectory::at(directory_of(dir, site))?;
+        // Before anything is touched: the figures there are those of the process that runs.
+        let lock = Lock::take(&own.path().join("lock"))?;
+        let lock = lock.ok_or_else(|| ProcessError::InUse(own.path().to_owned()))?;
         let counters = SiteCounters::create(own.path(), &config.identity, site).map_err(|error| {
             format!(
                 "its figures are not shown: {error}: move what has that name away, and start the site again"
@@ -85,6 +91,7 @@ impl Host {
             watch: None,
             filled: None,
             began: Instant::now(),
+            _lock: lock,
         })
     }
 }

@@ -68,6 +68,9 @@ pub struct SiteReport {
     /// Whether it gets a copy of the items.
     #[serde(default)]
     pub is_filling: bool,
+    /// How many copies its store did not take, since it started, while it has none.
+    #[serde(default)]
+    pub fills_failed: u32,
     /// Its connections to other sites.
     #[serde(default)]
     pub links: LinkFigures,

@@ -44,7 +44,8 @@ pub(crate) struct Machine {
     pub(crate) busy: Arc<AtomicBool>,
     writer: Rc<RefCell<Option<StoreWriter>>>,
     readers: Rc<RefCell<Vec<StoreReader>>>,
-    loader: Rc<RefCell<Option<StoreLoader>>>,
+    /// What writes a copy.
+    pub(crate) loader: Rc<RefCell<Option<StoreLoader>>>,
     drawn: Rc<Cell<u64>>,
     /// The version with which its database begins.
     pub(crate) begins: Version,

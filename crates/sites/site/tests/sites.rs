@@ -385,7 +385,7 @@ fn a_cluster_that_has_lost_most_of_its_disks_says_that_an_operator_must_declare_
     lost.into_iter().for_each(|site| sites.run(site));
     for site in lost {
         let mut client = sites.client(2 + u64::from(site.number), &[site]);
-        until(|| report(&mut client).apart.is_some_and(|why| why.contains("`pares site lost 0`")));
+        until(|| report(&mut client).apart.is_some_and(|why| why.contains("`pares site lost 0 --yes`")));
     }
 }
 

@@ -77,7 +77,7 @@ fn rubbish_is_refused_and_costs_the_others_nothing(tls: bool) {
     };
     is_refused(&mut b, &hello(LOW, HIGH, "another"), "\"another\"");
     is_refused(&mut b, &hello(LOW, LOW, SYSTEM), "wants site 0");
-    is_refused(&mut b, &hello(HIGH + 1, HIGH, SYSTEM), "it is site 257");
+    is_refused(&mut b, &hello(HIGH + 1, HIGH, SYSTEM), "it is site 257, which is not named");
     // A hello's beginning and then TLS, or the other way round, is no better.
     let mixed = [&framed(b"PLNK")[..], &[0x16, 3, 1]].concat();
     is_refused(&mut b, &mixed, "not a hello");

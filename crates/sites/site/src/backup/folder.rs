@@ -125,11 +125,15 @@ impl BackupFolder {
     /// [`BackupError::Another`] if something is.
     pub(super) fn takes(&self, identity: &str) -> Result<(), BackupError> {
         let bases = self.bases()?.into_iter();
-        let of_bases = bases.map(|(_, path)| (CopyReader::open(&path).map(|read| read.head.identity), path));
+        let of_bases = bases.map(|(_, path)| CopyReader::open(&path).map(|read| read.head.identity));
         let logs = self.logs()?.into_iter();
-        let of_logs = logs.map(|(_, path)| (LogReader::open(&path).map(|read| read.head.identity), path));
-        of_bases.chain(of_logs).try_for_each(|(found, path)| match found {
-            Ok(found) => is_of(identity, &found, &path),
+        let of_logs = logs.map(|(_, path)| LogReader::open(&path).map(|read| read.head.identity));
+        of_bases.chain(of_logs).try_for_each(|found| match found {
+            Ok(found) if found != identity => Err(BackupError::Another(format!(
+                "{} holds copies of database {found}; the site asked is of {identity}: give each database its own directory, or name the right --dir",
+                self.0.display()
+            ))),
+            Ok(_) => Ok(()),
             Err(error @ BackupError::Io { .. }) => Err(error),
             Err(_) => Ok(()),
         })

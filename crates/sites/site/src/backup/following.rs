@@ -112,8 +112,10 @@ impl Following {
         let handed: HandedVersions = handed(reply, site)?;
         if handed.identity != self.identity {
             let why = format!(
-                "the site is of the database {}, and this log is of {}",
-                handed.identity, self.identity
+                "{} holds versions of database {}; the site asked is of {}: give each database its own directory, or name the right --dir",
+                self.folder.path().display(),
+                self.identity,
+                handed.identity
             );
             return Err(BackupError::Another(why));
         }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_cluster::ClusterLog;
-use pares_wice::SiteId;
+use pares_wice::{Configuration, SiteId};
 
 use super::Cycle;
 use super::admission::no;
@@ -32,6 +32,17 @@ pub(super) struct Heard {
     pub(super) with_items: BTreeMap<SiteId, u64>,
     /// Whose votes count in this cluster, as its other sites have it.
     pub(super) counted: BTreeMap<u8, Numbers>,
+    /// The configuration of the newest era that one of them knows.
+    pub(super) newest: Option<Configuration>,
+}
+
+impl Heard {
+    /// Another site knows that one.
+    pub(super) fn configured(&mut self, known: Configuration) {
+        if self.newest.is_none_or(|newest| known.era > newest.era) {
+            self.newest = Some(known);
+        }
+    }
 }
 
 impl<W: World, A: Application> Cycle<W, A> {

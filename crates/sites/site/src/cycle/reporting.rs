@@ -5,6 +5,7 @@ use pares_cluster::ClusterLog;
 use super::Cycle;
 use crate::application::Application;
 use crate::config::number_of;
+use crate::place::filling::Filling;
 use crate::report::{HeldMemory, LinkFigures, SiteReport};
 use crate::world::{Connections, World};
 
@@ -30,6 +31,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
             is_filling: self.filling.is_some(),
+            fills_failed: self.filling.as_ref().map_or(0, Filling::failed_times),
             links: self.link_figures(),
             work: self.work,
             told: self.told,

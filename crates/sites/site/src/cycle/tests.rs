@@ -1,6 +1,7 @@
 //! The duty cycle of one site, in memory.
 
 mod sessions;
+mod words;
 
 use std::sync::Arc as Shared;
 use std::sync::atomic::Ordering;

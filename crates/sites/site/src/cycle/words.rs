@@ -85,6 +85,9 @@ impl<W: World, A: Application> Cycle<W, A> {
     fn heard_standing(&mut self, from: SiteId, standing: Standing) -> Result<(), ProcessError> {
         self.heard_list(from, standing.list);
         self.heard.spoken.insert(from, standing.speaks);
+        if let Role::Member(member) = standing.role {
+            self.heard.configured(member.configuration);
+        }
         if let Some(filling) = &mut self.filling {
             filling.heard(from, standing);
         }
@@ -160,10 +163,10 @@ impl<W: World, A: Application> Cycle<W, A> {
             return Ok(());
         }
         let has_all = self.filling.is_none();
-        // Whom no delegate speaks to may have been removed.
+        // Whom no delegate speaks to may have been removed, or its cluster declared lost.
         let asks = !has_all || self.log.role().delegate.is_none();
         let standing = Word::Standing(self.standing(asks, true));
-        self.others(has_all).into_iter().for_each(|site| self.say(site, &standing));
+        self.others(!asks).into_iter().for_each(|site| self.say(site, &standing));
         self.count_with_items();
         self.check_log()?;
         match self.place.part {
@@ -193,6 +196,14 @@ impl<W: World, A: Application> Cycle<W, A> {
         }
     }
 
+    /// Whether the others have gone on without this cluster, as far as was heard.
+    fn is_left_behind(&self) -> bool {
+        let newest = self.heard.newest.unwrap_or(self.site.configuration());
+        let newest =
+            if newest.era > self.site.configuration().era { newest } else { self.site.configuration() };
+        !newest.live.contains(self.site.id().cluster)
+    }
+
     fn is_ahead(&self) -> bool {
         self.filling.is_none() && self.log.role().leads && self.site.is_recalling()
     }
@@ -207,18 +218,24 @@ impl<W: World, A: Application> Cycle<W, A> {
     pub(crate) fn apart(&self) -> Option<String> {
         let is_unled = self.place.part == Part::Joins && self.unled_ticks >= UNLED_TICKS;
         let cluster = self.site.id().cluster.0;
+        let way_out = |when: &str, whose: &str| match self.is_left_behind() {
+            true => format!(
+                "The others have gone on without it: move the directories of all {whose} away, and they are filled by the others (docs/operations.md, Sites)"
+            ),
+            false => format!(
+                "If {when}, declare it lost (`pares site lost {cluster} --yes`) and move the directories of all {whose} away (docs/operations.md, Sites)"
+            ),
+        };
         let unled = || {
-            format!(
-                "waits for a vote in cluster {cluster}, which no site leads: if most of its sites have lost their disks, declare it lost (`pares site \
-                 lost {cluster}`) and move the directories of all of them away (docs/operations.md, Sites)"
-            )
+            let way_out = way_out("most of its sites have lost their disks", "of them");
+            format!("waits for a vote in cluster {cluster}, which no site leads. {way_out}")
         };
         let ahead = || {
             let (stored, delivered) = (self.base.version(), self.site.delivered());
             format!(
                 "holds version {stored}, and the log of cluster {cluster}, which it leads, ends at {delivered}: it is an old copy, or has lost its end with the \
-                 power. It waits for the cluster that certifies to bring the rest; if that has let go of it, declare this one lost (`pares site lost \
-                 {cluster}`) and move the directories of all its sites away (docs/operations.md, Sites)"
+                 power. It waits for the cluster that certifies to bring the rest. {}",
+                way_out("that has let go of it", "sites of this cluster")
             )
         };
         is_unled

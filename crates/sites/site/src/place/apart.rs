@@ -289,6 +289,10 @@ impl<W: World> Apart<W> {
             apart: Some(self.waits_for()),
             speaks: self.links.speaks(),
             is_filling: matches!(self.task, Task::Filling(_)),
+            fills_failed: match &self.task {
+                Task::Forming(_) => 0,
+                Task::Filling(filling) => filling.failed_times(),
+            },
             recalling: true,
             refused: self.turned_away.told(),
             ..SiteReport::default()

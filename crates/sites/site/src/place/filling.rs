@@ -10,14 +10,18 @@
 //! ```
 //! The store counts for nothing until the last piece has been written, and says so if it is opened before. It is emptied when nobody writes it any more: the task of a copy that
 //! was given up ends behind the batch that it writes, and until then no other copy is asked for.
+//!
+//! A store that does not take its copy would not take the next one either, at once. So that ends nothing: the site says why, and asks another site after a pause that
+//! grows ([`Failures`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pares_store::{Mark, Store, item_bytes};
+use pares_store::{Mark, Store, StoreError, item_bytes};
 use pares_wice::codec::Coded;
 use pares_wice::{KEY_BYTES_MAX, Key, SiteId, VALUE_BYTES_MAX, Value};
 
+use super::failures::Failures;
 use super::giving::PIECE_BYTES;
 use super::loading::{Ending, Loading};
 use super::standing::{Head, Lack, Member, Piece, Request, Role, Standing, Word};
@@ -57,6 +61,7 @@ pub(crate) struct Filling<T> {
     pending_bytes: usize,
     silent_ticks: u32,
     bytes: u64,
+    failures: Failures,
 }
 
 impl<T> Filling<T> {
@@ -78,6 +83,7 @@ impl<T> Filling<T> {
             pending_bytes: 0,
             silent_ticks: 0,
             bytes: 0,
+            failures: Failures::default(),
         }
     }
 
@@ -94,7 +100,7 @@ impl<T> Filling<T> {
 
     /// A tick has passed: what to say to whom.
     pub(crate) fn tick(&mut self) -> Option<(SiteId, Word)> {
-        if self.has_all_asked() {
+        if self.failures.pauses() || self.has_all_asked() {
             self.silent_ticks = 0; // the disk has its turn
             return None;
         }
@@ -237,11 +243,18 @@ impl<T> Filling<T> {
     /// What has been written since it was asked last; what to ask for then. [`Filling::done`] says whether it was all.
     ///
     /// # Errors
-    /// If the store cannot be emptied, or does not take it.
+    /// If the store is another's.
     pub(crate) fn go_on(&mut self) -> Result<Option<(SiteId, Word)>, ProcessError> {
         if !self.has_ended() {
             return Ok(None);
         }
+        match self.take_written() {
+            Ok(()) => Ok(self.request_more()),
+            Err(error) => self.fails(error).map(|()| None),
+        }
+    }
+
+    fn take_written(&mut self) -> Result<(), StoreError> {
         while let Some(loading) = &mut self.loading {
             let Some(loaded) = loading.written()? else { break };
             self.bytes += loaded.bytes as u64;
@@ -249,7 +262,23 @@ impl<T> Filling<T> {
                 (self.store, self.loading) = (loaded.whole, None);
             }
         }
-        Ok(self.request_more())
+        Ok(())
+    }
+
+    /// The copy is given up, and another is begun after a pause. A store that is another's is left alone.
+    fn fails(&mut self, error: StoreError) -> Result<(), ProcessError> {
+        if matches!(error, StoreError::Owned(_) | StoreError::Form { .. }) {
+            return Err(error.into());
+        }
+        self.failures.note(self.from, &error);
+        self.tried.extend(self.from.take());
+        self.forget();
+        Ok(())
+    }
+
+    /// How often no copy could be written, since the process began.
+    pub(crate) fn failed_times(&self) -> u32 {
+        self.failures.times()
     }
 
     /// What was taken, if all of it is on the disk, and the store that holds it.
@@ -260,7 +289,8 @@ impl<T> Filling<T> {
 
     /// How far it is, for people.
     pub(crate) fn progress(&self) -> String {
-        match (self.from, &self.head) {
+        let now = match (self.from, &self.head) {
+            _ if self.failures.pauses_now() => return self.failures.told(),
             (Some(from), Some(head)) => format!(
                 "is being filled by {}.{}: {} MiB of version {} so far",
                 from.cluster.0,
@@ -270,6 +300,10 @@ impl<T> Filling<T> {
             ),
             (Some(from), None) => format!("asks {}.{} for a copy", from.cluster.0, from.number),
             (None, _) => "waits for a site that can give it a copy".to_owned(),
+        };
+        match self.failures.times() {
+            0 => now,
+            _ => format!("{now}; before it {}", self.failures.told()),
         }
     }
 }

@@ -169,7 +169,7 @@ impl Forming {
         let cluster = self.cluster.0;
         let rest = if self.members().is_some() && counted && !self.is_new {
             format!(
-                "all sites of cluster {cluster} have lost their disks, and the others still count on it: declare it lost (`pares site lost {cluster}`)"
+                "all sites of cluster {cluster} have lost their disks, and the others still count on it: declare it lost (`pares site lost {cluster} --yes`)"
             )
         } else if !silent.is_empty() {
             format!("waiting for a word of {silent}")

@@ -27,11 +27,13 @@
 //! | `standing` | what sites say of their places |
 //! | `forming` | when a site without a past gets a place |
 //! | `filling` | taking a copy |
+//! | `failures` | copies that could not be written |
 //! | `loading` | the task that writes it |
 //! | `giving` | giving copies |
 //! | `apart` | the duty cycle of a site that takes no part |
 
 pub(crate) mod apart;
+pub(crate) mod failures;
 pub(crate) mod filling;
 pub(crate) mod forming;
 pub(crate) mod giving;

@@ -242,3 +242,12 @@ fn a_damaged_log_before_the_last_is_no_reason_to_take_no_copy() {
     let begun = Following::begin(&scene.folder, IDENTITY, stored, 0, nothing_is_damaged).unwrap();
     assert_eq!(begun.last(), Version(NEWEST));
 }
+
+#[test]
+fn a_directory_of_another_database_is_told_with_both() {
+    let scene = Scene::new();
+    scene.folder.takes(IDENTITY).unwrap();
+    let refused = scene.folder.takes("f409").unwrap_err().to_string();
+    let both = format!("holds copies of database {IDENTITY}; the site asked is of f409");
+    assert!(refused.contains(&both), "{refused}");
+}

@@ -120,3 +120,33 @@ fn another_copy_is_not_begun_while_the_disk_writes_one_that_was_given_up() {
     filling.begins(FROM, head, &mut machine, &links).unwrap();
     assert!(filling.loading.is_some());
 }
+
+#[test]
+fn a_store_that_does_not_take_its_copy_is_told_of_and_tried_again_after_pauses_that_grow() {
+    let mut machine = Machine::default();
+    let mut filling = begun(&mut machine);
+    let links = machine.wire.clone();
+    for time in 1..=3 {
+        drop(machine.loader.borrow_mut().take()); // what writes it ends in the middle
+        assert_eq!(filling.go_on().unwrap(), None, "the site does not end");
+        assert_eq!(filling.failed_times(), time);
+        let told = filling.progress();
+        assert!(told.contains("could not be filled") && told.contains("from 1.1"), "{told}");
+        assert!(
+            told.contains("has ended") && told.contains(&format!("{} s later", 1 << (time - 1))),
+            "{told}"
+        );
+        assert!((0..100 << (time - 1)).all(|_| {
+            assert_eq!(filling.go_on().unwrap(), None);
+            filling.tick().is_none()
+        }));
+        let asked = (0..=AGAIN_TICKS).find_map(|_| filling.tick());
+        assert!(asked.is_some_and(|(to, _)| to == FROM), "nobody else could be asked");
+        filling.begins(FROM, Head { copy: 3, log: None, stored: STORED }, &mut machine, &links).unwrap();
+        assert!(filling.progress().contains("before it could not"), "{}", filling.progress());
+    }
+    filling.piece(FROM, piece(0, true));
+    while machine.load() {}
+    assert_eq!(filling.go_on().unwrap(), None);
+    assert!(filling.done().is_some(), "once the store takes it, all is well");
+}
