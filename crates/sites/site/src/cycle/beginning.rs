@@ -1,6 +1,6 @@
 //! How a site begins: from its notes, its log and its store.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pares_cluster::{ClusterLog, MemberId, ReplicaConfig};
@@ -9,6 +9,7 @@ use pares_wice::{Site, Stored, Version};
 
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
+use super::proposing::Proposals;
 use super::transactions::Transactions;
 use super::words::Holds;
 use crate::application::Application;
@@ -105,8 +106,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             unled_ticks: 0,
             was_member: false,
             life: next_life(&world)?,
-            refused: None,
-            proposed: VecDeque::new(),
+            proposals: Proposals::default(),
             world,
         })
     }
