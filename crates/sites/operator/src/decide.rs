@@ -12,6 +12,7 @@ use pares_site::{Access, CallError, SiteReport, has_begun_everywhere, renewed};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::{OperatorError, OperatorResult, usage};
+use crate::histories;
 use crate::sites;
 use crate::witness;
 
@@ -82,9 +83,11 @@ impl Lost {
         }
         let known: Result<ClusterSet, OperatorError> =
             self.clusters.iter().map(|cluster| known(access, *cluster)).collect();
-        declare_lost(access, known?, self.at, self.without_witness, self.patience.duration())?;
-        pares_text::say!("declared lost: {}; the others go on", self.named());
-        Ok(())
+        let done = declare_lost(access, known?, self.at, self.without_witness, self.patience.duration());
+        if done.is_ok() {
+            pares_text::say!("declared lost: {}; the others go on", self.named());
+        }
+        histories::named(access, done)
     }
 }
 
@@ -116,7 +119,10 @@ impl Admit {
     /// # Errors
     /// Why not.
     pub fn run(&self, access: &Access) -> OperatorResult {
-        admit(access, self.cluster, self.patience.duration())?;
+        let done = admit(access, self.cluster, self.patience.duration());
+        if done.is_err() {
+            return histories::named(access, done);
+        }
         pares_text::say!(
             "cluster {} is among the living: from now on every answer waits for it",
             self.cluster
@@ -162,8 +168,12 @@ fn declare_lost(
         }
         witness::granted(access, told, lost, without_witness)
     };
-    let is_without =
-        |_: &[_], latest: &SiteReport| !latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
+    // What those say who are declared lost, and may have gone on by themselves, is no answer to this.
+    let is_without = |reports: &[(SiteId, SiteReport)], _: &SiteReport| {
+        let others = histories::besides(reports, |cluster| lost.contains(ClusterId(cluster)));
+        let latest = others.iter().max_by_key(|(_, report)| (report.era, report.certifies));
+        latest.is_some_and(|(_, report)| !report.live.iter().any(|live| lost.contains(ClusterId(*live))))
+    };
     until(access, command, patience, whom, is_without)
 }
 
@@ -223,12 +233,20 @@ fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
 /// If it has not caught up in time, or nobody does it.
 pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Admit(known(access, cluster)?);
+    // Those who go on say whether it is among the living: by its own word it may always be.
+    let others = |reports: &[(SiteId, SiteReport)]| histories::besides(reports, |other| other == cluster);
     until(
         access,
         |_| Ok(Ok(command)),
         patience,
-        certifying,
-        |reports, latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest),
+        |reports| certifying(&others(reports)),
+        |reports, _| {
+            let others = others(reports);
+            let latest =
+                others.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
+            latest
+                .is_some_and(|latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest))
+        },
     )
 }
 
