@@ -1,6 +1,6 @@
 //! A site as a process: its duty cycle on a directory, sockets and threads.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -64,7 +64,9 @@ impl Host {
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
-        let own = NotesDirectory::at(directory_of(dir, site))?;
+        let own = directory_of(dir, site);
+        make_directory(&own)?;
+        let own = NotesDirectory::at(own)?;
         let counters = SiteCounters::create(own.path())?;
         let (database, sql) = (database_of(config, site)?, config.place(site)?.sql);
         Ok(Self {
@@ -116,6 +118,16 @@ fn certified(links: &LinksConfig) -> Option<Certified> {
     })
 }
 
+/// Makes a directory, if it is missing.
+fn make_directory(path: &Path) -> Result<(), ProcessError> {
+    match std::fs::create_dir_all(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory) => {
+            Err(ProcessError::NoDirectory(path.to_owned()))
+        }
+        made => Ok(made?),
+    }
+}
+
 /// The store of a site whose directory is `own`; its database is made if it is missing.
 pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<dyn Store>, ProcessError> {
     if let Some(database) = database {
@@ -137,7 +149,7 @@ impl World for Host {
 
     fn open_log(&mut self, config: &pares_cluster::ReplicaConfig) -> Result<Replica<Files>, ProcessError> {
         let dir = self.own.path().join("log");
-        std::fs::create_dir_all(&dir)?;
+        make_directory(&dir)?;
         let files = Files::open(&dir, self.durability, SEGMENT_BYTES)?;
         Ok(Replica::open(files, config)?)
     }
