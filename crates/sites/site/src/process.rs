@@ -134,7 +134,9 @@ pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<d
         postgres::provide(database)?;
         return Ok(Arc::new(PostgresStore::open(database.clone())?));
     }
-    Ok(Arc::new(RedbStore::open(&own.join("store"))?))
+    let store = own.join("store");
+    make_directory(&store)?;
+    Ok(Arc::new(RedbStore::open(&store)?))
 }
 
 impl World for Host {
