@@ -304,6 +304,18 @@ fn what_stands_in_the_place_of_a_note_or_of_the_log_ends_the_site_with_its_name_
         std::fs::remove_dir(&note).unwrap();
         std::fs::rename(&aside, &note).unwrap();
     }
+    for name in ["log", "store"] {
+        let (folder, aside) = (own.join(name), scratch.path().join("aside"));
+        std::fs::rename(&folder, &aside).unwrap();
+        mkfifoat(CWD, &folder, Mode::RUSR).unwrap();
+        ends_and_names(&format!("site-0-0/{name} is no directory"));
+        std::fs::remove_file(&folder).unwrap();
+        std::fs::rename(&aside, &folder).unwrap();
+    }
+    std::fs::rename(own.join("place"), scratch.path().join("aside")).unwrap();
+    ends_and_names("the file `place` is gone");
+    assert!(!own.join("place").exists(), "it gets no name that it would have to take away");
+    std::fs::rename(scratch.path().join("aside"), own.join("place")).unwrap();
     let elsewhere = scratch.path().join("elsewhere");
     site("init --clusters 1 --sites 1 --durability os", &elsewhere).unwrap();
     let running = Running::start("0.0", &elsewhere);
@@ -504,6 +516,33 @@ fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
     drop(there);
     site("lost 1 --yes --without-witness", &dir).unwrap();
     assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 10 left");
+}
+
+#[test]
+fn two_operators_without_a_witness_make_two_histories_and_every_command_says_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    site("init --sites 1 --durability os", &dir).unwrap();
+    let config = SitesConfig::load(&dir).unwrap();
+    let here = Running::start("0.0", &dir);
+    let _there = Running::start("1.0", &dir);
+    until("all is well", || output("status", &dir).status.code() == Some(0));
+    drop(here);
+    reach(&config, true, &dir);
+    let _here = Running::start("0.0", &dir);
+    site("lost 1 --yes", &dir).unwrap();
+    let ends_with_two = |command: &str| {
+        let output = output(command, &dir);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{command}: {said}");
+        assert!(said.contains("two histories: 0.0 is in era") && said.contains("; 1.0 is in era"), "{said}");
+        String::from_utf8(output.stdout).unwrap() + &said
+    };
+    let said = ends_with_two("lost 0 --yes");
+    assert!(said.contains("declared lost: cluster 0"), "what it has done: {said}");
+    ends_with_two("status");
+    let said = ends_with_two("admit 1 --patience 1");
+    assert!(said.contains("not within 1s"), "by its own word it is among the living: {said}");
 }
 
 #[test]

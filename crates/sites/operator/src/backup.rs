@@ -17,7 +17,8 @@ use std::time::Instant;
 use pares_os::process::stop_on_signals;
 use pares_site::Access;
 use pares_site::backup::{
-    BackupError, BackupFolder, CopyFacts, DamagedLog, Followed, Following, Hose, Pace, Stillness, take,
+    BackupError, BackupFolder, CopyFacts, DamagedLog, Finding, Followed, Following, Hose, Pace, SoundBase,
+    Stillness, UnusableBase, take,
 };
 use pares_text::{self as text, progress};
 use pares_wice::{SiteId, Stored};
@@ -175,6 +176,38 @@ impl Taker<'_> {
         );
     }
 
+    /// What following was begun again with.
+    fn say_found(&self, found: &Finding) {
+        match found {
+            Finding::Log(log) => self.say_damaged(log),
+            Finding::Base(base) => self.say_unusable(base),
+            Finding::Sound(base) => self.say_sound(*base),
+        }
+    }
+
+    fn say_unusable(&self, UnusableBase { why, kept }: &UnusableBase) {
+        if self.json {
+            let said = json!({ "damaged": why.to_string(), "kept": kept.display().to_string() });
+            return text::print(&said.to_string());
+        }
+        pares_text::tell!(
+            "{why}. It is kept as {} and counts no more; without another copy before the log, one is taken",
+            kept.display()
+        );
+    }
+
+    fn say_sound(&self, SoundBase { version, was_read }: SoundBase) {
+        if self.json {
+            let said = json!({ "goes_on_from": version.0, "was_read": was_read });
+            return text::print(&said.to_string());
+        }
+        let looked = match was_read {
+            true => "all of it was read",
+            false => "its head and its end were looked at; `pares site backup verify` reads the rest",
+        };
+        pares_text::tell!("going on from the copy of version {version}: {looked}");
+    }
+
     fn say_still(&self, still: &Stillness) {
         let (last, standing) = match still {
             Stillness::Stands(standing) => (standing.last, Some(standing)),
@@ -197,7 +230,7 @@ impl Taker<'_> {
 
     /// Keeps all versions until `stop`.
     fn follow(&self, stop: &AtomicBool) -> OperatorResult {
-        let mut following = Following::resume(&self.folder, |damaged| self.say_damaged(&damaged))?;
+        let mut following = Following::resume(&self.folder, |found| self.say_found(&found))?;
         while !stop.load(Ordering::Relaxed) {
             let followed = match following.take() {
                 Some(following) => self.follow_on(following, || stop.load(Ordering::Relaxed)),

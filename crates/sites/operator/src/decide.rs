@@ -11,6 +11,7 @@ use pares_site::{Access, CallError, NobodyGoesOn, SiteReport, has_begun_everywhe
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::{OperatorError, OperatorResult, usage};
+use crate::histories;
 use crate::sites::{self, ANSWER_PATIENCE};
 use crate::witness;
 
@@ -83,9 +84,11 @@ impl Lost {
         if !self.yes {
             return Err(self.doubts(access.config.witness.is_some() && !self.without_witness));
         }
-        declare_lost(access, lost, self.at, self.without_witness, self.patience.duration())?;
-        pares_text::say!("declared lost: {}; the others go on", self.named());
-        Ok(())
+        let done = declare_lost(access, lost, self.at, self.without_witness, self.patience.duration());
+        if done.is_ok() {
+            pares_text::say!("declared lost: {}; the others go on", self.named());
+        }
+        histories::named(access, done)
     }
 
     fn named(&self) -> String {
@@ -115,7 +118,10 @@ impl Admit {
     /// # Errors
     /// Why not.
     pub fn run(&self, access: &Access) -> OperatorResult {
-        admit(access, self.cluster, self.patience.duration())?;
+        let done = admit(access, self.cluster, self.patience.duration());
+        if done.is_err() {
+            return histories::named(access, done);
+        }
         pares_text::say!(
             "cluster {} is among the living: from now on every answer waits for it",
             self.cluster
@@ -183,10 +189,16 @@ fn declare_lost(
         }
         Ok(granted)
     };
-    // Begun at one cluster alone, it is undone if that one is lost: then the others would count on these again.
-    let is_without = |reports: &[_], latest: &SiteReport| {
-        let counts = latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
-        !counts && has_begun_everywhere(reports, latest)
+    // Begun at one cluster alone, it is undone if that one is lost: then the others would count on these again. What those say who are declared lost, and may
+    // have gone on by themselves, is no answer to this.
+    let is_without = |reports: &[(SiteId, SiteReport)], _: &SiteReport| {
+        let others = histories::besides(reports, |cluster| lost.contains(ClusterId(cluster)));
+        let latest =
+            others.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
+        latest.is_some_and(|latest| {
+            let counts = latest.live.iter().any(|live| lost.contains(ClusterId(*live)));
+            !counts && has_begun_everywhere(reports, latest)
+        })
     };
     until(access, command, patience, whom, is_without)
 }
@@ -245,12 +257,20 @@ fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
 /// If it has not caught up in time, or nobody does it.
 pub fn admit(access: &Access, cluster: u8, patience: Duration) -> OperatorResult {
     let command = Command::Admit(known(access, cluster)?);
+    // Those who go on say whether it is among the living: by its own word it may always be.
+    let others = |reports: &[(SiteId, SiteReport)]| histories::besides(reports, |other| other == cluster);
     until(
         access,
         |_| Ok(Ok(command)),
         patience,
-        who_certifies,
-        |reports, latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest),
+        |reports| who_certifies(&others(reports)),
+        |reports, _| {
+            let others = others(reports);
+            let latest =
+                others.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
+            latest
+                .is_some_and(|latest| latest.live.contains(&cluster) && has_begun_everywhere(reports, latest))
+        },
     )
 }
 

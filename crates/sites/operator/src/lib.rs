@@ -24,6 +24,7 @@ mod add;
 mod backup;
 pub mod decide;
 mod error;
+mod histories;
 pub mod init;
 mod issue;
 mod remove;

@@ -89,9 +89,13 @@ impl Spoken {
 }
 
 fn ended(site: SiteId, dir: &Path, error: &ProcessError) -> OperatorError {
+    let told = format!("{site}, in {}: {error}", directory_of(dir, site).display());
     match error.is_damage() {
-        true => OperatorError::Damaged(format!("{site}, in {}: {error}", directory_of(dir, site).display())),
-        false => OperatorError::Failed(format!("{site}: {error}")),
+        true => OperatorError::Damaged(told),
+        false if error.lacks_descriptors() => OperatorError::Failed(format!(
+            "{told}: this process may have too few files open: raise that (`ulimit -n`, or LimitNOFILE of its service), and start it again"
+        )),
+        false => OperatorError::Failed(told),
     }
 }
 

@@ -5,6 +5,7 @@ use pares_text::{self as text, Table};
 use pares_wice::SiteId;
 
 use crate::error::{OperatorError, OperatorResult};
+use crate::histories;
 use crate::sites;
 use crate::witness;
 
@@ -109,6 +110,7 @@ fn judge(
     if !reports.iter().any(|(_, report)| report.certifies) {
         wrong.push("no site certifies".into());
     }
+    wrong.extend(histories::two(reports));
     wrong.extend(without_register);
     if wrong.is_empty() { Ok(()) } else { Err(OperatorError::Unhealthy(wrong.join("; "))) }
 }

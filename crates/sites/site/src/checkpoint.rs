@@ -77,6 +77,11 @@ impl Bases {
     }
 }
 
+/// Whether the site whose notes these are had its place once: its first base is written before.
+pub(crate) fn has_base(notes: &impl Notes) -> Result<bool, ProcessError> {
+    Ok(note(notes, BASE)?.is_some())
+}
+
 fn sealed(placed: &Placed) -> Vec<u8> {
     let bytes = placed.to_bytes();
     [&FORM.to_le_bytes(), &crc32c::crc32c(&bytes).to_le_bytes(), &bytes[..]].concat()

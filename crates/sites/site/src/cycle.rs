@@ -12,6 +12,7 @@ mod beginning;
 mod comparing;
 mod effects;
 mod members;
+mod proposing;
 mod reading;
 mod reporting;
 mod serving;
@@ -20,14 +21,14 @@ mod tests;
 mod transactions;
 mod words;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_cluster::{ClusterLog, ProposeError};
+use pares_cluster::ClusterLog;
 use pares_store::{Store, StoreSnapshot};
-use pares_wice::codec::{Coded, DecodeError};
-use pares_wice::{LogEntry, LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write};
+use pares_wice::codec::Coded;
+use pares_wice::{LogRole, Notice, Site, SiteId, Stored, Term, TransactionId, Version, Write};
 
 use crate::application::Application;
 use crate::applier::{Applier, in_one_batch};
@@ -49,8 +50,9 @@ use crate::setup::Bounds;
 use crate::turned_away::TurnedAway;
 use crate::world::{Connections, World};
 
-use effects::{LogEvents, LogNews, Wanted, payloads};
+use effects::{LogEvents, LogNews, Wanted};
 use members::Heard;
+use proposing::Proposals;
 use reading::Barrier;
 use transactions::Transactions;
 use words::Holds;
@@ -117,10 +119,7 @@ pub(crate) struct Cycle<W: World, A> {
     was_member: bool,
     /// Counts this site's starts.
     life: u16,
-    /// The log has refused a proposal and goes on as it was: only another term helps.
-    refused: Option<ProposeError>,
-    /// What was proposed in this term and has not been committed, in order.
-    proposed: VecDeque<(Vec<u8>, Vec<LogEntry>)>,
+    proposals: Proposals,
 }
 
 impl<W: World, A: Application> Cycle<W, A> {
@@ -196,7 +195,7 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     fn take_in(&mut self) -> Result<(), ProcessError> {
         for (who, why) in std::mem::take(&mut self.inbox.refused) {
-            self.turned_away.note(who, why);
+            self.turned_away.note(who, why, self.world.now());
         }
         for arrived in std::mem::take(&mut self.inbox.arrived) {
             match arrived {
@@ -268,17 +267,6 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.place.write(self.world.notes())
     }
 
-    /// Where the rules cannot go on in this term: another site leads, or, where there is none, this one after a new start.
-    fn leave_office(&mut self) -> Result<(), ProcessError> {
-        if let Some(error) = self.refused.take() {
-            return Err(ProcessError::Refused(error));
-        }
-        if self.site.wants_another_term() && self.log.role().leads && self.log.resign().is_none() {
-            return Err(ProcessError::Spent);
-        }
-        Ok(())
-    }
-
     fn take_log(&mut self) -> Result<(), ProcessError> {
         for (to, bytes) in std::mem::take(&mut self.log_events.messages) {
             let peer = number_of(SiteId { number: to, ..self.site.id() });
@@ -293,7 +281,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                     self.bases.handed_out(index, payload.len(), || self.site.base());
                 }
                 LogNews::Role(role) => {
-                    self.proposed.clear();
+                    self.proposals.begin_again();
                     self.site.role(LogRole { term: Term(role.term), leads: role.leads });
                 }
             }
@@ -305,36 +293,6 @@ impl<W: World, A: Application> Cycle<W, A> {
         };
         note_lack(self.world.notes(), &lack)?;
         Err(ProcessError::Again)
-    }
-
-    /// What a payload holds; what was proposed here need not be read again.
-    fn entries_of(&mut self, payload: &[u8]) -> Result<Vec<LogEntry>, DecodeError> {
-        match self.proposed.pop_front_if(|(proposed, _)| proposed == payload) {
-            Some((_, entries)) => Ok(entries),
-            None => Vec::from_bytes(payload),
-        }
-    }
-
-    fn carry_out(&mut self) {
-        let wanted = std::mem::take(&mut self.wanted);
-        for (payload, entries) in payloads(wanted.proposals) {
-            if let Err(error) = self.log.propose(&payload) {
-                // What it proposed is lost, and its office with it: the log will say so, and in which term somebody leads again.
-                self.site.role(LogRole { term: Term(self.log.role().term), leads: false });
-                if !matches!(error, ProposeError::NotDelegate { .. }) {
-                    self.refused = Some(error);
-                }
-                break;
-            }
-            self.proposed.push_back((payload, entries));
-        }
-        for (to, message) in wanted.messages {
-            let _ = self.links.send(number_of(to), &Between::Rules(&message.to_bytes()).to_bytes());
-        }
-        for (id, outcome) in wanted.outcomes {
-            self.outcome(id, outcome);
-        }
-        self.notices.extend(wanted.notices);
     }
 
     fn take_stored(&mut self) -> Result<(), ProcessError> {

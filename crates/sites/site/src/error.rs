@@ -1,6 +1,10 @@
 //! Why a site ends.
 
+use std::error::Error as _;
+use std::path::PathBuf;
+
 use pares_cluster::{LogError, ProposeError};
+use pares_os::descriptors::are_out;
 use pares_store::StoreError;
 use pares_wice::Version;
 use pares_wice::codec::DecodeError;
@@ -115,6 +119,14 @@ pub enum ProcessError {
         /// Where the log has come to.
         delivered: Version,
     },
+    /// Its place is gone, and its log's base is not.
+    #[error(
+        "the file `place` is gone from among the others, and nobody knows whose they are: put it back; or {REFILL}"
+    )]
+    NoPlace,
+    /// Something else than a directory has the name of one.
+    #[error("{0} is no directory: {REFILL}")]
+    NoDirectory(PathBuf),
     /// Its log is gone, and its place is not.
     #[error("the log of this site is gone: {REFILL}")]
     NoLog,
@@ -160,6 +172,8 @@ impl ProcessError {
             | Self::Stranger { .. }
             | Self::Expelled
             | Self::Differs { .. }
+            | Self::NoPlace
+            | Self::NoDirectory(_)
             | Self::NoLog
             | Self::Ahead { .. }
             | Self::Gap { .. } => true,
@@ -173,5 +187,37 @@ impl ProcessError {
             | Self::Unread { .. }
             | Self::Io(_) => false,
         }
+    }
+
+    /// Whether the process may have too few files open.
+    #[must_use]
+    pub fn lacks_descriptors(&self) -> bool {
+        if let Self::Io(error) = self {
+            return are_out(error);
+        }
+        let mut below = self.source();
+        while let Some(error) = below {
+            if error.downcast_ref().is_some_and(are_out) {
+                return true;
+            }
+            below = error.source();
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn that_too_few_files_may_be_open_is_seen_wherever_it_shows() {
+        let none_left = || io::Error::from_raw_os_error(24);
+        let unread = ProcessError::Unread { note: "life", source: none_left() };
+        assert!(unread.lacks_descriptors() && ProcessError::Io(none_left()).lacks_descriptors());
+        assert!(!ProcessError::Io(io::ErrorKind::NotFound.into()).lacks_descriptors());
+        assert!(!ProcessError::NoLog.lacks_descriptors());
     }
 }

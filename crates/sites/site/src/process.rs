@@ -1,6 +1,6 @@
 //! A site as a process: its duty cycle on a directory, sockets and threads.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +70,9 @@ impl Host {
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
         let mut links = config.links(site, dir)?;
         leave_descriptors(&mut links, config.place(site)?.sql.is_some());
-        let own = NotesDirectory::at(directory_of(dir, site))?;
+        let own = directory_of(dir, site);
+        make_directory(&own)?;
+        let own = NotesDirectory::at(own)?;
         // Before anything is touched: the figures there are those of the process that runs.
         let lock = Lock::take(&own.path().join("lock"))?;
         let lock = lock.ok_or_else(|| ProcessError::InUse(own.path().to_owned()))?;
@@ -136,6 +138,16 @@ fn certified(links: &LinksConfig) -> Option<Certified> {
     })
 }
 
+/// Makes a directory, if it is missing.
+fn make_directory(path: &Path) -> Result<(), ProcessError> {
+    match std::fs::create_dir_all(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory) => {
+            Err(ProcessError::NoDirectory(path.to_owned()))
+        }
+        made => Ok(made?),
+    }
+}
+
 /// The store of a site whose directory is `own`; its database is made if it is missing.
 pub(crate) fn open_store(own: &Path, database: Option<&Options>) -> Result<Arc<dyn Store>, StoreError> {
     if let Some(database) = database {
@@ -174,16 +186,19 @@ impl World for Host {
 
     fn open_log(&mut self, config: &pares_cluster::ReplicaConfig) -> Result<Replica<Files>, ProcessError> {
         let dir = self.own.path().join("log");
-        std::fs::create_dir_all(&dir)?;
+        make_directory(&dir)?;
         let files = Files::open(&dir, self.durability, SEGMENT_BYTES)?;
         Ok(Replica::open(files, config)?)
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        match self.filled.take() {
-            Some(store) => Ok(store),
-            None => Ok(open_store(self.own.path(), self.database.as_ref())?),
+        if let Some(store) = self.filled.take() {
+            return Ok(store);
         }
+        if self.database.is_none() {
+            make_directory(&self.own.path().join(STORE))?;
+        }
+        Ok(open_store(self.own.path(), self.database.as_ref())?)
     }
 
     fn keep_store(&mut self, filled: Arc<dyn Store>) {

@@ -80,7 +80,7 @@ impl Machine {
         Cycle::begin(self.clone(), setup, Items, place, None).unwrap()
     }
 
-    fn setup(&self, clusters: &[u8]) -> Result<Setup, ProcessError> {
+    pub(crate) fn setup(&self, clusters: &[u8]) -> Result<Setup, ProcessError> {
         let sites = (0u8..).zip(clusters);
         let sites =
             sites.flat_map(|(cluster, &sites)| (0..sites).map(move |site| SiteId::new(cluster, site)));

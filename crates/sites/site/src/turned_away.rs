@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use pares_wice::SiteId;
 
@@ -13,20 +14,26 @@ const STRANGERS_TOLD_MAX: usize = 16;
 /// Refusals that are remembered.
 const REFUSED_MAX: usize = 1_024;
 
+/// A refusal counts for so long. Who is still refused has tried again by then; one who took a site's name and is gone does not, and the site itself, which was connected all
+/// the while, does not get in once more.
+const KEPT: Duration = Duration::from_secs(60);
+
 /// A site that was refused, or a stranger at that address.
 pub(crate) type Refused = Result<SiteId, IpAddr>;
 
 /// Those who were refused since they last got in.
 #[derive(Default)]
 pub(crate) struct TurnedAway {
-    all: BTreeMap<Refused, String>,
+    /// Why, and when last.
+    all: BTreeMap<Refused, (String, Duration)>,
     new: Vec<String>,
 }
 
 impl TurnedAway {
     /// Each is told once for the same reason, as long as there are not too many of them.
-    pub(crate) fn note(&mut self, who: Refused, why: String) {
-        if self.all.get(&who) == Some(&why) {
+    pub(crate) fn note(&mut self, who: Refused, why: String, now: Duration) {
+        if let Some((_, at)) = self.all.get_mut(&who).filter(|(before, _)| *before == why) {
+            *at = now;
             return;
         }
         if self.all.len() >= REFUSED_MAX {
@@ -36,7 +43,7 @@ impl TurnedAway {
             Ok(site) => told(site, &why),
             Err(address) => told(address, &why),
         });
-        self.all.insert(who, why);
+        self.all.insert(who, (why, now));
     }
 
     /// That site got in.
@@ -44,13 +51,12 @@ impl TurnedAway {
         self.all.remove(&Ok(site));
     }
 
-    /// Who is refused and why: sites first; of strangers no more than somebody would read.
-    pub(crate) fn told(&self) -> Vec<String> {
-        let sites = self.all.iter().filter_map(|(who, why)| Some(told(who.as_ref().ok()?, why)));
-        let strangers = self
-            .all
-            .iter()
-            .filter_map(|(who, why)| Some(told(&format!("{STRANGER}{}", who.as_ref().err()?), why)));
+    /// Who is refused lately and why: sites first; of strangers no more than somebody would read.
+    pub(crate) fn told(&self, now: Duration) -> Vec<String> {
+        let lately = self.all.iter().filter(|(_, (_, at))| now < *at + KEPT);
+        let sites = lately.clone().filter_map(|(who, (why, _))| Some(told(who.as_ref().ok()?, why)));
+        let strangers = lately
+            .filter_map(|(who, (why, _))| Some(told(&format!("{STRANGER}{}", who.as_ref().err()?), why)));
         sites.chain(strangers.take(STRANGERS_TOLD_MAX)).collect()
     }
 
@@ -62,4 +68,28 @@ impl TurnedAway {
 
 fn told(who: &impl Display, why: &str) -> String {
     format!("{who} is refused: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_until_it_is_old_or_that_site_is_connected_and_is_noted_once() {
+        let second = Duration::from_secs;
+        let mut all = TurnedAway::default();
+        let (site, stranger) = (SiteId::new(1, 0), IpAddr::from([127, 0, 0, 1]));
+        all.note(Ok(site), "another database".into(), second(0));
+        all.note(Err(stranger), "no certificate".into(), second(30));
+        all.note(Ok(site), "another database".into(), second(50));
+        assert_eq!(all.take_new().count(), 2);
+        assert_eq!(all.told(second(89)).len(), 2);
+        let left = all.told(second(90));
+        assert!(matches!(left.as_slice(), [told] if told.contains("another database")), "{left:?}");
+        assert!(all.told(second(110)).is_empty(), "it has tried no more");
+        all.note(Ok(site), "another list".into(), second(120));
+        all.got_in(site);
+        assert!(all.told(second(120)).is_empty());
+        assert_eq!(all.take_new().count(), 1);
+    }
 }

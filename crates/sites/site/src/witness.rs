@@ -212,7 +212,8 @@ impl WitnessProcess {
     pub fn turn(&mut self, patience: Duration) -> Result<(), ProcessError> {
         self.links.poll(Some(patience), &mut self.inbox)?;
         for (who, why) in std::mem::take(&mut self.inbox.refused) {
-            self.turned_away.note(who, why);
+            // Nobody is told of these later.
+            self.turned_away.note(who, why, Duration::ZERO);
         }
         for arrived in std::mem::take(&mut self.inbox.arrived) {
             let Arrived::Asked(client, rights, bytes) = arrived else { continue };

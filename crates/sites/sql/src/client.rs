@@ -1,7 +1,7 @@
 //! A client's connection: plain or TLS, read and written in turn by its session's thread.
 //!
 //! Until its session begins a client is a stranger, and has one of a few places. A limit for each read is none for one who sends a byte now and then, or asks
-//! for TLS again and again. So all that comes before has one deadline, and short messages only.
+//! for TLS again and again. So each step towards it has one deadline, whatever comes meanwhile, and short messages only.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -37,7 +37,7 @@ struct Timed {
 }
 
 impl Client {
-    /// One who must have [begun](Client::begun) by then.
+    /// One who must have taken the next step, or [begun](Client::begun), by then.
     pub(crate) fn over(socket: TcpStream, until: Instant) -> Self {
         Self::at(End::Plain(Timed { socket, until: Some(until) }))
     }
@@ -46,13 +46,22 @@ impl Client {
         Self { reader: BufReader::new(end), gathered: Vec::new(), message_max: STRANGE_MAX }
     }
 
+    /// It has taken a step, and must have taken the next one by then.
+    pub(crate) fn has_until(&mut self, until: Instant) {
+        self.timed().until = Some(until);
+    }
+
+    fn timed(&mut self) -> &mut Timed {
+        match self.reader.get_mut() {
+            End::Plain(timed) => timed,
+            End::Tls(tls) => &mut tls.sock,
+        }
+    }
+
     /// From now on it takes the time that it takes.
     pub(crate) fn begun(&mut self) -> io::Result<()> {
         self.message_max = MESSAGE_MAX;
-        let timed = match self.reader.get_mut() {
-            End::Plain(timed) => timed,
-            End::Tls(tls) => &mut tls.sock,
-        };
+        let timed = self.timed();
         timed.until = None;
         timed.socket.set_read_timeout(None)?;
         timed.socket.set_write_timeout(None)

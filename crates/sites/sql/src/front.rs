@@ -1,8 +1,7 @@
 //! The port at which a site speaks PostgreSQL's protocol.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +15,7 @@ use pares_wice::{AbortReason, Key, Version, Write};
 use postgres::Config;
 
 use crate::client::Client;
+use crate::crowd::{Crowd, Room};
 use crate::session;
 use crate::wire::Message;
 
@@ -23,8 +23,12 @@ use crate::wire::Message;
 pub const CLIENTS_MAX: usize = 100;
 /// A transaction without an outcome for so long may be done or not, unless its session says otherwise.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Who has not said who he is in this time, and proved it, is none.
-const HELLO_PATIENCE: Duration = Duration::from_secs(30);
+/// Time for the handshake of TLS; the same again for the first message behind it.
+pub(crate) const STAGE_PATIENCE: Duration = Duration::from_secs(10);
+/// Time to prove who he is, for one who has said so: the site's server has its part in it.
+pub(crate) const PROOF_PATIENCE: Duration = Duration::from_secs(30);
+/// Clients wait for so long before it is looked again whether there is room.
+const ROOM_PAUSE: Duration = Duration::from_millis(5);
 
 /// No version.
 const CLOSED: u64 = u64::MAX;
@@ -82,9 +86,7 @@ pub(crate) struct Front {
     /// The server has shown an older one: it has crashed, and the site has not noticed.
     fell_back: AtomicBool,
     ends: AtomicBool,
-    /// Connections, so that they can be ended.
-    clients: Mutex<BTreeMap<u64, TcpStream>>,
-    numbers: AtomicU64,
+    crowd: Mutex<Crowd>,
 }
 
 /// What the owner of a certificate may do by SQL.
@@ -143,8 +145,9 @@ impl Front {
         stored != CLOSED && !has_fallen_back
     }
 
-    fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Those who are connected.
+    pub(crate) fn crowd(&self) -> MutexGuard<'_, Crowd> {
+        self.crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has a transaction certified, and waits for it.
@@ -219,8 +222,7 @@ impl SqlPort {
             stored: AtomicU64::new(CLOSED),
             fell_back: AtomicBool::new(false),
             ends: AtomicBool::new(false),
-            clients: Mutex::default(),
-            numbers: AtomicU64::new(0),
+            crowd: Mutex::new(Crowd::of(CLIENTS_MAX)),
         });
         let accepting = Arc::clone(&front);
         let accepting = std::thread::Builder::new()
@@ -256,34 +258,47 @@ impl Drop for SqlPort {
         if let Some(thread) = self.accepting.take() {
             let _ = thread.join();
         }
-        for client in self.front.clients().values() {
-            let _ = client.shutdown(Shutdown::Both);
-        }
+        self.front.crowd().end();
     }
 }
 
 fn accept(front: &Arc<Front>, listener: &TcpListener) {
     while let Ok((client, _)) = listener.accept() {
+        let has_room = waits_for_room(front);
         if front.ends.load(Ordering::SeqCst) {
             return;
         }
-        let number = front.numbers.fetch_add(1, Ordering::Relaxed);
-        let Ok(handle) = client.try_clone() else { continue };
-        if front.clients().len() >= CLIENTS_MAX {
-            session::turn_away(client, Instant::now() + HELLO_PATIENCE);
-            continue;
+        match (has_room, client.try_clone()) {
+            (_, Err(_)) => {} // too many files are open: dropping closes it
+            (false, _) => session::turn_away(client, Instant::now() + STAGE_PATIENCE),
+            (true, Ok(handle)) => serve(front, client, handle),
         }
-        front.clients().insert(number, handle);
-        let of_session = Arc::clone(front);
-        let session = std::thread::Builder::new().name("sql session".into()).spawn(move || {
-            let begun = client.set_nodelay(true);
-            let client = Client::over(client, Instant::now() + HELLO_PATIENCE);
-            // Whatever ends it, nobody is left to be told.
-            let _ = begun.and_then(|()| session::run(&of_session, client));
-            of_session.clients().remove(&number);
-        });
-        if session.is_err() {
-            front.clients().remove(&number);
+    }
+}
+
+/// Waits until there is room for one more, or nobody will make any; whether there is.
+fn waits_for_room(front: &Front) -> bool {
+    loop {
+        let room = front.crowd().room(Instant::now());
+        if room != Room::Soon || front.ends.load(Ordering::SeqCst) {
+            return room == Room::Free;
         }
+        std::thread::sleep(ROOM_PAUSE);
+    }
+}
+
+/// Gives a client its thread.
+fn serve(front: &Arc<Front>, client: TcpStream, handle: TcpStream) {
+    let number = front.crowd().enter(handle, Instant::now());
+    let of_session = Arc::clone(front);
+    let session = std::thread::Builder::new().name("sql session".into()).spawn(move || {
+        let begun = client.set_nodelay(true);
+        let client = Client::over(client, Instant::now() + STAGE_PATIENCE);
+        // Whatever ends it, nobody is left to be told.
+        let _ = begun.and_then(|()| session::run(&of_session, number, client));
+        of_session.crowd().leave(number);
+    });
+    if session.is_err() {
+        front.crowd().leave(number);
     }
 }

@@ -15,6 +15,7 @@
 //! | module | what |
 //! |---|---|
 //! | `front` | the port, and what all sessions share |
+//! | `crowd` | who is connected, and who makes room |
 //! | `startup` | how a connection begins |
 //! | `client` | a client's connection, plain or TLS |
 //! | `session` | a client's session: statements, transactions, the simple protocol |
@@ -27,6 +28,7 @@
 
 mod client;
 mod commit;
+mod crowd;
 mod extended;
 mod front;
 mod link;

@@ -81,11 +81,14 @@ pub(crate) fn turn_away(client: TcpStream, until: Instant) {
     let _ = client.send(&message).and_then(|()| client.flush());
 }
 
-/// Serves a client until it ends.
-pub(crate) fn run(front: &Arc<Front>, client: Client) -> io::Result<()> {
+/// Serves a client of that number until it ends.
+pub(crate) fn run(front: &Arc<Front>, number: u64, client: Client) -> io::Result<()> {
     let Some(Begun { mut client, link, pid }) = startup::begin(front, client)? else {
         return Ok(());
     };
+    if !front.crowd().signed_on(number) {
+        return Ok(()); // another has its place
+    }
     client.begun()?;
     let shared = Arc::new(Shared::new(link));
     front.options.sessions.enter(pid, Arc::clone(&shared) as _);

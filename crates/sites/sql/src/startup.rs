@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use postgres::Config;
 use postgres::config::Host;
 
 use crate::client::Client;
-use crate::front::Front;
+use crate::front::{Front, PROOF_PATIENCE, STAGE_PATIENCE};
 use crate::link::Link;
 use crate::statement::isolation_named;
 use crate::wire::{Message, Stream, send_body};
@@ -48,7 +49,8 @@ pub(crate) fn connect(config: &Config) -> io::Result<Stream> {
 
 /// Lets a client begin; none if it was refused, or has cancelled another.
 pub(crate) fn begin(front: &Front, client: Client) -> io::Result<Option<Begun>> {
-    let Some((client, first)) = hear(front, client)? else { return Ok(None) };
+    let Some((mut client, first)) = hear(front, client)? else { return Ok(None) };
+    client.has_until(Instant::now() + PROOF_PATIENCE);
     let reads_only = front.certified.as_ref().map_or(Ok(false), |certified| certified.reads_only(&client));
     let reads_only = match reads_only {
         Ok(reads_only) => reads_only,
@@ -80,6 +82,7 @@ fn hear(front: &Front, mut client: Client) -> io::Result<Option<(Client, Vec<u8>
                 let tls = (certified.tls)().map_err(io::Error::other)?;
                 client.say(b'S')?;
                 client = client.encrypted(&tls)?;
+                client.has_until(Instant::now() + STAGE_PATIENCE);
             }
             (Some(TLS | GSS), _) => client.say(b'N')?,
             (Some(CANCEL), _) => {

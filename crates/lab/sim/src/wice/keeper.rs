@@ -5,7 +5,7 @@
 
 use pares_link::ClientId;
 use pares_site::backup::{
-    BackupError, BackupFolder, Copied, CopyHead, Copying, DamagedLog, Following, Restoration, Until,
+    BackupError, BackupFolder, Copied, CopyHead, Copying, DamagedLog, Finding, Following, Restoration, Until,
 };
 use pares_site::protocol::Ask;
 use pares_store::{Memory, Reads, Store};
@@ -106,7 +106,8 @@ impl Keeper {
 
     /// Goes on with what its directory has, or begins a copy.
     fn look(&mut self) -> Verdict {
-        let resumed = Following::resume(&self.folder(), nothing_is_damaged);
+        let sound = |found| assert!(matches!(found, Finding::Sound(_)), "nothing is damaged here: {found:?}");
+        let resumed = Following::resume(&self.folder(), sound);
         self.following = resumed.map_err(|error| broken(&error))?;
         (self.is_up, self.has_copy) = (true, self.following.is_some());
         if self.following.is_none() {

@@ -21,6 +21,8 @@ pub(super) const KIND: u8 = 1;
 const HEAD: u8 = 1;
 const PIECE: u8 = 2;
 const END: u8 = 3;
+/// Content of the last record: its kind, its format, items, bytes.
+pub(super) const END_BYTES: usize = 18;
 
 /// What a copy is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +118,11 @@ pub(super) fn record(kind: u8, content: &impl Coded) -> Vec<u8> {
     let mut bytes = vec![kind];
     bytes.extend(content.to_bytes());
     bytes
+}
+
+/// Whether that is the content of a copy's last record.
+pub(super) fn is_end(content: &[u8]) -> bool {
+    content.len() == END_BYTES && content[0] == END
 }
 
 /// A copy that is read.

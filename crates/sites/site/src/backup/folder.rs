@@ -90,20 +90,20 @@ impl BackupFolder {
         self.named("log-", ".versions")
     }
 
-    /// Whether a copy lies in the unbroken run of logs that ends with the last one, at version `last`.
-    pub(super) fn has_base_before(&self, last: Version) -> Result<bool, BackupError> {
-        let Some((base, _)) = self.bases()?.into_iter().rfind(|(base, _)| *base <= last) else {
-            return Ok(false);
+    /// The last copy in the unbroken run of logs that ends with the last one, at version `last`.
+    pub(super) fn base_before(&self, last: Version) -> Result<Option<(Version, PathBuf)>, BackupError> {
+        let Some((base, copy)) = self.bases()?.into_iter().rfind(|(base, _)| *base <= last) else {
+            return Ok(None);
         };
         let mut logs = self.logs()?.into_iter().rev();
-        let Some((mut begins, _)) = logs.next() else { return Ok(false) };
+        let Some((mut begins, _)) = logs.next() else { return Ok(None) };
         for (behind, path) in logs {
             if begins <= base || end_of(&path)? != Some(begins) {
                 break;
             }
             begins = behind;
         }
-        Ok(begins <= base)
+        Ok((begins <= base).then_some((base, copy)))
     }
 
     fn named(&self, before: &str, behind: &str) -> Result<Vec<(Version, PathBuf)>, BackupError> {
@@ -262,7 +262,7 @@ pub(super) fn is_of(identity: &str, found: &str, path: &Path) -> Result<(), Back
     }
 }
 
-fn is_named(path: &Path, named: Version, found: Version) -> Result<(), BackupError> {
+pub(super) fn is_named(path: &Path, named: Version, found: Version) -> Result<(), BackupError> {
     match found == named {
         true => Ok(()),
         false => Err(BackupError::damaged(path, 0, &format!("it is of version {found}, under another name"))),

@@ -16,6 +16,7 @@ use pares_wice::{Stored, Version};
 use super::BackupError;
 use super::folder::BackupFolder;
 use super::hose::{Hose, TAG, handed};
+use super::looking::{self, Finding};
 use super::mending::{self, DamagedLog};
 use super::taking::now_ms;
 use super::version_log::{Kept, LogReader, LogWriter, Point};
@@ -40,21 +41,27 @@ impl Following {
     /// Goes on where the last log in `folder` ends that can be restored from a copy; none if there is none, and a copy is to be taken.
     ///
     /// Later logs are set aside: they are given names that end in `.aside`, which nothing reads. A log that is damaged is kept as `.damaged-N`, and gone on with
-    /// behind its last whole version; `damaged` hears of it.
+    /// behind its last whole version. A copy that is found unusable is kept as `.damaged-N`, and does not count. `found` hears of each, and of the copy that counts.
     ///
     /// # Errors
     /// If files cannot be read or renamed, or somebody else follows into this directory.
     pub fn resume(
         folder: &BackupFolder,
-        mut damaged: impl FnMut(DamagedLog),
+        mut found: impl FnMut(Finding),
     ) -> Result<Option<Self>, BackupError> {
         let lock = lock(folder.path())?;
-        while let Some((path, read)) = last_log(folder, &mut damaged)? {
-            if folder.has_base_before(read.last().version)? {
+        while let Some((path, read)) = last_log(folder, &mut |log| found(Finding::Log(log)))? {
+            let Some((version, copy)) = folder.base_before(read.last().version)? else {
+                mending::set_aside(&path)?;
+                continue;
+            };
+            let looked = looking::look(version, &copy)?;
+            let is_sound = matches!(looked, Finding::Sound(_));
+            found(looked);
+            if is_sound {
                 let log = write_on(folder, &path, &read)?;
                 return Ok(Some(Self::over(folder, read.head.identity, log, lock)));
             }
-            mending::set_aside(&path)?;
         }
         Ok(None)
     }
@@ -64,7 +71,7 @@ impl Following {
     }
 
     /// Begins behind a copy of the database `identity`, which says of itself `stored`; the site's answer had come at `taken_ms`. A site that is behind others may give a
-    /// copy of a version that was followed before: the whole records of that are gone on with. `damaged` hears of a log that is not whole, as for [`Following::resume`].
+    /// copy of a version that was followed before: the whole records of that are gone on with. `damaged` hears of a log that is not whole, which is kept as with [`Following::resume`].
     ///
     /// # Errors
     /// [`BackupError::Another`] if these are of another history than the copy; if the file cannot be made, or somebody else follows into this directory.

@@ -21,7 +21,8 @@
 //! | `hose` | questions to one site, over one connection |
 //! | `taking` | taking a copy |
 //! | `following` | taking all versions behind it |
-//! | `mending` | logs that are damaged, under other names |
+//! | `looking` | whether a copy can be gone on from |
+//! | `mending` | what is damaged, under other names |
 //! | `restoring` | stores of another database, filled from there |
 //!
 //! The bytes are in `docs/protocols/site-backup.md`.
@@ -30,6 +31,7 @@ mod copy_file;
 mod folder;
 mod following;
 mod hose;
+mod looking;
 mod mending;
 mod pursuing;
 mod ranges;
@@ -54,6 +56,7 @@ pub use copy_file::{CopyFacts, CopyHead};
 pub use folder::{BackupFolder, FolderFacts, LogFacts};
 pub use following::Following;
 pub use hose::Hose;
+pub use looking::{Finding, SoundBase, UnusableBase};
 pub use mending::DamagedLog;
 pub use pursuing::{Followed, Standstill, Stillness};
 pub use ranges::BackupRun;

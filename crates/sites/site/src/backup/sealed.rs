@@ -23,7 +23,7 @@ const MAGIC: &[u8; 8] = b"PARESBAK";
 /// The form of these files. It changes when an older release could no longer read them.
 const FORM: u32 = 1;
 const HEAD_BYTES: usize = 17;
-const RECORD_HEAD_BYTES: usize = 8;
+pub(super) const RECORD_HEAD_BYTES: usize = 8;
 /// Longest content, bytes: that of a reply.
 const CONTENT_MAX: u32 = 8 << 20;
 

@@ -107,7 +107,7 @@ impl Scene {
 
 /// Follows on where the scene ends, in which nothing is damaged.
 fn resumed(scene: &Scene) -> Result<Option<Following>, BackupError> {
-    Following::resume(&scene.folder, nothing_is_damaged)
+    Following::resume(&scene.folder, |found| assert!(matches!(found, Finding::Sound(_)), "{found:?}"))
 }
 
 fn nothing_is_damaged(damaged: DamagedLog) {

@@ -1,6 +1,6 @@
 //! How a site begins: from its notes, its log and its store.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use pares_wice::{Site, Stored};
 use super::Cycle;
 use super::effects::{LogEvents, Wanted};
 use super::members::Heard;
+use super::proposing::Proposals;
 use super::transactions::Transactions;
 use super::words::Holds;
 use crate::application::Application;
@@ -101,8 +102,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             unled_ticks: 0,
             was_member: false,
             life: next_life(world.notes())?,
-            refused: None,
-            proposed: VecDeque::new(),
+            proposals: Proposals::default(),
             world,
         })
     }

@@ -26,7 +26,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             apart: self.apart(),
             trouble: self.world.trouble(),
             differing: self.differing(),
-            refused: self.turned_away.told(),
+            refused: self.turned_away.told(self.world.now()),
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),

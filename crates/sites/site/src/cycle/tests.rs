@@ -1,5 +1,6 @@
 //! The duty cycle of one site, in memory.
 
+mod proposing;
 mod sessions;
 mod words;
 
@@ -8,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use pares_wice::{Body, ClusterId, Command, Entry, Era, Key, LogEntry, Message, Status, Write};
 
+use super::effects::payloads;
 use super::*;
 use crate::backup::words::{Handed, HandedVersions};
 use crate::comparison::Said;
@@ -269,13 +271,13 @@ fn payloads_hold_all_entries_in_order_and_fit_a_record() {
         LogEntry::Stream { era: Era::default(), entry: Shared::new(entry) }
     };
     let entries: Vec<LogEntry> = (1..6).map(entry).collect();
-    let payloads = payloads(entries.clone());
-    assert_eq!(payloads.len(), 3);
-    assert!(payloads.iter().flat_map(|(_, entries)| entries).eq(&entries));
+    let all = payloads(entries.clone());
+    assert_eq!(all.len(), 3);
+    assert!(all.iter().flat_map(|(_, entries)| entries).eq(&entries));
     let read: Vec<LogEntry> =
-        payloads.iter().flat_map(|(payload, _)| Vec::<LogEntry>::from_bytes(payload).unwrap()).collect();
+        all.iter().flat_map(|(payload, _)| Vec::<LogEntry>::from_bytes(payload).unwrap()).collect();
     assert_eq!(read, entries);
-    assert!(super::payloads(Vec::new()).is_empty());
+    assert!(payloads(Vec::new()).is_empty());
 }
 
 /// Site 1.0 and 2.0 say the same of version 1, and it is not what this site has.

@@ -92,7 +92,7 @@ impl<W: World> Apart<W> {
         let until_tick = TICK.saturating_sub(self.world.now().saturating_sub(self.ticked));
         self.links.poll(patience.min(until_tick), &mut self.inbox)?;
         for (who, why) in std::mem::take(&mut self.inbox.refused) {
-            self.turned_away.note(who, why);
+            self.turned_away.note(who, why, self.world.now());
         }
         for arrived in std::mem::take(&mut self.inbox.arrived) {
             match arrived {
@@ -294,7 +294,7 @@ impl<W: World> Apart<W> {
                 Task::Filling(filling) => filling.failed_times(),
             },
             recalling: true,
-            refused: self.turned_away.told(),
+            refused: self.turned_away.told(self.world.now()),
             ..SiteReport::default()
         }
     }

@@ -46,6 +46,7 @@ use pares_cluster::{Beginning, Incarnation};
 use pares_wice::Version;
 use pares_wice::codec::{Coded, DecodeError};
 
+use crate::checkpoint::has_base;
 use crate::error::ProcessError;
 use crate::world::{Notes, World};
 use standing::{Form, Lack};
@@ -87,10 +88,11 @@ impl Place {
     /// The place of the site whose notes `world` has; one without takes its name first.
     ///
     /// # Errors
-    /// [`ProcessError::Stranger`] if it belongs to another database, [`ProcessError::Note`] if it is damaged.
+    /// [`ProcessError::Stranger`] if it belongs to another database, [`ProcessError::Note`] if it is damaged, [`ProcessError::NoPlace`] if it is gone from among the others.
     pub(crate) fn open(world: &mut impl World, identity: &str) -> Result<Self, ProcessError> {
         let place = match read::<Self>(world.notes(), PLACE)? {
             Some(place) => place,
+            None if has_base(world.notes())? => return Err(ProcessError::NoPlace),
             None => {
                 let incarnation = Incarnation::drawn(world.draw());
                 let place = Self {
@@ -279,6 +281,17 @@ mod tests {
         assert!(matches!(Place::open(&mut machine, "other"), Err(ProcessError::Stranger { .. })));
         machine.remove_note(PLACE).unwrap();
         assert_ne!(Place::open(&mut machine, "bank").unwrap().incarnation, place.incarnation, "another life");
+    }
+
+    #[test]
+    fn a_directory_that_has_lost_its_place_alone_is_no_empty_one_and_nothing_is_written() {
+        let machine = Machine::default();
+        drop(machine.begin(&[1]).unwrap());
+        machine.remove_note(PLACE).unwrap();
+        let before = machine.notes.borrow().clone();
+        let refused = machine.begin(&[1]).err().unwrap();
+        assert!(matches!(refused, ProcessError::NoPlace) && refused.is_damage(), "{refused}");
+        assert_eq!(*machine.notes.borrow(), before);
     }
 
     #[test]

@@ -118,3 +118,27 @@ fn nothing_that_came_before_tls_is_taken_for_what_came_through_it() {
     let _ = client.read_to_end(&mut said);
     assert_eq!(said, b"S");
 }
+
+#[test]
+fn strangers_in_all_places_make_room_for_one_who_signs_on() {
+    const ASKS_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+    let dir = tempfile::tempdir().unwrap();
+    let Some(sites) = Sites::start_over_with_tls(Engine::Postgres, dir.path(), 1, 1) else { return };
+    let client = shows(&sites, "client-app");
+    until(|| psql(&sites, &client, "SELECT 1").status.success());
+    let address = sites.config.place(A0).unwrap().sql.unwrap();
+    let half_a_handshake = [&ASKS_FOR_TLS[..], &[22, 3, 1, 2, 0, 1]].concat();
+    for says in [&[][..], &ASKS_FOR_TLS, &half_a_handshake] {
+        // More than there is room for: some of them wait at the door, before the one who signs on.
+        let strangers: Vec<TcpStream> = (0..pares_sql::CLIENTS_MAX + 20)
+            .map(|_| {
+                let mut stranger = TcpStream::connect(address).unwrap();
+                stranger.write_all(says).unwrap();
+                stranger
+            })
+            .collect();
+        let said = psql(&sites, &client, "SELECT 1");
+        assert!(said.status.success(), "{says:?}: {}", String::from_utf8_lossy(&said.stderr));
+        drop(strangers);
+    }
+}

@@ -5,7 +5,12 @@ use super::*;
 /// Follows on in a scene that is damaged, and takes what was lost again; what was said to be damaged.
 fn mended(scene: &Scene) -> (Version, Vec<DamagedLog>) {
     let mut damaged = Vec::new();
-    let mut following = Following::resume(&scene.folder, |found| damaged.push(found)).unwrap().unwrap();
+    let found = |found: Finding| {
+        if let Finding::Log(log) = found {
+            damaged.push(log)
+        }
+    };
+    let mut following = Following::resume(&scene.folder, found).unwrap().unwrap();
     let last = following.last();
     let again: Vec<Kept> = (last.0 + 1..=NEWEST).map(|version| kept(version, &scene.digests)).collect();
     following.keep(&again).unwrap();
@@ -161,4 +166,53 @@ fn a_last_record_with_zeros_in_it_is_told_and_not_refused_and_is_kept_when_follo
     changed[last - 6..last].fill(0);
     fs::write(&path, &changed).unwrap();
     assert!(matches!(scene.restore(Until::Newest), Err(BackupError::Damaged { .. })));
+}
+
+/// What is found of copies when following is begun again.
+fn found_of_bases(scene: &Scene) -> (Option<Version>, Vec<Finding>) {
+    let mut all = Vec::new();
+    let following = Following::resume(&scene.folder, |found| all.push(found)).unwrap();
+    (following.map(|following| following.last()), all)
+}
+
+/// Leaves something else than a copy under a copy's name.
+type Spoil = fn(&std::path::Path, &[u8]);
+
+const SPOILT: [(&str, Spoil); 5] = [
+    ("empty", |path, _| fs::write(path, b"").unwrap()),
+    ("one flipped bit", |path, right| {
+        let mut changed = right.to_vec();
+        changed[right.len() / 2] ^= 1;
+        fs::write(path, changed).unwrap();
+    }),
+    ("a wrong head", |path, right| fs::write(path, [&b"XXXX"[..], &right[4..]].concat()).unwrap()),
+    ("cut", |path, right| fs::write(path, &right[..right.len() - 1]).unwrap()),
+    ("a directory", |path, _| {
+        fs::remove_file(path).unwrap();
+        fs::create_dir(path).unwrap();
+    }),
+];
+
+#[test]
+fn a_copy_that_is_unusable_is_set_aside_and_following_goes_on_from_another_or_not_at_all() {
+    for (how, spoil) in SPOILT {
+        let scene = Scene::new();
+        scene.base(30);
+        let path = |version| scene.folder.copy_path(Version(version));
+        let is_set_aside = |found: &Finding| match found {
+            Finding::Base(UnusableBase { kept, .. }) => kept.exists(),
+            _ => false,
+        };
+        spoil(&path(30), &fs::read(path(30)).unwrap());
+        let (last, found) = found_of_bases(&scene);
+        assert_eq!(last, Some(Version(NEWEST)), "{how}: the copy before it counts");
+        let [unusable, Finding::Sound(sound)] = found.as_slice() else { panic!("{how}: {found:?}") };
+        assert!(is_set_aside(unusable) && !path(30).exists(), "{how}");
+        assert_eq!(*sound, SoundBase { version: Version(BASE), was_read: true }, "{how}");
+        spoil(&path(BASE), &fs::read(path(BASE)).unwrap());
+        let (last, found) = found_of_bases(&scene);
+        assert_eq!(last, None, "{how}: a copy is taken");
+        assert!(matches!(found.as_slice(), [unusable] if is_set_aside(unusable)), "{how}: {found:?}");
+        scene.base(BASE);
+    }
 }
