@@ -10,7 +10,7 @@ use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::{Asked, BrokerRequest, QuoteBrought, TradeWay, WINDOW_MS};
+use crate::request::{Asked, BrokerRequest, QuoteBrought, TIME_MAX_MS, TradeWay, WINDOW_MS};
 use crate::rows::{self, Account, HOLDING};
 
 /// Why a command does not go on.
@@ -43,6 +43,9 @@ pub fn execute<L: Ledger>(
     request: &BrokerRequest,
     ledger: &mut L,
 ) -> Result<BrokerReply, BrokerError<L::Error>> {
+    if request.time_ms > TIME_MAX_MS {
+        return Err(BrokerError::Time(request.time_ms));
+    }
     let name = whose(request).map_or("", UserName::as_str);
     let place = rows::audit(name, request.number);
     if request.number == 0 || is_there(&place, ledger)? {

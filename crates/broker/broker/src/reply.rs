@@ -54,7 +54,7 @@ pub enum BrokerReply {
         /// Buys or sells.
         count: u64,
     },
-    /// There was nothing to fire or to release: not even the log has changed.
+    /// There was nothing to fire or to release: at most the log has a hit more.
     Unchanged,
     /// The command before is not executed, so this one is not either: nothing has changed, and it may be sent again.
     Early,

@@ -8,6 +8,8 @@ use crate::refusal::Refusal;
 
 /// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
 pub const WINDOW_MS: u64 = 60_000;
+/// The end of the year 9999: an account's time never goes back, so one made later would have all lapse for good.
+pub(crate) const TIME_MAX_MS: u64 = 253_402_300_799_999;
 
 /// A quote as the legacy server returned it: nothing in it is ever changed, since its key is made of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,11 +89,11 @@ pub enum Asked {
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerRequest {
-    /// Positive, unique over all sites, ascending for each user.
+    /// Positive, ascending for each user. It is executed once for each user; that no two users have one is the fronts' promise.
     pub number: u64,
     /// The number of the user's command before, without which this one is not executed; 0 if it does not matter. So a front may send several, whatever becomes of each.
     pub after: u64,
-    /// When the front made it, ms since 1970.
+    /// When the front made it, ms since 1970, to the end of the year 9999. The front is trusted with it.
     pub time_ms: u64,
     /// The quote it is executed by, where it needs one.
     pub quote: Option<QuoteBrought>,

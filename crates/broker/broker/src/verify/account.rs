@@ -108,9 +108,24 @@ pub struct ReplayedAccount {
     pub shares: BTreeMap<String, u64>,
     buys: Vec<Held>,
     sells: Vec<Held>,
-    reserves: BTreeMap<String, u64>,
-    /// The amount, and shares reserved.
-    sales: BTreeMap<String, (u64, u64)>,
+    reserves: BTreeMap<String, Trigger>,
+    sales: BTreeMap<String, Trigger>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Trigger {
+    /// What was set, cents; of a buy it is reserved.
+    amount: u64,
+    /// Reserved for a sell that is armed.
+    shares: u64,
+    /// The price that arms it: of a buy the highest, of a sell the lowest.
+    price: Option<u64>,
+}
+
+impl Trigger {
+    const fn of(amount: u64) -> Self {
+        Self { amount, shares: 0, price: None }
+    }
 }
 
 impl ReplayedAccount {
@@ -118,7 +133,7 @@ impl ReplayedAccount {
     #[must_use]
     pub fn held_cents(&self) -> i128 {
         let holds = self.buys.iter().map(|held| i128::from(held.cents));
-        holds.chain(self.reserves.values().copied().map(i128::from)).sum()
+        holds.chain(self.reserves.values().map(|trigger| i128::from(trigger.amount))).sum()
     }
 
     /// Whether all that was put in is still there or was spent.
@@ -157,18 +172,25 @@ impl ReplayedAccount {
 
     fn fired(&mut self, step: &Step, symbol: String, (shares, price): (u64, u64)) -> Result<(), String> {
         let worth = i128::from(shares) * i128::from(price);
-        if step.verb == Verb::SetSellTrigger {
-            if self.sales.remove(&symbol).map(|(_, reserved)| reserved) != Some(shares) {
-                return step.wrong("sells other shares than were reserved");
+        let is_sell = step.verb == Verb::SetSellTrigger;
+        let triggers = if is_sell { &mut self.sales } else { &mut self.reserves };
+        let trigger = triggers.remove(&symbol);
+        let Some(Trigger { amount, shares: reserved, price: Some(armed) }) = trigger else {
+            return step.wrong("fires what is not armed");
+        };
+        if is_sell {
+            if reserved != shares || price < armed {
+                return step.wrong("sells other shares than were reserved, or below its price");
             }
             self.received_cents += worth;
             return step.moves(worth);
         }
-        let reserve = self.reserves.remove(&symbol);
-        let reserve = reserve.map_or_else(|| step.wrong("without a reserve"), Ok)?;
+        if worth > i128::from(amount) || price > armed {
+            return step.wrong("buys for more than was reserved, or above its price");
+        }
         self.receive(&symbol, shares);
         self.spent_cents += worth;
-        step.moves(i128::from(reserve) - worth)
+        step.moves(i128::from(amount) - worth)
     }
 
     fn commanded(&mut self, step: &Step) -> Result<(), String> {
@@ -222,18 +244,21 @@ impl ReplayedAccount {
 
     fn buy_trigger(&mut self, step: &Step) -> Result<(), String> {
         let symbol = step.stock()?;
-        let reserve = self.reserves.get(&symbol).copied();
-        match (step.verb, reserve) {
-            (Verb::SetBuyAmount, reserve) => {
+        let before = self.reserves.get(&symbol).copied();
+        match (step.verb, before) {
+            (Verb::SetBuyAmount, before) => {
                 let amount = step.amount()?;
-                self.reserves.insert(symbol, amount);
-                step.moves(i128::from(reserve.unwrap_or_default()) - i128::from(amount))
+                self.reserves.insert(symbol, Trigger::of(amount));
+                step.moves(before.map_or(0, |before| i128::from(before.amount)) - i128::from(amount))
             }
-            (Verb::CancelSetBuy, Some(reserve)) => {
+            (Verb::CancelSetBuy, Some(before)) => {
                 self.reserves.remove(&symbol);
-                step.moves(reserve.into())
+                step.moves(before.amount.into())
             }
-            (_, Some(_)) => step.moves(0),
+            (_, Some(before)) => {
+                self.reserves.insert(symbol, Trigger { price: Some(step.amount()?), ..before });
+                step.moves(0)
+            }
             (_, None) => step.wrong("no amount was set"),
         }
     }
@@ -241,16 +266,17 @@ impl ReplayedAccount {
     fn sell_trigger(&mut self, step: &Step) -> Result<(), String> {
         let symbol = step.stock()?;
         let sale = self.sales.remove(&symbol);
-        self.receive(&symbol, sale.map_or(0, |(_, reserved)| reserved));
+        self.receive(&symbol, sale.map_or(0, |sale| sale.shares));
         match (step.verb, sale) {
             (Verb::SetSellAmount, _) if self.shares.get(&symbol).copied().unwrap_or_default() > 0 => {
-                self.sales.insert(symbol, (step.amount()?, 0));
+                self.sales.insert(symbol, Trigger::of(step.amount()?));
             }
             (Verb::SetSellAmount, _) => return step.wrong("of no share"),
-            (Verb::SetSellTrigger, Some((amount, _))) => {
-                let shares = amount.checked_div(step.amount()?).unwrap_or_default();
+            (Verb::SetSellTrigger, Some(Trigger { amount, .. })) => {
+                let price = step.amount()?;
+                let shares = amount.checked_div(price).unwrap_or_default();
                 self.give(step, &symbol, shares)?;
-                self.sales.insert(symbol, (amount, shares));
+                self.sales.insert(symbol, Trigger { amount, shares, price: Some(price) });
             }
             (_, Some(_)) => {}
             (_, None) => return step.wrong("no amount was set"),

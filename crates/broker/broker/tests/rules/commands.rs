@@ -180,6 +180,16 @@ fn a_number_is_used_once() {
 }
 
 #[test]
+fn a_time_that_is_none_freezes_no_account() {
+    let mut both = Both::default();
+    both.run(&add(1));
+    let late = BrokerRequest { time_ms: u64::MAX - 1, ..add(2) };
+    assert!(matches!(attempt(&both.shelves, &late), Err(BrokerError::Time(_))));
+    both.run(&add(3));
+    both.check();
+}
+
+#[test]
 fn a_command_without_the_one_before_it_leaves_no_trace_and_is_executed_behind_it() {
     let mut both = Both::default();
     let late = BrokerRequest { after: 1, ..add(2) };

@@ -63,7 +63,14 @@ fn a_log_in_which_something_was_changed_does_not_add_up() {
             "twice {kind}: {twice}"
         );
     }
-    for (was, becomes) in [("9000.00", "9000.01"), ("</log>\n", ""), ("<action>add<", "<action>remove<")] {
+    let changes = [
+        ("9000.00", "9000.01"),
+        ("</log>\n", ""),
+        ("<action>add<", "<action>remove<"),
+        ("<funds>501.00<", "<funds>0.01<"), // it fires above the price that armed it
+    ];
+    for (was, becomes) in changes {
+        assert!(log.contains(was), "{was}");
         let changed = log.replacen(was, becomes, 1);
         assert!(replay(&changed).is_err(), "{was} changed to {becomes}");
     }
