@@ -1,6 +1,6 @@
 //! Why a broker's command was not done.
 
-/// See the [module](self).
+/// An error of `pares broker`: what was tried, and why it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerageError {
     /// What was asked cannot be done.

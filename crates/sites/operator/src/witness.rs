@@ -141,7 +141,7 @@ pub(crate) fn granted(
 
 fn unheard(why: &dyn std::fmt::Display) -> String {
     format!(
-        "it does not answer ({why}), and nobody else knows whether another cluster goes on without this one. If it is lost, and you know that nobody declares the others lost, \
+        "the witness does not answer ({why}), and nobody else knows whether another cluster goes on without this one. If it is lost, and you know that nobody declares the others lost, \
          say --without-witness"
     )
 }

@@ -237,23 +237,32 @@ impl Sites {
         Ok(())
     }
 
-    /// Whether all clusters are there, and one has waited for so long for promises that there must be one that has promised the count to another: of three, one that was
+    /// Whether all clusters are heard, and one has waited for so long for promises that there must be one that has promised the count to another: of three, one that was
     /// granted something and one that renews can each have the promise that the other needs.
     fn waits_in_vain(&self, reports: &[(SiteId, SiteReport)]) -> bool {
         let now_us = self.now_us();
         let is_told = self.third_place.told.values().any(|told| now_us > told.until_us + RENEWAL_PATIENCE_US);
         let certifies = reports.iter().any(|(_, report)| report.certifies);
-        is_told && !certifies && self.sides().len() == 1
+        // One that is not heard may have gone on by what it was granted.
+        let is_heard = |cluster: ClusterId| {
+            let speaks = |(site, report): &(SiteId, SiteReport)| {
+                site.cluster == cluster && report.delegate && !report.recalling
+            };
+            reports.iter().any(speaks)
+        };
+        let all_are_heard = self.nodes.keys().all(|site| is_heard(site.cluster));
+        is_told && !certifies && all_are_heard && self.sides().len() == 1
     }
 
     /// The operators agree, since the witness has no register: what was granted and not told is void, and the cluster that waits goes on without one other, above every count.
     fn go_on_without_its_word(&mut self, reports: &[(SiteId, SiteReport)]) -> Verdict {
         self.third_place.held.clear();
+        let newest = reports.iter().map(|(_, report)| report.era).max();
         let waiting = |(site, report): &&(SiteId, SiteReport)| {
-            report.delegate && report.certifier == site.cluster.0 && report.live.contains(&site.cluster.0)
+            let is_its = report.certifier == site.cluster.0 && report.live.contains(&site.cluster.0);
+            is_its && report.delegate && Some(report.era) == newest
         };
-        let waiting = reports.iter().filter(waiting).max_by_key(|(_, report)| report.era);
-        let Some((site, report)) = waiting else { return Ok(()) };
+        let Some((site, report)) = reports.iter().find(waiting) else { return Ok(()) };
         let others: Vec<u8> = report.live.iter().copied().filter(|live| *live != site.cluster.0).collect();
         if others.is_empty() {
             return Ok(());
