@@ -2,7 +2,7 @@
 
 use pares_link::ClientId;
 use pares_site::protocol::{Ask, Between, Code, Horizon, Reply};
-use pares_wice::{Era, SiteId, TransactionId, Version};
+use pares_wice::{ClusterId, Era, SiteId, TransactionId, Version};
 
 use super::bank::{self, Request};
 use super::check::Committed;
@@ -235,7 +235,13 @@ impl Sites {
 
     /// The version of an execution.
     fn version_of(&self, number: usize) -> Option<Version> {
-        self.committed.iter().filter_map(|committed| committed.executions.get(&number)).min().copied()
+        let all = self.committed.iter().chain(&self.retired);
+        all.filter_map(|committed| committed.executions.get(&number)).min().copied()
+    }
+
+    /// A cluster's log is gone.
+    pub(super) fn retire(&mut self, cluster: ClusterId) {
+        self.retired.push(std::mem::take(&mut self.committed[usize::from(cluster.0)]));
     }
 
     /// Whether an execution lies in the past that a cluster has taken over from others.

@@ -196,7 +196,7 @@ impl Sites {
     fn comes(&mut self, site: SiteId) {
         if self.is_unnamed(site.cluster) && site.cluster.0 < self.plan.clusters {
             std::mem::take(&mut self.departed).into_iter().for_each(|site| self.leave(site));
-            self.committed[usize::from(site.cluster.0)] = Committed::default();
+            self.retire(site.cluster);
         }
         let own = u64::from(number_of(site)) << 32;
         let others = self.list.iter().copied().filter(|other| other.cluster != site.cluster).collect();

@@ -3,13 +3,13 @@
 //! There is one operator, who decides with one mind: declares lost only what cannot be heard, at a place that counts among the living, and never
 //! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there is one on each side, who do just that.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use pares_site::has_begun_everywhere;
 use pares_wice::{ClusterId, Command, Configuration, Era, SiteId};
 
 use super::Verdict;
-use super::check::Committed;
 use super::machine::Arrived;
 use super::sites::{Event, Sites};
 
@@ -205,7 +205,7 @@ impl Sites {
         // Its disks are gone only if the others have gone on without it: otherwise nothing answered may be lost with one cluster.
         self.survey();
         if away.wipe && !self.may_live(away.cluster) {
-            self.committed[usize::from(away.cluster.0)] = Committed::default();
+            self.retire(away.cluster);
             for site in self.sites_of(away.cluster) {
                 let node = self.nodes.get_mut(&site).expect("all sites exist");
                 node.wipes += 1;
@@ -308,10 +308,21 @@ impl Sites {
         {
             return Ok(());
         }
-        let told = if newest.certifier != lost { Some(newest.certifier) } else { others.first().copied() };
+        // As `pares site lost` chooses: who has not begun the latest era would say that another certifies.
+        let known = |cluster: ClusterId| {
+            let rules = self.nodes[&self.delegate_of(cluster)?].rules()?;
+            Some(rules.configuration().era)
+        };
+        let told = match newest.certifier == lost {
+            true => others.iter().copied().max_by_key(|&cluster| (known(cluster), Reverse(cluster))),
+            false => Some(newest.certifier),
+        };
         if let Some(site) = told.and_then(|cluster| self.delegate_of(cluster)) {
-            // Whom others were told to go on without, and may not have, is said again.
-            let all = self.to_be_lost().filter(|&cluster| cluster != site.cluster).into_iter().chain([lost]);
+            // Whom others were told to go on without, and may not have, is said again; and whom others go on without, which this cluster may not have heard.
+            let gone =
+                (0..self.plan.clusters).map(ClusterId).filter(|cluster| !newest.live.contains(*cluster));
+            let all = self.to_be_lost().into_iter().chain(gone).filter(|&cluster| cluster != site.cluster);
+            let all = all.chain([lost]);
             let taken = self.command(site, Command::DeclareLost(all.collect()))?;
             if taken {
                 self.summary.faults += 1;

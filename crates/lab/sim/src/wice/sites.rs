@@ -98,6 +98,8 @@ pub(super) struct Sites {
     pub(super) departed: Vec<SiteId>,
     /// What each cluster's log has committed.
     pub(super) committed: Vec<Committed>,
+    /// The same of logs that are gone: others may have adopted what was in them.
+    pub(super) retired: Vec<Committed>,
     pub(super) faults: Faults,
     pub(super) third_place: ThirdPlace,
     pub(super) clients: Vec<Client>,
@@ -169,6 +171,7 @@ impl Sites {
             connections: 0,
             clients,
             committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
+            retired: Vec::new(),
             faults: Faults::default(),
             third_place: ThirdPlace::made(),
             ledger: Shared::default(),
