@@ -3,11 +3,10 @@
 //! There is one operator, who decides with one mind: declares lost only what cannot be heard, at a place that counts among the living, and never
 //! both sides of a cut. (What two operators can do to each other no protocol can undo; see `docs/protocols/wice.md`.) With a witness there is one on each side, who do just that.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use pares_site::has_begun_everywhere;
-use pares_wice::{ClusterId, Command, Configuration, Era, SiteId};
+use pares_site::{has_begun_everywhere, who_goes_on};
+use pares_wice::{ClusterId, ClusterSet, Command, Configuration, Era, SiteId};
 
 use super::Verdict;
 use super::machine::Arrived;
@@ -308,22 +307,12 @@ impl Sites {
         {
             return Ok(());
         }
-        // As `pares site lost` chooses: who has not begun the latest era would say that another certifies.
-        let known = |cluster: ClusterId| {
-            let rules = self.nodes[&self.delegate_of(cluster)?].rules()?;
-            Some(rules.configuration().era)
-        };
-        let told = match newest.certifier == lost {
-            true => others.iter().copied().max_by_key(|&cluster| (known(cluster), Reverse(cluster))),
-            false => Some(newest.certifier),
-        };
-        if let Some(site) = told.and_then(|cluster| self.delegate_of(cluster)) {
-            // Whom others were told to go on without, and may not have, is said again; and whom others go on without, which this cluster may not have heard.
-            let gone =
-                (0..self.plan.clusters).map(ClusterId).filter(|cluster| !newest.live.contains(*cluster));
-            let all = self.to_be_lost().into_iter().chain(gone).filter(|&cluster| cluster != site.cluster);
-            let all = all.chain([lost]);
-            let taken = self.command(site, Command::DeclareLost(all.collect()))?;
+        // Whom others were told to go on without, and may not have, is said again; and whom others go on without, which this cluster may not have heard.
+        let gone = (0..self.plan.clusters).map(ClusterId).filter(|cluster| !newest.live.contains(*cluster));
+        let all: ClusterSet = self.to_be_lost().into_iter().chain(gone).chain([lost]).collect();
+        let heard: Vec<SiteId> = others.iter().flat_map(|&cluster| self.sites_of(cluster)).collect();
+        if let Ok(site) = who_goes_on(&self.reports_of(&heard), all, None) {
+            let taken = self.command(site, Command::DeclareLost(all))?;
             if taken {
                 self.summary.faults += 1;
                 self.faults.doubtful.insert(lost, newest.era);
