@@ -51,6 +51,8 @@ pub(super) struct ThirdPlace {
     begins: Vec<Ask>,
     /// It is down until then.
     down_until_us: u64,
+    /// Since when nobody certifies though all are heard.
+    stuck_since_us: Option<u64>,
     /// When a cluster that was told to go on is told again, if it has not.
     tells_again_us: BTreeMap<ClusterId, u64>,
     /// The clusters that were told to renew since.
@@ -179,6 +181,11 @@ impl Sites {
             let late = self.third_place.begins.remove(which);
             self.begin_register(&late);
         }
+        let all: Vec<SiteId> = self.nodes.keys().copied().collect();
+        let reports = self.reports_of(&all);
+        if self.waits_in_vain(&reports) {
+            return self.go_on_without_its_word(&reports);
+        }
         if self.third_place.is_lost {
             return self.sides().into_iter().try_for_each(|side| self.renew(&side));
         }
@@ -187,11 +194,15 @@ impl Sites {
             self.note(|| "the witness is down".into());
         } else if !self.faults.over && self.random.chance(50) {
             self.note(|| "the witness loses its disk".into());
-            self.third_place.notes = Drawer::default();
-            self.third_place.is_lost = true;
-            self.third_place.opening += 1;
+            self.lose_register();
         }
         Ok(())
+    }
+
+    fn lose_register(&mut self) {
+        self.third_place.notes = Drawer::default();
+        self.third_place.is_lost = true;
+        self.third_place.opening += 1;
     }
 
     fn begin_register(&mut self, begin: &Ask) {
@@ -221,9 +232,6 @@ impl Sites {
             }
             return Ok(());
         }
-        if self.waits_in_vain(&reports) {
-            return self.go_on_without_its_word(&reports);
-        }
         let certifies = reports.iter().filter(|(_, report)| report.certifies);
         let Some((site, report)) = certifies.max_by_key(|(_, report)| report.era) else { return Ok(()) };
         let (by, now_us) = (site.cluster.0, self.now_us());
@@ -237,12 +245,9 @@ impl Sites {
         Ok(())
     }
 
-    /// Whether all clusters are heard, and one has waited for so long for promises that there must be one that has promised the count to another: of three, one that was
-    /// granted something and one that renews can each have the promise that the other needs.
-    fn waits_in_vain(&self, reports: &[(SiteId, SiteReport)]) -> bool {
-        let now_us = self.now_us();
-        let is_told = self.third_place.told.values().any(|told| now_us > told.until_us + RENEWAL_PATIENCE_US);
-        let certifies = reports.iter().any(|(_, report)| report.certifies);
+    /// Whether all clusters are heard and none has certified for so long that two must wait for each other: of three, one that was granted something and one that renews can each
+    /// have the promise that the other needs.
+    fn waits_in_vain(&mut self, reports: &[(SiteId, SiteReport)]) -> bool {
         // One that is not heard may have gone on by what it was granted.
         let is_heard = |cluster: ClusterId| {
             let speaks = |(site, report): &(SiteId, SiteReport)| {
@@ -250,13 +255,24 @@ impl Sites {
             };
             reports.iter().any(speaks)
         };
+        let certifies = reports.iter().any(|(_, report)| report.certifies);
         let all_are_heard = self.nodes.keys().all(|site| is_heard(site.cluster));
-        is_told && !certifies && all_are_heard && self.sides().len() == 1
+        if certifies || !all_are_heard || self.sides().len() > 1 {
+            self.third_place.stuck_since_us = None;
+            return false;
+        }
+        let now_us = self.now_us();
+        now_us > *self.third_place.stuck_since_us.get_or_insert(now_us) + 2 * RENEWAL_PATIENCE_US
     }
 
-    /// The operators agree, since the witness has no register: what was granted and not told is void, and the cluster that waits goes on without one other, above every count.
+    /// The operators agree: the witness is stopped and gets another register later, what was granted and not told is void, and the cluster that waits goes on without one other,
+    /// above every count.
     fn go_on_without_its_word(&mut self, reports: &[(SiteId, SiteReport)]) -> Verdict {
         self.third_place.held.clear();
+        self.third_place.stuck_since_us = None;
+        if !self.third_place.is_lost {
+            self.lose_register();
+        }
         let newest = reports.iter().map(|(_, report)| report.era).max();
         let waiting = |(site, report): &&(SiteId, SiteReport)| {
             let is_its = report.certifier == site.cluster.0 && report.live.contains(&site.cluster.0);
