@@ -45,7 +45,7 @@ pub enum BrokerError<E> {
     /// An earlier request has this number, or it is 0.
     #[error("the number {0} is taken")]
     Taken(u64),
-    /// It says that it was made behind [`TIME_MAX_MS`](crate::request::TIME_MAX_MS).
+    /// It says that it was made behind the year 9999.
     #[error("no request is made {0} ms after 1970: set the front's clock")]
     Time(u64),
 }

@@ -88,7 +88,7 @@ struct Stock {
     watched_for: Option<UserName>,
 }
 
-/// See the [module](self).
+/// The stocks whose quotes are wanted, asked for, or known.
 #[derive(Debug, Default)]
 pub struct QuoteDesk {
     stocks: BTreeMap<StockSymbol, Stock>,

@@ -1,6 +1,6 @@
 //! Numbers drawn from a seed: the same for the same seed, for ever (splitmix64).
 
-/// See the [module](self).
+/// A seed, and how far it was drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeededDraw(u64);
 

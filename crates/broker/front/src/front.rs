@@ -57,7 +57,7 @@ pub enum FrontEffect {
     },
 }
 
-/// See the [module](self).
+/// A front: the users' commands that have no reply yet, and the desk that they ask.
 #[derive(Debug)]
 pub struct BrokerFront {
     pub(crate) desk: QuoteDesk,

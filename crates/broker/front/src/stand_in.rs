@@ -60,7 +60,7 @@ pub struct StandInAnswer {
     pub words: StandInWords,
 }
 
-/// See the [module](self).
+/// The stand-in: its settings, prices, and what is left to draw.
 #[derive(Clone, Debug)]
 pub struct StandIn {
     settings: StandInSettings,
