@@ -2,7 +2,7 @@
 //!
 //! The obvious form, an account in memory and a log written behind it, loses both or, worse, one of them. Here a command is one transaction of a
 //! replicated database: its effect and its entry in the log are items that commit together, or neither. This crate is the function from a request to
-//! those items. It reads no clock and asks no server: a request brings its time, its number and the quote that it is executed by.
+//! those items. It reads no clock and asks no server: a request brings its time, its number and its quote.
 //!
 //! | module | what |
 //! |---|---|

@@ -4,8 +4,8 @@
 //! user with thirty stocks waits for a minute, and two users pay twice for one price. Here a quote is asked for when a command *arrives*, once for each
 //! stock, and a command waits for its own user's earlier ones and for its own quote, for nothing else.
 //!
-//! Rules: time and what others say are arguments, what is to be done is pushed onto a list. [`BrokerFront`] holds nothing that matters: what was done is in
-//! the accounts, and another front that is told the same commands goes on.
+//! Rules: time and what others say are arguments, effects are pushed onto a list. [`BrokerFront`] holds no money: what was done is in
+//! the accounts, and another front that is told the same commands goes on. It does not find triggers yet that were armed through an earlier one.
 //!
 //! | module | what |
 //! |---|---|

@@ -23,7 +23,7 @@ impl BrokerFront {
         }
     }
 
-    /// A stock has another quote: armed triggers that it is good enough for.
+    /// A stock has another quote: armed triggers whose price it reaches.
     pub(crate) fn fire_what_is_good(
         &mut self,
         symbol: StockSymbol,

@@ -305,7 +305,7 @@ fn counted(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
     })
 }
 
-/// Who certifies and knows the latest era: one that was cut off may not know yet that it is not any more what it says.
+/// Who certifies and knows the latest era: one that was cut off may still say that it certifies, of an era that is over.
 fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
     let found = reports.iter().filter(|(_, report)| report.certifies);
     found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)

@@ -10,7 +10,7 @@ use crate::generate;
 
 /// The rules in their most obvious form, which the tests of the rules are held against too.
 #[path = "../../../broker/tests/rules/support/oracle.rs"]
-#[allow(dead_code)]
+#[allow(dead_code)] // the tests of the rules use more of it
 mod oracle;
 #[path = "../../../broker/tests/rules/support/shared_data.rs"]
 mod shared_data;

@@ -26,7 +26,7 @@ impl Horizon {
         Self { database: database_of(identity), version }
     }
 
-    /// Who has seen this, and is shown `other`. What another database shows changes nothing: its sites are to say that it is another.
+    /// Who has seen this, and is shown `other`. What another database shows changes nothing, so that a site can refuse who comes from another one.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match other.database {
