@@ -46,7 +46,7 @@ impl BrokerFront {
             match again {
                 Again::Now(sequence, request) => {
                     let id = TransactionId { client: self.client_of(at), sequence };
-                    effects.push(FrontEffect::Submit { id, request });
+                    effects.push(FrontEffect::Submit { id, request: *request });
                 }
                 Again::At(due_ms) => drop(self.pauses.insert((due_ms, at))),
                 Again::GivenUp(number) => self.give_up(at, number, now_ms, effects),

@@ -104,7 +104,7 @@ impl UnderWay {
 #[derive(Debug)]
 pub(crate) enum Again {
     /// It is handed on once more.
-    Now(u64, BrokerRequest),
+    Now(u64, Box<BrokerRequest>),
     /// Not before this, ms.
     At(u64),
     /// The one before did not come.
@@ -211,7 +211,7 @@ impl UserPart {
             } else {
                 self.sequence += 1;
                 (one.sequence, one.reply) = (self.sequence, None);
-                Again::Now(self.sequence, one.request.clone())
+                Again::Now(self.sequence, Box::new(one.request.clone()))
             });
         }
         all
