@@ -8,6 +8,7 @@ use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
 use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
+use crate::people;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::request::{Asked, BrokerRequest, QuoteBrought, TIME_MAX_MS, TradeWay, WINDOW_MS};
@@ -46,6 +47,9 @@ pub fn execute<L: Ledger>(
     if request.time_ms > TIME_MAX_MS {
         return Err(BrokerError::Time(request.time_ms));
     }
+    if let Asked::Person { asked } = &request.asked {
+        return people::execute(asked, request.time_ms, ledger);
+    }
     let name = whose(request).map_or("", UserName::as_str);
     let place = rows::audit(name, request.number);
     if request.number == 0 || is_there(&place, ledger)? {
@@ -75,7 +79,7 @@ fn whose(request: &BrokerRequest) -> Option<&UserName> {
     match &request.asked {
         Asked::Command { command, .. } => command.user.as_ref(),
         Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
-        Asked::Hit => None,
+        Asked::Hit | Asked::Person { .. } => None,
     }
 }
 
@@ -125,7 +129,7 @@ impl<L: Ledger> Turn<'_, L> {
             Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Expire { way, user } => self.expire(*way, user),
-            Asked::Hit => Ok(BrokerReply::Unchanged),
+            Asked::Hit | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
         };
         match answered {
             Ok(reply) => Ok(reply),

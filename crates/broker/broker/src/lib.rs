@@ -11,6 +11,7 @@
 //! | `rows`, `ledger` | what lies in which item, and what the rules need of a transaction |
 //! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
 //! | `summary` | what a user has, and what the log holds, as reads |
+//! | `people` | who may sign in, and who is signed in |
 //! | `audit`, `xml` | a request's entry in the log, and the log as the course's XML |
 //! | `verify` | the log alone, replayed |
 
@@ -22,6 +23,7 @@ mod execute;
 mod lapse;
 mod ledger;
 mod money;
+mod people;
 mod refusal;
 mod reply;
 mod request;
@@ -38,6 +40,11 @@ pub use command::{FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, User
 pub use execute::execute;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
+pub use people::{
+    OneTimeCode, PERSON_SESSIONS_MAX, PasswordString, Person, PersonAsked, PersonRead, PersonRight,
+    SESSION_IDLE_MS, SESSION_MS, SIGN_IN_WAIT_MAX_MS, SessionDigest, SessionFound, USERS_PAGE_MAX, UserListed,
+    UsersPage,
+};
 pub use refusal::Refusal;
 pub use reply::BrokerReply;
 pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, TradeWay, WINDOW_MS};

@@ -1,0 +1,57 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use pares_broker::{Asked, BrokerReply, PersonAsked};
+
+use crate::allowances::Allowances;
+use crate::broker::{Broker, Front};
+use crate::passwords::Passwords;
+use crate::points::Points;
+use crate::problem::Problem;
+use crate::settings::WebSettings;
+
+pub(crate) type Shared = Arc<App>;
+
+pub(crate) struct App {
+    pub(crate) front: Front,
+    pub(crate) settings: WebSettings,
+    pub(crate) passwords: Passwords,
+    pub(crate) commands: Allowances,
+    pub(crate) reads: Allowances,
+    pub(crate) sign_ins: Allowances,
+    pub(crate) points: Points,
+    /// Whether all connections are TLS.
+    pub(crate) is_secure: bool,
+}
+
+impl App {
+    pub(crate) fn new(broker: impl Broker, settings: WebSettings, is_secure: bool) -> Shared {
+        Arc::new(Self {
+            front: Front::of(broker),
+            passwords: Passwords::new(&settings),
+            commands: Allowances::new(settings.commands),
+            reads: Allowances::new(settings.reads),
+            sign_ins: Allowances::new(settings.sign_ins),
+            points: Points::default(),
+            settings,
+            is_secure,
+        })
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        (self.settings.clock)()
+    }
+
+    /// Asks about a person.
+    pub(crate) async fn person(&self, asked: PersonAsked) -> Result<BrokerReply, Problem> {
+        let asking = self.front.ask(None, None, Asked::Person { asked });
+        Ok(self.in_time(asking).await??)
+    }
+
+    /// The answer, if it comes in time.
+    pub(crate) async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
+        let patience = self.settings.patience;
+        tokio::time::timeout(patience, answer).await.map_err(|_| Problem::unavailable())
+    }
+}
