@@ -9,7 +9,7 @@ use crate::coded::{fields, kinds};
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Shelf};
 use crate::people::row::{self, PERSON, Person, PersonRight, SessionDigest, SessionRow};
-use crate::rows::{self, ACCOUNT, Account};
+use crate::rows::{self, ACCOUNT, UserRow};
 
 /// Most users in a page.
 pub const USERS_PAGE_MAX: usize = 100;
@@ -121,8 +121,8 @@ fn users<S: Shelf>(shelf: &S, after: Option<&UserName>) -> Result<UsersPage, Bro
     for (name, person) in named::<Person, S>(shelf, PERSON, after)? {
         list(&mut listed, name).rights = Some(person.rights);
     }
-    for (name, account) in named::<Account, S>(shelf, ACCOUNT, after)? {
-        list(&mut listed, name).cash_cents = Some(account.cash_cents);
+    for (name, UserRow { account, .. }) in named::<UserRow, S>(shelf, ACCOUNT, after)? {
+        list(&mut listed, name).cash_cents = account.is_open.then_some(account.cash_cents);
     }
     let has_more = listed.len() > USERS_PAGE_MAX;
     Ok(UsersPage { users: listed.into_values().take(USERS_PAGE_MAX).collect(), has_more })
