@@ -31,8 +31,8 @@ pub(crate) struct AccountShown {
 /// A buy or sell that waits to be committed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PendingShown {
-    /// The number of its command.
-    number: u64,
+    /// The number of its command, as text: it may be above 2^53, which a script would round.
+    number: String,
     symbol: String,
     shares: u64,
     amount: String,
@@ -71,11 +71,15 @@ pub(crate) struct SellTriggerShown {
 /// What the caller has.
 #[utoipa::path(get, path = "/api/v1/account", responses(
     (status = 200, body = AccountShown), (status = "default", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn account(State(app): State<Shared>, caller: Caller) -> Result<Json<AccountShown>, Problem> {
+pub(crate) async fn account(
+    State(app): State<Shared>,
+    caller: Caller,
+) -> Result<Json<AccountShown>, Problem> {
     let user = caller.name;
     let reading = app.front.read(BrokerRead::Summary { user: user.clone() });
     let summary: Option<AccountSummary> = app.in_time(reading).await??;
-    let summary = summary.ok_or_else(|| Problem::unknown("there is no account before the first add").reason("no-account"))?;
+    let summary = summary
+        .ok_or_else(|| Problem::unknown("there is no account before the first add").reason("no-account"))?;
     Ok(Json(shown(&user, &summary)))
 }
 
@@ -97,7 +101,7 @@ fn shown(user: &UserName, summary: &AccountSummary) -> AccountShown {
 
 fn pending(of: &Pending) -> PendingShown {
     PendingShown {
-        number: of.number,
+        number: of.number.to_string(),
         symbol: of.symbol.to_string(),
         shares: of.shares,
         amount: dollars(of.cents),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pares_broker::{Asked, BrokerReply, PersonAsked};
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::allowances::Allowances;
 use crate::broker::{Broker, Front};
@@ -37,6 +38,24 @@ impl App {
             settings,
             is_secure,
         })
+    }
+
+    /// From now on every quote that the front learns is a point.
+    pub(crate) fn watch(self: &Arc<Self>) {
+        let (app, mut quotes) = (Arc::downgrade(self), self.front.quotes());
+        tokio::spawn(async move {
+            loop {
+                let quote = match quotes.recv().await {
+                    Ok(quote) => quote,
+                    Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => break,
+                };
+                match app.upgrade() {
+                    Some(app) => app.points.note(&quote),
+                    None => break,
+                }
+            }
+        });
     }
 
     pub(crate) fn now_ms(&self) -> u64 {

@@ -6,11 +6,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use pares_broker::{Asked, BrokerRead, BrokerReply, StockQuote, StockSymbol, UserName};
+use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, StockSymbol, UserName};
 use pares_wice::codec::{Coded, DecodeError};
 use tokio::sync::broadcast;
-
-use crate::name::CommandName;
 
 /// No site has answered. What was asked may be done or not: the same again, under the same name, is safe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,12 +52,8 @@ type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send 
 
 /// A [`Broker`] of any kind, so that handlers are built once.
 trait AnyBroker: Send + Sync {
-    fn ask(
-        &self,
-        user: Option<UserName>,
-        name: Option<CommandName>,
-        asked: Asked,
-    ) -> Answer<'_, BrokerReply>;
+    fn ask(&self, user: Option<UserName>, name: Option<CommandName>, asked: Asked)
+    -> Answer<'_, BrokerReply>;
     fn read(&self, read: BrokerRead) -> Answer<'_, Vec<u8>>;
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote>;
     fn quotes(&self) -> broadcast::Receiver<StockQuote>;

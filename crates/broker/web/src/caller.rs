@@ -40,7 +40,7 @@ pub(crate) fn digest_of(token: &str) -> SessionDigest {
 
 /// The session's other word: who has the token can compute it, and nobody can compute the token from it.
 pub(crate) fn csrf_of(token: &str) -> String {
-    pares_keys::to_hex(digest(&SHA256, format!("pares csrf {token}").as_bytes()).as_ref())
+    pares_keys::to_hex(&digest_of(&format!("pares csrf {token}")).0)
 }
 
 impl Caller {

@@ -25,6 +25,7 @@ pub(crate) fn step_of(secret: &[u8], code: &str, now_ms: u64) -> Option<u64> {
 }
 
 fn of(secret: &[u8], name: &str) -> Result<Totp, Problem> {
-    let builder = Builder::new().with_secret(Secret::from(secret)).with_account_name(name).with_issuer(Some("Pares"));
+    let builder =
+        Builder::new().with_secret(Secret::from(secret)).with_account_name(name).with_issuer(Some("Pares"));
     builder.build().map_err(|_| Problem::unavailable())
 }

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use pares_broker::{
-    Asked, BrokerReply, PersonRight, Refusal, StockSymbol, UserCommand, UserName, Verb, WINDOW_MS, cents_of, dollars,
-    file_name,
+    Asked, BrokerReply, CommandName, PersonRight, Refusal, StockSymbol, UserCommand, UserName, Verb,
+    WINDOW_MS, cents_of, dollars, file_name,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,7 +15,6 @@ use utoipa::ToSchema;
 use crate::app::Shared;
 use crate::body::Said;
 use crate::caller::Caller;
-use crate::name::CommandName;
 use crate::problem::Problem;
 
 /// A command's fields: those of its verb and no others.
@@ -57,6 +56,8 @@ pub(crate) enum Outcome {
     Settled { symbol: String, shares: u64, amount: String },
     /// A trigger waits; shares reserved for it.
     Armed { shares: u64 },
+    /// It was done once, too long ago to say what it came to: the history says.
+    Repeated,
 }
 
 /// `commit-buy` is `COMMIT_BUY`.
@@ -97,7 +98,8 @@ fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, Problem> {
 /// The command as far as it can be read, and what is wrong of it.
 fn asked(verb: Verb, user: &UserName, fields: &Fields) -> (UserCommand, Option<Refusal>) {
     let is_trigger = matches!(verb, Verb::SetBuyTrigger | Verb::SetSellTrigger);
-    let (money, other) = if is_trigger { (&fields.price, &fields.amount) } else { (&fields.amount, &fields.price) };
+    let (money, other) =
+        if is_trigger { (&fields.price, &fields.amount) } else { (&fields.amount, &fields.price) };
     let mut fault = other.as_ref().map(|_| Refusal::Arity);
     let symbol = read(fields.symbol.as_deref(), StockSymbol::new, Refusal::BadSymbol, &mut fault);
     let cents = read(money.as_deref(), cents_of, Refusal::BadAmount, &mut fault);
@@ -135,9 +137,12 @@ fn outcome(reply: BrokerReply) -> Result<Outcome, Problem> {
         }
         BrokerReply::Armed { shares } => Outcome::Armed { shares },
         BrokerReply::Done => Outcome::Done,
-        // None of these is an answer to a command that a front has carried out.
-        BrokerReply::Expired { .. } | BrokerReply::Unchanged | BrokerReply::Early | BrokerReply::Person { .. } => {
-            return Err(Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command"));
+        BrokerReply::Repeated => Outcome::Repeated,
+        BrokerReply::NameTaken => {
+            let detail = "another command was sent under this Idempotency-Key";
+            return Err(Problem::of(StatusCode::CONFLICT, detail).reason("name-taken"));
         }
+        // No front answers a command with anything else.
+        _ => return Err(Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command")),
     })
 }

@@ -51,6 +51,11 @@ impl Passwords {
         self.look(move || hash(&argon, password.as_bytes())).await
     }
 
+    /// The same on the thread that calls.
+    pub(crate) fn hash_here(&self, password: &str) -> PasswordString {
+        hash(&self.argon, password.as_bytes())
+    }
+
     /// Whether `password` fits; one of nobody never does.
     pub(crate) async fn fits(&self, password: String, of: Option<PasswordString>) -> Result<bool, Problem> {
         let argon = self.argon.clone();

@@ -1,22 +1,24 @@
 //! Signing up, in and out.
 
+use axum::Json;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::Json;
 use pares_broker::{
-    BrokerRead, BrokerReply, PasswordString, Person, PersonAsked, PersonRead, PersonRight, Refusal, SESSION_IDLE_MS,
-    UserName,
+    Asked, BrokerRead, BrokerReply, PasswordString, Person, PersonAsked, PersonRead, PersonRight, Refusal,
+    SESSION_IDLE_MS, UserName,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::{App, Shared};
 use crate::body::Said;
+use crate::broker::{Broker, Unavailable};
 use crate::caller::{COOKIE, Caller, Peer, address, csrf_of, digest_of, is_other_site};
 use crate::codes;
-use crate::passwords::{PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN};
+use crate::passwords::{PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
 use crate::problem::Problem;
+use crate::settings::WebSettings;
 
 /// Who wants to be known.
 #[derive(Deserialize, ToSchema)]
@@ -173,7 +175,8 @@ pub(crate) async fn person(app: &App, name: &UserName) -> Result<Person, Problem
 /// The 30 seconds of the code, where one is needed.
 pub(crate) fn step(app: &App, person: &Person, code: Option<&str>) -> Result<Option<u64>, Problem> {
     let Some(factor) = person.code.as_ref().filter(|code| code.is_confirmed) else { return Ok(None) };
-    let code = code.ok_or_else(|| wrong("this needs the code of your second factor").reason("code-needed"))?;
+    let code =
+        code.ok_or_else(|| wrong("this needs the code of your second factor").reason("code-needed"))?;
     let step = codes::step_of(&factor.secret, code, app.now_ms());
     step.map(Some).ok_or_else(|| wrong("the code is wrong").reason("wrong-code"))
 }
@@ -214,4 +217,40 @@ pub(crate) async fn session(caller: Caller) -> Json<Session> {
 pub(crate) async fn sign_out(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
     done(app.person(PersonAsked::SignOut { session: caller.session }).await?)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())
+}
+
+/// Why there is no such person now.
+#[derive(Debug, thiserror::Error)]
+pub enum PersonError {
+    /// Not as people's names and passwords are.
+    #[error("{0}")]
+    Form(&'static str),
+    /// No site answers.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// The rules refuse it.
+    #[error("{0}")]
+    Refused(Refusal),
+}
+
+/// Makes a person of these rights, who has the account of this name if there is one: how the first supervisor comes to be. Takes a tenth of a second of a processor.
+///
+/// # Errors
+/// If the name is taken, or name or password are not as they should be.
+pub async fn add_person(
+    broker: &impl Broker,
+    settings: &WebSettings,
+    name: &str,
+    password: &str,
+    rights: &[PersonRight],
+) -> Result<(), PersonError> {
+    let name = person_name(name).ok_or(PersonError::Form("a name is 1 to 32 letters and digits"))?;
+    check_password(password)
+        .map_err(|_| PersonError::Form("a password has 10 characters at least, 256 bytes at most"))?;
+    let password = Passwords::new(settings).hash_here(password);
+    let asked = PersonAsked::Add { name, password, rights: rights.to_vec(), takes_account: true };
+    match broker.ask(None, None, Asked::Person { asked }).await? {
+        BrokerReply::Refused { refusal } => Err(PersonError::Refused(refusal)),
+        _ => Ok(()),
+    }
 }

@@ -11,7 +11,7 @@ use crate::broker::Unavailable;
 
 /// A problem document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// Always `about:blank`: the status says of which kind it is.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -87,7 +87,10 @@ impl Problem {
             Refusal::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        Self { code: Some(refusal as u8), ..Self::of(status, refusal.to_string()).reason(&reason_of(refusal)) }
+        Self {
+            code: Some(refusal as u8),
+            ..Self::of(status, refusal.to_string()).reason(&reason_of(refusal))
+        }
     }
 }
 

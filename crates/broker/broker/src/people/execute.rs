@@ -1,9 +1,11 @@
 //! One request about a person.
 
-use crate::ledger::{BrokerError, Ledger};
 use crate::command::UserName;
+use crate::ledger::{BrokerError, Ledger};
 use crate::people::asked::PersonAsked;
-use crate::people::row::{self, OneTimeCode, PERSON_SESSIONS_MAX, Person, PersonRight, SessionDigest, SessionRow};
+use crate::people::row::{
+    self, OneTimeCode, PERSON_SESSIONS_MAX, Person, PersonRight, SessionDigest, SessionRow,
+};
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::rows;
@@ -70,7 +72,9 @@ impl<L: Ledger> Registry<'_, L> {
 
     fn sign_out(&mut self, session: &SessionDigest) -> Result<BrokerReply, BrokerError<L::Error>> {
         let key = row::session(session);
-        let Some(found) = rows::take::<SessionRow, L>(self.ledger, &key)? else { return Ok(BrokerReply::Unchanged) };
+        let Some(found) = rows::take::<SessionRow, L>(self.ledger, &key)? else {
+            return Ok(BrokerReply::Unchanged);
+        };
         let of = row::person(&found.name);
         if let Some(mut person) = rows::take::<Person, L>(self.ledger, &of)? {
             person.sessions.retain(|other| other != session);
@@ -83,7 +87,9 @@ impl<L: Ledger> Registry<'_, L> {
     /// Fronts' clocks differ: it is never seen earlier than before.
     fn seen(&mut self, session: &SessionDigest) -> Result<BrokerReply, BrokerError<L::Error>> {
         let key = row::session(session);
-        let Some(found) = rows::take::<SessionRow, L>(self.ledger, &key)? else { return Ok(BrokerReply::Unchanged) };
+        let Some(found) = rows::take::<SessionRow, L>(self.ledger, &key)? else {
+            return Ok(BrokerReply::Unchanged);
+        };
         if found.expires_ms() <= self.now_ms || found.seen_ms >= self.now_ms {
             return Ok(BrokerReply::Unchanged);
         }

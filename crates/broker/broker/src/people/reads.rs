@@ -86,7 +86,9 @@ kinds!(PersonRead, "read about people" {
 /// If the items cannot be read, or are damaged.
 pub(crate) fn answer<S: Shelf>(read: &PersonRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
     match read {
-        PersonRead::Session { session, now_ms } => found(shelf, session, *now_ms).map(|found| found.to_bytes()),
+        PersonRead::Session { session, now_ms } => {
+            found(shelf, session, *now_ms).map(|found| found.to_bytes())
+        }
         PersonRead::Person { name } => {
             one::<Person, S>(shelf, &row::person(name)).map(|person| person.to_bytes())
         }
@@ -113,7 +115,12 @@ fn found<S: Shelf>(
     }
     let person = one::<Person, S>(shelf, &row::person(&of.name))?;
     let person = person.filter(|person| person.sessions.contains(session));
-    Ok(person.map(|Person { rights, .. }| SessionFound { name: of.name, rights, seen_ms: of.seen_ms, expires_ms }))
+    Ok(person.map(|Person { rights, .. }| SessionFound {
+        name: of.name,
+        rights,
+        seen_ms: of.seen_ms,
+        expires_ms,
+    }))
 }
 
 fn users<S: Shelf>(shelf: &S, after: Option<&UserName>) -> Result<UsersPage, BrokerError<S::Error>> {
