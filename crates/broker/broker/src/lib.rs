@@ -51,7 +51,7 @@ pub use names::{
 };
 pub use pages::{
     AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
-    WATCH_PAGE_MAX, armed_page, audit_page, lapsing_page, newest_page,
+    WATCH_PAGE_MAX, armed_page, audit_page, audit_place, lapsing_page, newest_page,
 };
 pub use people::{
     OneTimeCode, PERSON_SESSIONS_MAX, PasswordString, Person, PersonAsked, PersonRead, PersonRight,

@@ -8,9 +8,13 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::allowances::Allowances;
 use crate::broker::{Broker, Front};
 use crate::passwords::Passwords;
+use crate::places::Places;
 use crate::points::Points;
 use crate::problem::Problem;
 use crate::settings::WebSettings;
+
+/// Most sockets of a user.
+const SOCKETS_OF_USER: usize = 8;
 
 pub(crate) type Shared = Arc<App>;
 
@@ -22,6 +26,8 @@ pub(crate) struct App {
     pub(crate) reads: Allowances,
     pub(crate) sign_ins: Allowances,
     pub(crate) points: Points,
+    /// Sockets, by user.
+    pub(crate) sockets: Arc<Places<String>>,
     /// Whether all connections are TLS.
     pub(crate) is_secure: bool,
 }
@@ -35,6 +41,7 @@ impl App {
             reads: Allowances::new(settings.reads),
             sign_ins: Allowances::new(settings.sign_ins),
             points: Points::default(),
+            sockets: Places::new(settings.connections_max, SOCKETS_OF_USER),
             settings,
             is_secure,
         })

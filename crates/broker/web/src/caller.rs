@@ -75,7 +75,8 @@ impl FromRequestParts<Shared> for Caller {
     }
 }
 
-async fn find(app: &Shared, session: SessionDigest) -> Result<Option<SessionFound>, Problem> {
+/// Whose a session is, if it has not ended.
+pub(crate) async fn find(app: &Shared, session: SessionDigest) -> Result<Option<SessionFound>, Problem> {
     let read = PersonRead::Session { session, now_ms: app.now_ms() };
     Ok(app.in_time(app.front.read(BrokerRead::Person { read })).await??)
 }

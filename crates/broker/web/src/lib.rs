@@ -6,11 +6,11 @@
 //! | module | what |
 //! |---|---|
 //! | `broker` | what it needs of a front |
-//! | `server`, `stall` | connections, TLS, and those who take too long |
+//! | `server`, `places`, `stall` | connections, TLS, and those who take too long |
 //! | `routes`, `pages` | which path is served by what; the pages |
 //! | `caller`, `body`, `problem`, `allowances` | who asks, what is said, what is answered if not, and how often |
-//! | `people`, `passwords`, `codes` | signing up, in and out |
-//! | `commands`, `account`, `history`, `quotes`, `log` | the rest of the API |
+//! | `people`, `passwords`, `second_factor`, `codes` | signing up, in and out |
+//! | `commands`, `account`, `history`, `quotes`, `points`, `log`, `notices`, `supervisor` | the rest of the API |
 
 mod account;
 mod allowances;
@@ -22,16 +22,20 @@ mod codes;
 mod commands;
 mod history;
 mod log;
+mod notices;
 mod pages;
 mod passwords;
 mod people;
+mod places;
 mod points;
 mod problem;
 mod quotes;
 mod routes;
+mod second_factor;
 mod server;
 mod settings;
 mod stall;
+mod supervisor;
 
 pub use broker::{Broker, Costs, Unavailable};
 pub use people::{PersonError, add_person};

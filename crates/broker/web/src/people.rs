@@ -87,7 +87,7 @@ pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
 }
 
 /// There is a new person, who may trade.
-#[utoipa::path(post, path = "/api/v1/people", request_body = SignUp, responses(
+#[utoipa::path(post, path = "/api/v1/people", security(()), request_body = SignUp, responses(
     (status = 201, body = Named), (status = "default", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_up(
     State(app): State<Shared>,
@@ -126,7 +126,7 @@ pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
 }
 
 /// A session begins.
-#[utoipa::path(post, path = "/api/v1/session", request_body = SignIn, responses(
+#[utoipa::path(post, path = "/api/v1/session", security(()), request_body = SignIn, responses(
     (status = 200, body = Session), (status = "default", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_in(
     State(app): State<Shared>,
@@ -155,7 +155,7 @@ fn wrong(detail: &str) -> Problem {
 }
 
 /// Counts the try, and says whose it is; none if there is nobody of that name.
-async fn counted(app: &App, name: &UserName) -> Result<Option<Person>, Problem> {
+pub(crate) async fn counted(app: &App, name: &UserName) -> Result<Option<Person>, Problem> {
     match app.person(PersonAsked::Try { name: name.clone() }).await? {
         BrokerReply::Person { person } => Ok(Some(person)),
         BrokerReply::Refused { refusal: Refusal::TooManyTries } => {

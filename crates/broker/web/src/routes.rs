@@ -6,11 +6,13 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use utoipa::OpenApi;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
+use crate::caller::COOKIE;
 use crate::problem::Problem;
-use crate::{account, commands, history, log, pages, people, quotes};
+use crate::{account, commands, history, log, notices, pages, people, quotes, second_factor, supervisor};
 
 /// The document that describes this interface.
 #[derive(OpenApi)]
@@ -27,11 +29,34 @@ use crate::{account, commands, history, log, pages, people, quotes};
         quotes::quote,
         quotes::points,
         log::log,
+        notices::notices,
+        second_factor::begin,
+        second_factor::confirm,
+        second_factor::end,
+        supervisor::log,
+        supervisor::users,
+        supervisor::costs,
+        supervisor::rights,
         health,
         document
-    )
+    ),
+    components(schemas(notices::Watch)),
+    modifiers(&SignedIn),
+    security(("bearer" = []), ("cookie" = []))
 )]
 struct Document;
+
+/// How a request says who sends it.
+struct SignedIn;
+
+impl Modify for SignedIn {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let schemes = document.components.get_or_insert_default();
+        schemes.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+        let cookie = ApiKey::Cookie(ApiKeyValue::new(COOKIE));
+        schemes.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
+    }
+}
 
 pub(crate) fn router(app: Shared) -> Router {
     let api = Router::new()
@@ -43,6 +68,10 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/quotes/{symbol}", get(quotes::quote))
         .route("/quotes/{symbol}/points", get(quotes::points))
         .route("/log", get(log::log))
+        .route("/notices", get(notices::notices))
+        .route("/totp", post(second_factor::begin).delete(second_factor::end))
+        .route("/totp/confirm", post(second_factor::confirm))
+        .nest("/supervisor", of_supervisors())
         .route("/openapi.json", get(document))
         .route("/health", get(health))
         .fallback(nothing)
@@ -55,14 +84,22 @@ pub(crate) fn router(app: Shared) -> Router {
         .with_state(app)
 }
 
+fn of_supervisors() -> Router<Shared> {
+    Router::new()
+        .route("/log", get(supervisor::log))
+        .route("/users", get(supervisor::users))
+        .route("/costs", get(supervisor::costs))
+        .route("/people/{name}/rights", post(supervisor::rights))
+}
+
 /// This document.
-#[utoipa::path(get, path = "/api/v1/openapi.json", responses((status = 200, description = "OpenAPI 3.1")))]
+#[utoipa::path(get, path = "/api/v1/openapi.json", security(()), responses((status = 200, description = "OpenAPI 3.1")))]
 async fn document() -> Json<utoipa::openapi::OpenApi> {
     Json(Document::openapi())
 }
 
 /// Whether this front serves.
-#[utoipa::path(get, path = "/api/v1/health", responses((status = 200, description = "It does.")))]
+#[utoipa::path(get, path = "/api/v1/health", security(()), responses((status = 200, description = "It does.")))]
 async fn health() -> Json<serde_json::Value> {
     Json(serde_json::json!({ "status": "ok" }))
 }

@@ -3,10 +3,9 @@
 //! The usual one-line server waits for ever for a request that comes a letter at a time, and takes as many connections as the system has. Here a connection has so long to say what it
 //! wants, there are so many, and no address has more than half of them.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -23,6 +22,7 @@ use tower::ServiceExt as _;
 use crate::app::App;
 use crate::broker::Broker;
 use crate::caller::Peer;
+use crate::places::Places;
 use crate::routes::router;
 use crate::settings::WebSettings;
 
@@ -48,7 +48,7 @@ pub struct WebServer {
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
     router: Router,
-    connections: Arc<Connections>,
+    connections: Arc<Places<IpAddr>>,
     patience: Duration,
 }
 
@@ -68,7 +68,8 @@ impl WebServer {
         }
         let failed = |why| WebError::Listen(address, why);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let connections = Arc::new(Connections { most: settings.connections_max, open: Mutex::default() });
+        let most = settings.connections_max;
+        let connections = Places::new(most, most.div_ceil(2));
         let patience = settings.patience;
         let app = App::new(broker, settings, tls.is_some());
         app.watch();
@@ -141,40 +142,4 @@ where
         .with_upgrades();
     // What a connection dies of is its client's affair.
     let _ = serving.await;
-}
-
-/// Connections that are open, by address.
-struct Connections {
-    most: usize,
-    open: Mutex<BTreeMap<IpAddr, usize>>,
-}
-
-impl Connections {
-    fn place(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = open.values().sum();
-        let of_address = open.entry(from).or_default();
-        if all >= self.most || *of_address * 2 > self.most {
-            return None;
-        }
-        *of_address += 1;
-        Some(Place { of: self.clone(), from })
-    }
-}
-
-struct Place {
-    of: Arc<Connections>,
-    from: IpAddr,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut open = self.of.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&self.from) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.from);
-            }
-        }
-    }
 }

@@ -64,12 +64,12 @@ pub enum PersonAsked {
         /// The session that goes on.
         session: SessionDigest,
     },
-    /// There is no second factor any more.
+    /// There is no second factor any more. No try counts any more.
     DropCode {
         /// Whose.
         name: UserName,
-        /// The 30 seconds of the last code. Refused if it was used.
-        step: u64,
+        /// The 30 seconds of the code, where it is confirmed. Refused if one of these, or of later ones, was used.
+        step: Option<u64>,
     },
     /// A person may do this and no more.
     SetRights {

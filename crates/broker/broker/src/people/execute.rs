@@ -145,8 +145,9 @@ fn changed(person: &mut Person, asked: &PersonAsked, now_ms: u64) -> Result<Vec<
             return Ok(all_but(person, session));
         }
         PersonAsked::DropCode { step, .. } => {
-            use_code(person, Some(*step))?;
+            use_code(person, *step)?;
             person.code = None;
+            (person.tries, person.wait_until_ms) = (0, 0);
         }
         PersonAsked::SetRights { rights, .. } => person.rights = in_order(rights),
         PersonAsked::Add { .. } | PersonAsked::SignOut { .. } | PersonAsked::Seen { .. } => {}

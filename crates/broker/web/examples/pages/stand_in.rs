@@ -1,5 +1,5 @@
 //! A front, its sites and the quote server in one: the rules over a map in memory. For tests, and to work on pages. Nothing of it outlives the process.
-
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // tests use what the example does not
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
