@@ -8,9 +8,9 @@ use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
 use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
+use crate::names::FRONT_MAX;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::names::FRONT_MAX;
 use crate::request::{Asked, BrokerRequest, QuoteBrought, TIME_MAX_MS, TradeWay, WINDOW_MS};
 use crate::rows::{self, Account, HOLDING, Named, UserRow};
 use crate::sessions::is_order;
@@ -56,7 +56,7 @@ pub fn execute<L: Ledger>(
     }
     let mut turn = Turn::begin(request, ledger)?;
     match turn.reply_before()? {
-        Some(BrokerReply::Early) => return Ok(BrokerReply::Early),
+        Some(BrokerReply::Early) => Ok(BrokerReply::Early),
         // Its quote is noted all the same: nobody else may bring it.
         Some(reply) => {
             turn.note_hit()?;
@@ -133,7 +133,7 @@ impl<'a, L: Ledger> Turn<'a, L> {
         Ok(Self { ledger, request, user, row, has_advanced: false, time_ms, notes: Vec::new() })
     }
 
-    /// The log has a hit once, whoever brings it.
+    /// The log has a hit once, however many bring it.
     fn note_hit(&mut self) -> Result<(), BrokerError<L::Error>> {
         let Some(QuoteBrought { quote, hit: Some(hit) }) = &self.request.quote else { return Ok(()) };
         let key = rows::hit(*hit);

@@ -44,12 +44,12 @@ pub use execute::execute;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
 pub use names::{
-    COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT, number_in_session,
-    session_of, session_of_front,
+    COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT,
+    number_in_session, session_of, session_of_front,
 };
 pub use pages::{
-    AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack, WATCH_PAGE_MAX,
-    armed_page, audit_page, lapsing_page, newest_page,
+    AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
+    WATCH_PAGE_MAX, armed_page, audit_page, lapsing_page, newest_page,
 };
 pub use reads::{BrokerRead, answer};
 pub use refusal::Refusal;

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_number_says_its_session_and_no_two_are_the_same() {
-        let last = number_in_session(session_of_front(FRONT_MAX, SESSIONS_OF_FRONT - 1), COMMANDS_OF_SESSION - 1);
+        let last =
+            number_in_session(session_of_front(FRONT_MAX, SESSIONS_OF_FRONT - 1), COMMANDS_OF_SESSION - 1);
         assert_eq!(last, (1 << 63) - 1);
         assert_eq!(session_of(last), session_of_front(FRONT_MAX, SESSIONS_OF_FRONT - 1));
         assert_eq!(number_in_session(session_of_front(1, 0), 0), 1 << 42);
@@ -93,7 +94,9 @@ mod tests {
 
     #[test]
     fn a_name_is_visible_and_short() {
-        assert!(["", "a b", "\u{e9}", &"x".repeat(65)].into_iter().all(|name| CommandName::new(name).is_none()));
+        assert!(
+            ["", "a b", "\u{e9}", &"x".repeat(65)].into_iter().all(|name| CommandName::new(name).is_none())
+        );
         assert!(["a,b", &"x".repeat(64)].into_iter().all(|name| CommandName::new(name).is_some()));
     }
 }

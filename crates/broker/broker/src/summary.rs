@@ -38,7 +38,8 @@ pub fn summary<S: Shelf>(
     user: &UserName,
 ) -> Result<Option<AccountSummary>, BrokerError<S::Error>> {
     let name = user.as_str();
-    let Some(account) = user_row(shelf, name)?.map(|row| row.account).filter(|account| account.is_open) else {
+    let Some(account) = user_row(shelf, name)?.map(|row| row.account).filter(|account| account.is_open)
+    else {
         return Ok(None);
     };
     let pending = rows_of::<Pending, S>(shelf, &rows::all_of(PENDING, name))?;
