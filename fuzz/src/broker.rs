@@ -235,7 +235,11 @@ pub fn log_seeds() -> Vec<Vec<u8>> {
 pub fn quotes(bytes: &[u8]) {
     if let Ok(quote) = read_reply(bytes, symbol("ABC"), &user()) {
         assert!(quote.price_cents > 0);
-        assert_eq!(read_reply(reply_line(&quote).as_bytes(), symbol("ABC"), &user()), Ok(quote), "as written");
+        assert_eq!(
+            read_reply(reply_line(&quote).as_bytes(), symbol("ABC"), &user()),
+            Ok(quote),
+            "as written"
+        );
     }
     let mut server = StandIn::new(StandInSettings::default());
     if let StandInWords::Quote(quote) = server.answer(bytes, NOON_MS).words {

@@ -98,7 +98,9 @@ fn seeds_of_market_data_are_accepted() {
 fn seeds_of_the_broker_are_accepted() {
     use pares_broker::{AuditReplay, WorkloadLine};
     use pares_fuzz::broker;
-    assert!(broker::line_seeds().iter().all(|seed| WorkloadLine::parse(seed).is_ok_and(|l| l.fault.is_none())));
+    assert!(
+        broker::line_seeds().iter().all(|seed| WorkloadLine::parse(seed).is_ok_and(|l| l.fault.is_none()))
+    );
     let mut replay = AuditReplay::default();
     let log = String::from_utf8(broker::log_seeds().swap_remove(0)).unwrap();
     log.lines().for_each(|line| replay.line(line).unwrap());

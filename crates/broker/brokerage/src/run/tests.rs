@@ -13,11 +13,12 @@ use crate::generate;
 #[path = "../../../broker/tests/rules/support/oracle.rs"]
 #[allow(dead_code)] // the tests of the rules use more of it
 mod oracle;
-#[path = "../../../broker/tests/rules/support/shared_data.rs"]
-mod shared_data;
 #[path = "../../../../sites/store/tests/common/server.rs"]
 #[allow(dead_code)] // the tests of stores use more of it
 mod server;
+#[path = "../../../broker/tests/rules/support/shared_data.rs"]
+mod shared_data;
+mod sql;
 
 /// Runs each of these tests, which take a function that makes an empty store, over every kind of store.
 macro_rules! over_every_store {
@@ -131,6 +132,9 @@ fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64, store: Option<&st
         assert_eq!(told.held_cents(), i128::from(expected.held()), "{user}");
     }
     assert!(checked.audit_verified && checked.conserved);
+    if let Some(url) = store {
+        sql::is_as_the_log_says(url, &mut running, &checked.report);
+    }
     let log = std::fs::read_to_string(&running.whole.as_ref().unwrap().0).unwrap();
     assert_ne!(shared_data::is_valid(&log, pares_os::clock::now_ns() / 1_000_000), Some(false));
     (running, checked)
@@ -146,7 +150,13 @@ fn every_reply_of_a_workload_is_the_oracles(store: fn() -> Option<String>) {
 }
 
 fn every_reply_of_the_published_workloads_is_the_oracles(store: fn() -> Option<String>) {
-    for (name, commands) in [("1userWorkLoad", 100), ("45User_testWorkLoad", 10_000)] {
+    for (name, commands) in [
+        ("1userWorkLoad", 100),
+        ("2userWorkLoad", 10_000),
+        ("10User_testWorkLoad", 10_000),
+        ("45User_testWorkLoad", 10_000),
+        ("100User_testWorkLoad", 100_000),
+    ] {
         let Some(workload) = shared_data::workload(name) else { return };
         let (running, _) = as_the_oracle_has_it(workload, 0, store().as_deref());
         assert_eq!((running.tally.told(), running.tally.unreadable), (commands, 0), "{name}");

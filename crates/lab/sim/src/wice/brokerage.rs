@@ -162,7 +162,7 @@ impl Books {
         let page = audit_page(&Items(brought), None, None).map_err(|error| error.to_string())?;
         let mut text = if self.lines == 0 { LOG_BEGIN.to_owned() } else { String::new() };
         for entry in page.entries {
-            xml("sim", &entry.user, entry.number, &entry.record, &mut text);
+            xml("sim", &entry.user, &entry.record, &mut text);
         }
         for line in text.lines() {
             self.lines += 1;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pares_broker::{BrokerReply, StockSymbol, UserName, WorkloadLine};
+use pares_broker::{BrokerReply, HitName, QuoteBrought, StockSymbol, UserName, WorkloadLine};
 use pares_front::{
     BrokerFront, FrontEffect, QuoteFault, StandIn, StandInSettings, StandInWords, ask_line, read_reply,
     reply_line,
@@ -64,8 +64,10 @@ struct Open {
 struct Place {
     /// None while it is down.
     front: Option<BrokerFront>,
-    /// Counts its beginnings.
+    /// Counts its beginnings and ends.
     life: u64,
+    /// No other has it, nor had it.
+    number: u64,
     /// Its clock is ahead by so much.
     ahead_ms: u64,
     site: SiteId,
@@ -113,6 +115,7 @@ impl Fronts {
         let place = |_| Place {
             front: None,
             life: 0,
+            number: 0,
             ahead_ms: 0,
             site: SiteId::new(0, 0),
             seen: Horizon::default(),
@@ -202,6 +205,7 @@ impl Sites {
         *place = Place {
             front: Some(BrokerFront::new(first << 16, first << 32)),
             life: place.life + 1,
+            number: first,
             ahead_ms,
             site,
             seen: Horizon::default(),
@@ -389,9 +393,7 @@ impl Sites {
         let said = fronts.server.answer(ask_line(symbol, &user).trim_end().as_bytes(), now_ms);
         let key = format!("key{}", fronts.server.hits());
         let answer = match said.words {
-            StandInWords::Quote(quote) => {
-                reply_line(&pares_broker::StockQuote { key, ..quote }).into_bytes()
-            }
+            StandInWords::Quote(quote) => reply_line(&pares_broker::StockQuote { key, ..quote }).into_bytes(),
             StandInWords::Text(text) => text.into_bytes(),
             StandInWords::Silence => return,
         };
@@ -411,6 +413,8 @@ impl Sites {
             false => read_reply(answer, *symbol, user),
         };
         let now_ms = self.front_ms(front);
+        let name = HitName { desk: self.fronts().places[front].number, count: *hit };
+        let quote = quote.map(|quote| QuoteBrought { quote, hit: Some(name) });
         self.with_front(front, |place, effects| {
             if let Some(front) = &mut place.front {
                 front.quote(*hit, quote, now_ms, effects);
