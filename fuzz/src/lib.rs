@@ -15,10 +15,12 @@
 //! | [`days`] | recorded days: LOBSTER, ITCH |
 //! | [`books`] | the rule book: one book, and the market of a shard, in two implementations |
 //! | [`feed`] | market data: packets, streams, messages, a publisher's log |
+//! | [`broker`] | day trading: lines, messages, items, the log |
 //! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
 pub mod books;
+pub mod broker;
 pub mod checkpoints;
 pub mod damage;
 pub mod days;
@@ -53,4 +55,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "feed_messages", run: feed::messages, seeds: feed::message_seeds },
     Target { name: "publisher_log", run: feed::publisher_log, seeds: feed::publisher_log_seeds },
     Target { name: "publication", run: feed::publication, seeds: feed::publication_seeds },
+    Target { name: "broker_lines", run: broker::line, seeds: broker::line_seeds },
+    Target { name: "broker_messages", run: broker::messages, seeds: broker::message_seeds },
+    Target { name: "broker_items", run: broker::items, seeds: broker::item_seeds },
+    Target { name: "broker_log", run: broker::log, seeds: broker::log_seeds },
+    Target { name: "broker_quotes", run: broker::quotes, seeds: broker::quote_seeds },
 ];

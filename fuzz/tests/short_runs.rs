@@ -37,6 +37,7 @@ macro_rules! short_runs {
 short_runs! {
     client_frames gateway_frames records log_segment checkpoint lobster itch books markets
     feed_packets feed_soup feed_messages publisher_log publication
+    broker_lines broker_messages broker_items broker_log broker_quotes
 }
 
 #[test]
@@ -91,6 +92,21 @@ fn seeds_of_market_data_are_accepted() {
     assert!(feed::publisher_log_seeds().iter().all(|seed| Logged::read(seed).is_ok()));
     let shard = pares_types::ShardId(3);
     assert!(feed::publication_seeds().iter().all(|seed| Publication::restore(shard, seed).is_ok()));
+}
+
+#[test]
+fn seeds_of_the_broker_are_accepted() {
+    use pares_broker::{AuditReplay, WorkloadLine};
+    use pares_fuzz::broker;
+    assert!(
+        broker::line_seeds().iter().all(|seed| WorkloadLine::parse(seed).is_ok_and(|l| l.fault.is_none()))
+    );
+    let mut replay = AuditReplay::default();
+    let log = String::from_utf8(broker::log_seeds().swap_remove(0)).unwrap();
+    log.lines().for_each(|line| replay.line(line).unwrap());
+    let report = replay.finish().unwrap();
+    assert!(report.count("userCommand") > 10 && report.count("debugEvent") > 3, "{report:?}");
+    assert!(broker::item_seeds().len() > 20, "items of each kind");
 }
 
 /// Events of a day, LOBSTER if it has a zero byte in the middle of text, ITCH otherwise.

@@ -62,33 +62,34 @@ pub(crate) fn valgrind() -> Result<(), String> {
     }
 }
 
-/// Makes sure that PostgreSQL is there, which the tests of `pares-store` start servers of. Where it cannot be installed
-/// they say so and leave those out: everything else can be tested without.
+/// Makes sure that PostgreSQL is there, which the tests of `pares-store` and of the broker start servers of.
 pub(crate) fn postgresql() {
     // Debian keeps the server's programs out of the path.
-    let is_there =
+    let is_in_its_folder =
         || std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
-    if is_there() || answers(Command::new("postgres").arg("--version")) || install("postgresql") && is_there()
-    {
-        return;
-    }
-    println!(
-        "setup: PostgreSQL is missing and cannot be installed from here, so what needs it is left out; install it \
-         (Debian, Ubuntu: `apt-get install postgresql`; Fedora: `dnf install postgresql-server`)"
-    );
+    let is_there = || is_in_its_folder() || answers(Command::new("postgres").arg("--version"));
+    offer("PostgreSQL", is_there, "postgresql", "postgresql-server");
 }
 
-/// Makes sure that tshark is there, which dissects captures of market data in tests. Where it cannot be installed they say so and leave
-/// that out.
+/// Makes sure that tshark is there, which dissects captures of market data in tests.
 pub(crate) fn tshark() {
-    let is_there = || answers(Command::new("tshark").arg("--version"));
-    if is_there() || install("tshark") && is_there() {
-        return;
+    offer("tshark", || answers(Command::new("tshark").arg("--version")), "tshark", "wireshark-cli");
+}
+
+/// Makes sure that xmllint is there, which holds the broker's logs against their schema.
+pub(crate) fn xmllint() {
+    offer("xmllint", || answers(Command::new("xmllint").arg("--version")), "libxml2-utils", "libxml2");
+}
+
+/// Installs what some tests need, in Debian's package or by hand in Fedora's. Where it cannot be installed they say so and leave that out: everything else can be
+/// tested without.
+fn offer(name: &str, is_there: impl Fn() -> bool, debian: &str, fedora: &str) {
+    if !is_there() && !(install(debian) && is_there()) {
+        println!(
+            "setup: {name} is missing and cannot be installed from here, so what needs it is left out; install it \
+             (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}`)"
+        );
     }
-    println!(
-        "setup: tshark is missing and cannot be installed from here, so what needs it is left out; install it \
-         (Debian, Ubuntu: `apt-get install tshark`; Fedora: `dnf install wireshark-cli`)"
-    );
 }
 
 /// Installs a package of Debian's; says whether that succeeded.

@@ -52,7 +52,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("feed", &["base", "exchange"]),
     ("sites", &["base"]),
     ("broker", &["base", "sites"]),
-    ("lab", &["base", "exchange", "feed", "sites"]),
+    ("lab", &["base", "exchange", "feed", "sites", "broker"]),
     ("app", &["base", "exchange", "feed", "sites", "broker"]),
 ];
 

@@ -26,6 +26,10 @@ impl Application for Accounts {
             other => refuse(other),
         })
     }
+
+    fn views(&self) -> &'static str {
+        include_str!("views.sql")
+    }
 }
 
 /// Executes on whatever can be read: a site's view, or a store in memory in a test.

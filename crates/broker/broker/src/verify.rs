@@ -45,7 +45,7 @@ impl AuditReport {
 }
 
 /// Replays a log, line by line.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AuditReplay {
     reader: Reader,
     report: AuditReport,

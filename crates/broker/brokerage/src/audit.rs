@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use pares_broker::{AccountSummary, AuditReplay, AuditReport, ReplayedAccount};
+use pares_broker::{AuditReplay, AuditReport, ReplayedAccount};
 use pares_text::grouped;
 use serde::Serialize;
 
@@ -94,15 +94,4 @@ pub(crate) fn replay(path: &Path) -> Result<AuditReport, BrokerageError> {
         line.clear();
     }
     replay.finish().map_err(wrong)
-}
-
-/// Whether an account is what the log says.
-pub(crate) fn is_as_told(found: &AccountSummary, told: &ReplayedAccount) -> bool {
-    let holds = found.buys.iter().map(|pending| i128::from(pending.cents));
-    let reserves = found.buy_triggers.iter().map(|(_, trigger)| i128::from(trigger.reserve_cents));
-    let shares = found.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares));
-    i128::from(found.account.cash_cents) == told.cash_cents
-        && holds.chain(reserves).sum::<i128>() == told.held_cents()
-        && shares.collect::<std::collections::BTreeMap<_, _>>() == told.shares
-        && told.is_conserved()
 }

@@ -59,9 +59,15 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    /// A site alone in `dir`, which is empty, and a front that asks the quote server at `quotes`.
-    pub(crate) fn open(dir: &Path, durability: Promise, quotes: SocketAddr) -> Result<Self, BrokerageError> {
-        let config = configuration(durability);
+    /// A site alone in `dir`, which is empty, its items in a file there or in the PostgreSQL database that the URL `store` names, and a front that
+    /// asks the quote server at `quotes`.
+    pub(crate) fn open(
+        dir: &Path,
+        durability: Promise,
+        store: Option<&str>,
+        quotes: SocketAddr,
+    ) -> Result<Self, BrokerageError> {
+        let config = configuration(durability, store);
         config.make_directories(dir).map_err(BrokerageError::io("making the site's directory"))?;
         let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
         wait_until_certifying(&mut site)?;
@@ -217,7 +223,7 @@ fn now_ms() -> u64 {
     clock::now_ns() / 1_000_000
 }
 
-fn configuration(durability: Promise) -> SitesConfig {
+fn configuration(durability: Promise, store: Option<&str>) -> SitesConfig {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     SitesConfig {
         system: "broker".into(),
@@ -227,7 +233,7 @@ fn configuration(durability: Promise) -> SitesConfig {
         certifier: 0,
         begins: 0,
         tls: None,
-        store: None,
+        store: store.map(str::to_owned),
         plain: false,
         witness: None,
         limits: SiteLimits::default(),

@@ -43,6 +43,9 @@ pub struct Args {
     /// What a reply promises: `os` survives the death of processes, `disk` the loss of power
     #[arg(long, default_value = "disk", value_parser = promise)]
     durability: Promise,
+    /// Keep the accounts in this PostgreSQL database, which is made if it is missing and stays: postgres://USER@HOST/NAME. One run, one database
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// The quote server; without, a stand-in of this process, which behaves as the next three say
     #[arg(long, value_name = "ADDRESS")]
     quote_server: Option<SocketAddr>,
@@ -139,7 +142,7 @@ pub(crate) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     };
     let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
     let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
-    let floor = Floor::open(scratch.path(), args.durability, quotes)?;
+    let floor = Floor::open(scratch.path(), args.durability, args.store.as_deref(), quotes)?;
     let mut running = Running::begin(floor, logs)?;
     running.feed(lines, args.window)?;
     let took = running.tally.took();
@@ -286,7 +289,7 @@ impl Running {
 /// Whether each account is what the log says. A user without an account has nothing in the log either.
 fn is_as_told(found: &std::collections::BTreeMap<String, AccountSummary>, report: &AuditReport) -> bool {
     let nothing = AccountSummary::default();
-    report.accounts.iter().all(|(user, told)| audit::is_as_told(found.get(user).unwrap_or(&nothing), told))
+    report.accounts.iter().all(|(user, told)| told.is(found.get(user).unwrap_or(&nothing)))
         && found.keys().all(|user| report.accounts.contains_key(user))
 }
 

@@ -79,6 +79,17 @@ fn serialisable_sites_have_no_write_skew_and_no_phantoms_whatever_fails() {
 }
 
 #[test]
+fn a_broker_keeps_its_promises_whatever_fails() {
+    let mut sum = Summary::default();
+    for seed in 0..seeds() {
+        let summary = run(Plan::BROKER, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        sum.committed += summary.committed;
+        sum.faults += summary.faults;
+    }
+    assert!(sum.committed > 100 * seeds() && sum.faults > 10 * seeds(), "{sum:?}");
+}
+
+#[test]
 fn sites_of_two_builds_survive_whatever_fails() {
     all_hold(Plan::MIXED);
 }
@@ -165,6 +176,7 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::GoesOnRefused, vec![Broken::Split, Broken::Forked, Broken::Lost]),
         (Defect::CountsOnlyNamed, vec![Broken::Lost, Broken::Forked]),
         (Defect::CertifiesNoReads, vec![Broken::Skewed]),
+        (Defect::KeepsTriggers, vec![Broken::Money]),
         (Defect::GivesOtherVersions, vec![Broken::Unkept]),
         // Two disks disagree, or one site finds that its own has forgotten.
         (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
@@ -176,6 +188,7 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
             Defect::GoesOnRefused => Plan::JUDGED,
             Defect::CountsOnlyNamed => Plan::GONE,
             Defect::CertifiesNoReads => Plan::SERIALISABLE,
+            Defect::KeepsTriggers => Plan::BROKER,
             Defect::GivesOtherVersions => Plan::KEPT,
             Defect::SpeaksTooNew => Plan::MIXED,
             _ => Plan::THREE,

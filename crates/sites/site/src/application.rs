@@ -41,6 +41,13 @@ pub trait Application: Send + Sync + 'static {
     /// # Errors
     /// Why there is no answer.
     fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError>;
+
+    /// SQL that makes views of its items (`pares_items`), where a PostgreSQL database holds them: run at each start, as [`Options::with_views`] says.
+    ///
+    /// [`Options::with_views`]: pares_store::postgres::Options::with_views
+    fn views(&self) -> &'static str {
+        ""
+    }
 }
 
 /// What a client is told.

@@ -96,6 +96,11 @@ impl Host {
             _lock: lock,
         })
     }
+
+    /// The same; its database, if it has one, shows these.
+    fn with_views(self, views: &'static str) -> Self {
+        Self { database: self.database.map(|database| database.with_views(views)), ..self }
+    }
 }
 
 /// The PostgreSQL database of a site, if its items are in one: nobody else's.
@@ -304,7 +309,8 @@ impl<A: Application + Clone> Process<A> {
         dir: &Path,
         application: A,
     ) -> Result<Self, ProcessError> {
-        Self::begin(Host::new(config, site, dir)?, config.setup(site), application)
+        let host = Host::new(config, site, dir)?.with_views(application.views());
+        Self::begin(host, config.setup(site), application)
     }
 
     /// The same, as a build would that speaks another version: for tests of upgrades.
@@ -319,7 +325,7 @@ impl<A: Application + Clone> Process<A> {
         dir: &Path,
         application: A,
     ) -> Result<Self, ProcessError> {
-        let mut host = Host::new(config, site, dir)?;
+        let mut host = Host::new(config, site, dir)?.with_views(application.views());
         host.links.speaks = version;
         Self::begin(host, config.setup(site), application)
     }

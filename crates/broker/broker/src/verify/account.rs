@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::element::{Element, cents};
 use crate::command::Verb;
+use crate::summary::AccountSummary;
 
 /// What a command, or an event of the system, and the elements behind it say together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) user: Option<String>,
     number: u64,
@@ -141,6 +142,18 @@ impl ReplayedAccount {
     pub fn is_conserved(&self) -> bool {
         let there = self.cash_cents + self.held_cents() + self.spent_cents - self.received_cents;
         self.added_cents == there && self.cash_cents >= 0
+    }
+
+    /// Whether an account is what the log says: its cash, what is held of it, and its free shares; and whether the money adds up.
+    #[must_use]
+    pub fn is(&self, found: &AccountSummary) -> bool {
+        let holds = found.buys.iter().map(|pending| i128::from(pending.cents));
+        let reserves = found.buy_triggers.iter().map(|(_, trigger)| i128::from(trigger.reserve_cents));
+        let shares = found.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares));
+        i128::from(found.account.cash_cents) == self.cash_cents
+            && holds.chain(reserves).sum::<i128>() == self.held_cents()
+            && shares.collect::<BTreeMap<_, _>>() == self.shares
+            && self.is_conserved()
     }
 
     pub(super) fn apply(&mut self, step: &Step) -> Result<(), String> {

@@ -56,7 +56,7 @@ const KINDS: [&str; 6] =
     ["userCommand", "quoteServer", "accountTransaction", "systemEvent", "errorEvent", "debugEvent"];
 
 /// Where in the log the reader is.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reader {
     pub(super) lines: u64,
     pub(super) has_ended: bool,

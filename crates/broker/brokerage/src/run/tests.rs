@@ -1,6 +1,7 @@
 //! Workloads through a site, with a server that misbehaves; the log at the end says all of it.
 
 use std::io::Cursor;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use pares_broker::BrokerRequest;
 use pares_wice::codec::Coded as _;
@@ -12,22 +13,68 @@ use crate::generate;
 #[path = "../../../broker/tests/rules/support/oracle.rs"]
 #[allow(dead_code)] // the tests of the rules use more of it
 mod oracle;
+#[path = "../../../../sites/store/tests/common/server.rs"]
+#[allow(dead_code)] // the tests of stores use more of it
+mod server;
 #[path = "../../../broker/tests/rules/support/shared_data.rs"]
 mod shared_data;
+mod sql;
+
+/// Runs each of these tests, which take a function that makes an empty store, over every kind of store.
+macro_rules! over_every_store {
+    ($($test:ident),* $(,)?) => {
+        mod over_redb {
+            $(#[test] fn $test() { super::$test(|| None); })*
+        }
+        mod over_postgres {
+            $(#[test] fn $test() {
+                // Where there is no PostgreSQL, that is said, and the test left out.
+                if super::server::server().is_some() {
+                    super::$test(|| Some(super::database()));
+                }
+            })*
+        }
+    };
+}
+
+over_every_store! {
+    what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves,
+    every_reply_of_a_workload_is_the_oracles,
+    every_reply_of_the_published_workloads_is_the_oracles,
+}
+
+/// The URL of a PostgreSQL database that nobody else has, and that the site makes.
+fn database() -> String {
+    static NUMBER: AtomicU16 = AtomicU16::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let place = server::server().unwrap().connection("");
+    let host = place.split(' ').next().unwrap().trim_start_matches("host=");
+    format!("postgres:///broker_{number}?host={host}&user=postgres")
+}
 
 fn args(file: PathBuf, bad_per_mille: u64) -> Args {
     let behaviour = Behaviour::instant(7, bad_per_mille);
     let logs = Some(file.with_extension("logs"));
-    Args { file, durability: Promise::Os, quote_server: None, behaviour, window: 500, logs, json: false }
+    Args {
+        file,
+        durability: Promise::Os,
+        store: None,
+        quote_server: None,
+        behaviour,
+        window: 500,
+        logs,
+        json: false,
+    }
 }
 
-#[test]
-fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves() {
+fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves(
+    store: fn() -> Option<String>,
+) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("workload");
     generate::run(&generate::Args::of(&file, 3_000, 12, 40)).unwrap();
     for bad_per_mille in [0, 150] {
-        let args = args(file.clone(), bad_per_mille);
+        let args = Args { store: store(), ..args(file.clone(), bad_per_mille) };
         let figures = measure(&args).unwrap();
         assert!(figures.audit_verified && figures.conserved, "{figures:?}");
         assert_eq!((figures.commands, figures.unreadable, figures.users), (3_000, 0, 12));
@@ -62,10 +109,10 @@ fn a_workload_of_anything_ends_and_every_line_is_counted() {
 }
 
 /// Runs a workload, and holds every reply, and every account in the end, against the oracle.
-fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64) -> (Running, Checked) {
+fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64, store: Option<&str>) -> (Running, Checked) {
     let dir = tempfile::tempdir().unwrap();
     let server = stand_in(Behaviour::instant(3, bad_per_mille)).unwrap();
-    let floor = Floor::open(dir.path(), Promise::Os, server.address()).unwrap();
+    let floor = Floor::open(dir.path(), Promise::Os, store, server.address()).unwrap();
     let mut running = Running::begin(floor, dir.path().to_owned()).unwrap();
     running.feed(Cursor::new(workload), 5_000).unwrap();
     running.settle().unwrap();
@@ -85,26 +132,33 @@ fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64) -> (Running, Chec
         assert_eq!(told.held_cents(), i128::from(expected.held()), "{user}");
     }
     assert!(checked.audit_verified && checked.conserved);
+    if let Some(url) = store {
+        sql::is_as_the_log_says(url, &mut running, &checked.report);
+    }
     let log = std::fs::read_to_string(&running.whole.as_ref().unwrap().0).unwrap();
     assert_ne!(shared_data::is_valid(&log, pares_os::clock::now_ns() / 1_000_000), Some(false));
     (running, checked)
 }
 
-#[test]
-fn every_reply_of_a_workload_is_the_oracles() {
+fn every_reply_of_a_workload_is_the_oracles(store: fn() -> Option<String>) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("workload");
     generate::run(&generate::Args::of(&file, 3_000, 5, 9)).unwrap();
-    let (running, checked) = as_the_oracle_has_it(std::fs::read(file).unwrap(), 50);
+    let (running, checked) = as_the_oracle_has_it(std::fs::read(file).unwrap(), 50, store().as_deref());
     assert_eq!(running.tally.told(), 3_000);
     assert!(checked.report.count("systemEvent") > 0, "some trigger has fired");
 }
 
-#[test]
-fn every_reply_of_the_published_workloads_is_the_oracles() {
-    for (name, commands) in [("1userWorkLoad", 100), ("45User_testWorkLoad", 10_000)] {
+fn every_reply_of_the_published_workloads_is_the_oracles(store: fn() -> Option<String>) {
+    for (name, commands) in [
+        ("1userWorkLoad", 100),
+        ("2userWorkLoad", 10_000),
+        ("10User_testWorkLoad", 10_000),
+        ("45User_testWorkLoad", 10_000),
+        ("100User_testWorkLoad", 100_000),
+    ] {
         let Some(workload) = shared_data::workload(name) else { return };
-        let (running, _) = as_the_oracle_has_it(workload, 0);
+        let (running, _) = as_the_oracle_has_it(workload, 0, store().as_deref());
         assert_eq!((running.tally.told(), running.tally.unreadable), (commands, 0), "{name}");
     }
 }

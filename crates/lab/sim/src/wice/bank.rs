@@ -1,4 +1,4 @@
-//! The application of the simulation: accounts and transfers between them. It writes down what each execution saw and did.
+//! The application of the simulation: accounts and transfers between them, or a broker's ([`brokerage`]). It writes down what each execution saw and did.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Change, Key, KeyRange, SiteId, TransactionId, Value, Version, Write};
 
 use super::check::digest;
-use super::wards;
+use super::{Plan, brokerage, wards};
 use crate::random::Random;
 
 /// Accounts; few, so that transfers meet.
@@ -140,22 +140,26 @@ impl Shared {
 
 /// The application at one site in one life. A site makes itself a clone for each: also when it begins again by itself, and forgets what it had submitted.
 pub(super) struct Bank {
+    plan: Plan,
     site: SiteId,
     life: u64,
     ledger: Shared,
 }
 
+/// An execution, and what its client is told behind its number; none if it is refused.
+pub(super) type Executed = (Execution, Option<Vec<u8>>);
+
 impl Clone for Bank {
     fn clone(&self) -> Self {
-        Self::new(self.site, self.ledger.clone())
+        Self::new(self.plan, self.site, self.ledger.clone())
     }
 }
 
 impl Bank {
-    pub(super) fn new(site: SiteId, ledger: Shared) -> Self {
+    pub(super) fn new(plan: Plan, site: SiteId, ledger: Shared) -> Self {
         ledger.open().lives += 1;
         let life = ledger.open().lives;
-        Self { site, life, ledger }
+        Self { plan, site, life, ledger }
     }
 
     /// Writes down an execution; the reply is its number.
@@ -170,21 +174,30 @@ impl Bank {
     }
 }
 
+/// Executes a transfer.
+fn execute(request: &[u8], work: &mut Work<View<'_>>) -> Result<Executed, ApplicationError> {
+    let request =
+        Request::from_bytes(request).map_err(|error| ApplicationError::Refused(error.to_string()))?;
+    let snapshot = work.base().version();
+    let mut execution = Execution { id: request.id, snapshot, ..Execution::default() };
+    let (number, wanted) = (request.from, request.amount);
+    let may = match request.kind {
+        Kind::Moves | Kind::Adds => request.transfer(work, &mut execution)?,
+        Kind::Withdraws => wards::withdraw(number, wanted, work, &mut execution).map(|()| true)?,
+        Kind::Calls => wards::call(number, wanted, work, &mut execution).map(|()| true)?,
+    };
+    if !may {
+        execution.writes.clear();
+    }
+    Ok((execution, may.then(Vec::new)))
+}
+
 impl Application for Bank {
     fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
-        let request =
-            Request::from_bytes(request).map_err(|error| ApplicationError::Refused(error.to_string()))?;
-        let snapshot = work.base().version();
-        let mut execution = Execution { id: request.id, snapshot, ..Execution::default() };
-        let (number, wanted) = (request.from, request.amount);
-        let may = match request.kind {
-            Kind::Moves | Kind::Adds => request.transfer(work, &mut execution)?,
-            Kind::Withdraws => wards::withdraw(number, wanted, work, &mut execution).map(|()| true)?,
-            Kind::Calls => wards::call(number, wanted, work, &mut execution).map(|()| true)?,
+        let (execution, told) = match self.plan.brokers {
+            true => brokerage::execute(request, work, self.plan.defect)?,
+            false => execute(request, work)?,
         };
-        if !may {
-            execution.writes.clear();
-        }
         for write in &execution.writes {
             match &write.change {
                 Change::Put(value) => work.put(&write.key, value.clone()),
@@ -193,11 +206,17 @@ impl Application for Bank {
             }
         }
         let number = self.note(execution);
-        if may { Ok(number.into_bytes()) } else { Err(ApplicationError::Refused(number)) }
+        match told {
+            Some(told) => Ok([number.as_bytes(), &told].concat()),
+            None => Err(ApplicationError::Refused(number)),
+        }
     }
 
     /// All money, which is 0 at every version; and a digest of all there is, by which the version is known.
-    fn read(&self, _request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+    fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+        if self.plan.brokers {
+            return brokerage::read(request, items);
+        }
         let all: BTreeMap<Key, Value> =
             items.first(&KeyRange::prefix(b""), usize::MAX)?.into_iter().collect();
         Ok(format!("{} {}", total(all.iter()), digest(&all)).into_bytes())
@@ -226,7 +245,7 @@ pub(super) fn answered(key: &Key, value: &Value) -> Option<(TransactionId, usize
     Some((TransactionId { client: u64::from_be_bytes(*client), sequence }, number(bytes)?))
 }
 
-/// The number of the execution that a reply speaks of.
+/// The number of the execution that a reply speaks of; a blank and more may be behind it.
 pub(super) fn number(reply: &[u8]) -> Option<usize> {
-    core::str::from_utf8(reply).ok()?.parse().ok()
+    core::str::from_utf8(reply.split(|byte| *byte == b' ').next()?).ok()?.parse().ok()
 }

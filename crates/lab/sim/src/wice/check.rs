@@ -9,10 +9,10 @@ use pares_wice::{Body, Change, Era, Key, KeyRange, LogEntry, SiteId, Transaction
 
 use super::bank::{self, Execution, Ledger};
 use super::shelf::Written;
-use super::{Broken, Verdict, wards};
+use super::{Broken, Plan, Verdict, brokerage, wards};
 
 /// What a version changed: the items and their values since.
-type Changed = Vec<(Key, Option<Value>)>;
+pub(super) type Changed = Vec<(Key, Option<Value>)>;
 
 /// What a cluster's log has committed.
 #[derive(Debug, Default)]
@@ -76,6 +76,8 @@ pub(super) struct Checker {
     highest: Version,
     /// Requests that were asked once and turned away: nothing of them may ever be done.
     denied: BTreeSet<TransactionId>,
+    /// A broker's log, if there is one.
+    pub(super) books: Option<brokerage::Books>,
 }
 
 /// One number for all of it.
@@ -100,9 +102,10 @@ fn place(version: Version) -> usize {
 }
 
 impl Checker {
-    /// Of sites that are serialisable, or not.
-    pub(super) fn new(serialisable: bool) -> Self {
-        Self { serialisable, ..Self::default() }
+    /// Of the sites of this plan.
+    pub(super) fn new(plan: &Plan) -> Self {
+        let books = plan.brokers.then(brokerage::Books::default);
+        Self { serialisable: plan.serialisable, books, ..Self::default() }
     }
 
     pub(super) fn versions(&self) -> u64 {
@@ -144,6 +147,9 @@ impl Checker {
         put(&mut self.items, &writes);
         if let Some(rule) = wards::broken_rule(&self.items, were) {
             return Err((Broken::Skewed, format!("version {version}, at {site}: {rule}")));
+        }
+        if let Some(books) = &mut self.books {
+            books.on_version(version, &writes, &self.items)?;
         }
         self.stable.push(writes);
         self.digests.push(digest(&self.items));
@@ -209,10 +215,10 @@ impl Checker {
             }
             replay.next(version, changed, execution)?;
         }
-        match self.answered.difference(&committed).next() {
-            None => Ok(()),
-            Some(lost) => Err((Broken::Lost, format!("execution {lost} was answered and is lost"))),
+        if let Some(lost) = self.answered.difference(&committed).next() {
+            return Err((Broken::Lost, format!("execution {lost} was answered and is lost")));
         }
+        self.books.as_ref().map_or(Ok(()), |books| books.finish(&self.items))
     }
 }
 

@@ -137,6 +137,9 @@ impl Sites {
             self.operator_told = Some(code);
             return Ok(());
         }
+        if self.fronts.is_some() {
+            return self.front_told(site, connection, (code, horizon), &body);
+        }
         let client = (connection.0 & 0xffff) as usize;
         let floor = self.looks.remove(&connection);
         if to == READ {
@@ -252,7 +255,7 @@ impl Sites {
 
     /// Somebody is told for the first time: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
     /// go on without the others, and may still lack what was answered before. Its version.
-    fn answer(&mut self, site: SiteId, number: usize) -> Result<Version, (Broken, String)> {
+    pub(super) fn answer(&mut self, site: SiteId, number: usize) -> Result<Version, (Broken, String)> {
         let version = self.version_of(number).unwrap_or_default();
         if self.checker.is_answered(number) {
             return Ok(version);

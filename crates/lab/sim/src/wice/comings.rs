@@ -267,7 +267,13 @@ impl Event {
             | Self::Restart { site }
             | Self::Relieve { site }
             | Self::Roll { site } => [Some(site), None],
-            Self::Act { .. } | Self::Keep | Self::Fault | Self::Operator | Self::Change => [None; 2],
+            Self::Act { .. }
+            | Self::Front { .. }
+            | Self::Quoted { .. }
+            | Self::Keep
+            | Self::Fault
+            | Self::Operator
+            | Self::Change => [None; 2],
         }
     }
 }

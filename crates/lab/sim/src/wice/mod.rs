@@ -24,10 +24,12 @@
 //! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
 
 mod bank;
+mod brokerage;
 mod check;
 mod clients;
 mod comings;
 mod faults;
+mod fronts;
 mod keeper;
 mod machine;
 mod settings;
@@ -71,6 +73,8 @@ pub struct Plan {
     pub changes: Changes,
     /// Whether a backup is taken and followed meanwhile, and restored in the end.
     pub keeps: bool,
+    /// Whether the sites execute a broker's accounts, and its fronts are the clients.
+    pub brokers: bool,
     /// What is broken at the seam between sites and machines.
     pub defect: Option<Defect>,
 }
@@ -101,6 +105,7 @@ impl Plan {
         mixed: false,
         changes: Changes::None,
         keeps: false,
+        brokers: false,
         defect: None,
     };
     /// Two clusters of three sites, everything fails.
@@ -130,8 +135,17 @@ impl Plan {
     pub const MIXED: Self = Self { name: "sites-mixed", mixed: true, ..Self::TWO };
     /// The same as two clusters of three, of which a backup is taken.
     pub const KEPT: Self = Self { name: "sites-kept", keeps: true, ..Self::TWO };
+    /// Two clusters under the fronts of a broker, which die too.
+    pub const BROKER: Self = Self {
+        name: "broker",
+        clients: 0,
+        faulty_us: 5_000_000,
+        fault_every_us: 300_000,
+        brokers: true,
+        ..Self::TWO
+    };
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::CALM,
         Self::TWO,
         Self::THREE,
@@ -143,6 +157,7 @@ impl Plan {
         Self::SERIALISABLE,
         Self::MIXED,
         Self::KEPT,
+        Self::BROKER,
     ];
 }
 
@@ -183,6 +198,8 @@ pub enum Defect {
     CertifiesNoReads,
     /// Sites give backups versions that change other items.
     GivesOtherVersions,
+    /// The broker's accounts keep a trigger that has fired.
+    KeepsTriggers,
 }
 
 /// Which promise was broken.

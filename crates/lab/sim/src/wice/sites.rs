@@ -15,6 +15,7 @@ use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::comings::Change;
 use super::faults::Faults;
+use super::fronts::{Fronts, Question};
 use super::keeper::Keeper;
 use super::machine::{Arrived, Machine, number_of};
 use super::third_place::ThirdPlace;
@@ -37,6 +38,8 @@ pub(super) enum Event {
     Restart { site: SiteId },
     Relieve { site: SiteId },
     Roll { site: SiteId },
+    Front { front: usize, life: u64 },
+    Quoted { front: usize, life: u64, question: Question },
     Keep,
     Fault,
     Operator,
@@ -111,6 +114,8 @@ pub(super) struct Sites {
     pub(super) operator_told: Option<Code>,
     /// Who takes a backup, if somebody does.
     pub(super) keeper: Option<Keeper>,
+    /// A broker's fronts, if they are the clients.
+    pub(super) fronts: Option<Fronts>,
     trace: Option<Vec<String>>,
 }
 
@@ -176,10 +181,11 @@ impl Sites {
             third_place: ThirdPlace::made(),
             ledger: Shared::default(),
             looks: BTreeMap::new(),
-            checker: Checker::new(plan.serialisable),
+            checker: Checker::new(&plan),
             summary: Summary::default(),
             operator_told: None,
             keeper: plan.keeps.then(Keeper::new),
+            fronts: plan.brokers.then(|| Fronts::new(seed)),
             trace: None,
         }
     }
@@ -233,6 +239,7 @@ impl Sites {
             self.schedule(300_000, Event::Fault);
         }
         self.schedule(100_000, Event::Operator);
+        self.begin_fronts();
         if self.plan.keeps {
             self.schedule(100_000, Event::Keep);
         }
@@ -261,6 +268,7 @@ impl Sites {
         self.changes.is_empty()
             && self.keeper.as_ref().is_none_or(|keeper| keeper.has(newest))
             && self.clients.iter().all(|client| client.request.is_none())
+            && self.fronts.as_ref().is_none_or(|fronts| fronts.are_settled(self.now_us()))
             && nodes().all(Node::votes)
             && rules()
                 .all(|rules| rules.is_some_and(|rules| !rules.is_recalling() && rules.stable() == newest))
@@ -272,6 +280,7 @@ impl Sites {
         for client in self.clients.iter().filter(|client| client.request.is_some()) {
             text += &format!("\n  {client:?}");
         }
+        text += &self.fronts.as_ref().map_or_else(String::new, Fronts::unsettled);
         for cycle in self.nodes.values().filter_map(|node| node.cycle.as_ref()) {
             text += &format!("\n  {:?}", cycle.report());
             for status in cycle.rules().into_iter().flat_map(pares_wice::Site::statuses) {
@@ -314,6 +323,8 @@ impl Sites {
             Event::Fault => self.fault(),
             Event::Operator => return self.operate(),
             Event::Keep => return self.keep(),
+            Event::Front { front, life } => self.front_turn(front, life),
+            Event::Quoted { front, life, question } => self.quoted(front, life, &question),
         }
         Ok(())
     }
@@ -334,7 +345,7 @@ impl Sites {
             node.machine.speaks.set(if self.random.chance(500) { SPEAKS } else { UNDERSTANDS });
         }
         let (life, ledger) = (node.life, self.ledger.clone());
-        match SiteNode::begin(node.machine.clone(), setup, Bank::new(site, ledger)) {
+        match SiteNode::begin(node.machine.clone(), setup, Bank::new(self.plan, site, ledger)) {
             Ok(cycle) => node.cycle = Some(cycle),
             Err(error) => return self.ended(site, error),
         }

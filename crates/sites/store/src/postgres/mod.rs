@@ -90,6 +90,8 @@ pub struct Options {
     pub sessions: Sessions,
     /// Whose database it is: one that is somebody else's is not touched. Without it nobody is asked.
     pub owner: Option<String>,
+    /// SQL that is run whenever the store has looked after its own tables: views of its items, say. It must do no harm when it is run again.
+    pub views: &'static str,
 }
 
 impl Options {
@@ -97,13 +99,19 @@ impl Options {
     #[must_use]
     pub fn new(connection: impl Into<String>) -> Self {
         let (snapshots_max, sessions) = (SNAPSHOTS_MAX, Sessions::default());
-        Self { connection: connection.into(), snapshots_max, sessions, owner: None }
+        Self { connection: connection.into(), snapshots_max, sessions, owner: None, views: "" }
     }
 
     /// The same server; the database is that of `owner`.
     #[must_use]
     pub fn owned_by(self, owner: impl ToString) -> Self {
         Self { owner: Some(owner.to_string()), ..self }
+    }
+
+    /// The same server; who reads the database finds these views there too.
+    #[must_use]
+    pub fn with_views(self, views: &'static str) -> Self {
+        Self { views, ..self }
     }
 
     /// The schema that the store's own tables are in, quoted.

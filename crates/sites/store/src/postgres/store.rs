@@ -185,8 +185,10 @@ pub(super) fn make(client: &mut impl GenericClient, options: &Options) -> Result
     owner_of(client)?.map_or(Ok(()), must_be_own)?;
     client.batch_execute(OWN).and_then(|()| client.batch_execute(TABLES)).map_err(failed)?;
     rehearsal::provide(client)?;
-    let Some(expected) = &options.owner else { return Ok(()) };
-    must_be_own(client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0))
+    if let Some(expected) = &options.owner {
+        must_be_own(client.query_one(CLAIM, &[expected]).map_err(failed)?.get(0))?;
+    }
+    client.batch_execute(options.views).map_err(failed)
 }
 
 /// Whose database it is, if anybody has asked for it.
