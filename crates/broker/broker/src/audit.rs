@@ -4,6 +4,7 @@
 
 use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserCommand, Verb};
+use crate::orders::OrderNote;
 use crate::refusal::Refusal;
 use crate::request::StockQuote;
 
@@ -53,6 +54,11 @@ pub enum AuditNote {
         /// Why.
         refusal: Refusal,
     },
+    /// Something happened to an order on the exchange: `systemEvent`, and `debugEvent` for the shares.
+    Order {
+        /// What.
+        note: OrderNote,
+    },
 }
 
 /// An entry.
@@ -72,5 +78,6 @@ kinds!(AuditNote, "note" {
     3 => Done { origin, verb, symbol, cents },
     4 => Deal { origin, verb, symbol, shares, price_cents },
     5 => Refused { refusal },
+    20 => Order { note },
 });
 fields! { AuditRecord { time_ms, command, notes } }

@@ -8,6 +8,7 @@ use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
 use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
+use crate::orders::OrderAsked;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::request::{Asked, BrokerRequest, QuoteBrought, TIME_MAX_MS, TradeWay, WINDOW_MS};
@@ -59,7 +60,7 @@ pub fn execute<L: Ledger>(
     let reply = turn.answer()?;
     let Turn { time_ms, mut notes, .. } = turn;
     if let BrokerReply::Refused { refusal } = reply
-        && logged(request).is_some()
+        && is_from_user(request)
     {
         notes.push(AuditNote::Refused { refusal });
     }
@@ -76,11 +77,17 @@ fn whose(request: &BrokerRequest) -> Option<&UserName> {
         Asked::Command { command, .. } => command.user.as_ref(),
         Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
         Asked::Hit => None,
+        Asked::Order { asked } => asked.user(),
     }
 }
 
 fn is_there<L: Ledger>(key: &Key, ledger: &mut L) -> Result<bool, BrokerError<L::Error>> {
     Ok(ledger.get(key).map_err(BrokerError::Items)?.is_some())
+}
+
+/// Whether a refusal belongs into the user's log: it is the answer to what he asked for.
+fn is_from_user(request: &BrokerRequest) -> bool {
+    matches!(request.asked, Asked::Command { .. } | Asked::Order { asked: OrderAsked::Place { .. } })
 }
 
 /// The command as the log shows it: a file's name that is none is left out.
@@ -126,6 +133,7 @@ impl<L: Ledger> Turn<'_, L> {
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Expire { way, user } => self.expire(*way, user),
             Asked::Hit => Ok(BrokerReply::Unchanged),
+            Asked::Order { asked } => self.order(asked),
         };
         match answered {
             Ok(reply) => Ok(reply),

@@ -10,6 +10,7 @@
 //! | `request`, `reply`, `refusal` | requests and answers as bytes |
 //! | `rows`, `ledger` | what lies in which item, and what the rules need of a transaction |
 //! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
+//! | `orders` | orders on the exchange |
 //! | `summary` | what a user has, and what the log holds, as reads |
 //! | `audit`, `xml` | a request's entry in the log, and the log as the course's XML |
 //! | `verify` | the log alone, replayed |
@@ -22,6 +23,7 @@ mod execute;
 mod lapse;
 mod ledger;
 mod money;
+mod orders;
 mod refusal;
 mod reply;
 mod request;
@@ -38,6 +40,11 @@ pub use command::{FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, User
 pub use execute::execute;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
+pub use orders::{
+    Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent,
+    OrderHappened, OrderId, OrderLife, OrderNote, OrderRead, OrderReply, OrderState, OrderTerms,
+    ROUTER_SILENT_MS, Settlement,
+};
 pub use refusal::Refusal;
 pub use reply::BrokerReply;
 pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, TradeWay, WINDOW_MS};

@@ -38,6 +38,18 @@ refusals! {
     18 TooManyPending "too much is pending"
     19 NoAmountSet "no amount is set for this stock"
     20 TooMuch "no account holds so much"
+    60 BadOrder "an order is for one share at least, at a price above zero, and for no more than an account holds"
+    61 OrderTooLarge "the order is larger than allowed"
+    62 TooManyOrders "too many orders are open"
+    63 PositionLimit "the position would be larger than allowed"
+    64 LossLimit "the loss of the day is as large as allowed"
+    65 Blocked "trading on the exchange is blocked for this user"
+    66 NoOrder "there is no such order"
+    67 OrderEnded "the order has ended"
+    68 InDebt "what a void trade left owed comes first"
+    69 NotRouter "another router has taken over"
+    70 RouterAlive "another router is at work"
+    71 OtherOrder "the exchange tells of what was not ordered"
 }
 
 impl Coded for Refusal {

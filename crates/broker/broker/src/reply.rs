@@ -2,6 +2,7 @@
 
 use crate::coded::kinds;
 use crate::command::StockSymbol;
+use crate::orders::OrderReply;
 use crate::refusal::Refusal;
 
 /// The answer to a request.
@@ -58,6 +59,11 @@ pub enum BrokerReply {
     Unchanged,
     /// The command before is not executed, so this one is not either: nothing has changed, and it may be sent again.
     Early,
+    /// Of orders on the exchange.
+    Order {
+        /// What.
+        reply: OrderReply,
+    },
 }
 
 kinds!(BrokerReply, "reply" {
@@ -71,4 +77,5 @@ kinds!(BrokerReply, "reply" {
     8 => Expired { count },
     9 => Unchanged,
     10 => Early,
+    30 => Order { reply },
 });

@@ -4,6 +4,7 @@ use pares_wice::codec::{Coded, DecodeError};
 
 use crate::coded::{Text, fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName};
+use crate::orders::OrderAsked;
 use crate::refusal::Refusal;
 
 /// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
@@ -84,6 +85,11 @@ pub enum Asked {
     },
     /// Note a hit that no command caused: the desk's own, for triggers.
     Hit,
+    /// About orders on the exchange.
+    Order {
+        /// What.
+        asked: OrderAsked,
+    },
 }
 
 /// A request.
@@ -107,6 +113,7 @@ kinds!(Asked, "request" {
     2 => Fire { way, user, symbol },
     3 => Expire { way, user },
     4 => Hit,
+    20 => Order { asked },
 });
 fields! {
     QuoteBrought { quote, is_hit }

@@ -127,7 +127,7 @@ pub(crate) const SELL_TRIGGER: u8 = b's';
 pub(crate) const AUDIT: u8 = b'l';
 const ARMED: u8 = b'x';
 
-fn of_user(kind: u8, user: &str, rest: &[u8]) -> Vec<u8> {
+pub(crate) fn of_user(kind: u8, user: &str, rest: &[u8]) -> Vec<u8> {
     let length = u8::try_from(user.len()).expect("users' names are short");
     [&[b'b', kind, length], user.as_bytes(), rest].concat()
 }

@@ -7,6 +7,7 @@ use crate::audit::AuditRecord;
 use crate::coded::{Text, fields, kinds};
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
+use crate::orders::{self, OrderRead};
 use crate::request::TradeWay;
 use crate::rows::{
     self, ACCOUNT, Account, BUY_TRIGGER, BuyTrigger, HOLDING, PENDING, Pending, SELL_TRIGGER, SellTrigger,
@@ -109,6 +110,11 @@ pub enum BrokerRead {
         /// Where the page begins: what the page before said, or at the beginning.
         from: Option<Key>,
     },
+    /// Of orders on the exchange.
+    Order {
+        /// What.
+        read: OrderRead,
+    },
 }
 
 /// Answers a read, in bytes.
@@ -121,6 +127,7 @@ pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerE
         BrokerRead::Log { user, from } => {
             audit_page(shelf, user.as_ref(), from.as_ref()).map(|page| page.to_bytes())
         }
+        BrokerRead::Order { read } => orders::answer(read, shelf),
     }
 }
 
@@ -168,4 +175,4 @@ fields! {
     AccountSummary { account, buys, sells, shares, buy_triggers, sell_triggers }
     AuditPage { entries, next }
 }
-kinds!(BrokerRead, "read" { 1 => Summary { user }, 2 => Log { user, from } });
+kinds!(BrokerRead, "read" { 1 => Summary { user }, 2 => Log { user, from }, 20 => Order { read } });
