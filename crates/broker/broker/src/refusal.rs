@@ -38,6 +38,7 @@ refusals! {
     18 TooManyPending "too much is pending"
     19 NoAmountSet "no amount is set for this stock"
     20 TooMuch "no account holds so much"
+    21 FrontsSpent "no front has a number any more"
     60 BadOrder "an order is for one share at least, at a price above zero, and for no more than an account holds"
     61 OrderTooLarge "the order is larger than allowed"
     62 TooManyOrders "too many orders are open"

@@ -167,6 +167,21 @@ impl OrderAsked {
     }
 }
 
+impl OrderAsked {
+    /// Whether a router asks it: what it asks a second time changes nothing.
+    #[must_use]
+    pub fn is_moment(&self) -> bool {
+        matches!(
+            self,
+            Self::Claim { .. }
+                | Self::Name { .. }
+                | Self::TurnAway { .. }
+                | Self::Settle { .. }
+                | Self::Pass { .. }
+        )
+    }
+}
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderReply {

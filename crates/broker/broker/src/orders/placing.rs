@@ -58,17 +58,15 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     pub(super) fn limit(&mut self, user: &UserName, limits: CustomerLimits) -> Stopped<BrokerReply, L> {
-        let account = self.account(user)?;
+        self.account()?;
         let customer = super::Customer { limits, ..self.customer(user)? };
         rows::put(self.ledger, &order_rows::customer(user), &customer);
-        self.put_account(user, account);
         Ok(BrokerReply::Done)
     }
 
     /// The kill switch: what waits is cancelled with it, for the rest cancels are wished.
     pub(super) fn block(&mut self, user: &UserName, is_blocked: bool) -> Stopped<BrokerReply, L> {
-        let account = self.account(user)?;
-        self.put_account(user, account);
+        self.account()?;
         if is_blocked {
             for number in self.customer(user)?.open {
                 self.cancel_order(&OrderId { user: user.clone(), number })?;

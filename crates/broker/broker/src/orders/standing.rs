@@ -53,7 +53,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     pub(super) fn standing(&mut self, user: &UserName, symbol: StockSymbol) -> Stopped<Standing, L> {
-        let account = self.account(user)?;
+        let account = self.account()?;
         let mut customer = self.customer(user)?;
         let exposure = rows::take(self.ledger, &order_rows::exposure(user, symbol))?;
         let mut exposure: Exposure = exposure.unwrap_or_default();
@@ -71,7 +71,8 @@ impl<L: Ledger> Turn<'_, L> {
         rows::put(self.ledger, &order_rows::exposure(&user, symbol), &exposure);
         rows::put(self.ledger, &order_rows::customer(&user), &customer);
         self.put_shares(&user, symbol, shares);
-        self.put_account(&user, account);
+        self.row.account = account;
+        self.has_advanced = true;
     }
 
     fn repay(&mut self, standing: &mut Standing) {
