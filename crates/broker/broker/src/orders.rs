@@ -96,7 +96,7 @@ impl<L: Ledger> Turn<'_, L> {
             OrderAsked::Block { user, is_blocked } => self.block(user, *is_blocked),
             OrderAsked::Claim { router } => self.claim(*router),
             OrderAsked::Name { term, orders } => self.name(*term, orders),
-            OrderAsked::TurnAway { term, of, reason } => self.turn_away(*term, of, *reason),
+            OrderAsked::TurnAway { term, of, name, reason } => self.turn_away(*term, of, *name, *reason),
             OrderAsked::Settle { settlement } => self.settle_order(settlement),
             OrderAsked::Pass { term, shard, from, to } => self.pass(*term, *shard, *from, *to),
         }

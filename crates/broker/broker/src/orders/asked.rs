@@ -133,6 +133,8 @@ pub enum OrderAsked {
         term: u64,
         /// Which.
         of: OrderId,
+        /// Its name there; 0 if it has none.
+        name: u64,
         /// The exchange's code for why.
         reason: u8,
     },
@@ -229,7 +231,7 @@ kinds!(OrderAsked, "request of orders" {
     4 => Block { user, is_blocked },
     5 => Claim { router },
     6 => Name { term, orders },
-    7 => TurnAway { term, of, reason },
+    7 => TurnAway { term, of, name, reason },
     8 => Settle { settlement },
     9 => Pass { term, shard, from, to },
 });

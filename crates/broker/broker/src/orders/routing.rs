@@ -58,10 +58,16 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// The exchange does not list its stock, or says that its name is too old to be used for the first time.
-    pub(super) fn turn_away(&mut self, term: u64, of: &OrderId, reason: u8) -> Stopped<BrokerReply, L> {
+    pub(super) fn turn_away(
+        &mut self,
+        term: u64,
+        of: &OrderId,
+        name: u64,
+        reason: u8,
+    ) -> Stopped<BrokerReply, L> {
         self.of_term(term)?;
         let mut order = self.find_order(of)?;
-        if order.state > OrderState::Routed {
+        if order.state > OrderState::Routed || order.name != name {
             return Ok(BrokerReply::Unchanged);
         }
         let mut standing = self.standing(&of.user, order.terms.symbol)?;
