@@ -56,7 +56,7 @@ pub fn execute<L: Ledger>(
     }
     let mut turn = Turn::begin(request, ledger)?;
     match turn.reply_before()? {
-        Some(BrokerReply::Early) => return Ok(BrokerReply::Early),
+        Some(BrokerReply::Early) => Ok(BrokerReply::Early),
         // Its quote is noted all the same: nobody else may bring it.
         Some(reply) => {
             turn.note_hit()?;
@@ -134,7 +134,7 @@ impl<'a, L: Ledger> Turn<'a, L> {
         Ok(Self { ledger, request, user, row, has_advanced: false, time_ms, notes: Vec::new() })
     }
 
-    /// The log has a hit once, whoever brings it.
+    /// The log has a hit once, however many bring it.
     fn note_hit(&mut self) -> Result<(), BrokerError<L::Error>> {
         let Some(QuoteBrought { quote, hit: Some(hit) }) = &self.request.quote else { return Ok(()) };
         let key = rows::hit(*hit);

@@ -136,6 +136,9 @@ pub fn lapsing_page<S: Shelf>(shelf: &S, from: Option<&Key>) -> Result<LapsingPa
     Ok(LapsingPage { stacks, next })
 }
 
+/// Rows, and where the next page begins.
+type Found<T, E> = Result<(Vec<T>, Option<Key>), BrokerError<E>>;
+
 /// What `row` makes of the first `limit` items of `all` that do not lie before `from`, and where the next page begins.
 fn page<T, S: Shelf>(
     shelf: &S,
@@ -143,7 +146,7 @@ fn page<T, S: Shelf>(
     from: Option<&Key>,
     limit: usize,
     row: impl Fn(&[u8], &Value) -> Option<T>,
-) -> Result<(Vec<T>, Option<Key>), BrokerError<S::Error>> {
+) -> Found<T, S::Error> {
     let first = from.filter(|from| **from > all.from).unwrap_or(&all.from).clone();
     let range = KeyRange { from: first, to: all.to };
     let items = shelf.first(&range, limit).map_err(BrokerError::Items)?;
