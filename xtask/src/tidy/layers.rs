@@ -109,6 +109,7 @@ pub(super) const CRATES: &[Place] = &[
     place("broker", "pares-accounts", 3, &[]),
     place("broker", "pares-routing", 4, &[]),
     place("broker", "pares-brokerage", 4, &["pares-routing"]), // whose commands are its
+    place("broker", "pares-web", 3, &[]),
     place("lab", "pares-flow", 2, &[]),
     place("lab", "pares-isolation", 1, &[]),
     place("lab", "pares-sim", 3, &["pares-site"]), // runs its duty cycle

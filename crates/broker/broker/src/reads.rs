@@ -8,6 +8,7 @@ use crate::command::UserName;
 use crate::ledger::{BrokerError, Shelf};
 use crate::orders::{self, OrderRead};
 use crate::pages::{armed_page, audit_page, lapsing_page, newest_page};
+use crate::people::{self, PersonRead};
 use crate::summary::summary;
 
 /// What can be read.
@@ -47,6 +48,11 @@ pub enum BrokerRead {
         /// What.
         read: OrderRead,
     },
+    /// Something about people.
+    Person {
+        /// What.
+        read: PersonRead,
+    },
 }
 
 kinds!(BrokerRead, "read" {
@@ -56,6 +62,7 @@ kinds!(BrokerRead, "read" {
     4 => Lapsing { from },
     5 => Newest { user, before },
     20 => Order { read },
+    10 => Person { read },
 });
 
 /// Answers a read, in bytes.
@@ -72,5 +79,6 @@ pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerE
         BrokerRead::Lapsing { from } => lapsing_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
         BrokerRead::Order { read } => orders::answer(read, shelf),
         BrokerRead::Newest { user, before } => newest_page(shelf, user, *before).map(|page| page.to_bytes()),
+        BrokerRead::Person { read } => people::answer(read, shelf),
     }
 }

@@ -51,6 +51,11 @@ refusals! {
     69 NotRouter "another router has taken over"
     70 RouterAlive "another router is at work"
     71 OtherOrder "the exchange tells of what was not ordered"
+    40 PersonTaken "the name is taken"
+    41 NoPerson "there is no such person"
+    42 TooManyTries "too many tries to sign in: wait"
+    43 CodeUsed "the code was used: wait for the next one"
+    44 PersonChanged "what is known of the person has changed meanwhile"
 }
 
 impl Coded for Refusal {

@@ -3,6 +3,7 @@
 use crate::coded::kinds;
 use crate::command::StockSymbol;
 use crate::orders::OrderReply;
+use crate::people::Person;
 use crate::refusal::Refusal;
 
 /// The answer to a request.
@@ -75,6 +76,11 @@ pub enum BrokerReply {
         /// What.
         reply: OrderReply,
     },
+    /// Somebody who is about to sign in.
+    Person {
+        /// The person, this try included.
+        person: Person,
+    },
 }
 
 kinds!(BrokerReply, "reply" {
@@ -93,4 +99,5 @@ kinds!(BrokerReply, "reply" {
     13 => NameTaken,
     14 => Overtaken,
     30 => Order { reply },
+    20 => Person { person },
 });

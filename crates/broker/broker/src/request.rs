@@ -6,6 +6,7 @@ use crate::coded::{Text, fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName};
 use crate::names::{CommandName, HitName};
 use crate::orders::OrderAsked;
+use crate::people::PersonAsked;
 use crate::refusal::Refusal;
 
 /// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
@@ -93,6 +94,11 @@ pub enum Asked {
         /// What.
         asked: OrderAsked,
     },
+    /// Something about a person.
+    Person {
+        /// What.
+        asked: PersonAsked,
+    },
 }
 
 impl Asked {
@@ -102,7 +108,7 @@ impl Asked {
         match self {
             Self::Fire { .. } | Self::Expire { .. } | Self::Hit => true,
             Self::Order { asked } => asked.is_moment(),
-            Self::Command { .. } | Self::BeginFront => false,
+            Self::Command { .. } | Self::BeginFront | Self::Person { .. } => false,
         }
     }
 }
@@ -134,6 +140,7 @@ kinds!(Asked, "request" {
     4 => Hit,
     5 => BeginFront,
     20 => Order { asked },
+    10 => Person { asked },
 });
 fields! {
     QuoteBrought { quote, hit }
