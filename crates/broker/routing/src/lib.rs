@@ -76,6 +76,9 @@ pub struct Args {
     /// The exchange's authority (`ca.pem`), if its gateways speak TLS
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
+    /// Its number as a router and as a client of the sites, below 2^63, which nobody else has had; drawn if it is not given
+    #[arg(long, hide = true)]
+    number: Option<u64>,
     /// End when the process of this number, which started this one, ends
     #[arg(long, hide = true)]
     with_parent: Option<u32>,
@@ -99,7 +102,7 @@ fn route(args: &Args, stop: &AtomicBool) -> Result<(), RoutingError> {
     let config = SitesConfig::load(&args.dir).map_err(|error| sites_failed(&error))?;
     let access = Access::named(config, &args.dir, &[CLIENT]).map_err(|error| sites_failed(&error))?;
     let all = sites::all(&access.config);
-    let number = Accounts::draw_number();
+    let number = args.number.unwrap_or_else(Accounts::draw_number);
     let client = access.client(number, 0, &all).map_err(|error| sites_failed(&error))?;
     let (member, options) = sign_on(args)?;
     let gateways = Gateways::new(args.gateways.clone(), member, options);

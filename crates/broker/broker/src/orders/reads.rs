@@ -44,6 +44,8 @@ pub enum OrderRead {
     },
     /// How far each shard's stream is applied: `Vec<(u32, u64)>`, shards and numbers of the next message.
     Told,
+    /// Which router is at work: `Option<(u64, u64)>`, its number and its term.
+    Router,
 }
 
 kinds!(OrderRead, "read of orders" {
@@ -54,6 +56,7 @@ kinds!(OrderRead, "read of orders" {
     5 => Unwanted,
     6 => Named { name },
     7 => Told,
+    8 => Router,
 });
 
 pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
@@ -86,6 +89,10 @@ pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, B
             one::<OrderId, S>(shelf, &order_rows::queued(Queue::Named, *name))?.to_bytes()
         }
         OrderRead::Told => told(shelf)?.to_bytes(),
+        OrderRead::Router => {
+            let seat: Option<order_rows::Seat> = one(shelf, &order_rows::seat())?;
+            seat.map(|seat| (seat.router, seat.term)).to_bytes()
+        }
     })
 }
 
