@@ -92,6 +92,7 @@ fn whose(asked: &Asked) -> Option<&UserName> {
         Asked::Command { command, .. } => command.user.as_ref(),
         Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
         Asked::Hit | Asked::BeginFront | Asked::Person { .. } => None,
+        Asked::Order { asked } => asked.user(),
     }
 }
 
@@ -183,6 +184,7 @@ impl<'a, L: Ledger> Turn<'a, L> {
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Expire { way, user } => self.expire(*way, user),
             Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
+            Asked::Order { asked } => self.order(asked),
         };
         match answered {
             Ok(reply) => Ok(reply),

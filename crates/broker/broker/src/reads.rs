@@ -6,6 +6,7 @@ use pares_wice::codec::Coded;
 use crate::coded::kinds;
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Shelf};
+use crate::orders::{self, OrderRead};
 use crate::pages::{armed_page, audit_page, lapsing_page, newest_page};
 use crate::people::{self, PersonRead};
 use crate::summary::summary;
@@ -42,6 +43,11 @@ pub enum BrokerRead {
         /// Before which place; without one, the newest of all.
         before: Option<u64>,
     },
+    /// Of orders on the exchange.
+    Order {
+        /// What.
+        read: OrderRead,
+    },
     /// Something about people.
     Person {
         /// What.
@@ -55,6 +61,7 @@ kinds!(BrokerRead, "read" {
     3 => Armed { from },
     4 => Lapsing { from },
     5 => Newest { user, before },
+    20 => Order { read },
     10 => Person { read },
 });
 
@@ -70,6 +77,7 @@ pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerE
         }
         BrokerRead::Armed { from } => armed_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
         BrokerRead::Lapsing { from } => lapsing_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
+        BrokerRead::Order { read } => orders::answer(read, shelf),
         BrokerRead::Newest { user, before } => newest_page(shelf, user, *before).map(|page| page.to_bytes()),
         BrokerRead::Person { read } => people::answer(read, shelf),
     }

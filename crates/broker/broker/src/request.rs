@@ -5,6 +5,7 @@ use pares_wice::codec::{Coded, DecodeError};
 use crate::coded::{Text, fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName};
 use crate::names::{CommandName, HitName};
+use crate::orders::OrderAsked;
 use crate::people::PersonAsked;
 use crate::refusal::Refusal;
 
@@ -88,6 +89,11 @@ pub enum Asked {
     Hit,
     /// Give a front its number.
     BeginFront,
+    /// About orders on the exchange.
+    Order {
+        /// What.
+        asked: OrderAsked,
+    },
     /// Something about a person.
     Person {
         /// What.
@@ -99,7 +105,11 @@ impl Asked {
     /// Whether nobody commanded it: it has no place in a session, and does nothing a second time.
     #[must_use]
     pub fn is_moment(&self) -> bool {
-        matches!(self, Self::Fire { .. } | Self::Expire { .. } | Self::Hit)
+        match self {
+            Self::Fire { .. } | Self::Expire { .. } | Self::Hit => true,
+            Self::Order { asked } => asked.is_moment(),
+            Self::Command { .. } | Self::BeginFront | Self::Person { .. } => false,
+        }
     }
 }
 
@@ -129,6 +139,7 @@ kinds!(Asked, "request" {
     3 => Expire { way, user },
     4 => Hit,
     5 => BeginFront,
+    20 => Order { asked },
     10 => Person { asked },
 });
 fields! {
