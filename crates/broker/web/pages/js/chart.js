@@ -39,7 +39,7 @@ async function begin(drawn, box) {
     autoSize: true,
     layout: { attributionLogo: false, fontFamily: 'inherit' },
     localization: { priceFormatter: (cents) => dollars(BigInt(Math.round(cents))) },
-    timeScale: { timeVisible: true, secondsVisible: true, rightOffset: 3 },
+    timeScale: { timeVisible: true, secondsVisible: true, rightOffset: 3, maxBarSpacing: 14 },
     handleScroll: { vertTouchDrag: false },
   });
   drawn.series = drawn.chart.addSeries(library.AreaSeries, {

@@ -86,12 +86,12 @@ export async function busy(button, work) {
  * A form. `submit(values, waiting)` does what it is for, and gives the words to say; a Problem that it throws is shown in its place.
  * `estimate(values)` says what it would cost: it describes the button, so it is read out before that is pressed.
  */
-export function form({ id, fields, button, estimate, submit, isQuiet = false }) {
+export function form({ id, fields, button, estimate, submit, isQuiet = false, isRow = false }) {
   const error = errorPlace();
   const done = el('p', { class: 'done' });
   const cost = el('p', { class: 'estimate', id: `${id}-estimate` });
   const send = el('button', { type: 'submit', class: isQuiet && 'second', 'aria-describedby': estimate && `${id}-estimate` }, button);
-  const made = el('form', { id, novalidate: true }, fields.map((one) => one.box), estimate && cost, send, error, done);
+  const made = el('form', { id, novalidate: true, class: isRow && 'row' }, fields.map((one) => one.box), isRow && send, estimate && cost, !isRow && send, error, done);
   const redo = () => { if (estimate) setText(cost, estimate(readQuietly(fields)) ?? ''); };
   made.addEventListener('input', () => { setText(done, ''); redo(); });
   made.addEventListener('submit', (event) => {

@@ -10,7 +10,7 @@ export const COMMANDS = [
   'add', 'quote', 'buy', 'commit-buy', 'cancel-buy', 'sell', 'commit-sell', 'cancel-sell', 'set-buy-amount', 'set-buy-trigger',
   'cancel-set-buy', 'set-sell-amount', 'set-sell-trigger', 'cancel-set-sell', 'dumplog', 'display-summary',
 ];
-const COLUMNS = [['Time'], ['Command'], ['Stock'], ['Amount', true], ['Outcome'], ['What happened'], ['Number', true]];
+const COLUMNS = [['Time'], ['Command'], ['Amount', true], ['Outcome'], ['What happened'], ['Number', true]];
 /** Entries of a page. */
 const LIMIT = 50;
 
@@ -76,13 +76,13 @@ function cells(entry) {
   const said = [why, ...notes.map(noteText)].filter(Boolean);
   return [
     el('time', { datetime: new Date(entry.time_ms).toISOString() }, timeText(entry.time_ms)),
-    entry.command ? titleOf(entry.command) : '–', entry.symbol ?? '', entry.amount == null ? '' : dollarsOf(entry.amount),
+    [entry.command ? titleOf(entry.command) : '', entry.symbol].filter(Boolean).join(' ') || '–', entry.amount == null ? '' : dollarsOf(entry.amount),
     el('span', { class: isRefused ? 'bad' : 'good' }, isRefused ? 'Refused' : 'Done'),
     said.map((words) => el('div', {}, words)), el('span', { class: 'muted' }, String(entry.number)),
   ];
 }
 
 function noteText({ kind, text, amount }) {
-  const words = text || titleOf(kind);
+  const words = text ? text.charAt(0).toUpperCase() + text.slice(1) : titleOf(kind);
   return amount == null || words.includes(amount) ? words : `${words}: ${dollarsOf(amount)}`;
 }

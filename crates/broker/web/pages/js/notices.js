@@ -25,7 +25,7 @@ export function show(notice) {
   if (!(notice.kind in TITLES) || notice.kind === 'settled') return;
   const words = wordsOf(notice);
   const list = document.getElementById('notices');
-  const close = el('button', { class: 'quiet', 'aria-label': `Put away: ${words}`, onclick: () => box.remove() }, 'Close');
+  const close = el('button', { class: 'quiet', 'aria-label': `Close: ${words}`, onclick: () => box.remove() }, 'Close');
   const box = el('div', { class: `notice ${notice.kind}` },
     el('p', {}, el('strong', {}, TITLES[notice.kind]), ` ${timeText(notice.time_ms ?? Date.now())}`), el('p', {}, words), close);
   list.append(box);

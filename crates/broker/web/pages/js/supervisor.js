@@ -4,7 +4,6 @@ import * as api from './api.js';
 import { card, el, refill, table } from './dom.js';
 import { action, errorPlace, field, form } from './forms.js';
 import { dollarsOf, grouped } from './money.js';
-import { mark } from './state.js';
 import { inWords } from './words.js';
 
 /** The page. */
@@ -30,21 +29,12 @@ function costs() {
     const line = (words, value) => el('div', {}, el('dt', {}, words), el('dd', {}, value));
     refill(body, line('Quotes asked for', grouped(hits)), line('Paid', dollarsOf(dollars)));
   });
-  made.append(action({ id: 'costs-again', label: 'Read anew', isQuiet: true, work: async () => { await read(); return 'Costs read.'; } }));
+  made.append(action({ id: 'costs-again', label: 'Refresh', isQuiet: true, work: async () => { await read(); return 'Costs read.'; } }));
   return made;
 }
 
 function dump() {
-  const file = field({ id: 'all-file', name: 'file', label: 'File on the broker’s side', value: 'all.xml' });
-  const made = form({
-    id: 'dump-all', fields: [file], button: 'Dump everybody’s log', isQuiet: true,
-    submit: async (values, waiting) => {
-      await api.command('dumplog', { ...values, all: true }, waiting);
-      mark('history');
-      return `The log of all is being written to ${values.file}.`;
-    },
-  });
-  return card('Log of all', 'dump-card', made.element,
+  return card('Log of all', 'dump-card', el('p', {}, 'Every command, cent and quote of everybody, as XML.'),
     el('p', {}, el('a', { href: api.supervisorLogUrl, download: 'all.xml', id: 'download-all' }, 'Download everybody’s log')));
 }
 

@@ -50,7 +50,7 @@ export function stockBar(hear) {
   hear('second', draw);
   hear('symbol', () => { symbol.input.value = state.symbol; draw(); });
   draw();
-  return card('Stock', 'stock-card', el('div', { class: 'stock' }, pick.element, el('div', {}, price, age)));
+  return card('Quote', 'stock-card', el('div', { class: 'stock' }, pick.element, el('div', {}, price, age)));
 }
 
 function usableText(quote) {
@@ -96,6 +96,8 @@ function estimate(way, amount) {
   const worth = shares * quote.cents;
   const at = `At ${dollars(quote.cents)} (${ageText(quote)})`;
   if (shares === 0n) return `${at} that is less than one share.`;
+  if (way === 'buy' && centsOf(amount) > cash()) return `You have only ${dollars(cash())}.`;
+  if (way === 'sell' && shares > sharesOf(symbol)) return `That is ${sharesText(shares)}; you own only ${grouped(sharesOf(symbol))}.`;
   const left = way === 'buy' ? `, which leaves you ${dollars(cash() - worth)} in cash` : '';
   return `${at}: ${sharesText(shares)} for ${dollars(worth)}${left}.`;
 }
@@ -118,7 +120,7 @@ export function cashCard(hear) {
   const amount = field({ id: 'add-amount', name: 'amount', label: 'Amount to add', kind: 'money' });
   const shown = el('p', { class: 'price', id: 'cash' });
   const add = form({
-    id: 'add', fields: [amount], button: 'Add cash', isQuiet: true,
+    id: 'add', fields: [amount], button: 'Add cash', isQuiet: true, isRow: true,
     estimate: ({ amount: added }) => (added ? `You will have ${dollars(cash() + centsOf(added))}.` : ''),
     submit: async ({ amount: added }, waiting) => {
       await api.command('add', { amount: added }, waiting);
@@ -135,7 +137,7 @@ export function cashCard(hear) {
 
 function summaryAction() {
   return action({
-    id: 'summary', label: 'Show the summary anew', isQuiet: true,
+    id: 'summary', label: 'Refresh the summary', isQuiet: true,
     work: async (waiting) => {
       await api.command('display-summary', {}, waiting);
       await refresh();

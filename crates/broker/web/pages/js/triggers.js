@@ -8,8 +8,8 @@ import { refresh, state } from './state.js';
 import { cash, choose, sharesOf } from './ticket.js';
 
 const WAYS = {
-  buy: { key: 'buy_triggers', title: 'Buy when the price falls', price: 'Buy at this price or below', set: 'Reserve cash', cancel: 'Cancel the buy trigger' },
-  sell: { key: 'sell_triggers', title: 'Sell when the price rises', price: 'Sell at this price or above', set: 'Set the amount', cancel: 'Cancel the sell trigger' },
+  buy: { key: 'buy_triggers', title: 'Buy when the price falls', price: 'Buy at or below', set: 'Reserve cash', arm: 'Arm buy', cancel: 'Cancel the buy trigger' },
+  sell: { key: 'sell_triggers', title: 'Sell when the price rises', price: 'Sell at or above', set: 'Set amount', arm: 'Arm sell', cancel: 'Cancel the sell trigger' },
 };
 
 /** The trigger of a stock; undefined if there is none. */
@@ -68,16 +68,18 @@ function nowText(way) {
 
 function amountForm(way) {
   const amount = field({ id: `${way}-amount`, name: 'amount', label: 'Amount in dollars', kind: 'money' });
-  return form({
-    id: `set-${way}-amount`, fields: [amount], button: WAYS[way].set, isQuiet: true,
+  const made = form({
+    id: `set-${way}-amount`, fields: [amount], button: WAYS[way].set, isQuiet: true, isRow: true,
     estimate: ({ amount: wanted }) => (wanted ? amountText(way, centsOf(wanted)) : ''),
     submit: async ({ amount: wanted }, waiting) => {
       const symbol = inHand();
       await api.command(`set-${way}-amount`, { symbol, amount: wanted }, waiting);
+      made.clear();
       await refresh();
       return way === 'buy' ? `${dollarsOf(wanted)} reserved to buy ${symbol}.` : `The amount to sell of ${symbol} is ${dollarsOf(wanted)}.`;
     },
   });
+  return made;
 }
 
 function amountText(way, wanted) {
@@ -90,16 +92,18 @@ function amountText(way, wanted) {
 
 function priceForm(way) {
   const price = field({ id: `${way}-price`, name: 'price', label: WAYS[way].price, kind: 'money' });
-  return form({
-    id: `set-${way}-trigger`, fields: [price], button: 'Arm', isQuiet: true,
+  const made = form({
+    id: `set-${way}-trigger`, fields: [price], button: WAYS[way].arm, isQuiet: true, isRow: true,
     estimate: ({ price: wanted }) => (wanted ? priceText(way, centsOf(wanted)) : ''),
     submit: async ({ price: wanted }, waiting) => {
       const symbol = inHand();
       await api.command(`set-${way}-trigger`, { symbol, price: wanted }, waiting);
+      made.clear();
       await refresh();
       return `The ${way} trigger of ${symbol} is armed at ${dollarsOf(wanted)}.`;
     },
   });
+  return made;
 }
 
 function priceText(way, price) {
