@@ -2,6 +2,7 @@
 
 use crate::coded::kinds;
 use crate::command::StockSymbol;
+use crate::people::Person;
 use crate::refusal::Refusal;
 
 /// The answer to a request.
@@ -58,6 +59,22 @@ pub enum BrokerReply {
     Unchanged,
     /// The command before is not executed, so this one is not either: nothing has changed, and it may be sent again.
     Early,
+    /// A front's number, which no other has.
+    FrontNumber {
+        /// 1 to [`FRONT_MAX`](crate::FRONT_MAX).
+        front: u64,
+    },
+    /// It was executed once, so long ago that its reply is not looked for any more.
+    Repeated,
+    /// Another command of this user has this name. This one is not executed.
+    NameTaken,
+    /// Another command of the session was executed after the one before it: this one never will be.
+    Overtaken,
+    /// Somebody who is about to sign in.
+    Person {
+        /// The person, this try included.
+        person: Person,
+    },
 }
 
 kinds!(BrokerReply, "reply" {
@@ -71,4 +88,9 @@ kinds!(BrokerReply, "reply" {
     8 => Expired { count },
     9 => Unchanged,
     10 => Early,
+    11 => FrontNumber { front },
+    12 => Repeated,
+    13 => NameTaken,
+    14 => Overtaken,
+    20 => Person { person },
 });

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_accounts::Accounts;
-use pares_broker::{BrokerReply, StockQuote, UserCommand, WorkloadLine};
+use pares_broker::{BrokerReply, HitName, QuoteBrought, StockQuote, UserCommand, WorkloadLine};
 use pares_front::{BrokerFront, FrontEffect, QuoteFault};
 use pares_os::clock;
 use pares_site::config::{Place, Promise, SiteLimits};
@@ -23,6 +23,8 @@ use crate::quoter::Quoter;
 
 /// Sessions are clients of the site from this number on; below are those who read.
 const FIRST_SESSION: u64 = 1 << 16;
+/// The one desk of the one front on accounts that begin empty.
+const DESK: u64 = 1;
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 /// A request without an answer for so long is repeated.
@@ -127,6 +129,8 @@ impl Floor {
         if let Some(asked) = self.asked.remove(&hit) {
             self.slowest_quote = self.slowest_quote.max(asked.elapsed());
         }
+        let name = HitName { desk: DESK, count: hit };
+        let answer = answer.map(|quote| QuoteBrought { quote, hit: Some(name) });
         self.front.quote(hit, answer, now_ms(), effects);
     }
 

@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::{
-    Asked, BrokerReply, BrokerRequest, QuoteBrought, StockQuote, StockSymbol, TradeWay, UserCommand,
-    UserName, Verb, WorkloadLine,
+    Asked, BrokerReply, BrokerRequest, QuoteBrought, StockSymbol, TradeWay, UserCommand, UserName, Verb,
+    WorkloadLine,
 };
 use pares_wice::TransactionId;
 
@@ -152,7 +152,7 @@ impl BrokerFront {
     pub fn quote(
         &mut self,
         hit: u64,
-        answer: Result<StockQuote, QuoteFault>,
+        answer: Result<QuoteBrought, QuoteFault>,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
@@ -177,8 +177,8 @@ impl BrokerFront {
                     effects.push(FrontEffect::Ask { hit, symbol, user });
                 }
                 DeskEffect::Abandon { hit } => effects.push(FrontEffect::Abandon { hit }),
-                DeskEffect::Unclaimed { quote } => {
-                    self.sessions[0].note(Moment::Hit(quote));
+                DeskEffect::Unclaimed { brought } => {
+                    self.sessions[0].note(Moment::Hit(brought));
                     self.advance(0, now_ms, effects);
                 }
                 DeskEffect::News { symbol } => {
@@ -258,8 +258,8 @@ impl BrokerFront {
         let mut said = Vec::new();
         self.desk.settle(&mut said);
         for said in said {
-            if let DeskEffect::Unclaimed { quote } = said {
-                self.sessions[0].note(Moment::Hit(quote));
+            if let DeskEffect::Unclaimed { brought } = said {
+                self.sessions[0].note(Moment::Hit(brought));
             }
         }
     }
@@ -309,7 +309,7 @@ impl BrokerFront {
     ) -> BrokerRequest {
         let (number, after) = (self.next_number, self.sessions[at].latest);
         self.next_number += 1;
-        BrokerRequest { number, after, time_ms, quote, asked }
+        BrokerRequest { number, after, name: None, time_ms, quote, asked }
     }
 
     pub(crate) fn submit(

@@ -3,7 +3,7 @@
 //! Both are requests in their user's order, like his commands: so it is decided once whether a commit or the end of its minute came first, and the log says
 //! which. A front that forgets them loses nothing: another asks for the same, and what was done is not done again.
 
-use pares_broker::{Asked, BrokerReply, QuoteBrought, StockSymbol, TradeWay, UserCommand, UserName, Verb};
+use pares_broker::{Asked, BrokerReply, StockSymbol, TradeWay, UserCommand, UserName, Verb};
 
 use crate::front::{BrokerFront, FrontEffect};
 use crate::session::{Cause, Moment};
@@ -53,9 +53,7 @@ impl BrokerFront {
                 (Asked::Fire { way: *way, user, symbol: *symbol }, quote)
             }
             (Moment::Expire(way), Some(user)) => (Asked::Expire { way: *way, user }, None),
-            (Moment::Hit(quote), _) => {
-                (Asked::Hit, Some(QuoteBrought { quote: quote.clone(), is_hit: true }))
-            }
+            (Moment::Hit(brought), _) => (Asked::Hit, Some(brought.clone())),
             (_, None) => return,
         };
         let request = self.request(at, asked, quote, now_ms);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pares_broker::{
-    BrokerReply, BrokerRequest, Refusal, StockQuote, StockSymbol, TradeWay, UserCommand, UserName,
+    BrokerReply, BrokerRequest, QuoteBrought, Refusal, StockSymbol, TradeWay, UserCommand, UserName,
 };
 
 /// Most commands of a user that are under way. A site remembers what became of the last 64; each of these may be sent once more under another name.
@@ -26,7 +26,7 @@ pub(crate) enum Moment {
     /// Something pending has come to its end.
     Expire(TradeWay),
     /// A hit that no command used.
-    Hit(StockQuote),
+    Hit(QuoteBrought),
 }
 
 /// What a request that is under way is for.

@@ -1,6 +1,6 @@
 //! The front's promises: order, quotes shared, moments in their place, dumps last.
 
-use pares_broker::Refusal;
+use pares_broker::{HitName, Refusal, StockQuote};
 
 use super::*;
 
@@ -44,7 +44,8 @@ impl At {
         let (user, key) = ("jo".to_owned(), "k".to_owned());
         let quote = StockQuote { price_cents, symbol, user, server_ms: self.now_ms, key };
         let mut effects = Vec::new();
-        self.front.quote(hit, Ok(quote), self.now_ms, &mut effects);
+        let brought = QuoteBrought { quote, hit: Some(HitName { desk: 1, count: hit }) };
+        self.front.quote(hit, Ok(brought), self.now_ms, &mut effects);
         self.take(effects);
     }
 
@@ -126,7 +127,7 @@ fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
     at.quote(2, "T", 300);
     assert_eq!((at.submitted.len(), verb(&at.next())), (1, Verb::Quote));
     at.quote(1, "S", 400);
-    let hits = at.submitted.iter().map(|(_, request)| request.quote.as_ref().unwrap().is_hit);
+    let hits = at.submitted.iter().map(|(_, request)| request.quote.as_ref().unwrap().hit.is_some());
     assert_eq!(hits.collect::<Vec<_>>(), [true, true, false], "a hit is shown once");
     assert!(at.submitted[1..].iter().all(|(_, r)| r.quote.as_ref().unwrap().quote.price_cents == 400));
 }
