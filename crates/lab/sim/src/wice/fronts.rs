@@ -123,6 +123,8 @@ impl Fronts {
         }
         for place in &self.places {
             text += &format!("\n  front {}: open {:?}", place.life, place.open.keys());
+            let busy = place.front.as_ref().filter(|front| !front.is_idle());
+            text += &busy.map_or_else(String::new, |front| format!(", busy: {front:?}"));
         }
         text
     }
