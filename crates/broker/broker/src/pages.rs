@@ -7,7 +7,7 @@ use crate::audit::AuditRecord;
 use crate::coded::{Text, fields};
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
-use crate::request::TradeWay;
+use crate::request::{TIME_MAX_MS, TradeWay};
 use crate::rows;
 use crate::summary::user_row;
 
@@ -137,7 +137,8 @@ pub fn lapsing_page<S: Shelf>(shelf: &S, from: Option<&Key>) -> Result<LapsingPa
     let (stacks, next) = page(shelf, rows::all_lapsing(), from, WATCH_PAGE_MAX, |key, value| {
         let (way, user) = key.get(3..)?.split_last()?;
         let (way, user) = (way_of(*way)?, user_of(user)?);
-        Some(LapsingStack { user, way, placed_ms: u64::decode(&mut value.as_bytes()).ok()? })
+        let placed_ms = u64::decode(&mut value.as_bytes()).ok().filter(|ms| *ms <= TIME_MAX_MS)?;
+        Some(LapsingStack { user, way, placed_ms })
     })?;
     Ok(LapsingPage { stacks, next })
 }

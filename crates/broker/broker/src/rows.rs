@@ -20,14 +20,14 @@
 //! Every key that a user's commands write begins with him, `bx` ends with him, and `bd` is a hit's, so no two users ever write the same item. A stack's entries are items of their
 //! own, so that pushing costs the same however many there are; the account says where it begins and ends. `be` and `bx` are there for fronts, which look what is to lapse and to fire.
 
-use pares_wice::codec::Coded;
+use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, KeyRange, Value};
 
 use crate::coded::fields;
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Ledger};
 use crate::names::{CommandName, HitName};
-use crate::request::{Asked, TradeWay};
+use crate::request::{Asked, TIME_MAX_MS, TradeWay};
 
 /// Most buys, and most sells, that a user may have pending.
 pub const PENDING_MAX: u64 = 10_000;
@@ -136,14 +136,38 @@ pub struct SellTrigger {
 }
 
 fields! {
-    Stack { bottom, top }
     Account { is_open, cash_cents, latest_ms, buys, sells }
-    UserRow { account, place, latest }
     Named { place, asked }
     Pending { number, symbol, shares, cents, placed_ms }
     Armed { price_cents, shares, number }
     BuyTrigger { reserve_cents, armed }
     SellTrigger { amount_cents, armed }
+}
+
+/// Places are below it: one that is not was never written, and one more than it is a number still.
+const PLACE_END: u64 = 1 << 63;
+
+impl Coded for Stack {
+    fn encode(&self, to: &mut Vec<u8>) {
+        (self.bottom, self.top).encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (bottom, top) = Coded::decode(from)?;
+        if bottom <= top && top < PLACE_END { Ok(Self { bottom, top }) } else { Err(DecodeError::Length) }
+    }
+}
+
+impl Coded for UserRow {
+    fn encode(&self, to: &mut Vec<u8>) {
+        self.account.encode(to);
+        (self.place, self.latest.clone()).encode(to);
+    }
+    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
+        let account = Account::decode(from)?;
+        let (place, latest) = Coded::decode(from)?;
+        let is_sound = place < PLACE_END && account.latest_ms <= TIME_MAX_MS;
+        if is_sound { Ok(Self { account, place, latest }) } else { Err(DecodeError::Length) }
+    }
 }
 
 /// Kinds of items: the second byte of their keys.

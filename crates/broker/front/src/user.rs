@@ -92,11 +92,12 @@ impl UnderWay {
         matches!(self.cause, Cause::Moment(_))
     }
 
-    /// Whether this command is told after that one.
+    /// Whether this command is told after that one: by their numbers, since who comes again gives what was early here once more behind it.
     fn follows(&self, other: &Self) -> bool {
         !self.is_moment()
             && !other.is_moment()
             && session_of(self.request.number) == session_of(other.request.number)
+            && self.request.number > other.request.number
     }
 }
 
@@ -187,7 +188,7 @@ impl UserPart {
         let at = (0..self.under_way.len()).find(|at| {
             let one = &self.under_way[*at];
             let has_reply = one.reply.is_some() && !one.is_early();
-            has_reply && !self.under_way.iter().take(*at).any(|earlier| one.follows(earlier))
+            has_reply && !self.under_way.iter().any(|other| one.follows(other))
         })?;
         self.under_way.remove(at)
     }

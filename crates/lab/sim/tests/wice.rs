@@ -177,6 +177,9 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::CountsOnlyNamed, vec![Broken::Lost, Broken::Forked]),
         (Defect::CertifiesNoReads, vec![Broken::Skewed]),
         (Defect::KeepsTriggers, vec![Broken::Money]),
+        // As it comes: two users' requests under one name, or a command that was executed before.
+        (Defect::ForgetsFronts, vec![Broken::Disordered, Broken::Twice, Broken::Lost]),
+        (Defect::ForgetsOrder, vec![Broken::Disordered]),
         (Defect::GivesOtherVersions, vec![Broken::Unkept]),
         // Two disks disagree, or one site finds that its own has forgotten.
         (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
@@ -188,7 +191,7 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
             Defect::GoesOnRefused => Plan::JUDGED,
             Defect::CountsOnlyNamed => Plan::GONE,
             Defect::CertifiesNoReads => Plan::SERIALISABLE,
-            Defect::KeepsTriggers => Plan::BROKER,
+            Defect::KeepsTriggers | Defect::ForgetsFronts | Defect::ForgetsOrder => Plan::BROKER,
             Defect::GivesOtherVersions => Plan::KEPT,
             Defect::SpeaksTooNew => Plan::MIXED,
             _ => Plan::THREE,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use pares_broker::AuditEntry;
 use pares_store::Applied;
 use pares_wice::codec::Coded;
 use pares_wice::{Body, Change, Era, Key, KeyRange, LogEntry, SiteId, TransactionId, Value, Version, Write};
@@ -189,6 +190,11 @@ impl Checker {
     /// A client that has asked once is told that nothing has changed, and gives it up.
     pub(super) fn on_denied(&mut self, id: TransactionId) {
         self.denied.insert(id);
+    }
+
+    /// A broker's log, by user and place.
+    pub(super) fn log(&self) -> Vec<AuditEntry> {
+        self.books.as_ref().map_or_else(Vec::new, brokerage::Books::log)
     }
 
     pub(super) fn is_answered(&self, number: usize) -> bool {

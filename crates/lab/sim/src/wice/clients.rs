@@ -14,7 +14,7 @@ use super::{Broken, Defect, Verdict};
 /// A client that has heard nothing for so long tries another site.
 const PATIENCE_US: u64 = 700_000;
 /// What is asked for all money.
-const READ: u64 = u64::MAX;
+pub(super) const READ: u64 = u64::MAX;
 /// The operator's connection.
 pub(super) const OPERATOR: ClientId = ClientId(u64::MAX);
 

@@ -5,9 +5,9 @@
 //!                                        |  <--answers to questions: late, odd, or none-- the stand-in of the quote server
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use pares_broker::{BrokerReply, HitName, QuoteBrought, StockSymbol, UserName, WorkloadLine};
+use pares_broker::{BrokerRead, BrokerReply, HitName, QuoteBrought, StockSymbol, UserName};
 use pares_front::{
     BrokerFront, FrontEffect, QuoteFault, StandIn, StandInSettings, StandInWords, ask_line, read_reply,
     reply_line,
@@ -17,10 +17,10 @@ use pares_site::protocol::{Ask, Code, Horizon};
 use pares_wice::codec::Coded;
 use pares_wice::{SiteId, TransactionId};
 
-use super::brokerage;
+use super::clients::READ;
+use super::people::{Person, people};
 use super::sites::{Event, Sites};
-use super::{Broken, Verdict, bank};
-use crate::random::Random;
+use super::{Broken, Defect, Verdict, bank, brokerage};
 
 /// A front's clock runs so much faster than the sites': minutes pass in a run.
 const SPEED: u64 = 50;
@@ -32,15 +32,13 @@ const TURN_US: u64 = 10_000;
 const PATIENCE_US: u64 = 400_000;
 /// How long a front is down, microseconds.
 const DOWN_US: (u64, u64) = (20_000, 400_000);
-const FRONTS: usize = 3;
-const USERS: usize = 6;
-/// Commands of a user without a reply.
-const GIVEN_MAX: usize = 4;
+pub(super) const FRONTS: usize = 3;
+/// Fronts are clients of sites from this number on until they have theirs.
+const BEGINNERS: u64 = 1 << 60;
 /// What stands for the first front where clients have their numbers.
 const FIRST: usize = 0x8000;
-/// Of a thousand turns of a front, in how many it dies, and a user gives a command.
+/// Of a thousand turns of a front, in how many it dies.
 const DEATHS_PERMILLE: u64 = 4;
-const COMMANDS_PERMILLE: u64 = 250;
 /// Of a thousand questions, how many have no good answer.
 const BAD_PER_MILLE: u64 = 150;
 
@@ -61,40 +59,30 @@ struct Open {
 }
 
 /// A front, up or down.
-struct Place {
+#[derive(Default)]
+pub(super) struct Place {
     /// None while it is down.
-    front: Option<BrokerFront>,
+    pub(super) front: Option<BrokerFront>,
     /// Counts its beginnings and ends.
-    life: u64,
-    /// No other has it, nor had it.
-    number: u64,
+    pub(super) life: u64,
     /// Its clock is ahead by so much.
     ahead_ms: u64,
-    site: SiteId,
+    /// Whom it asks; none before the first.
+    site: Option<SiteId>,
     seen: Horizon,
     open: BTreeMap<TransactionId, Open>,
     /// On which connection each was asked for.
     asked: BTreeMap<ClientId, TransactionId>,
-    /// Commands that have arrived since it began.
-    arrived: u64,
-    /// Whose command was the nth to arrive.
-    of: BTreeMap<u64, usize>,
-}
-
-/// Somebody who trades.
-#[derive(Debug)]
-struct Person {
-    name: UserName,
-    /// At which front.
-    at: usize,
-    /// Commands without a reply.
-    given: VecDeque<u64>,
+    /// What it reads, and on which connection.
+    reads: BTreeMap<ClientId, BrokerRead>,
+    /// Whose command was the nth to arrive, and its number.
+    pub(super) of: BTreeMap<u64, (usize, u64)>,
 }
 
 /// All fronts, users, and the quote server.
 pub(super) struct Fronts {
-    places: Vec<Place>,
-    people: Vec<Person>,
+    pub(super) places: Vec<Place>,
+    pub(super) people: Vec<Person>,
     server: StandIn,
     /// Beginnings of all fronts.
     lives: u64,
@@ -107,26 +95,9 @@ pub(super) struct Fronts {
 impl Fronts {
     pub(super) fn new(seed: u64) -> Self {
         let settings = StandInSettings { seed, is_instant: false, bad_per_mille: BAD_PER_MILLE };
-        let person = |number: usize| Person {
-            name: UserName::new(&format!("user{number}")).expect("it is a name"),
-            at: number % FRONTS,
-            given: VecDeque::new(),
-        };
-        let place = |_| Place {
-            front: None,
-            life: 0,
-            number: 0,
-            ahead_ms: 0,
-            site: SiteId::new(0, 0),
-            seen: Horizon::default(),
-            open: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            arrived: 0,
-            of: BTreeMap::new(),
-        };
         Self {
-            places: (0..FRONTS).map(place).collect(),
-            people: (0..USERS).map(person).collect(),
+            places: (0..FRONTS).map(|_| Place::default()).collect(),
+            people: people(),
             server: StandIn::new(settings),
             lives: 0,
             calm_since_us: None,
@@ -135,11 +106,11 @@ impl Fronts {
     }
 
     fn waits(&self) -> bool {
-        self.people.iter().any(|person| !person.given.is_empty())
+        self.people.iter().any(Person::waits)
     }
 
     /// Whether everything has its answer, and a minute and more has passed since.
-    pub(super) fn are_settled(&self, _now_us: u64) -> bool {
+    pub(super) fn are_settled(&self) -> bool {
         let is_idle =
             |place: &Place| place.open.is_empty() && place.front.as_ref().is_some_and(BrokerFront::is_idle);
         self.is_closed && self.places.iter().all(is_idle)
@@ -147,46 +118,30 @@ impl Fronts {
 
     pub(super) fn unsettled(&self) -> String {
         let mut text = String::new();
-        for person in self.people.iter().filter(|person| !person.given.is_empty()) {
+        for person in self.people.iter().filter(|person| person.waits()) {
             text += &format!("\n  {person:?}");
         }
         for place in &self.places {
             text += &format!("\n  front {}: open {:?}", place.life, place.open.keys());
+            let busy = place.front.as_ref().filter(|front| !front.is_idle());
+            text += &busy.map_or_else(String::new, |front| format!(", busy: {front:?}"));
         }
         text
     }
 }
 
-/// A command line of anything, at a time.
-fn line(name: &UserName, random: &mut Random) -> String {
-    let symbol = ["A", "BC", "DEF"][random.index(3)];
-    let (cents, more) = (random.between(1, 99_999), random.between(100, 99_999_999));
-    let amount = |cents: u64| format!("{}.{:02}", cents / 100, cents % 100);
-    match random.below(22) {
-        0..=2 => format!("ADD,{name},{}", amount(more)),
-        3 => format!("QUOTE,{name},{symbol}"),
-        4..=6 => format!("BUY,{name},{symbol},{}", amount(more / 10)),
-        7 | 8 => format!("COMMIT_BUY,{name}"),
-        9 => format!("CANCEL_BUY,{name}"),
-        10 | 11 => format!("SELL,{name},{symbol},{}", amount(cents)),
-        12 => format!("COMMIT_SELL,{name}"),
-        13 => format!("CANCEL_SELL,{name}"),
-        14 | 15 => format!("SET_BUY_AMOUNT,{name},{symbol},{}", amount(more / 10)),
-        16 | 17 => format!("SET_BUY_TRIGGER,{name},{symbol},{}", amount(cents)),
-        18 => format!("SET_SELL_AMOUNT,{name},{symbol},{}", amount(cents)),
-        19 => format!("SET_SELL_TRIGGER,{name},{symbol},{}", amount(cents)),
-        20 => format!("CANCEL_SET_BUY,{name},{symbol}"),
-        _ => format!("CANCEL_SET_SELL,{name},{symbol}"),
-    }
-}
-
 impl Sites {
-    fn fronts(&mut self) -> &mut Fronts {
+    pub(super) fn fronts(&mut self) -> &mut Fronts {
         self.fronts.as_mut().expect("there are fronts")
     }
 
+    /// A front that is up.
+    pub(super) fn front_of(&mut self, front: usize) -> Option<&mut BrokerFront> {
+        self.fronts().places[front].front.as_mut()
+    }
+
     /// The time by a front's clock.
-    fn front_ms(&self, front: usize) -> u64 {
+    pub(super) fn front_ms(&self, front: usize) -> u64 {
         let ahead_ms = self.fronts.as_ref().map_or(0, |fronts| fronts.places[front].ahead_ms);
         NOON_MS + ahead_ms + self.now_us() * SPEED / 1_000
     }
@@ -198,23 +153,12 @@ impl Sites {
     }
 
     fn begin_front(&mut self, front: usize) {
-        let (site, ahead_ms) = (self.list[self.random.index(self.list.len())], self.random.below(3_000));
+        let ahead_ms = self.random.below(3_000);
         let fronts = self.fronts();
         fronts.lives += 1;
-        let (first, place) = (fronts.lives, &mut fronts.places[front]);
-        *place = Place {
-            front: Some(BrokerFront::new(first << 16, first << 32)),
-            life: place.life + 1,
-            number: first,
-            ahead_ms,
-            site,
-            seen: Horizon::default(),
-            open: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            arrived: 0,
-            of: BTreeMap::new(),
-        };
-        let life = place.life;
+        let (client, place) = (BEGINNERS + fronts.lives, &mut fronts.places[front]);
+        let (began, life) = (Some(BrokerFront::new(client)), place.life + 1);
+        *place = Place { front: began, life, ahead_ms, ..Place::default() };
         self.note(|| format!("front {front} begins"));
         self.schedule(TURN_US, Event::Front { front, life });
     }
@@ -237,7 +181,7 @@ impl Sites {
                 front.tick(now_ms, effects);
             }
         });
-        for person in 0..USERS {
+        for person in 0..self.fronts().people.len() {
             self.person_turn(person, front);
         }
         self.repeat_what_is_late(front);
@@ -251,83 +195,65 @@ impl Sites {
         place.front = None;
         place.life += 1;
         let life = place.life;
-        let next = self.random.index(FRONTS);
-        for person in self.fronts().people.iter_mut().filter(|person| person.at == front) {
-            person.at = next;
-            person.given.clear();
-        }
         let after = self.random.between(DOWN_US.0, DOWN_US.1);
         self.schedule(after, Event::Front { front, life });
     }
 
-    /// A user gives his next command, perhaps.
-    fn person_turn(&mut self, person: usize, front: usize) {
-        let state = &self.fronts().people[person];
-        let may = state.at == front && state.given.len() < GIVEN_MAX;
-        if !may || self.faults.over || !self.random.chance(COMMANDS_PERMILLE) {
-            return;
-        }
-        let name = self.fronts().people[person].name.clone();
-        let text = format!("[1] {}", line(&name, &mut self.random));
-        let command = WorkloadLine::parse(text.as_bytes()).expect("it is a command");
-        let now_ms = self.front_ms(front);
-        self.note(|| format!("front {front} is given {text}"));
-        let fronts = self.fronts();
-        let arrival = fronts.places[front].arrived;
-        fronts.people[person].given.push_back(arrival);
-        fronts.places[front].arrived += 1;
-        fronts.places[front].of.insert(arrival, person);
-        self.with_front(front, |place, effects| {
-            if let Some(front) = &mut place.front {
-                front.arrives(command, now_ms, effects);
-            }
-        });
-    }
-
     /// Does something with a front, and then what it wants done.
-    fn with_front(&mut self, front: usize, does: impl FnOnce(&mut Place, &mut Vec<FrontEffect>)) {
+    pub(super) fn with_front(&mut self, front: usize, does: impl FnOnce(&mut Place, &mut Vec<FrontEffect>)) {
         let mut effects = Vec::new();
         does(&mut self.fronts().places[front], &mut effects);
         for effect in effects {
             match effect {
-                FrontEffect::Submit { id, request } => {
+                FrontEffect::Submit { id, mut request } => {
+                    if self.plan.defect == Some(Defect::ForgetsOrder) {
+                        request.after = 0;
+                    }
                     let bytes = brokerage::named(id, &request);
                     self.submit(front, id, bytes);
                 }
                 FrontEffect::Ask { hit, symbol, user } => self.ask_quote(front, hit, symbol, user),
-                FrontEffect::Abandon { .. } => {}
-                FrontEffect::Told { arrival, reply, command } => {
-                    self.note(|| format!("front {front} tells {command:?}: {reply:?}"));
-                    self.person_told(front, arrival);
+                FrontEffect::Look { read } => self.look_up(front, read),
+                FrontEffect::Abandon { .. } | FrontEffect::Noted { .. } => {}
+                FrontEffect::Told { arrival, reply, number, .. } => {
+                    self.note(|| format!("front {front} tells {number:#x}: {reply:?}"));
+                    if let Some((person, number)) = self.fronts().places[front].of.remove(&arrival) {
+                        self.person_told(person, number, reply);
+                    }
                 }
             }
         }
     }
 
-    fn person_told(&mut self, front: usize, arrival: u64) {
-        self.summary.committed += 1;
-        let fronts = self.fronts();
-        if let Some(person) = fronts.places[front].of.remove(&arrival)
-            && fronts.people[person].at == front
-        {
-            fronts.people[person].given.retain(|given| *given != arrival);
-        }
+    /// The site that this front asks now: mostly the same.
+    fn asks(&mut self, front: usize) -> SiteId {
+        let before = self.fronts().places[front].site.filter(|site| self.list.contains(site));
+        let site = match before {
+            Some(site) if !self.random.chance(20) => site,
+            _ => self.list[self.random.index(self.list.len())],
+        };
+        self.fronts().places[front].site = Some(site);
+        site
     }
 
-    /// A request goes to the site that this front asks now.
     fn submit(&mut self, front: usize, id: TransactionId, bytes: Vec<u8>) {
-        let asks = self.fronts().places[front].site;
-        if self.random.chance(20) || !self.list.contains(&asks) {
-            let site = self.list[self.random.index(self.list.len())];
-            self.fronts().places[front].site = site;
-        }
-        let asked_us = self.now_us();
+        let (site, asked_us) = (self.asks(front), self.now_us());
         let place = &mut self.fronts().places[front];
-        let (site, ask) = (place.site, Ask::Execute(id, place.seen, bytes.clone()).to_bytes());
+        let ask = Ask::Execute(id, place.seen, bytes.clone()).to_bytes();
         place.open.insert(id, Open { bytes, asked_us });
         if self.nodes[&site].accepts() {
             let connection = self.ask_site(FIRST + front, site, ask);
             self.fronts().places[front].asked.insert(connection, id);
+        }
+    }
+
+    /// A front reads, and begins anew by itself if there is no answer.
+    fn look_up(&mut self, front: usize, read: BrokerRead) {
+        let site = self.asks(front);
+        let ask = Ask::Read(READ, self.fronts().places[front].seen, read.to_bytes()).to_bytes();
+        if self.nodes[&site].accepts() {
+            let connection = self.ask_site(FIRST + front, site, ask);
+            self.fronts().places[front].reads.insert(connection, read);
         }
     }
 
@@ -337,8 +263,7 @@ impl Sites {
         let late = open.iter().filter(|(_, open)| now_us - open.asked_us >= PATIENCE_US);
         let late: Vec<_> = late.map(|(id, open)| (*id, open.bytes.clone())).collect();
         if !late.is_empty() {
-            let site = self.list[self.random.index(self.list.len())];
-            self.fronts().places[front].site = site;
+            self.fronts().places[front].site = None;
         }
         for (id, bytes) in late {
             self.submit(front, id, bytes);
@@ -354,8 +279,12 @@ impl Sites {
         body: &[u8],
     ) -> Verdict {
         let front = (connection.0 & 0xffff) as usize - FIRST;
-        let Some(id) = self.fronts().places[front].asked.remove(&connection) else { return Ok(()) };
         let (code, horizon) = of;
+        if let Some(read) = self.fronts().places[front].reads.remove(&connection) {
+            self.looked_up(front, &read, (code == Code::Done).then_some((body, horizon)));
+            return Ok(());
+        }
+        let Some(id) = self.fronts().places[front].asked.remove(&connection) else { return Ok(()) };
         match code {
             Code::Done => {
                 let (number, reply) = read_told(body)
@@ -383,6 +312,18 @@ impl Sites {
                 Ok(())
             }
         }
+    }
+
+    fn looked_up(&mut self, front: usize, read: &BrokerRead, found: Option<(&[u8], Horizon)>) {
+        let now_ms = self.front_ms(front);
+        self.with_front(front, |place, effects| {
+            if let Some((_, horizon)) = found {
+                place.seen = place.seen.and(horizon);
+            }
+            if let Some(front) = &mut place.front {
+                front.looked(read, found.map(|(body, _)| body), now_ms, effects);
+            }
+        });
     }
 
     /// Asks the quote server, which answers some time, or never.
@@ -413,13 +354,18 @@ impl Sites {
             false => read_reply(answer, *symbol, user),
         };
         let now_ms = self.front_ms(front);
-        let name = HitName { desk: self.fronts().places[front].number, count: *hit };
+        let name = HitName { desk: self.desk_of(front), count: *hit };
         let quote = quote.map(|quote| QuoteBrought { quote, hit: Some(name) });
         self.with_front(front, |place, effects| {
             if let Some(front) = &mut place.front {
                 front.quote(*hit, quote, now_ms, effects);
             }
         });
+    }
+
+    /// A front's own desk has its number.
+    fn desk_of(&mut self, front: usize) -> u64 {
+        self.front_of(front).and_then(|front| front.number()).unwrap_or_default()
     }
 
     /// When faults are over and nobody has waited for a minute and more, no command comes any more.

@@ -32,6 +32,7 @@ mod faults;
 mod fronts;
 mod keeper;
 mod machine;
+mod people;
 mod settings;
 mod shelf;
 mod sites;
@@ -200,6 +201,10 @@ pub enum Defect {
     GivesOtherVersions,
     /// The broker's accounts keep a trigger that has fired.
     KeepsTriggers,
+    /// They give all fronts one number.
+    ForgetsFronts,
+    /// Fronts do not say which command comes before another.
+    ForgetsOrder,
 }
 
 /// Which promise was broken.
@@ -233,6 +238,8 @@ pub enum Broken {
     Ended,
     /// An assertion of the rules does not hold.
     Panicked,
+    /// A user's log is not what he gave, each command once and in order, with the reply that he was told.
+    Disordered,
     /// What a backup restores is not what the database was.
     Unkept,
     /// Faults are over, and something has no outcome.

@@ -257,6 +257,7 @@ impl Sites {
             self.step()?;
         }
         self.restore_what_was_kept()?;
+        self.check_people()?;
         let ledger = self.ledger.open();
         self.checker.finish(&ledger)
     }
@@ -268,7 +269,7 @@ impl Sites {
         self.changes.is_empty()
             && self.keeper.as_ref().is_none_or(|keeper| keeper.has(newest))
             && self.clients.iter().all(|client| client.request.is_none())
-            && self.fronts.as_ref().is_none_or(|fronts| fronts.are_settled(self.now_us()))
+            && self.fronts.as_ref().is_none_or(|fronts| fronts.are_settled())
             && nodes().all(Node::votes)
             && rules()
                 .all(|rules| rules.is_some_and(|rules| !rules.is_recalling() && rules.stable() == newest))
