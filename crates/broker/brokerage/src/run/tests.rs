@@ -18,7 +18,9 @@ mod shared_data;
 fn args(file: PathBuf, bad_per_mille: u64) -> Args {
     let behaviour = Behaviour::instant(7, bad_per_mille);
     let logs = Some(file.with_extension("logs"));
-    Args { file, durability: Promise::Os, quote_server: None, behaviour, window: 500, logs, json: false }
+    let how_many = HowMany { sites: None, fronts: None, desks: None };
+    let (quote_server, store) = (None, None);
+    Args { file, durability: Promise::Os, quote_server, behaviour, how_many, store, window: 500, logs, json: false }
 }
 
 #[test]
@@ -65,7 +67,7 @@ fn a_workload_of_anything_ends_and_every_line_is_counted() {
 fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64) -> (Running, Checked) {
     let dir = tempfile::tempdir().unwrap();
     let server = stand_in(Behaviour::instant(3, bad_per_mille)).unwrap();
-    let floor = Floor::open(dir.path(), Promise::Os, server.address()).unwrap();
+    let floor = Floor::alone(dir.path(), Promise::Os, server.address()).unwrap();
     let mut running = Running::begin(floor, dir.path().to_owned()).unwrap();
     running.feed(Cursor::new(workload), 5_000).unwrap();
     running.settle().unwrap();
