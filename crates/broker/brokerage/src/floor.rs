@@ -3,25 +3,31 @@
 //! The accounts are a site of this process, or sites elsewhere; quotes come from the server itself, or from desks. The front does not know which: it never has to know whether what
 //! it asked for was lost on the way there or on the way back, since a request is asked for under its name until there is an answer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pares_broker::{BrokerReply, UserCommand, WorkloadLine};
-use pares_front::{BrokerFront, FrontEffect};
+use pares_broker::{
+    Asked, BrokerRead, BrokerReply, COMMANDS_OF_SESSION, HitName, QuoteBrought, UserCommand, UserName, WorkloadLine,
+    Verb, number_in_session,
+};
+use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, NotTaken};
 use pares_os::clock;
 use pares_site::SiteReport;
 use pares_site::config::Promise;
+use pares_site::protocol::Horizon;
 use pares_wice::TransactionId;
 use pares_wice::codec::Coded as _;
 
 use crate::desk::{DeskLinks, DeskNews};
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::own_site::OwnSite;
-use crate::quoter::Quoter;
+use crate::quoter::{QuoteAnswer, Quoter};
 use crate::site_link::{SiteAnswer, SiteLink};
 
+/// The client of the site that the front of [`Floor::alone`] gets its number by; its users' are above those who read, and below this.
+const BEGINNER: u64 = 1 << 60;
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 
@@ -29,8 +35,20 @@ const WAIT_MAX: Duration = Duration::from_millis(1);
 pub(crate) struct Told {
     /// Its place among those that arrived at this front, from 0.
     pub(crate) arrival: u64,
-    pub(crate) command: UserCommand,
-    pub(crate) reply: BrokerReply,
+    /// Under which it was executed; 0 if it was not.
+    pub(crate) number: u64,
+    pub(crate) asked: Asked,
+    /// None if it was given up: the one before it in its session did not come.
+    pub(crate) reply: Option<BrokerReply>,
+}
+
+impl Told {
+    /// The dump that was commanded, if it was one and is to be written.
+    pub(crate) fn dump(&self) -> Option<&UserCommand> {
+        let Asked::Command { command, .. } = &self.asked else { return None };
+        let is_done = !matches!(self.reply, None | Some(BrokerReply::Refused { .. }));
+        (command.verb == Verb::Dumplog && is_done).then_some(command)
+    }
 }
 
 /// Who executes requests.
@@ -57,11 +75,12 @@ pub(crate) struct Floor {
     /// When each question was asked.
     asked: HashMap<u64, Instant>,
     pub(crate) slowest_quote: Duration,
+    /// Whose commands of a workload arrived.
+    pub(crate) users: BTreeSet<UserName>,
     /// Requests so far.
     pub(crate) submitted: u64,
-    arrived: u64,
-    number: u64,
-    sessions: u64,
+    /// To be read for the front.
+    looks: Vec<BrokerRead>,
     /// What was asked for under which number, and the reply: for tests, which ask an oracle the same.
     #[cfg(test)]
     pub(crate) seen: Vec<(Vec<u8>, BrokerReply)>,
@@ -74,21 +93,24 @@ impl Floor {
     pub(crate) fn alone(dir: &Path, durability: Promise, quotes: SocketAddr) -> Result<Self, BrokerageError> {
         let site = OwnSite::open(dir, durability)?;
         let quoter = Quoter::start(quotes, || ()).map_err(BrokerageError::io("starting the quoter"))?;
-        Ok(Self::new(Executing::Here(Box::new(site)), Quoting::Server(quoter), 1))
+        let mut floor = Self::new(Executing::Here(Box::new(site)), Quoting::Server(quoter), BEGINNER);
+        while floor.front.number().is_none() {
+            floor.turn()?;
+        }
+        Ok(floor)
     }
 
-    /// The front of that number, which no other has or had.
-    pub(crate) fn new(executing: Executing, quoting: Quoting, front: u64) -> Self {
+    /// A front that gets its number as this client of sites, which no other is or was.
+    pub(crate) fn new(executing: Executing, quoting: Quoting, client: u64) -> Self {
         Self {
             executing,
             quoting,
-            front: BrokerFront::new(front << 18, front << 42),
+            front: BrokerFront::new(client),
             asked: HashMap::new(),
             slowest_quote: Duration::ZERO,
+            users: BTreeSet::new(),
             submitted: 0,
-            arrived: 0,
-            number: front,
-            sessions: 0,
+            looks: Vec::new(),
             #[cfg(test)]
             seen: Vec::new(),
             #[cfg(test)]
@@ -113,29 +135,72 @@ impl Floor {
         }
     }
 
-    /// A command arrives; its place among those that have.
-    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> u64 {
-        let arrival = self.arrived;
-        self.arrived += 1;
+    /// A command of a workload arrives, behind what arrived before of its user.
+    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> BrokerageResult {
+        self.users.extend(line.command.user.clone());
+        self.arrives_as(line, CommandOrder::Arrival { name: None }).map(drop).map_err(failed)
+    }
+
+    /// A command of a session arrives, the `after`-th one of which was its user's before; its place among all that did.
+    pub(crate) fn arrives_in(
+        &mut self,
+        session: u64,
+        after: u64,
+        line: WorkloadLine,
+    ) -> Result<u64, NotTaken> {
+        let numbered = |count| number_in_session(session, count);
+        if line.number >= COMMANDS_OF_SESSION || after >= line.number {
+            return Err(NotTaken::Order);
+        }
+        let order = CommandOrder::Session { number: numbered(line.number), after: numbered(after) };
+        self.arrives_as(line, order)
+    }
+
+    fn arrives_as(&mut self, line: WorkloadLine, order: CommandOrder) -> Result<u64, NotTaken> {
+        let WorkloadLine { command, fault, .. } = line;
+        let user = command.user.clone();
+        self.take(Arrival { user, order, asked: Asked::Command { command, fault } })
+    }
+
+    /// Whatever arrives.
+    pub(crate) fn take(&mut self, arrival: Arrival) -> Result<u64, NotTaken> {
         let mut effects = Vec::new();
-        self.front.arrives(line, now_ms(), &mut effects);
+        let arrival = self.front.arrives(arrival, now_ms(), &mut effects)?;
         self.carry_out(effects, &mut Vec::new());
-        arrival
+        Ok(arrival)
     }
 
-    /// A session for commands from outside; none as long as the front has no number.
+    /// A session for commands whose sender numbers them; none as long as the front has no number.
     pub(crate) fn open_session(&mut self) -> Option<u64> {
-        self.sessions += 1;
-        Some(self.number << 18 | self.sessions)
+        self.front.open_session()
     }
 
-    /// A command of a session arrives, behind another of its user's; its place among those that have arrived.
-    pub(crate) fn arrives_in(&mut self, _session: u64, _after: u64, line: WorkloadLine) -> u64 {
-        self.arrives(line)
+    /// What the front wants read; [`Self::looked`] then.
+    pub(crate) fn looks(&mut self) -> Vec<BrokerRead> {
+        std::mem::take(&mut self.looks)
+    }
+
+    /// What was read; none if no site has answered.
+    pub(crate) fn looked(&mut self, read: &BrokerRead, answer: Option<&[u8]>) {
+        let mut effects = Vec::new();
+        self.front.looked(read, answer, now_ms(), &mut effects);
+        self.carry_out(effects, &mut Vec::new());
+    }
+
+    /// How far this front has seen: who reads on its account is shown nothing older.
+    pub(crate) fn horizon(&self) -> Horizon {
+        match &self.executing {
+            Executing::Here(_) => Horizon::default(),
+            Executing::Sites(link) => link.horizon(),
+        }
     }
 
     /// Has hits noted that no command used.
-    pub(crate) fn note_unclaimed(&mut self) {}
+    pub(crate) fn note_unclaimed(&mut self) {
+        let mut effects = Vec::new();
+        self.front.note_all(now_ms(), &mut effects);
+        self.carry_out(effects, &mut Vec::new());
+    }
 
     /// Whether all of them are.
     pub(crate) fn has_noted(&self) -> bool {
@@ -194,8 +259,12 @@ impl Floor {
     fn quotes(&mut self) -> Vec<DeskNews> {
         match &mut self.quoting {
             Quoting::Server(quoter) => {
-                let answers = quoter.answers();
-                answers.map(|(hit, answer)| DeskNews::Answer(hit, answer.map(|quote| (quote, None)))).collect()
+                let desk = self.front.number().unwrap_or_default();
+                let named = |(count, answer): QuoteAnswer| {
+                    let hit = Some(HitName { desk, count });
+                    DeskNews::Answer(count, answer.map(|quote| QuoteBrought { quote, hit }))
+                };
+                quoter.answers().map(named).collect()
             }
             Quoting::Desks(desks) => desks.turn(),
         }
@@ -214,10 +283,9 @@ impl Floor {
                 if let Some(asked) = self.asked.remove(&hit) {
                     self.slowest_quote = self.slowest_quote.max(asked.elapsed());
                 }
-                let answer = answer.map(|(quote, _)| quote);
                 self.front.quote(hit, answer, now_ms(), effects);
             }
-            DeskNews::Hit(..) => {}
+            DeskNews::Hit(brought) => self.front.hit(brought, now_ms(), effects),
         }
     }
 
@@ -239,8 +307,14 @@ impl Floor {
                     }
                 }
                 FrontEffect::Submit { id, request } => self.submit(id, request.to_bytes()),
-                FrontEffect::Told { arrival, command, reply } => {
-                    told.push(Told { arrival, command, reply });
+                FrontEffect::Look { read } => self.looks.push(read),
+                FrontEffect::Noted { hit } => {
+                    if let Quoting::Desks(desks) = &mut self.quoting {
+                        desks.noted(hit);
+                    }
+                }
+                FrontEffect::Told { arrival, number, asked, reply } => {
+                    told.push(Told { arrival, number, asked, reply });
                 }
             }
         }

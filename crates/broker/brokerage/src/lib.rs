@@ -32,6 +32,7 @@ mod loader;
 mod own_site;
 pub mod quote_server;
 mod quoter;
+mod readers;
 mod run;
 mod site_link;
 mod tally;

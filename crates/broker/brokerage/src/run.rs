@@ -14,9 +14,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_broker::{
-    AccountSummary, AuditReport, BrokerReply, UserCommand, UserName, Verb, WorkloadLine, dollars,
+    AccountSummary, AuditReport, UserCommand, UserName, WorkloadLine, dollars,
 };
-use pares_front::HIT_MILLS;
+use pares_front::{FRONT_OPEN_MAX, HIT_MILLS};
 use pares_operator::init::promise;
 use pares_site::config::Promise;
 use pares_text::grouped;
@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
-use crate::floor::{Floor, Told};
+use crate::floor::Floor;
 use crate::quote_server::{Behaviour, QuoteServer};
 use crate::tally::Tally;
 use crate::up::HowMany;
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// Commands without a reply at a time
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     window: u64,
     /// Where DUMPLOG writes; without, a temporary directory
     #[arg(long, value_name = "DIR")]
@@ -229,7 +229,7 @@ impl Running {
                 let count = lines.read_until(b'\n', &mut line);
                 has_more = count.map_err(BrokerageError::io("reading the workload"))? > 0;
                 match WorkloadLine::parse(&line) {
-                    Ok(command) => drop(self.floor.arrives(command)),
+                    Ok(command) => self.floor.arrives(command)?,
                     Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
                 }
             }
@@ -239,10 +239,12 @@ impl Running {
     }
 
     fn turn(&mut self) -> BrokerageResult {
-        for Told { command, reply, .. } in self.floor.turn()? {
-            self.tally.note(&reply);
-            if command.verb == Verb::Dumplog && !matches!(reply, BrokerReply::Refused { .. }) {
-                self.dump(command);
+        for told in self.floor.turn()? {
+            if let Some(reply) = &told.reply {
+                self.tally.note(reply);
+            }
+            if let Some(command) = told.dump() {
+                self.dump(command.clone());
             }
         }
         self.dumps.progress().map(|_| ())
@@ -289,7 +291,7 @@ impl Running {
         let path = self.whole.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
         let report = audit::replay(&path)?;
         let site = self.floor.address()?.into();
-        let users: Vec<UserName> = self.floor.front.users().cloned().collect();
+        let users: Vec<UserName> = self.floor.users.iter().cloned().collect();
         let found = self.wait_for(std::thread::spawn(move || dump::summaries(vec![site], users)))??;
         let desk = self.floor.front.desk();
         let quotes = report.quotes.len() as u64;
@@ -304,7 +306,7 @@ impl Running {
 
     fn figures(&self, took: Duration, checked: Checked) -> RunFigures {
         let desk = self.floor.front.desk();
-        let users = self.floor.front.users().count();
+        let users = self.floor.users.len();
         let slowest = Some(self.floor.slowest_quote.as_secs_f64() * 1e3);
         let conflicts = self.floor.report().map_or(0, |report| report.work.lost);
         RunFigures::of(&self.tally, took, users, slowest, (desk.hits(), desk.faults()), conflicts, checked)

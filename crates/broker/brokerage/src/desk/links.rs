@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use mio::Registry;
-use pares_broker::{StockQuote, StockSymbol, UserName};
+use pares_broker::{HitName, QuoteBrought, StockSymbol, UserName};
 use pares_front::QuoteFault;
 use pares_wice::codec::Coded as _;
 
@@ -23,16 +23,13 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Answers of one desk that are read in one turn, bytes.
 const READ_MAX: usize = 256 << 10;
 
-/// A question to a desk: by the number of the desk's life, and its count there.
-pub type DeskHit = (u64, u64);
-
 /// What desks say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeskNews {
     /// The answer to a question of this front's; with the hit that it is to have noted, if it is.
-    Answer(u64, Result<(StockQuote, Option<DeskHit>), QuoteFault>),
+    Answer(u64, Result<QuoteBrought, QuoteFault>),
     /// A hit to be noted, which no question of this front waits for.
-    Hit(StockQuote, DeskHit),
+    Hit(QuoteBrought),
 }
 
 struct Question {
@@ -108,11 +105,11 @@ impl DeskLinks {
     }
 
     /// A hit is in the log.
-    pub fn noted(&mut self, (number, count): DeskHit) {
+    pub fn noted(&mut self, hit: HitName) {
         // Of a life that is over nobody keeps hits.
-        let desk = self.desks.iter_mut().find(|desk| desk.number == Some(number));
+        let desk = self.desks.iter_mut().find(|desk| desk.number == Some(hit.desk));
         if let Some(conn) = desk.and_then(|desk| desk.conn.as_mut()) {
-            conn.push_frame(&ToDesk::Noted { count }.to_bytes());
+            conn.push_frame(&ToDesk::Noted { count: hit.count }.to_bytes());
         }
     }
 
@@ -198,7 +195,7 @@ impl DeskLinks {
     }
 
     fn heard(&mut self, at: usize, word: ToFront) {
-        let hit = |count: u64| self.desks[at].number.map(|number| (number, count));
+        let name = |count: u64| self.desks[at].number.map(|desk| HitName { desk, count });
         match word {
             ToFront::Desk { number } => {
                 self.desks[at].number = Some(number);
@@ -207,7 +204,7 @@ impl DeskLinks {
             }
             ToFront::Here => {}
             ToFront::Hit { count, quote } => {
-                self.news.extend(hit(count).map(|hit| DeskNews::Hit(quote, hit)));
+                self.news.push(DeskNews::Hit(QuoteBrought { quote, hit: name(count) }));
             }
             ToFront::None { question, fault } => {
                 if self.open.remove(&question).is_some() {
@@ -215,11 +212,11 @@ impl DeskLinks {
                 }
             }
             ToFront::Quote { question, quote, count } => {
-                let hit = count.and_then(hit);
+                let brought = QuoteBrought { quote, hit: count.and_then(name) };
                 if self.open.remove(&question).is_some() {
-                    self.news.push(DeskNews::Answer(question, Ok((quote, hit))));
-                } else if let Some(hit) = hit {
-                    self.news.push(DeskNews::Hit(quote, hit));
+                    self.news.push(DeskNews::Answer(question, Ok(brought)));
+                } else if brought.hit.is_some() {
+                    self.news.push(DeskNews::Hit(brought));
                 }
             }
         }

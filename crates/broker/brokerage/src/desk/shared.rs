@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_broker::{StockQuote, StockSymbol};
+use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol};
 use pares_front::{DeskEffect, QuoteDesk, QuoteFault, QuoteStanding};
 
 use super::words::{ToDesk, ToFront};
@@ -39,7 +39,6 @@ pub struct SharedDesk {
     desk: QuoteDesk,
     /// Of this life.
     number: u64,
-    hits: u64,
     fronts: BTreeSet<FrontNumber>,
     waiting: BTreeMap<StockSymbol, Vec<(FrontNumber, u64)>>,
     unnoted: BTreeMap<u64, Unnoted>,
@@ -53,7 +52,6 @@ impl SharedDesk {
         Self {
             desk: QuoteDesk::default(),
             number,
-            hits: 0,
             fronts: BTreeSet::new(),
             waiting: BTreeMap::new(),
             unnoted: BTreeMap::new(),
@@ -122,6 +120,8 @@ impl SharedDesk {
         effects: &mut Vec<SharedEffect>,
     ) {
         self.fault = answer.as_ref().err().copied().unwrap_or(QuoteFault::Old);
+        let name = HitName { desk: self.number, count: hit };
+        let answer = answer.map(|quote| QuoteBrought { quote, hit: Some(name) });
         let mut said = Vec::new();
         self.desk.arrived(hit, answer, now_ms, &mut said);
         self.follow(said, now_ms, effects);
@@ -147,21 +147,22 @@ impl SharedDesk {
                     self.desk.settle(&mut left);
                     self.follow(left, now_ms, effects);
                 }
-                DeskEffect::Unclaimed { quote } => {
+                DeskEffect::Unclaimed { brought } => {
                     let with = self.fronts.first().copied();
-                    let count = self.keep(quote.clone(), with);
-                    effects.extend(with.map(|front| SharedEffect::Say(front, ToFront::Hit { count, quote })));
+                    let Some(count) = self.keep(&brought, with) else { continue };
+                    let word = ToFront::Hit { count, quote: brought.quote };
+                    effects.extend(with.map(|front| SharedEffect::Say(front, word)));
                 }
                 other => effects.push(SharedEffect::Server(other)),
             }
         }
     }
 
-    /// A question of the server was answered for somebody; its number among such.
-    fn keep(&mut self, quote: StockQuote, with: Option<FrontNumber>) -> u64 {
-        self.hits += 1;
-        self.unnoted.insert(self.hits, Unnoted { quote, with });
-        self.hits
+    /// Keeps a hit until it is noted, if there is one; its count.
+    fn keep(&mut self, brought: &QuoteBrought, with: Option<FrontNumber>) -> Option<u64> {
+        let count = brought.hit?.count;
+        self.unnoted.insert(count, Unnoted { quote: brought.quote.clone(), with });
+        Some(count)
     }
 
     fn answer(
@@ -175,9 +176,8 @@ impl SharedDesk {
         let word = match self.desk.claim(symbol, now_ms) {
             None => ToFront::None { question, fault: self.fault },
             Some(brought) => {
-                let quote = brought.quote;
-                let count = brought.is_hit.then(|| self.keep(quote.clone(), Some(front)));
-                ToFront::Quote { question, quote, count }
+                let count = self.keep(&brought, Some(front));
+                ToFront::Quote { question, quote: brought.quote, count }
             }
         };
         effects.push(SharedEffect::Say(front, word));

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pares_broker::{BrokerReply, UserName};
+use pares_broker::{Refusal, UserName};
+use pares_front::{FRONT_OPEN_MAX, NotTaken};
 
 use super::lines::{LINE_MAX, LoaderLine, answer, refused};
-use crate::floor::Floor;
+use crate::floor::{Floor, Told};
 use crate::link::Port;
 
 /// Commands of a connection without a reply.
@@ -66,6 +67,10 @@ impl Loaders {
             return Some(());
         }
         let conn = self.port.conn(number)?;
+        if floor.front.open() + OPEN_MAX > FRONT_OPEN_MAX {
+            self.port.keep_ready(number);
+            return Some(());
+        }
         if self.loaders.get(&number)?.open >= OPEN_MAX || conn.backlog() >= UNREAD_MAX {
             // An answer, or room for one, brings it back.
             return Some(());
@@ -130,21 +135,31 @@ impl Loaders {
                     }
                     None => 0,
                 };
-                loader.open += 1;
-                let arrival = floor.arrives_in(session, before, line);
-                self.open.insert(arrival, (number, count));
+                match floor.arrives_in(session, before, line) {
+                    Ok(arrival) => {
+                        loader.open += 1;
+                        self.open.insert(arrival, (number, count));
+                    }
+                    // There is always room: see `read`.
+                    Err(NotTaken::Busy) => return None,
+                    Err(NotTaken::Order) => {
+                        let words = refused(count, Refusal::NoNumber);
+                        self.port.writer(number)?.push(words.as_bytes());
+                    }
+                }
             }
         }
         Some(())
     }
 
-    /// A command has its reply.
-    pub(super) fn tell(&mut self, arrival: u64, reply: &BrokerReply) {
-        let Some((number, count)) = self.open.remove(&arrival) else { return };
+    /// A command has its reply, or was given up; then its loader is to come again, and says again what has no answer.
+    pub(super) fn tell(&mut self, told: &Told) {
+        let Some((number, count)) = self.open.remove(&told.arrival) else { return };
         let Some(loader) = self.loaders.get_mut(&number) else { return };
         loader.open -= 1;
-        if let Some(conn) = self.port.writer(number) {
-            conn.push(answer(count, reply).as_bytes());
+        match (&told.reply, self.port.writer(number)) {
+            (Some(reply), Some(conn)) => conn.push(answer(count, reply).as_bytes()),
+            _ => return self.end(number),
         }
         // It may have been waiting for room, or for its last answer.
         self.port.keep_ready(number);

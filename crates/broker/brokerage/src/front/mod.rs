@@ -12,31 +12,40 @@ mod loaders;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use mio::{Events, Poll};
-use pares_broker::{BrokerReply, UserCommand, Verb};
+use mio::{Events, Poll, Token, Waker};
+use pares_broker::BrokerRead;
 use pares_link::Door;
 use pares_operator::init::{CLIENT, OPERATOR};
 use pares_os::{descriptors, process};
 use pares_site::{Access, SitesConfig};
+use pares_wice::codec::Coded as _;
 
 use crate::desk::DeskLinks;
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
-use crate::floor::{Executing, Floor, Quoting, Told};
+use crate::floor::{Executing, Floor, Quoting};
 use crate::link::{Owner, Port};
 use crate::on_loopback;
+use crate::readers::Readers;
 use crate::site_link::SiteLink;
 
 const SITES: Owner = Owner(0);
 const DESKS: Owner = Owner(1);
 const LOADERS: Owner = Owner(2);
+const WAKER: Token = Token(usize::MAX);
+/// Threads that read.
+const READERS: usize = 2;
 /// Descriptors for sites, desks, logs, and what the process itself needs.
 const RESERVE: u64 = 128;
 /// Loaders that are connected at a time, if there are descriptors for so many.
 const LOADERS_MAX: usize = 8_192;
+/// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
+const BEGINNERS: u64 = 1 << 61;
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(2);
 
@@ -95,7 +104,14 @@ struct FrontProcess {
     loaders: loaders::Loaders,
     logs: PathBuf,
     dumps: Dumps,
+    readers: Readers,
+    /// What was read for the front.
+    looked: (Sender<Looked>, Receiver<Looked>),
+    waker: Arc<Waker>,
 }
+
+/// A read of the front's, and the answer; none if no site has answered.
+type Looked = (BrokerRead, Option<Vec<u8>>);
 
 impl FrontProcess {
     fn open(args: &Args) -> Result<Self, BrokerageError> {
@@ -105,17 +121,22 @@ impl FrontProcess {
         let count_max = descriptors::connections_within(descriptors::raise_limit(), RESERVE, LOADERS_MAX);
         let watching = || BrokerageError::io("watching sockets");
         let poll = Poll::new().map_err(watching())?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(watching())?);
+        let doors = doors(&access)?;
         let link = SiteLink::new(&access, poll.registry(), SITES)?;
         let desks = DeskLinks::new(&args.desks, poll.registry(), DESKS).map_err(watching())?;
         let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
         Ok(Self {
-            floor: Floor::new(Executing::Sites(link), Quoting::Desks(desks), crate::drawn() % (1 << 21)),
+            floor: Floor::new(Executing::Sites(link), Quoting::Desks(desks), BEGINNERS + crate::drawn() % BEGINNERS),
             poll,
             events: Events::with_capacity(1_024),
             loaders: loaders::Loaders::at(port),
             logs: args.logs.clone(),
-            dumps: Dumps::of(doors(&access)?),
+            dumps: Dumps::of(doors.clone()),
+            readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
+            looked: channel(),
+            waker,
         })
     }
 
@@ -128,14 +149,18 @@ impl FrontProcess {
         }
         for event in &self.events {
             match Owner::of(event.token()) {
+                _ if event.token() == WAKER => {}
                 (LOADERS, number) => self.loaders.port.wake(number),
                 (owner, number) => self.floor.wake(owner == SITES, number),
             }
         }
+        self.look();
         self.loaders.turn(&mut self.floor);
-        for Told { arrival, command, reply } in self.floor.turn()? {
-            self.loaders.tell(arrival, &reply);
-            self.dump(command, &reply);
+        for told in self.floor.turn()? {
+            self.loaders.tell(&told);
+            if let Some((command, name)) = told.dump().and_then(|dump| Some((dump, dump.file.clone()?))) {
+                self.dumps.push(command.user.clone(), self.logs.join(name));
+            }
         }
         if self.loaders.wants_note() && self.floor.has_noted() {
             self.loaders.tell_noted();
@@ -148,13 +173,18 @@ impl FrontProcess {
         Ok(())
     }
 
-    /// A dump was commanded, if that is what it was.
-    fn dump(&mut self, command: UserCommand, reply: &BrokerReply) {
-        if command.verb == Verb::Dumplog
-            && !matches!(reply, BrokerReply::Refused { .. })
-            && let Some(name) = command.file
-        {
-            self.dumps.push(command.user, self.logs.join(name));
+    /// Reads what the front wants read, on a thread, and tells it what was.
+    fn look(&mut self) {
+        for (read, answer) in self.looked.1.try_iter().collect::<Vec<_>>() {
+            self.floor.looked(&read, answer.as_deref());
+        }
+        for read in self.floor.looks() {
+            let (tell, waker) = (self.looked.0.clone(), Arc::clone(&self.waker));
+            self.readers.read(read.to_bytes(), self.floor.horizon(), move |answer| {
+                // A front that has ended is told nothing.
+                let _ = tell.send((read, answer.ok()));
+                let _ = waker.wake();
+            });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use pares_broker::BrokerRequest;
+use pares_broker::{BrokerReply, BrokerRequest};
 use pares_wice::codec::Coded as _;
 
 use super::*;
