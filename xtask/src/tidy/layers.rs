@@ -106,6 +106,7 @@ pub(super) const CRATES: &[Place] = &[
     place("broker", "pares-broker", 1, &[]),
     place("broker", "pares-front", 1, &["pares-broker"]), // whose requests it makes
     place("broker", "pares-accounts", 3, &[]),
+    place("broker", "pares-web", 3, &[]),
     place("broker", "pares-brokerage", 4, &[]),
     place("lab", "pares-flow", 2, &[]),
     place("lab", "pares-isolation", 1, &[]),

@@ -12,6 +12,7 @@
 //! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
 //! | `names`, `sessions` | numbers and names, and what was executed before under them |
 //! | `reads`, `summary`, `pages` | what can be read: what a user has; the log, armed triggers, what will lapse |
+//! | `people` | who may sign in, and who is signed in |
 //! | `audit`, `xml` | a request's entry in the log, and the log as the course's XML |
 //! | `verify` | the log alone, replayed |
 
@@ -25,6 +26,7 @@ mod ledger;
 mod money;
 mod names;
 mod pages;
+mod people;
 mod reads;
 mod refusal;
 mod reply;
@@ -49,7 +51,12 @@ pub use names::{
 };
 pub use pages::{
     AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
-    WATCH_PAGE_MAX, armed_page, audit_page, lapsing_page, newest_page,
+    WATCH_PAGE_MAX, armed_page, audit_page, audit_place, lapsing_page, newest_page,
+};
+pub use people::{
+    OneTimeCode, PERSON_SESSIONS_MAX, PasswordString, Person, PersonAsked, PersonRead, PersonRight,
+    SESSION_IDLE_MS, SESSION_MS, SIGN_IN_WAIT_MAX_MS, SessionDigest, SessionFound, USERS_PAGE_MAX,
+    UserListed, UsersPage,
 };
 pub use reads::{BrokerRead, answer};
 pub use refusal::Refusal;

@@ -7,6 +7,7 @@ use crate::coded::kinds;
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Shelf};
 use crate::pages::{armed_page, audit_page, lapsing_page, newest_page};
+use crate::people::{self, PersonRead};
 use crate::summary::summary;
 
 /// What can be read.
@@ -41,6 +42,11 @@ pub enum BrokerRead {
         /// Before which place; without one, the newest of all.
         before: Option<u64>,
     },
+    /// Something about people.
+    Person {
+        /// What.
+        read: PersonRead,
+    },
 }
 
 kinds!(BrokerRead, "read" {
@@ -49,6 +55,7 @@ kinds!(BrokerRead, "read" {
     3 => Armed { from },
     4 => Lapsing { from },
     5 => Newest { user, before },
+    10 => Person { read },
 });
 
 /// Answers a read, in bytes.
@@ -64,5 +71,6 @@ pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerE
         BrokerRead::Armed { from } => armed_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
         BrokerRead::Lapsing { from } => lapsing_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
         BrokerRead::Newest { user, before } => newest_page(shelf, user, *before).map(|page| page.to_bytes()),
+        BrokerRead::Person { read } => people::answer(read, shelf),
     }
 }

@@ -39,6 +39,11 @@ refusals! {
     19 NoAmountSet "no amount is set for this stock"
     20 TooMuch "no account holds so much"
     21 FrontsSpent "no front has a number any more"
+    40 PersonTaken "the name is taken"
+    41 NoPerson "there is no such person"
+    42 TooManyTries "too many tries to sign in: wait"
+    43 CodeUsed "the code was used: wait for the next one"
+    44 PersonChanged "what is known of the person has changed meanwhile"
 }
 
 impl Coded for Refusal {

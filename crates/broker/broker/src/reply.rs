@@ -2,6 +2,7 @@
 
 use crate::coded::kinds;
 use crate::command::StockSymbol;
+use crate::people::Person;
 use crate::refusal::Refusal;
 
 /// The answer to a request.
@@ -69,6 +70,11 @@ pub enum BrokerReply {
     NameTaken,
     /// Another command of the session was executed after the one before it: this one never will be.
     Overtaken,
+    /// Somebody who is about to sign in.
+    Person {
+        /// The person, this try included.
+        person: Person,
+    },
 }
 
 kinds!(BrokerReply, "reply" {
@@ -86,4 +92,5 @@ kinds!(BrokerReply, "reply" {
     12 => Repeated,
     13 => NameTaken,
     14 => Overtaken,
+    20 => Person { person },
 });

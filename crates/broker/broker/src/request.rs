@@ -5,6 +5,7 @@ use pares_wice::codec::{Coded, DecodeError};
 use crate::coded::{Text, fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName};
 use crate::names::{CommandName, HitName};
+use crate::people::PersonAsked;
 use crate::refusal::Refusal;
 
 /// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
@@ -87,6 +88,11 @@ pub enum Asked {
     Hit,
     /// Give a front its number.
     BeginFront,
+    /// Something about a person.
+    Person {
+        /// What.
+        asked: PersonAsked,
+    },
 }
 
 impl Asked {
@@ -123,6 +129,7 @@ kinds!(Asked, "request" {
     3 => Expire { way, user },
     4 => Hit,
     5 => BeginFront,
+    10 => Person { asked },
 });
 fields! {
     QuoteBrought { quote, hit }

@@ -44,6 +44,9 @@ pub struct BrokerPlaces {
     pub desks: Vec<SocketAddr>,
     /// Where loaders reach each front.
     pub fronts: Vec<SocketAddr>,
+    /// Where people reach each front, if they do.
+    #[serde(default)]
+    pub pages: Vec<SocketAddr>,
 }
 
 /// How many of each, and what the sites promise.
@@ -61,9 +64,17 @@ pub struct BrokerPlan {
     pub store: Option<String>,
     /// The quote server.
     pub quote_server: SocketAddr,
+    /// Where people reach the first front; the others at the ports behind it. Without, none has pages.
+    pub http: Option<SocketAddr>,
 }
 
 impl BrokerPlan {
+    fn pages(&self) -> Vec<SocketAddr> {
+        let Some(first) = self.http else { return Vec::new() };
+        let at = |front| Some(SocketAddr::new(first.ip(), first.port().checked_add(front)?));
+        (0..self.fronts).filter_map(at).collect()
+    }
+
     /// Writes it as a new broker's directory; what is there already is read, and must be as many of each.
     ///
     /// # Errors
@@ -86,6 +97,7 @@ impl BrokerPlan {
             quote_server: self.quote_server,
             desks: ports(self.desks)?,
             fronts: ports(self.fronts)?,
+            pages: self.pages(),
         };
         let text = toml::to_string(&places).map_err(failed)?;
         pares_os::replace_file(&path, text.as_bytes())
@@ -238,6 +250,9 @@ impl Children {
             }
             BrokerPart::Front(front) => {
                 command.args(["front", "--loaders", &self.places.fronts[front].to_string()]);
+                if let Some(http) = self.places.pages.get(front) {
+                    command.args(["--http", &http.to_string()]);
+                }
                 for desk in &self.places.desks {
                     command.args(["--desk", &desk.to_string()]);
                 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, COMMANDS_OF_SESSION, HitName, QuoteBrought, UserCommand, UserName, WorkloadLine,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, HitName, QuoteBrought, StockQuote, UserCommand, UserName, WorkloadLine,
     Verb, number_in_session,
 };
 use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, NotTaken};
@@ -20,6 +20,7 @@ use pares_site::protocol::Horizon;
 use pares_wice::TransactionId;
 use pares_wice::codec::Coded as _;
 
+use crate::direct::DirectClients;
 use crate::desk::{DeskLinks, DeskNews};
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::own_site::OwnSite;
@@ -111,6 +112,9 @@ impl Floor {
             users: BTreeSet::new(),
             submitted: 0,
             looks: Vec::new(),
+            learned: Vec::new(),
+            direct: DirectClients::new(client + (1 << 40)),
+            said: Vec::new(),
             #[cfg(test)]
             seen: Vec::new(),
             #[cfg(test)]
@@ -173,6 +177,25 @@ impl Floor {
     /// A session for commands whose sender numbers them; none as long as the front has no number.
     pub(crate) fn open_session(&mut self) -> Option<u64> {
         self.front.open_session()
+    }
+
+    /// Asks the sites something that no user's order binds; its number, for [`Self::sites_said`].
+    pub(crate) fn ask_sites(&mut self, asked: Asked) -> u64 {
+        let (id, number) = self.direct.begin();
+        let request =
+            BrokerRequest { number: 0, after: 0, name: None, time_ms: now_ms(), quote: None, asked };
+        self.submit(id, request.to_bytes());
+        number
+    }
+
+    /// What sites have said to that since it was asked last.
+    pub(crate) fn sites_said(&mut self) -> Vec<(u64, Result<BrokerReply, String>)> {
+        std::mem::take(&mut self.said)
+    }
+
+    /// Quotes that desks have given since it was asked last.
+    pub(crate) fn learned(&mut self) -> Vec<StockQuote> {
+        std::mem::take(&mut self.learned)
     }
 
     /// What the front wants read; [`Self::looked`] then.
@@ -283,6 +306,9 @@ impl Floor {
                 if let Some(asked) = self.asked.remove(&hit) {
                     self.slowest_quote = self.slowest_quote.max(asked.elapsed());
                 }
+                if matches!(self.quoting, Quoting::Desks(_)) {
+                    self.learned.extend(answer.iter().map(|brought| brought.quote.clone()));
+                }
                 self.front.quote(hit, answer, now_ms(), effects);
             }
             DeskNews::Hit(brought) => self.front.hit(brought, now_ms(), effects),
@@ -332,6 +358,11 @@ impl Floor {
 
     fn answered(&mut self, answer: SiteAnswer, told: &mut Vec<Told>) -> Result<(), BrokerageError> {
         let SiteAnswer { id, reply } = answer;
+        if let Some(number) = self.direct.end(id) {
+            let read = |bytes: Vec<u8>| BrokerReply::from_bytes(&bytes).map_err(|why| why.to_string());
+            self.said.push((number, reply.and_then(read)));
+            return Ok(());
+        }
         let bytes = match reply {
             Ok(bytes) => bytes,
             Err(why) => return self.not_taken(&why),

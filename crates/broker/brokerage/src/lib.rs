@@ -14,6 +14,7 @@
 //! | `quoter` | questions to the quote server |
 //! | [`quote_server`] | the stand-in for it |
 //! | `dump` | the log as a file, page by page, while the site goes on |
+//! | `person` | people who may sign in |
 //! | `audit` | such a file, replayed |
 //! | `generate` | workloads of any size |
 
@@ -22,6 +23,7 @@
 mod audit;
 mod children;
 mod desk;
+mod direct;
 mod dump;
 mod error;
 mod floor;
@@ -30,6 +32,7 @@ mod generate;
 mod link;
 mod loader;
 mod own_site;
+mod person;
 pub mod quote_server;
 mod quoter;
 mod readers;
@@ -59,6 +62,8 @@ enum What {
         #[command(subcommand)]
         what: Audit,
     },
+    /// Have somebody known who may sign in; the password is read from standard input
+    Person(person::Args),
     /// Write a workload of any size, in the mix of the largest one known
     Generate(generate::Args),
     /// Run a whole broker on this machine until Ctrl-C: sites, quote desks and fronts, each started again when it dies
@@ -94,6 +99,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     match &args.what {
         What::Run(args) => run::run(args),
         What::Audit { what: Audit::Verify(args) } => audit::run(args),
+        What::Person(args) => person::run(args),
         What::Generate(args) => generate::run(args),
         What::Up(args) => up::run(args),
         What::Site { site, dir } => {

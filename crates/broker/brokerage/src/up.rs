@@ -25,6 +25,9 @@ pub struct Args {
     dir: PathBuf,
     #[command(flatten)]
     how_many: HowMany,
+    /// Where people reach the first front; the others at the ports behind it
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = crate::on_loopback)]
+    http: SocketAddr,
     /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
     #[arg(long, value_name = "URL")]
     store: Option<String>,
@@ -64,6 +67,7 @@ impl HowMany {
         durability: Promise,
         store: Option<String>,
         quote_server: SocketAddr,
+        http: Option<SocketAddr>,
     ) -> BrokerPlan {
         BrokerPlan {
             sites: self.sites.unwrap_or((1, 1)),
@@ -72,6 +76,7 @@ impl HowMany {
             durability,
             store,
             quote_server,
+            http,
         }
     }
 }
@@ -97,7 +102,7 @@ pub fn run(args: &Args) -> BrokerageResult {
         BrokerageError::Usage(format!("another `pares broker up` runs what is in {}", dir.display()))
     })?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let plan = args.how_many.plan(args.durability, args.store.clone(), any);
+    let plan = args.how_many.plan(args.durability, args.store.clone(), any, Some(args.http));
     let (config, mut places) = plan.settle(dir)?;
     let stand_in = stand_in(args)?;
     places.quote_server = stand_in.as_ref().map(QuoteServer::address).or(args.quote_server).unwrap_or(any);
@@ -127,6 +132,9 @@ fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
 fn tell(children: &Children, args: &Args) {
     let places = children.places();
     let dir = args.dir.display();
+    for pages in &places.pages {
+        pares_text::tell!("pages at http://{pages}");
+    }
     for front in &places.fronts {
         pares_text::tell!("commands, as lines of text, at {front}  (try: nc {} {})", front.ip(), front.port());
     }

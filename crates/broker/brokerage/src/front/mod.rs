@@ -6,6 +6,7 @@
 //! One thread does it all, without ever waiting for one of them: it looks which sockets have something, tells the rules, and sends what they want sent. A front keeps nothing on a disk. When it dies
 //! its users go to another front with their sessions, and what it had under way is asked for there once more.
 
+mod door;
 mod lines;
 mod loaders;
 
@@ -25,6 +26,7 @@ use pares_os::{descriptors, process};
 use pares_site::{Access, SitesConfig};
 use pares_wice::codec::Coded as _;
 
+use self::door::WebCalls;
 use crate::desk::DeskLinks;
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
@@ -58,6 +60,9 @@ pub struct Args {
     /// Where loaders bring commands, as lines of text
     #[arg(long, default_value = "127.0.0.1:4600", value_parser = on_loopback)]
     loaders: SocketAddr,
+    /// Where people reach the pages and the HTTP interface; without, nobody does
+    #[arg(long, value_name = "ADDRESS", value_parser = on_loopback)]
+    http: Option<SocketAddr>,
     /// A desk; as often as there are desks
     #[arg(long = "desk", value_name = "ADDRESS", required = true)]
     desks: Vec<SocketAddr>,
@@ -78,6 +83,9 @@ pub fn run(args: &Args) -> BrokerageResult {
     let stop = process::stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
     let mut front = FrontProcess::open(args)?;
     pares_text::tell!("front for loaders at {}", args.loaders);
+    if let Some(http) = args.http {
+        pares_text::tell!("pages at http://{http}");
+    }
     while !stop.load(Ordering::Relaxed) {
         front.turn()?;
     }
@@ -108,6 +116,7 @@ struct FrontProcess {
     /// What was read for the front.
     looked: (Sender<Looked>, Receiver<Looked>),
     waker: Arc<Waker>,
+    web: Option<WebCalls>,
 }
 
 /// A read of the front's, and the answer; none if no site has answered.
@@ -128,7 +137,7 @@ impl FrontProcess {
         let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
         Ok(Self {
-            floor: Floor::new(Executing::Sites(link), Quoting::Desks(desks), BEGINNERS + crate::drawn() % BEGINNERS),
+            floor: Floor::new(Executing::Sites(link), Quoting::Desks(desks), BEGINNERS + (crate::drawn() % BEGINNERS)),
             poll,
             events: Events::with_capacity(1_024),
             loaders: loaders::Loaders::at(port),
@@ -136,6 +145,7 @@ impl FrontProcess {
             dumps: Dumps::of(doors.clone()),
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
+            web: args.http.map(|http| door::serve(http, Arc::clone(&waker), &doors)).transpose()?,
             waker,
         })
     }
@@ -156,8 +166,14 @@ impl FrontProcess {
         }
         self.look();
         self.loaders.turn(&mut self.floor);
+        if let Some(web) = &mut self.web {
+            web.turn(&mut self.floor);
+        }
         for told in self.floor.turn()? {
             self.loaders.tell(&told);
+            if let Some(web) = &mut self.web {
+                web.tell(&told);
+            }
             if let Some((command, name)) = told.dump().and_then(|dump| Some((dump, dump.file.clone()?))) {
                 self.dumps.push(command.user.clone(), self.logs.join(name));
             }

@@ -48,7 +48,7 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
     let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
     let dir = scratch.path().join("broker");
-    let plan = args.how_many.plan(args.durability, args.store.clone(), quotes);
+    let plan = args.how_many.plan(args.durability, args.store.clone(), quotes, None);
     let (config, places) = plan.settle(&dir)?;
     let dealt = deal(&args.file, places.fronts.len())?;
     let mut children = Children::start(&dir, Speech::File, &config, places, args.logs.as_deref())?;
