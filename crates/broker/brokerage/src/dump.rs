@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use pares_link::Door;
 use pares_broker::{AccountSummary, AuditPage, BrokerRead, LOG_BEGIN, LOG_END, UserName, xml};
 use pares_site::Client;
 use pares_wice::codec::Coded as _;
@@ -22,20 +22,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What the log calls the server that tells it.
 const SERVER: &str = "broker";
 
-/// The first client's number of those who read the log; each dump is another. The one before is the reader of accounts.
-const FIRST_READER: u64 = 2;
+/// Clients that only read execute nothing; so all can have this number.
+const READER: u64 = 1;
 
 /// Dumps that were commanded: one is written at a time, since each reads as fast as the site allows.
 pub(crate) struct Dumps {
-    site: SocketAddr,
-    next: u64,
+    sites: Vec<Door>,
     waiting: VecDeque<(Option<UserName>, PathBuf)>,
     writing: Option<JoinHandle<Result<u64, BrokerageError>>>,
 }
 
 impl Dumps {
-    pub(crate) fn of(site: SocketAddr) -> Self {
-        Self { site, next: FIRST_READER, waiting: VecDeque::new(), writing: None }
+    /// Of what these sites have.
+    pub(crate) fn of(sites: Vec<Door>) -> Self {
+        Self { sites, waiting: VecDeque::new(), writing: None }
     }
 
     /// Writes the log of a user, or all of it, to `path`, when those before are written.
@@ -51,10 +51,9 @@ impl Dumps {
         if self.writing.is_none()
             && let Some((user, path)) = self.waiting.pop_front()
         {
-            let (client, site) = (self.next, self.site);
-            self.next += 1;
+            let sites = self.sites.clone();
             let named = std::thread::Builder::new().name("dump".into());
-            let begun = named.spawn(move || write(client, site, user, &path));
+            let begun = named.spawn(move || write(sites, user, &path));
             self.writing = Some(begun.map_err(BrokerageError::io("starting a dump"))?);
         }
         Ok(self.writing.is_some())
@@ -62,11 +61,15 @@ impl Dumps {
 }
 
 /// Writes the log of a user, or all of it, to `path`; how many entries it has.
-fn write(client: u64, site: SocketAddr, user: Option<UserName>, path: &Path) -> Result<u64, BrokerageError> {
+pub(crate) fn write(
+    sites: Vec<Door>,
+    user: Option<UserName>,
+    path: &Path,
+) -> Result<u64, BrokerageError> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
     let part = path.with_added_extension("part");
     let mut file = BufWriter::new(File::create(&part).map_err(writing())?);
-    let count = pages(&mut Client::new(client, 0, vec![site]), user, |text| {
+    let count = pages(&mut Client::new(READER, 0, sites), user, |text| {
         file.write_all(text.as_bytes()).map_err(writing())
     })?;
     let file = file.into_inner().map_err(|error| writing()(error.into_error()))?;
@@ -105,10 +108,10 @@ fn pages(
 
 /// What each of these users has; who has no account is left out.
 pub(crate) fn summaries(
-    site: SocketAddr,
+    sites: Vec<Door>,
     users: Vec<UserName>,
 ) -> Result<BTreeMap<String, AccountSummary>, BrokerageError> {
-    let mut client = Client::new(FIRST_READER - 1, 0, vec![site]);
+    let mut client = Client::new(READER, 0, sites);
     // From here on it is shown nothing older.
     client.read_latest(&BrokerRead::Log { user: None, from: None }.to_bytes(), PATIENCE).map_err(failed)?;
     let mut found = BTreeMap::new();

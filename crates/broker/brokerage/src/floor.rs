@@ -1,117 +1,258 @@
-//! A site and a front in one duty cycle: what the front wants done is done, and what comes of it is told to the front.
+//! A front in its duty cycle: what it wants done is done, and what comes of it is told to it.
 //!
-//! A request without an answer is repeated under its name, which the site executes once however often it is asked. So a front never has to know whether what
-//! it asked for was lost on the way there or on the way back.
+//! The accounts are a site of this process, or sites elsewhere; quotes come from the server itself, or from desks. The front does not know which: it never has to know whether what
+//! it asked for was lost on the way there or on the way back, since a request is asked for under its name until there is an answer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pares_accounts::Accounts;
 use pares_broker::{
-    Asked, BrokerReply, HitName, QuoteBrought, StockQuote, UserCommand, UserName, WorkloadLine,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, HitName, QuoteBrought, StockQuote, UserCommand, UserName, WorkloadLine,
+    Verb, number_in_session,
 };
-use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, QuoteFault};
+use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, NotTaken};
 use pares_os::clock;
-use pares_site::config::{Place, Promise, SiteLimits};
-use pares_site::protocol::Code;
-use pares_site::{Process, SiteReport, SitesConfig};
+use pares_site::SiteReport;
+use pares_site::config::Promise;
+use pares_site::protocol::Horizon;
+use pares_wice::TransactionId;
 use pares_wice::codec::Coded as _;
-use pares_wice::{Isolation, SiteId, TransactionId};
 
-use crate::error::{BrokerageError, failed};
-use crate::quoter::Quoter;
+use crate::direct::DirectClients;
+use crate::desk::{DeskLinks, DeskNews};
+use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::own_site::OwnSite;
+use crate::quoter::{QuoteAnswer, Quoter};
+use crate::site_link::{SiteAnswer, SiteLink};
 
-/// The client of the site that the front gets its number by; its users' are above those who read, and below this.
+/// The client of the site that the front of [`Floor::alone`] gets its number by; its users' are above those who read, and below this.
 const BEGINNER: u64 = 1 << 60;
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(1);
-/// A request without an answer for so long is repeated.
-const REPEAT_AFTER: Duration = Duration::from_secs(2);
-/// Until the site takes part.
-const BEGINS_WITHIN: Duration = Duration::from_secs(20);
 
 /// A command with its reply.
 pub(crate) struct Told {
-    pub(crate) command: UserCommand,
-    pub(crate) reply: BrokerReply,
+    /// Its place among those that arrived at this front, from 0.
+    pub(crate) arrival: u64,
+    /// Under which it was executed; 0 if it was not.
+    pub(crate) number: u64,
+    pub(crate) asked: Asked,
+    /// None if it was given up: the one before it in its session did not come.
+    pub(crate) reply: Option<BrokerReply>,
+}
+
+impl Told {
+    /// The dump that was commanded, if it was one and is to be written.
+    pub(crate) fn dump(&self) -> Option<&UserCommand> {
+        let Asked::Command { command, .. } = &self.asked else { return None };
+        let is_done = !matches!(self.reply, None | Some(BrokerReply::Refused { .. }));
+        (command.verb == Verb::Dumplog && is_done).then_some(command)
+    }
+}
+
+/// Who executes requests.
+pub(crate) enum Executing {
+    /// A site of this process.
+    Here(Box<OwnSite>),
+    /// Sites elsewhere; who has the front turns it.
+    Sites(SiteLink),
+}
+
+/// Who has quotes.
+pub(crate) enum Quoting {
+    /// The server itself.
+    Server(Quoter),
+    /// Desks; who has the front turns them.
+    Desks(DeskLinks),
 }
 
 /// See the [module](self).
 pub(crate) struct Floor {
-    site: Process<Accounts>,
+    pub(crate) executing: Executing,
+    pub(crate) quoting: Quoting,
     pub(crate) front: BrokerFront,
-    quoter: Quoter,
-    /// Requests without an answer, and when they were handed in last.
-    open: HashMap<TransactionId, (Vec<u8>, Instant)>,
     /// When each question was asked.
     asked: HashMap<u64, Instant>,
     pub(crate) slowest_quote: Duration,
-    /// Who has given a command.
+    /// Whose commands of a workload arrived.
     pub(crate) users: BTreeSet<UserName>,
     /// Requests so far.
     pub(crate) submitted: u64,
-    looked: Instant,
+    /// To be read for the front.
+    looks: Vec<BrokerRead>,
     /// What was asked for under which number, and the reply: for tests, which ask an oracle the same.
     #[cfg(test)]
     pub(crate) seen: Vec<(Vec<u8>, BrokerReply)>,
+    #[cfg(test)]
+    open: HashMap<TransactionId, Vec<u8>>,
 }
 
 impl Floor {
     /// A site alone in `dir`, which is empty, its items in a file there or in the PostgreSQL database that the URL `store` names, and a front that
     /// asks the quote server at `quotes`.
-    pub(crate) fn open(
+    pub(crate) fn alone(
         dir: &Path,
         durability: Promise,
         store: Option<&str>,
         quotes: SocketAddr,
     ) -> Result<Self, BrokerageError> {
-        let config = configuration(durability, store);
-        config.make_directories(dir).map_err(BrokerageError::io("making the site's directory"))?;
-        let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
-        wait_until_certifying(&mut site)?;
-        let quoter = Quoter::start(quotes).map_err(BrokerageError::io("starting the quoter"))?;
-        let mut floor = Self {
-            site,
-            front: BrokerFront::new(BEGINNER),
-            quoter,
-            open: HashMap::new(),
-            asked: HashMap::new(),
-            slowest_quote: Duration::ZERO,
-            users: BTreeSet::new(),
-            submitted: 0,
-            looked: Instant::now(),
-            #[cfg(test)]
-            seen: Vec::new(),
-        };
+        let site = OwnSite::open(dir, durability, store)?;
+        let quoter = Quoter::start(quotes, || ()).map_err(BrokerageError::io("starting the quoter"))?;
+        let mut floor = Self::new(Executing::Here(Box::new(site)), Quoting::Server(quoter), BEGINNER);
         while floor.front.number().is_none() {
             floor.turn()?;
         }
         Ok(floor)
     }
 
-    /// Where the site is reached.
+    /// A front that gets its number as this client of sites, which no other is or was.
+    pub(crate) fn new(executing: Executing, quoting: Quoting, client: u64) -> Self {
+        Self {
+            executing,
+            quoting,
+            front: BrokerFront::new(client),
+            asked: HashMap::new(),
+            slowest_quote: Duration::ZERO,
+            users: BTreeSet::new(),
+            submitted: 0,
+            looks: Vec::new(),
+            learned: Vec::new(),
+            direct: DirectClients::new(client + (1 << 40)),
+            said: Vec::new(),
+            #[cfg(test)]
+            seen: Vec::new(),
+            #[cfg(test)]
+            open: HashMap::new(),
+        }
+    }
+
+    /// Where the site of this process is reached.
     pub(crate) fn address(&self) -> Result<SocketAddr, BrokerageError> {
-        let address =
-            self.site.clients_address().map_err(BrokerageError::io("asking for the site's port"))?;
-        address.ok_or_else(|| failed("the site has no port for clients"))
+        self.own_site()?.address()
     }
 
-    pub(crate) fn report(&self) -> SiteReport {
-        self.site.report()
+    /// How the site of this process is.
+    pub(crate) fn report(&self) -> Result<SiteReport, BrokerageError> {
+        Ok(self.own_site()?.report())
     }
 
-    /// A command arrives.
-    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> Result<(), BrokerageError> {
-        let mut effects = Vec::new();
+    fn own_site(&self) -> Result<&OwnSite, BrokerageError> {
+        match &self.executing {
+            Executing::Here(site) => Ok(site),
+            Executing::Sites(_) => Err(failed("the sites are elsewhere")),
+        }
+    }
+
+    /// A command of a workload arrives, behind what arrived before of its user.
+    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> BrokerageResult {
+        self.users.extend(line.command.user.clone());
+        self.arrives_as(line, CommandOrder::Arrival { name: None }).map(drop).map_err(failed)
+    }
+
+    /// A command of a session arrives, the `after`-th one of which was its user's before; its place among all that did.
+    pub(crate) fn arrives_in(
+        &mut self,
+        session: u64,
+        after: u64,
+        line: WorkloadLine,
+    ) -> Result<u64, NotTaken> {
+        let numbered = |count| number_in_session(session, count);
+        if line.number >= COMMANDS_OF_SESSION || after >= line.number {
+            return Err(NotTaken::Order);
+        }
+        let order = CommandOrder::Session { number: numbered(line.number), after: numbered(after) };
+        self.arrives_as(line, order)
+    }
+
+    fn arrives_as(&mut self, line: WorkloadLine, order: CommandOrder) -> Result<u64, NotTaken> {
         let WorkloadLine { command, fault, .. } = line;
-        let (user, order) = (command.user.clone(), CommandOrder::Arrival { name: None });
-        self.users.extend(user.clone());
-        let arrival = Arrival { user, order, asked: Asked::Command { command, fault } };
-        self.front.arrives(arrival, now_ms(), &mut effects).map_err(failed)?;
+        let user = command.user.clone();
+        self.take(Arrival { user, order, asked: Asked::Command { command, fault } })
+    }
+
+    /// Whatever arrives.
+    pub(crate) fn take(&mut self, arrival: Arrival) -> Result<u64, NotTaken> {
+        let mut effects = Vec::new();
+        let arrival = self.front.arrives(arrival, now_ms(), &mut effects)?;
         self.carry_out(effects, &mut Vec::new());
-        Ok(())
+        Ok(arrival)
+    }
+
+    /// A session for commands whose sender numbers them; none as long as the front has no number.
+    pub(crate) fn open_session(&mut self) -> Option<u64> {
+        self.front.open_session()
+    }
+
+    /// Asks the sites something that no user's order binds; its number, for [`Self::sites_said`].
+    pub(crate) fn ask_sites(&mut self, asked: Asked) -> u64 {
+        let (id, number) = self.direct.begin();
+        let request =
+            BrokerRequest { number: 0, after: 0, name: None, time_ms: now_ms(), quote: None, asked };
+        self.submit(id, request.to_bytes());
+        number
+    }
+
+    /// What sites have said to that since it was asked last.
+    pub(crate) fn sites_said(&mut self) -> Vec<(u64, Result<BrokerReply, String>)> {
+        std::mem::take(&mut self.said)
+    }
+
+    /// Quotes that desks have given since it was asked last.
+    pub(crate) fn learned(&mut self) -> Vec<StockQuote> {
+        std::mem::take(&mut self.learned)
+    }
+
+    /// What the front wants read; [`Self::looked`] then.
+    pub(crate) fn looks(&mut self) -> Vec<BrokerRead> {
+        std::mem::take(&mut self.looks)
+    }
+
+    /// What was read; none if no site has answered.
+    pub(crate) fn looked(&mut self, read: &BrokerRead, answer: Option<&[u8]>) {
+        let mut effects = Vec::new();
+        self.front.looked(read, answer, now_ms(), &mut effects);
+        self.carry_out(effects, &mut Vec::new());
+    }
+
+    /// How far this front has seen: who reads on its account is shown nothing older.
+    pub(crate) fn horizon(&self) -> Horizon {
+        match &self.executing {
+            Executing::Here(_) => Horizon::default(),
+            Executing::Sites(link) => link.horizon(),
+        }
+    }
+
+    /// Has hits noted that no command used.
+    pub(crate) fn note_unclaimed(&mut self) {
+        let mut effects = Vec::new();
+        self.front.note_all(now_ms(), &mut effects);
+        self.carry_out(effects, &mut Vec::new());
+    }
+
+    /// Whether all of them are.
+    pub(crate) fn has_noted(&self) -> bool {
+        self.front.is_idle()
+    }
+
+    /// Something has happened to a connection to a site, or to a desk.
+    pub(crate) fn wake(&mut self, is_site: bool, number: u64) {
+        match (&mut self.executing, &mut self.quoting) {
+            (Executing::Sites(link), _) if is_site => link.wake(number),
+            (_, Quoting::Desks(desks)) => desks.wake(number),
+            _ => {}
+        }
+    }
+
+    /// Hands sockets what is to go.
+    pub(crate) fn flush(&mut self) {
+        if let Executing::Sites(link) = &mut self.executing {
+            link.flush();
+        }
+        if let Quoting::Desks(desks) = &mut self.quoting {
+            desks.flush();
+        }
     }
 
     /// No command comes any more.
@@ -126,30 +267,58 @@ impl Floor {
         let mut told = Vec::new();
         let mut effects = Vec::new();
         self.front.tick(now_ms(), &mut effects);
-        for (hit, answer) in self.quoter.answers().collect::<Vec<_>>() {
-            self.quoted(hit, answer, &mut effects);
+        for news in self.quotes() {
+            self.quoted(news, &mut effects);
         }
         self.carry_out(effects, &mut told);
-        self.turn_site()?;
-        for answered in self.site.answered().collect::<Vec<_>>() {
-            self.answered(answered, &mut told)?;
+        for answer in self.answers()? {
+            self.answered(answer, &mut told)?;
         }
-        self.repeat_what_is_late();
         Ok(told)
     }
 
-    /// Lets the site go on, and nothing else.
+    /// Lets the site of this process go on while the front does nothing that needs it.
     pub(crate) fn turn_site(&mut self) -> Result<(), BrokerageError> {
-        self.site.turn(WAIT_MAX).map_err(failed)
+        for answer in self.answers()? {
+            self.answered(answer, &mut Vec::new())?;
+        }
+        Ok(())
     }
 
-    fn quoted(&mut self, hit: u64, answer: Result<StockQuote, QuoteFault>, effects: &mut Vec<FrontEffect>) {
-        if let Some(asked) = self.asked.remove(&hit) {
-            self.slowest_quote = self.slowest_quote.max(asked.elapsed());
+    fn quotes(&mut self) -> Vec<DeskNews> {
+        match &mut self.quoting {
+            Quoting::Server(quoter) => {
+                let desk = self.front.number().unwrap_or_default();
+                let named = |(count, answer): QuoteAnswer| {
+                    let hit = Some(HitName { desk, count });
+                    DeskNews::Answer(count, answer.map(|quote| QuoteBrought { quote, hit }))
+                };
+                quoter.answers().map(named).collect()
+            }
+            Quoting::Desks(desks) => desks.turn(),
         }
-        let name = HitName { desk: self.front.number().unwrap_or_default(), count: hit };
-        let answer = answer.map(|quote| QuoteBrought { quote, hit: Some(name) });
-        self.front.quote(hit, answer, now_ms(), effects);
+    }
+
+    fn answers(&mut self) -> Result<Vec<SiteAnswer>, BrokerageError> {
+        match &mut self.executing {
+            Executing::Here(site) => site.turn(WAIT_MAX),
+            Executing::Sites(link) => Ok(link.turn()),
+        }
+    }
+
+    fn quoted(&mut self, news: DeskNews, effects: &mut Vec<FrontEffect>) {
+        match news {
+            DeskNews::Answer(hit, answer) => {
+                if let Some(asked) = self.asked.remove(&hit) {
+                    self.slowest_quote = self.slowest_quote.max(asked.elapsed());
+                }
+                if matches!(self.quoting, Quoting::Desks(_)) {
+                    self.learned.extend(answer.iter().map(|brought| brought.quote.clone()));
+                }
+                self.front.quote(hit, answer, now_ms(), effects);
+            }
+            DeskNews::Hit(brought) => self.front.hit(brought, now_ms(), effects),
+        }
     }
 
     fn carry_out(&mut self, effects: Vec<FrontEffect>, told: &mut Vec<Told>) {
@@ -157,100 +326,78 @@ impl Floor {
             match effect {
                 FrontEffect::Ask { hit, symbol, user } => {
                     self.asked.insert(hit, Instant::now());
-                    self.quoter.ask(hit, symbol, user);
+                    match &mut self.quoting {
+                        Quoting::Server(quoter) => quoter.ask(hit, symbol, user),
+                        Quoting::Desks(desks) => desks.ask(hit, symbol, user),
+                    }
                 }
                 FrontEffect::Abandon { hit } => {
                     self.asked.remove(&hit);
-                    self.quoter.abandon(hit);
+                    match &mut self.quoting {
+                        Quoting::Server(quoter) => quoter.abandon(hit),
+                        Quoting::Desks(desks) => desks.abandon(hit),
+                    }
                 }
-                FrontEffect::Submit { id, request } => {
-                    let bytes = request.to_bytes();
-                    self.submitted += 1;
-                    self.open.insert(id, (bytes.clone(), Instant::now()));
-                    self.site.submit(id, bytes);
+                FrontEffect::Submit { id, request } => self.submit(id, request.to_bytes()),
+                FrontEffect::Look { read } => self.looks.push(read),
+                FrontEffect::Noted { hit } => {
+                    if let Quoting::Desks(desks) = &mut self.quoting {
+                        desks.noted(hit);
+                    }
                 }
-                FrontEffect::Told { asked: Asked::Command { command, .. }, reply: Some(reply), .. } => {
-                    told.push(Told { command, reply });
+                FrontEffect::Told { arrival, number, asked, reply } => {
+                    told.push(Told { arrival, number, asked, reply });
                 }
-                // The accounts began empty, and this is their only front: it forgets nothing, and gives nothing up.
-                FrontEffect::Look { .. } | FrontEffect::Noted { .. } | FrontEffect::Told { .. } => {}
             }
         }
     }
 
-    fn answered(
-        &mut self,
-        answered: pares_site::Answered,
-        told: &mut Vec<Told>,
-    ) -> Result<(), BrokerageError> {
-        let pares_site::Answered { id, answer } = answered;
-        match answer.code {
-            Code::Done => {
-                let Some((_request, _)) = self.open.remove(&id) else { return Ok(()) };
-                let reply = BrokerReply::from_bytes(&answer.body).map_err(failed)?;
-                #[cfg(test)]
-                self.seen.push((_request, reply.clone()));
-                let mut effects = Vec::new();
-                self.front.answered(id, reply, now_ms(), &mut effects);
-                self.carry_out(effects, told);
+    fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
+        self.submitted += 1;
+        #[cfg(test)]
+        self.open.insert(id, request.clone());
+        match &mut self.executing {
+            Executing::Here(site) => site.submit(id, request),
+            Executing::Sites(link) => link.submit(id, request),
+        }
+    }
+
+    fn answered(&mut self, answer: SiteAnswer, told: &mut Vec<Told>) -> Result<(), BrokerageError> {
+        let SiteAnswer { id, reply } = answer;
+        if let Some(number) = self.direct.end(id) {
+            let read = |bytes: Vec<u8>| BrokerReply::from_bytes(&bytes).map_err(|why| why.to_string());
+            self.said.push((number, reply.and_then(read)));
+            return Ok(());
+        }
+        let bytes = match reply {
+            Ok(bytes) => bytes,
+            Err(why) => return self.not_taken(&why),
+        };
+        let reply = BrokerReply::from_bytes(&bytes).map_err(failed)?;
+        #[cfg(test)]
+        if let Some(request) = self.open.remove(&id) {
+            self.seen.push((request, reply.clone()));
+        }
+        let mut effects = Vec::new();
+        self.front.answered(id, reply, now_ms(), &mut effects);
+        self.carry_out(effects, told);
+        Ok(())
+    }
+
+    /// The accounts do not take a request: something is damaged. A run ends; a front goes on for all others, and that user's commands wait.
+    fn not_taken(&self, why: &str) -> BrokerageResult {
+        let what = format!("the accounts do not take a request of this front: {why}");
+        match self.executing {
+            Executing::Here(_) => Err(failed(what)),
+            Executing::Sites(_) => {
+                pares_text::tell!("{what}");
                 Ok(())
-            }
-            Code::Refused => {
-                let why = String::from_utf8_lossy(&answer.body).into_owned();
-                Err(failed(format!("the accounts do not take a request of this front: {why}")))
-            }
-            // Nothing was done, or nobody knows: it is repeated.
-            _ => Ok(()),
-        }
-    }
-
-    fn repeat_what_is_late(&mut self) {
-        if self.looked.elapsed() < REPEAT_AFTER {
-            return;
-        }
-        self.looked = Instant::now();
-        for (id, (bytes, since)) in &mut self.open {
-            if since.elapsed() >= REPEAT_AFTER {
-                *since = Instant::now();
-                self.site.submit(*id, bytes.clone());
             }
         }
     }
 }
 
 /// Milliseconds since 1970.
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     clock::now_ns() / 1_000_000
-}
-
-fn configuration(durability: Promise, store: Option<&str>) -> SitesConfig {
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    SitesConfig {
-        system: "broker".into(),
-        identity: SitesConfig::draw_identity(),
-        durability,
-        isolation: Isolation::Snapshot,
-        certifier: 0,
-        begins: 0,
-        tls: None,
-        store: store.map(str::to_owned),
-        plain: false,
-        witness: None,
-        limits: SiteLimits::default(),
-        sites: vec![Place::new(0, 0, any, any)],
-    }
-}
-
-fn wait_until_certifying(site: &mut Process<Accounts>) -> Result<(), BrokerageError> {
-    let began = Instant::now();
-    let mut report = site.report();
-    while report.recalling || report.heard.is_empty() {
-        if began.elapsed() >= BEGINS_WITHIN {
-            let why = report.apart.unwrap_or_else(|| "nobody certifies".into());
-            return Err(failed(format!("the site did not begin within {BEGINS_WITHIN:?}: {why}")));
-        }
-        site.turn(Duration::from_millis(10)).map_err(failed)?;
-        report = site.report();
-    }
-    Ok(())
 }

@@ -21,15 +21,25 @@
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
 mod audit;
+mod children;
+mod desk;
+mod direct;
 mod dump;
 mod error;
 mod floor;
+mod front;
 mod generate;
+mod link;
+mod loader;
+mod own_site;
 mod person;
 pub mod quote_server;
 mod quoter;
+mod readers;
 mod run;
+mod site_link;
 mod tally;
+mod up;
 
 pub use error::{BrokerageError, BrokerageResult};
 
@@ -56,6 +66,20 @@ enum What {
     Person(person::Args),
     /// Write a workload of any size, in the mix of the largest one known
     Generate(generate::Args),
+    /// Run a whole broker on this machine until Ctrl-C: sites, quote desks and fronts, each started again when it dies
+    Up(up::Args),
+    /// Run one site of a broker in this process until Ctrl-C
+    Site {
+        #[command(flatten)]
+        site: pares_operator::run::Args,
+        /// Where `sites.toml` is
+        #[arg(long, default_value = "broker-data")]
+        dir: std::path::PathBuf,
+    },
+    /// Run a quote desk until Ctrl-C: fronts ask it, and it asks the quote server once for all of them
+    Desk(desk::Args),
+    /// Run a front until Ctrl-C: it takes users' commands, and has sites execute them
+    Front(front::Args),
     /// Run the stand-in for the legacy quote server until Ctrl-C
     QuoteServer(quote_server::Args),
 }
@@ -77,6 +101,25 @@ pub fn run(args: &Args) -> BrokerageResult {
         What::Audit { what: Audit::Verify(args) } => audit::run(args),
         What::Person(args) => person::run(args),
         What::Generate(args) => generate::run(args),
+        What::Up(args) => up::run(args),
+        What::Site { site, dir } => {
+            pares_operator::run::one(site, dir, pares_accounts::Accounts).map_err(error::failed)
+        }
+        What::Desk(args) => desk::run(args),
+        What::Front(args) => front::run(args),
         What::QuoteServer(args) => quote_server::run(args),
     }
+}
+
+/// Reads an address of this machine: what is said at these ports is neither encrypted nor signed.
+fn on_loopback(text: &str) -> Result<std::net::SocketAddr, String> {
+    let address: std::net::SocketAddr = text.parse().map_err(|error| format!("{error}"))?;
+    let why = "this port is plain, and nobody proves there who he is: it is on loopback (127.0.0.1) only";
+    if address.ip().is_loopback() { Ok(address) } else { Err(why.into()) }
+}
+
+/// A number drawn at random: no two are alike.
+fn drawn() -> u64 {
+    // The standard library's own randomness, which it asks of the operating system, and which no two hashers share.
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id())
 }

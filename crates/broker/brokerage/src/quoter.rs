@@ -35,17 +35,17 @@ pub struct Quoter {
 }
 
 impl Quoter {
-    /// Asks the server at `server`.
+    /// Asks the server at `server`; `wake` is called whenever there are answers.
     ///
     /// # Errors
     /// If there is no thread for it.
-    pub fn start(server: SocketAddr) -> io::Result<Self> {
+    pub fn start(server: SocketAddr, wake: impl Fn() + Send + 'static) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
         let (words, said) = channel();
         let (tell, answers) = channel();
         let mut asking = Asking { server, poll, open: HashMap::new(), tell };
-        let run = move || asking.run(&said);
+        let run = move || asking.run(&said, &wake);
         let thread = Some(std::thread::Builder::new().name("quoter".into()).spawn(run)?);
         Ok(Self { words, answers, waker, thread })
     }
@@ -98,7 +98,7 @@ struct Asking {
 }
 
 impl Asking {
-    fn run(&mut self, said: &Receiver<Word>) {
+    fn run(&mut self, said: &Receiver<Word>, wake: &dyn Fn()) {
         let mut events = Events::with_capacity(1_024);
         loop {
             for word in said.try_iter() {
@@ -115,6 +115,7 @@ impl Asking {
             for event in events.iter().filter(|event| event.token() != WAKER) {
                 self.progress(event.token().0 as u64);
             }
+            wake();
         }
     }
 

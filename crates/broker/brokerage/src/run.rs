@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_broker::{
-    AccountSummary, AuditReport, BrokerReply, UserCommand, UserName, Verb, WorkloadLine, dollars,
+    AccountSummary, AuditReport, UserCommand, UserName, WorkloadLine, dollars,
 };
 use pares_front::{FRONT_OPEN_MAX, HIT_MILLS};
 use pares_operator::init::promise;
@@ -24,10 +24,13 @@ use serde::Serialize;
 
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
-use crate::floor::{Floor, Told};
+use crate::floor::Floor;
 use crate::quote_server::{Behaviour, QuoteServer};
 use crate::tally::Tally;
+use crate::up::HowMany;
 use crate::{audit, dump};
+
+mod apart;
 
 /// The name of the log that is written if the workload ends without a dump.
 const OWN_DUMP: &str = "audit.xml";
@@ -51,6 +54,12 @@ pub struct Args {
     quote_server: Option<SocketAddr>,
     #[command(flatten)]
     behaviour: Behaviour,
+    /// With one of these the sites, fronts and desks are processes of their own
+    #[command(flatten)]
+    how_many: HowMany,
+    /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// Commands without a reply at a time
     #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     window: u64,
@@ -76,7 +85,7 @@ pub(crate) struct RunFigures {
     pub(crate) seconds: f64,
     pub(crate) commands_per_s: f64,
     pub(crate) best_second: u64,
-    pub(crate) slowest_quote_ms: f64,
+    pub(crate) slowest_quote_ms: Option<f64>,
     /// Questions to the quote server, and how many of them brought no quote.
     pub(crate) hits: u64,
     pub(crate) quote_faults: u64,
@@ -105,6 +114,36 @@ pub fn run(args: &Args) -> BrokerageResult {
 }
 
 impl RunFigures {
+    /// `quotes`: questions to the quote server, and those of them that brought no quote.
+    fn of(
+        tally: &Tally,
+        took: Duration,
+        users: usize,
+        slowest_quote_ms: Option<f64>,
+        quotes: (u64, u64),
+        conflicts: u64,
+        checked: Checked,
+    ) -> Self {
+        Self {
+            commands: tally.told(),
+            done: tally.done,
+            refused: tally.refused,
+            unreadable: tally.unreadable,
+            users,
+            seconds: took.as_secs_f64(),
+            commands_per_s: tally.told() as f64 / took.as_secs_f64(),
+            best_second: tally.best_second(),
+            slowest_quote_ms,
+            hits: quotes.0,
+            quote_faults: quotes.1,
+            dollars: dollars(quotes.0 * HIT_MILLS / 10),
+            conflicts,
+            elements: checked.report.elements,
+            audit_verified: checked.audit_verified,
+            conserved: checked.conserved,
+        }
+    }
+
     fn print(&self) {
         let Self { seconds, slowest_quote_ms, best_second, users, .. } = self;
         let lines = [
@@ -115,7 +154,7 @@ impl RunFigures {
                 "commands/s",
                 format!("{} (best second {})", grouped(self.commands_per_s as u64), grouped(*best_second)),
             ),
-            ("slowest quote", format!("{slowest_quote_ms:.0} ms")),
+            ("slowest quote", slowest_quote_ms.map_or("not seen from here".into(), |ms| format!("{ms:.0} ms"))),
             (
                 "hits",
                 format!("{}, {} without a quote, ${}", grouped(self.hits), self.quote_faults, self.dollars),
@@ -131,6 +170,9 @@ impl RunFigures {
 }
 
 pub(crate) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
+    if args.how_many.is_told() || args.store.is_some() {
+        return apart::measure(args);
+    }
     let reading = BrokerageError::io(format!("reading {}", args.file.display()));
     let lines = BufReader::new(File::open(&args.file).map_err(reading)?);
     let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
@@ -142,7 +184,7 @@ pub(crate) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     };
     let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
     let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
-    let floor = Floor::open(scratch.path(), args.durability, args.store.as_deref(), quotes)?;
+    let floor = Floor::alone(scratch.path(), args.durability, args.store.as_deref(), quotes)?;
     let mut running = Running::begin(floor, logs)?;
     running.feed(lines, args.window)?;
     let took = running.tally.took();
@@ -174,7 +216,7 @@ struct Running {
 
 impl Running {
     fn begin(floor: Floor, logs: PathBuf) -> Result<Self, BrokerageError> {
-        let dumps = Dumps::of(floor.address()?);
+        let dumps = Dumps::of(vec![floor.address()?.into()]);
         Ok(Self { floor, tally: Tally::begin(), logs, dumps, whole: None })
     }
 
@@ -200,10 +242,12 @@ impl Running {
     }
 
     fn turn(&mut self) -> BrokerageResult {
-        for Told { command, reply } in self.floor.turn()? {
-            self.tally.note(&reply);
-            if command.verb == Verb::Dumplog && !matches!(reply, BrokerReply::Refused { .. }) {
-                self.dump(command);
+        for told in self.floor.turn()? {
+            if let Some(reply) = &told.reply {
+                self.tally.note(reply);
+            }
+            if let Some(command) = told.dump() {
+                self.dump(command.clone());
             }
         }
         self.dumps.progress().map(|_| ())
@@ -249,9 +293,9 @@ impl Running {
     fn check(&mut self, server: Option<&QuoteServer>) -> Result<Checked, BrokerageError> {
         let path = self.whole.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
         let report = audit::replay(&path)?;
-        let site = self.floor.address()?;
+        let site = self.floor.address()?.into();
         let users: Vec<UserName> = self.floor.users.iter().cloned().collect();
-        let found = self.wait_for(std::thread::spawn(move || dump::summaries(site, users)))??;
+        let found = self.wait_for(std::thread::spawn(move || dump::summaries(vec![site], users)))??;
         let desk = self.floor.front.desk();
         let quotes = report.quotes.len() as u64;
         let is_genuine = report.quotes.iter().all(|quote| server.is_none_or(|server| server.gave(quote)));
@@ -264,25 +308,11 @@ impl Running {
     }
 
     fn figures(&self, took: Duration, checked: Checked) -> RunFigures {
-        let (tally, desk) = (&self.tally, self.floor.front.desk());
-        RunFigures {
-            commands: tally.told(),
-            done: tally.done,
-            refused: tally.refused,
-            unreadable: tally.unreadable,
-            users: self.floor.users.len(),
-            seconds: took.as_secs_f64(),
-            commands_per_s: tally.told() as f64 / took.as_secs_f64(),
-            best_second: tally.best_second(),
-            slowest_quote_ms: self.floor.slowest_quote.as_secs_f64() * 1e3,
-            hits: desk.hits(),
-            quote_faults: desk.faults(),
-            dollars: dollars(desk.hits() * HIT_MILLS / 10),
-            conflicts: self.floor.report().work.lost,
-            elements: checked.report.elements,
-            audit_verified: checked.audit_verified,
-            conserved: checked.conserved,
-        }
+        let desk = self.floor.front.desk();
+        let users = self.floor.users.len();
+        let slowest = Some(self.floor.slowest_quote.as_secs_f64() * 1e3);
+        let conflicts = self.floor.report().map_or(0, |report| report.work.lost);
+        RunFigures::of(&self.tally, took, users, slowest, (desk.hits(), desk.faults()), conflicts, checked)
     }
 }
 

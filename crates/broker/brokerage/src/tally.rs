@@ -21,14 +21,19 @@ impl Tally {
     }
 
     pub(crate) fn note(&mut self, reply: &BrokerReply) {
+        self.count(!matches!(reply, BrokerReply::Refused { .. }));
+    }
+
+    /// A command has its reply.
+    pub(crate) fn count(&mut self, is_done: bool) {
         let second = usize::try_from(self.began.elapsed().as_secs()).unwrap_or(usize::MAX - 1);
         if self.seconds.len() <= second {
             self.seconds.resize(second + 1, 0);
         }
         self.seconds[second] += 1;
-        match reply {
-            BrokerReply::Refused { .. } => self.refused += 1,
-            _ => self.done += 1,
+        match is_done {
+            true => self.done += 1,
+            false => self.refused += 1,
         }
     }
 

@@ -296,6 +296,17 @@ impl BrokerFront {
         self.advance(0, now_ms, effects);
     }
 
+    /// A desk gave this front a hit that no command of its brought: it is noted.
+    pub fn hit(&mut self, brought: QuoteBrought, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        self.follow(vec![DeskEffect::Unclaimed { brought }], now_ms, effects);
+    }
+
+    /// Has the hits noted that no command has used so far.
+    pub fn note_all(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        self.note_unclaimed();
+        self.advance(0, now_ms, effects);
+    }
+
     /// Before everything is dumped, hits that no command used are noted.
     fn note_unclaimed(&mut self) {
         let mut said = Vec::new();

@@ -151,18 +151,22 @@ pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
 
 /// Ports nobody listens on, each told once.
 #[derive(Default)]
-pub(crate) struct FreePorts {
+pub struct FreePorts {
     told: BTreeSet<u16>,
 }
 
 impl FreePorts {
     /// Those that no site has, running or not.
-    pub(crate) fn beside(config: &SitesConfig) -> Self {
+    #[must_use]
+    pub fn beside(config: &SitesConfig) -> Self {
         let all = config.sites.iter().flat_map(|place| [Some(place.peers), Some(place.clients), place.sql]);
         Self { told: all.flatten().chain(config.witness).map(|address| address.port()).collect() }
     }
 
-    pub(crate) fn next(&mut self) -> Result<SocketAddr, OperatorError> {
+    ///
+    /// # Errors
+    /// If none is free.
+    pub fn next(&mut self) -> Result<SocketAddr, OperatorError> {
         // Not all systems of a machine begin to look at the same port.
         let span = u32::from(PORTS.end - PORTS.start);
         let first = std::process::id().wrapping_mul(97) % span;

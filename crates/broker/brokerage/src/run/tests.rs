@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use pares_broker::BrokerRequest;
+use pares_broker::{BrokerReply, BrokerRequest};
 use pares_wice::codec::Coded as _;
 
 use super::*;
@@ -55,16 +55,9 @@ fn database() -> String {
 fn args(file: PathBuf, bad_per_mille: u64) -> Args {
     let behaviour = Behaviour::instant(7, bad_per_mille);
     let logs = Some(file.with_extension("logs"));
-    Args {
-        file,
-        durability: Promise::Os,
-        store: None,
-        quote_server: None,
-        behaviour,
-        window: 500,
-        logs,
-        json: false,
-    }
+    let how_many = HowMany { sites: None, fronts: None, desks: None };
+    let (quote_server, store) = (None, None);
+    Args { file, durability: Promise::Os, quote_server, behaviour, how_many, store, window: 500, logs, json: false }
 }
 
 fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves(
@@ -112,7 +105,7 @@ fn a_workload_of_anything_ends_and_every_line_is_counted() {
 fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64, store: Option<&str>) -> (Running, Checked) {
     let dir = tempfile::tempdir().unwrap();
     let server = stand_in(Behaviour::instant(3, bad_per_mille)).unwrap();
-    let floor = Floor::open(dir.path(), Promise::Os, store, server.address()).unwrap();
+    let floor = Floor::alone(dir.path(), Promise::Os, store, server.address()).unwrap();
     let mut running = Running::begin(floor, dir.path().to_owned()).unwrap();
     running.feed(Cursor::new(workload), 5_000).unwrap();
     running.settle().unwrap();

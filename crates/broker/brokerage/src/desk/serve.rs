@@ -1,0 +1,156 @@
+//! `pares broker desk`: a quote desk in a process of its own, for any number of fronts.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mio::{Events, Poll, Token, Waker};
+use pares_broker::dollars;
+use pares_front::{DeskEffect, HIT_MILLS};
+use pares_os::{clock, descriptors, process};
+use pares_wice::codec::Coded as _;
+
+use super::shared::{FrontNumber, SharedDesk, SharedEffect};
+use super::words::{FRAME_MAX, ToDesk};
+use crate::error::{BrokerageError, BrokerageResult};
+use crate::link::{Owner, Port};
+use crate::on_loopback;
+use crate::quoter::Quoter;
+
+const FRONTS: Owner = Owner(0);
+const WAKER: Token = Token(usize::MAX);
+/// Fronts that are connected at a time.
+const FRONTS_MAX: usize = 256;
+/// A front that leaves so many bytes unread is closed; it will connect again.
+const BACKLOG_MAX: usize = 4 << 20;
+/// Questions of one front that are read in one turn, bytes.
+const READ_MAX: usize = 64 << 10;
+/// Longest wait for something to do.
+const WAIT_MAX: Duration = Duration::from_millis(10);
+
+/// Arguments of `pares broker desk`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Where fronts reach it
+    #[arg(long, default_value = "127.0.0.1:4500", value_parser = on_loopback)]
+    listen: SocketAddr,
+    /// The quote server that it asks
+    #[arg(long, default_value = "127.0.0.1:4444", value_name = "ADDRESS")]
+    quote_server: SocketAddr,
+    /// End when the process of this number, which started this one, ends
+    #[arg(long, hide = true)]
+    with_parent: Option<u32>,
+}
+
+/// Serves until Ctrl-C.
+///
+/// # Errors
+/// If it cannot listen.
+pub fn run(args: &Args) -> BrokerageResult {
+    crate::children::end_with(args.with_parent)?;
+    let stop = process::stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
+    let listening = BrokerageError::io(format!("listening at {}", args.listen));
+    let mut desk = Serving::open(args).map_err(listening)?;
+    pares_text::tell!("desk for fronts at {}, asks {}", args.listen, args.quote_server);
+    while !stop.load(Ordering::Relaxed) {
+        desk.turn().map_err(BrokerageError::io("waiting for fronts"))?;
+    }
+    let (hits, faults) = (desk.desk.desk().hits(), desk.desk.desk().faults());
+    pares_text::tell!("{hits} questions, {faults} without a quote, ${}", dollars(hits * HIT_MILLS / 10));
+    Ok(())
+}
+
+struct Serving {
+    poll: Poll,
+    port: Port,
+    quoter: Quoter,
+    desk: SharedDesk,
+}
+
+impl Serving {
+    fn open(args: &Args) -> io::Result<Self> {
+        descriptors::raise_limit();
+        let poll = Poll::new()?;
+        let port = Port::bind(args.listen, poll.registry(), FRONTS, FRONTS_MAX)?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        let quoter = Quoter::start(args.quote_server, move || drop(waker.wake()))?;
+        Ok(Self { poll, port, quoter, desk: SharedDesk::new(crate::drawn()) })
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(256);
+        match self.poll.poll(&mut events, Some(WAIT_MAX)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        for event in events.iter().filter(|event| event.token() != WAKER) {
+            self.port.wake(Owner::of(event.token()).1);
+        }
+        let mut effects = Vec::new();
+        for front in self.port.accept() {
+            self.desk.come(front, &mut effects);
+        }
+        for front in self.port.take_ready() {
+            self.read(front, &mut effects);
+        }
+        let now_ms = now_ms();
+        for (hit, answer) in self.quoter.answers().collect::<Vec<_>>() {
+            self.desk.quoted(hit, answer, now_ms, &mut effects);
+        }
+        self.desk.tick(now_ms, &mut effects);
+        self.carry_out(effects);
+        Ok(())
+    }
+
+    fn read(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {
+        if self.take_words(front, effects).is_none() {
+            self.port.close(front);
+            self.desk.gone(front, effects);
+        }
+    }
+
+    /// Nothing if the connection is over.
+    fn take_words(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) -> Option<()> {
+        let conn = self.port.conn(front)?;
+        conn.fill(READ_MAX).ok()?;
+        while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
+            let word = ToDesk::from_bytes(&frame).ok()?;
+            self.desk.heard(front, word, now_ms(), effects);
+        }
+        if conn.has_ended() {
+            return None;
+        }
+        self.port.keep_ready(front);
+        Some(())
+    }
+
+    fn carry_out(&mut self, effects: Vec<SharedEffect>) {
+        for effect in effects {
+            match effect {
+                SharedEffect::Server(DeskEffect::Ask { hit, symbol, user }) => {
+                    self.quoter.ask(hit, symbol, user);
+                }
+                SharedEffect::Server(DeskEffect::Abandon { hit }) => self.quoter.abandon(hit),
+                SharedEffect::Server(_) => {}
+                SharedEffect::Say(front, word) => {
+                    if let Some(conn) = self.port.writer(front) {
+                        conn.push_frame(&word.to_bytes());
+                    }
+                }
+            }
+        }
+        let mut more = Vec::new();
+        for front in self.port.flush(BACKLOG_MAX) {
+            self.desk.gone(front, &mut more);
+        }
+        if !more.is_empty() {
+            self.carry_out(more);
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    clock::now_ns() / 1_000_000
+}

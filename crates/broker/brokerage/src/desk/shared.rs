@@ -1,0 +1,284 @@
+//! One desk for many fronts: whose question is answered by which quote, and who has to see to it that a hit gets into the log.
+//!
+//! ```text
+//!   want --the desk has it, or asks for it--> quote; the first front that is given it has the hit
+//!   hit: with a front --noted--> forgotten
+//!                     \--its connection ends--> with another front --noted--> ..
+//! ```
+//! A hit that two fronts note is noted once, since the accounts know it by its name. So a hit may be given away whenever its front is not heard of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol};
+use pares_front::{DeskEffect, QuoteDesk, QuoteFault, QuoteStanding};
+
+use super::words::{ToDesk, ToFront};
+
+/// A front's connection; never used again.
+pub type FrontNumber = u64;
+
+/// What a desk wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SharedEffect {
+    /// Something about a question to the quote server.
+    Server(DeskEffect),
+    /// Say this to that front.
+    Say(FrontNumber, ToFront),
+}
+
+/// A hit that is not noted.
+#[derive(Debug)]
+struct Unnoted {
+    quote: StockQuote,
+    with: Option<FrontNumber>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct SharedDesk {
+    desk: QuoteDesk,
+    /// Of this life.
+    number: u64,
+    fronts: BTreeSet<FrontNumber>,
+    waiting: BTreeMap<StockSymbol, Vec<(FrontNumber, u64)>>,
+    unnoted: BTreeMap<u64, Unnoted>,
+    /// Why the latest question that brought none did not.
+    fault: QuoteFault,
+}
+
+impl SharedDesk {
+    /// A desk whose hits are those of `number`, which no other desk has or had.
+    pub fn new(number: u64) -> Self {
+        Self {
+            desk: QuoteDesk::default(),
+            number,
+            fronts: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            unnoted: BTreeMap::new(),
+            fault: QuoteFault::Closed,
+        }
+    }
+
+    /// The desk that asks.
+    pub fn desk(&self) -> &QuoteDesk {
+        &self.desk
+    }
+
+    /// A front has connected.
+    pub fn come(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {
+        self.fronts.insert(front);
+        effects.push(SharedEffect::Say(front, ToFront::Desk { number: self.number }));
+        for (count, unnoted) in self.unnoted.iter_mut().filter(|(_, unnoted)| unnoted.with.is_none()) {
+            unnoted.with = Some(front);
+            let quote = unnoted.quote.clone();
+            effects.push(SharedEffect::Say(front, ToFront::Hit { count: *count, quote }));
+        }
+    }
+
+    /// A front's connection has ended.
+    pub fn gone(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {
+        self.fronts.remove(&front);
+        self.waiting.values_mut().for_each(|waiting| waiting.retain(|(other, _)| *other != front));
+        let next = self.fronts.first().copied();
+        for (count, unnoted) in self.unnoted.iter_mut().filter(|(_, unnoted)| unnoted.with == Some(front)) {
+            unnoted.with = next;
+            let quote = unnoted.quote.clone();
+            effects.extend(next.map(|next| SharedEffect::Say(next, ToFront::Hit { count: *count, quote })));
+        }
+    }
+
+    /// A front says something.
+    pub fn heard(
+        &mut self,
+        front: FrontNumber,
+        word: ToDesk,
+        now_ms: u64,
+        effects: &mut Vec<SharedEffect>,
+    ) {
+        match word {
+            ToDesk::AreYouThere => effects.push(SharedEffect::Say(front, ToFront::Here)),
+            ToDesk::Noted { count } => drop(self.unnoted.remove(&count)),
+            ToDesk::Want { question, symbol, user } => {
+                let mut said = Vec::new();
+                match self.desk.want(symbol, &user, now_ms, &mut said) {
+                    QuoteStanding::Coming => {
+                        self.waiting.entry(symbol).or_default().push((front, question));
+                    }
+                    _ => self.answer(front, question, symbol, now_ms, effects),
+                }
+                self.follow(said, now_ms, effects);
+            }
+        }
+    }
+
+    /// The quote server has answered, or will not.
+    pub fn quoted(
+        &mut self,
+        hit: u64,
+        answer: Result<StockQuote, QuoteFault>,
+        now_ms: u64,
+        effects: &mut Vec<SharedEffect>,
+    ) {
+        self.fault = answer.as_ref().err().copied().unwrap_or(QuoteFault::Old);
+        let name = HitName { desk: self.number, count: hit };
+        let answer = answer.map(|quote| QuoteBrought { quote, hit: Some(name) });
+        let mut said = Vec::new();
+        self.desk.arrived(hit, answer, now_ms, &mut said);
+        self.follow(said, now_ms, effects);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<SharedEffect>) {
+        self.fault = QuoteFault::Silent;
+        let mut said = Vec::new();
+        self.desk.tick(now_ms, &mut said);
+        self.follow(said, now_ms, effects);
+    }
+
+    fn follow(&mut self, said: Vec<DeskEffect>, now_ms: u64, effects: &mut Vec<SharedEffect>) {
+        for said in said {
+            match said {
+                DeskEffect::News { symbol } => {
+                    for (front, question) in self.waiting.remove(&symbol).unwrap_or_default() {
+                        self.answer(front, question, symbol, now_ms, effects);
+                    }
+                    // Who asked has gone.
+                    let mut left = Vec::new();
+                    self.desk.settle(&mut left);
+                    self.follow(left, now_ms, effects);
+                }
+                DeskEffect::Unclaimed { brought } => {
+                    let with = self.fronts.first().copied();
+                    let Some(count) = self.keep(&brought, with) else { continue };
+                    let word = ToFront::Hit { count, quote: brought.quote };
+                    effects.extend(with.map(|front| SharedEffect::Say(front, word)));
+                }
+                other => effects.push(SharedEffect::Server(other)),
+            }
+        }
+    }
+
+    /// Keeps a hit until it is noted, if there is one; its count.
+    fn keep(&mut self, brought: &QuoteBrought, with: Option<FrontNumber>) -> Option<u64> {
+        let count = brought.hit?.count;
+        self.unnoted.insert(count, Unnoted { quote: brought.quote.clone(), with });
+        Some(count)
+    }
+
+    fn answer(
+        &mut self,
+        front: FrontNumber,
+        question: u64,
+        symbol: StockSymbol,
+        now_ms: u64,
+        effects: &mut Vec<SharedEffect>,
+    ) {
+        let word = match self.desk.claim(symbol, now_ms) {
+            None => ToFront::None { question, fault: self.fault },
+            Some(brought) => {
+                let count = self.keep(&brought, Some(front));
+                ToFront::Quote { question, quote: brought.quote, count }
+            }
+        };
+        effects.push(SharedEffect::Say(front, word));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_broker::UserName;
+
+    use super::*;
+
+    const NOON_MS: u64 = 1_800_000_000_000;
+
+    struct Stage {
+        desk: SharedDesk,
+        effects: Vec<SharedEffect>,
+    }
+
+    impl Stage {
+        fn with_fronts(fronts: &[FrontNumber]) -> Self {
+            let mut stage = Self { desk: SharedDesk::new(77), effects: Vec::new() };
+            fronts.iter().for_each(|front| stage.desk.come(*front, &mut stage.effects));
+            stage.effects.clear();
+            stage
+        }
+        fn want(&mut self, front: FrontNumber, question: u64) {
+            let (symbol, user) = (StockSymbol::new("S").unwrap(), UserName::new("jo").unwrap());
+            let word = ToDesk::Want { question, symbol, user };
+            self.desk.heard(front, word, NOON_MS, &mut self.effects);
+        }
+        fn quoted(&mut self, hit: u64) {
+            self.desk.quoted(hit, Ok(quote()), NOON_MS, &mut self.effects);
+        }
+        fn taken(&mut self) -> Vec<SharedEffect> {
+            std::mem::take(&mut self.effects)
+        }
+    }
+
+    fn quote() -> StockQuote {
+        let (symbol, user) = (StockSymbol::new("S").unwrap(), "jo".to_owned());
+        StockQuote { price_cents: 500, symbol, user, server_ms: NOON_MS, key: "key".into() }
+    }
+
+    fn say(front: FrontNumber, word: ToFront) -> SharedEffect {
+        SharedEffect::Say(front, word)
+    }
+
+    #[test]
+    fn many_fronts_share_one_question_and_one_of_them_has_the_hit() {
+        let mut stage = Stage::with_fronts(&[1, 2]);
+        stage.want(1, 10);
+        stage.want(2, 20);
+        assert_eq!(stage.taken().len(), 1, "one question");
+        stage.quoted(1);
+        stage.want(2, 21);
+        let quote = quote();
+        let told = |question, count| ToFront::Quote { question, quote: quote.clone(), count };
+        let expected = [say(1, told(10, Some(1))), say(2, told(20, None)), say(2, told(21, None))];
+        assert_eq!(stage.taken(), expected);
+    }
+
+    #[test]
+    fn a_hit_goes_to_another_front_until_one_has_noted_it() {
+        let mut stage = Stage::with_fronts(&[1, 2]);
+        stage.want(1, 10);
+        stage.quoted(1);
+        stage.taken();
+        let hit = ToFront::Hit { count: 1, quote: quote() };
+        stage.desk.gone(1, &mut stage.effects);
+        assert_eq!(stage.taken(), [say(2, hit.clone())]);
+        stage.desk.gone(2, &mut stage.effects);
+        assert!(stage.taken().is_empty(), "nobody is there");
+        stage.desk.come(3, &mut stage.effects);
+        assert_eq!(stage.taken(), [say(3, ToFront::Desk { number: 77 }), say(3, hit)]);
+        stage.desk.heard(3, ToDesk::Noted { count: 1 }, NOON_MS, &mut stage.effects);
+        stage.desk.gone(3, &mut stage.effects);
+        stage.desk.come(4, &mut stage.effects);
+        assert_eq!(stage.taken(), [say(4, ToFront::Desk { number: 77 })]);
+    }
+
+    #[test]
+    fn a_hit_whose_front_went_before_the_answer_is_given_to_another() {
+        let mut stage = Stage::with_fronts(&[1, 2]);
+        stage.want(1, 10);
+        stage.taken();
+        stage.desk.gone(1, &mut stage.effects);
+        stage.quoted(1);
+        assert_eq!(stage.taken(), [say(2, ToFront::Hit { count: 1, quote: quote() })]);
+    }
+
+    #[test]
+    fn a_question_without_an_answer_is_told_to_all_who_wait() {
+        let mut stage = Stage::with_fronts(&[1, 2]);
+        stage.want(1, 10);
+        stage.want(2, 20);
+        stage.taken();
+        stage.desk.quoted(1, Err(QuoteFault::Garbage), NOON_MS, &mut stage.effects);
+        stage.want(2, 21);
+        let none = |question| ToFront::None { question, fault: QuoteFault::Garbage };
+        assert_eq!(stage.taken(), [say(1, none(10)), say(2, none(20)), say(2, none(21))]);
+        assert_eq!((stage.desk.desk().hits(), stage.desk.desk().faults()), (1, 1));
+    }
+}

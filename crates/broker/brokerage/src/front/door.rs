@@ -1,0 +1,173 @@
+//! What the web server asks of its front, in the same process: through a channel, so that neither waits for the other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mio::Waker;
+use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, StockSymbol, UserName};
+use pares_front::{Arrival, CommandOrder, HIT_MILLS};
+use pares_link::Door;
+use pares_site::protocol::Horizon;
+use pares_web::{Broker, Costs, Unavailable, WebServer, WebSettings};
+use pares_wice::codec::Coded as _;
+use tokio::sync::{broadcast, oneshot};
+
+use crate::error::{BrokerageError, failed};
+use crate::floor::{Floor, Told};
+use crate::readers::Readers;
+
+/// Threads of the web server.
+const THREADS: usize = 2;
+/// Threads that read for it.
+const READERS: usize = 4;
+/// Quotes that a slow listener may be behind.
+const QUOTES_MAX: usize = 1_024;
+
+type Tell = oneshot::Sender<Result<BrokerReply, Unavailable>>;
+
+struct Question {
+    user: Option<UserName>,
+    name: Option<CommandName>,
+    asked: Asked,
+    tell: Tell,
+}
+
+/// What the front has last shown of itself.
+#[derive(Default)]
+struct Shown {
+    horizon: Horizon,
+    quotes: BTreeMap<StockSymbol, StockQuote>,
+    hits: u64,
+}
+
+/// The web server's end.
+#[derive(Clone)]
+struct WebDoor {
+    ask: Sender<Question>,
+    waker: Arc<Waker>,
+    readers: Readers,
+    shown: Arc<Mutex<Shown>>,
+    quotes: broadcast::Sender<StockQuote>,
+}
+
+/// The front's end.
+pub(super) struct WebCalls {
+    asked: Receiver<Question>,
+    /// Commands without a reply, by their place among those that arrived.
+    open: HashMap<u64, Tell>,
+    /// What was handed to the sites without the front.
+    direct: HashMap<u64, Tell>,
+    shown: Arc<Mutex<Shown>>,
+    quotes: broadcast::Sender<StockQuote>,
+}
+
+/// Both ends, for reads at these sites.
+fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebDoor, WebCalls)> {
+    let (ask, asked) = channel();
+    let quotes = broadcast::Sender::new(QUOTES_MAX);
+    let shown = Arc::<Mutex<Shown>>::default();
+    let readers = Readers::start(READERS, sites)?;
+    let calls = WebCalls {
+        asked,
+        open: HashMap::new(),
+        direct: HashMap::new(),
+        shown: Arc::clone(&shown),
+        quotes: quotes.clone(),
+    };
+    Ok((WebDoor { ask, waker, readers, shown, quotes }, calls))
+}
+
+/// Serves HTTP at `address`, on threads that end with the process.
+pub(super) fn serve(
+    address: SocketAddr,
+    waker: Arc<Waker>,
+    sites: &[Door],
+) -> Result<WebCalls, BrokerageError> {
+    let starting = || BrokerageError::io("starting the web server");
+    let (door, calls) = ends(waker, sites).map_err(starting())?;
+    let mut building = tokio::runtime::Builder::new_multi_thread();
+    let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
+    let bound = runtime.block_on(WebServer::bind(address, None, door, WebSettings::default()));
+    let server = bound.map_err(failed)?;
+    let run = move || runtime.block_on(server.run());
+    std::thread::Builder::new().name("web".into()).spawn(run).map_err(starting())?;
+    Ok(calls)
+}
+
+impl WebCalls {
+    /// Takes in what was asked, and shows how the front is.
+    pub(super) fn turn(&mut self, floor: &mut Floor) {
+        for Question { user, name, asked, tell } in self.asked.try_iter().collect::<Vec<_>>() {
+            if user.is_none() && !matches!(asked, Asked::Command { .. }) {
+                self.direct.insert(floor.ask_sites(asked), tell);
+                continue;
+            }
+            match floor.take(Arrival { user, order: CommandOrder::Arrival { name }, asked }) {
+                Ok(arrival) => drop(self.open.insert(arrival, tell)),
+                Err(why) => drop(tell.send(Err(Unavailable(why.to_string())))),
+            }
+        }
+        for (number, reply) in floor.sites_said() {
+            // Who asked may be gone.
+            let _ = self.direct.remove(&number).map(|tell| tell.send(reply.map_err(Unavailable)));
+        }
+        let mut shown = locked(&self.shown);
+        (shown.horizon, shown.hits) = (floor.horizon(), floor.front.desk().hits());
+        for quote in floor.learned() {
+            shown.quotes.insert(quote.symbol, quote.clone());
+            // Nobody listens.
+            let _ = self.quotes.send(quote);
+        }
+    }
+
+    /// A command has its reply; it may not be one of these.
+    pub(super) fn tell(&mut self, told: &Told) {
+        let Some(tell) = self.open.remove(&told.arrival) else { return };
+        let late = || Unavailable("the command before it has no answer".into());
+        // Who asked may be gone.
+        let _ = tell.send(told.reply.clone().ok_or_else(late));
+    }
+}
+
+fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Broker for WebDoor {
+    async fn ask(
+        &self,
+        user: Option<UserName>,
+        name: Option<CommandName>,
+        asked: Asked,
+    ) -> Result<BrokerReply, Unavailable> {
+        let (tell, told) = oneshot::channel();
+        let ends = || Unavailable("this front ends".into());
+        self.ask.send(Question { user, name, asked, tell }).map_err(|_| ends())?;
+        // A wait that is not ended ends by itself.
+        let _ = self.waker.wake();
+        told.await.unwrap_or_else(|_| Err(ends()))
+    }
+
+    async fn read(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
+        let (tell, told) = oneshot::channel();
+        let seen = locked(&self.shown).horizon;
+        self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
+        told.await.unwrap_or_else(|_| Err("this front ends".into())).map_err(Unavailable)
+    }
+
+    fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {
+        locked(&self.shown).quotes.get(&symbol).cloned()
+    }
+
+    fn quotes(&self) -> broadcast::Receiver<StockQuote> {
+        self.quotes.subscribe()
+    }
+
+    fn costs(&self) -> Costs {
+        let hits = locked(&self.shown).hits;
+        Costs { hits, cents: hits * HIT_MILLS / 10 }
+    }
+}

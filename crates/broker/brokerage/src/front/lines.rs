@@ -1,0 +1,132 @@
+//! Lines between loaders and fronts: text that anybody can type.
+//!
+//! ```text
+//!   front:  SESSION 262144                     which session this connection's commands are of
+//!   client: SESSION 262144                     it goes on with one that it had before, perhaps at another front
+//!   client: [7>3] BUY,jo,S,10.00               the 7th line of the session; of this user the 3rd came before
+//!   client: [8] COMMIT_BUY,jo                  what came before is known by now
+//!   front:  [7] OK pending 2 5.00 1800000060000
+//!   front:  [8] REFUSED 16 nothing is pending
+//! ```
+
+use pares_broker::{BrokerReply, Refusal, WorkloadLine, dollars};
+
+/// Longest line, bytes.
+pub const LINE_MAX: usize = 1 << 10;
+
+/// What a client says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoaderLine {
+    /// Nothing, perhaps a blank line.
+    Nothing,
+    /// It goes on with this session.
+    Session(u64),
+    /// A command; and which one of its user came before in the session, if it says so.
+    Command(WorkloadLine, Option<u64>),
+    /// Note hits that no command used.
+    Note,
+    /// It is no command.
+    Wrong(Refusal),
+}
+
+impl LoaderLine {
+    /// Reads a line, without its end.
+    pub fn parse(line: &[u8]) -> Self {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Self::Nothing;
+        }
+        if line == b"NOTE" {
+            return Self::Note;
+        }
+        if let Some(session) = line.strip_prefix(b"SESSION ") {
+            return number(session).map_or(Self::Wrong(Refusal::NoNumber), Self::Session);
+        }
+        let (plain, after) = match split_after(line) {
+            Ok(split) => split,
+            Err(refusal) => return Self::Wrong(refusal),
+        };
+        match WorkloadLine::parse(&plain) {
+            Ok(command) => Self::Command(command, after),
+            Err(refusal) => Self::Wrong(refusal),
+        }
+    }
+}
+
+/// The line without `>after`, and that.
+fn split_after(line: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refusal> {
+    let end = line.iter().position(|byte| *byte == b']').unwrap_or(0);
+    let Some(at) = line[..end].iter().position(|byte| *byte == b'>') else {
+        return Ok((line.to_vec(), None));
+    };
+    let after = number(&line[at + 1..end]).ok_or(Refusal::NoNumber)?;
+    Ok(([&line[..at], &line[end..]].concat(), Some(after)))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let digits = str::from_utf8(digits).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok()
+}
+
+/// The answer to the line of that number.
+pub fn answer(number: u64, reply: &BrokerReply) -> String {
+    let words = match reply {
+        BrokerReply::Refused { refusal } => return refused(number, *refusal),
+        BrokerReply::Cash { cash_cents } => format!(" cash {}", dollars(*cash_cents)),
+        BrokerReply::Price { price_cents, server_ms } => {
+            format!(" price {} {server_ms}", dollars(*price_cents))
+        }
+        BrokerReply::Held { shares, price_cents, until_ms } => {
+            format!(" pending {shares} {} {until_ms}", dollars(*price_cents))
+        }
+        BrokerReply::Settled { symbol, shares, cents } => {
+            format!(" settled {symbol} {shares} {}", dollars(*cents))
+        }
+        BrokerReply::Armed { shares } => format!(" armed {shares}"),
+        _ => String::new(),
+    };
+    format!("[{number}] OK{words}\n")
+}
+
+/// The answer to a line that is refused.
+pub fn refused(number: u64, refusal: Refusal) -> String {
+    format!("[{number}] REFUSED {} {refusal}\n", refusal as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_command_a_session_or_wrong() {
+        let parse = |line: &str| LoaderLine::parse(line.as_bytes());
+        let command = |line: &str| WorkloadLine::parse(line.as_bytes()).unwrap();
+        assert_eq!(parse("  \r"), LoaderLine::Nothing);
+        assert_eq!(parse("SESSION 262144"), LoaderLine::Session(262_144));
+        assert_eq!(parse("NOTE"), LoaderLine::Note);
+        let plain = command("[7] ADD,jo,1.00");
+        assert_eq!(parse("[7] ADD,jo,1.00 "), LoaderLine::Command(plain.clone(), None));
+        assert_eq!(parse("[7>3] ADD,jo,1.00"), LoaderLine::Command(plain, Some(3)));
+        for (line, refusal) in [
+            ("SESSION x", Refusal::NoNumber),
+            ("SESSION -1", Refusal::NoNumber),
+            ("[7>] ADD,jo,1.00", Refusal::NoNumber),
+            ("[7>3>2] ADD,jo,1.00", Refusal::NoNumber),
+            ("[>3] ADD,jo,1.00", Refusal::NoNumber),
+            ("ADD,jo,1.00", Refusal::NoNumber),
+            ("[1] STEAL,jo", Refusal::UnknownCommand),
+        ] {
+            assert_eq!(parse(line), LoaderLine::Wrong(refusal), "{line}");
+        }
+        assert_eq!(LoaderLine::parse(&[b'[', 0xff]), LoaderLine::Wrong(Refusal::NotText));
+    }
+
+    #[test]
+    fn answers_say_what_came_of_it() {
+        let held = BrokerReply::Held { shares: 2, price_cents: 500, until_ms: 60_000 };
+        assert_eq!(answer(7, &held), "[7] OK pending 2 5.00 60000\n");
+        let refused = BrokerReply::Refused { refusal: Refusal::NothingPending };
+        assert_eq!(answer(8, &refused), "[8] REFUSED 16 nothing is pending\n");
+        assert_eq!(answer(9, &BrokerReply::Done), "[9] OK\n");
+    }
+}

@@ -1,0 +1,195 @@
+//! The port where loaders bring commands, as lines of text.
+//!
+//! A front reads a connection only while that has fewer than [`OPEN_MAX`] commands without a reply and has taken most of its answers: who floods, or does not
+//! listen, waits in its own socket, and costs the others nothing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pares_broker::{Refusal, UserName};
+use pares_front::{FRONT_OPEN_MAX, NotTaken};
+
+use super::lines::{LINE_MAX, LoaderLine, answer, refused};
+use crate::floor::{Floor, Told};
+use crate::link::Port;
+
+/// Commands of a connection without a reply.
+const OPEN_MAX: usize = 4_096;
+/// Bytes of answers that a connection may leave before no more of its lines are read.
+const UNREAD_MAX: usize = 256 << 10;
+/// Far more than the answers to all that may be under way: it never comes to this.
+pub(super) const BACKLOG_MAX: usize = 64 << 20;
+/// Lines of one connection that are read in one turn, bytes.
+const READ_MAX: usize = 32 << 10;
+
+#[derive(Default)]
+struct Loader {
+    /// Once it was told.
+    session: Option<u64>,
+    /// Commands without a reply.
+    open: usize,
+    /// Of each user the line before.
+    latest: BTreeMap<UserName, u64>,
+    /// It is to be told when hits are noted.
+    wants_note: bool,
+    /// Nothing more comes: it is closed when all is answered.
+    has_ended: bool,
+}
+
+/// See the [module](self).
+pub(super) struct Loaders {
+    pub(super) port: Port,
+    loaders: BTreeMap<u64, Loader>,
+    /// Which line of which connection each command was that has no reply.
+    open: HashMap<u64, (u64, u64)>,
+}
+
+impl Loaders {
+    pub(super) fn at(port: Port) -> Self {
+        Self { port, loaders: BTreeMap::new(), open: HashMap::new() }
+    }
+
+    /// Takes in who has come and what they say.
+    pub(super) fn turn(&mut self, floor: &mut Floor) {
+        for number in self.port.accept() {
+            self.loaders.insert(number, Loader::default());
+        }
+        for number in self.port.take_ready() {
+            if self.read(number, floor).is_none() {
+                self.end(number);
+            }
+        }
+    }
+
+    /// Nothing if the connection is over.
+    fn read(&mut self, number: u64, floor: &mut Floor) -> Option<()> {
+        if !self.greet(number, floor) {
+            self.port.keep_ready(number);
+            return Some(());
+        }
+        let conn = self.port.conn(number)?;
+        if floor.front.open() + OPEN_MAX > FRONT_OPEN_MAX {
+            self.port.keep_ready(number);
+            return Some(());
+        }
+        if self.loaders.get(&number)?.open >= OPEN_MAX || conn.backlog() >= UNREAD_MAX {
+            // An answer, or room for one, brings it back.
+            return Some(());
+        }
+        conn.fill(READ_MAX).ok()?;
+        while self.loaders.get(&number)?.open < OPEN_MAX {
+            let Some(line) = self.port.conn(number)?.line(LINE_MAX).ok()? else {
+                return self.has_read(number);
+            };
+            self.heard(number, LoaderLine::parse(&line), floor)?;
+        }
+        Some(())
+    }
+
+    /// All whole lines are taken that are here.
+    fn has_read(&mut self, number: u64) -> Option<()> {
+        let conn = self.port.conn(number)?;
+        let (has_ended, has_more) = (conn.has_ended(), conn.may_have_more());
+        if has_more {
+            self.port.keep_ready(number);
+        }
+        let loader = self.loaders.get_mut(&number)?;
+        loader.has_ended = has_ended;
+        (!has_ended || loader.open > 0).then_some(())
+    }
+
+    /// Tells a connection its session; whether it has one.
+    fn greet(&mut self, number: u64, floor: &mut Floor) -> bool {
+        let Some(loader) = self.loaders.get_mut(&number) else { return true };
+        if loader.session.is_none()
+            && let Some(session) = floor.open_session()
+            && let Some(conn) = self.port.writer(number)
+        {
+            loader.session = Some(session);
+            conn.push(format!("SESSION {session}\n").as_bytes());
+        }
+        loader.session.is_some()
+    }
+
+    fn heard(&mut self, number: u64, line: LoaderLine, floor: &mut Floor) -> Option<()> {
+        let loader = self.loaders.get_mut(&number)?;
+        match line {
+            LoaderLine::Nothing => {}
+            LoaderLine::Session(session) => {
+                // In the middle it would be a session that begins with a command of another.
+                if loader.open > 0 || !loader.latest.is_empty() {
+                    return None;
+                }
+                loader.session = Some(session);
+            }
+            LoaderLine::Note => {
+                loader.wants_note = true;
+                floor.note_unclaimed();
+            }
+            LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
+            LoaderLine::Command(line, after) => {
+                let (session, count) = (loader.session?, line.number);
+                let before = match &line.command.user {
+                    Some(user) => {
+                        let before = loader.latest.insert(user.clone(), count);
+                        after.or(before).unwrap_or(0)
+                    }
+                    None => 0,
+                };
+                match floor.arrives_in(session, before, line) {
+                    Ok(arrival) => {
+                        loader.open += 1;
+                        self.open.insert(arrival, (number, count));
+                    }
+                    // There is always room: see `read`.
+                    Err(NotTaken::Busy) => return None,
+                    Err(NotTaken::Order) => {
+                        let words = refused(count, Refusal::NoNumber);
+                        self.port.writer(number)?.push(words.as_bytes());
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// A command has its reply, or was given up; then its loader is to come again, and says again what has no answer.
+    pub(super) fn tell(&mut self, told: &Told) {
+        let Some((number, count)) = self.open.remove(&told.arrival) else { return };
+        let Some(loader) = self.loaders.get_mut(&number) else { return };
+        loader.open -= 1;
+        match (&told.reply, self.port.writer(number)) {
+            (Some(reply), Some(conn)) => conn.push(answer(count, reply).as_bytes()),
+            _ => return self.end(number),
+        }
+        // It may have been waiting for room, or for its last answer.
+        self.port.keep_ready(number);
+    }
+
+    /// All hits are noted that no command used.
+    pub(super) fn tell_noted(&mut self) {
+        for (number, loader) in self.loaders.iter_mut().filter(|(_, loader)| loader.wants_note) {
+            loader.wants_note = false;
+            if let Some(conn) = self.port.writer(*number) {
+                conn.push(b"NOTED\n");
+            }
+        }
+    }
+
+    /// Whether anybody waits until hits are noted.
+    pub(super) fn wants_note(&self) -> bool {
+        self.loaders.values().any(|loader| loader.wants_note)
+    }
+
+    /// Hands the sockets what they take.
+    pub(super) fn flush(&mut self) {
+        for number in self.port.flush(BACKLOG_MAX) {
+            self.loaders.remove(&number);
+        }
+    }
+
+    /// A connection is over; what it has sent is executed all the same.
+    fn end(&mut self, number: u64) {
+        self.port.close(number);
+        self.loaders.remove(&number);
+    }
+}

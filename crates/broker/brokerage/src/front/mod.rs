@@ -1,0 +1,206 @@
+//! `pares broker front`: a front in a process of its own.
+//!
+//! ```text
+//!   loaders --lines--> [ port | floor: the front's rules | desk links | site link ] --frames--> sites, desks
+//! ```
+//! One thread does it all, without ever waiting for one of them: it looks which sockets have something, tells the rules, and sends what they want sent. A front keeps nothing on a disk. When it dies
+//! its users go to another front with their sessions, and what it had under way is asked for there once more.
+
+mod door;
+mod lines;
+mod loaders;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use mio::{Events, Poll, Token, Waker};
+use pares_broker::BrokerRead;
+use pares_link::Door;
+use pares_operator::init::{CLIENT, OPERATOR};
+use pares_os::{descriptors, process};
+use pares_site::{Access, SitesConfig};
+use pares_wice::codec::Coded as _;
+
+use self::door::WebCalls;
+use crate::desk::DeskLinks;
+use crate::dump::Dumps;
+use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::floor::{Executing, Floor, Quoting};
+use crate::link::{Owner, Port};
+use crate::on_loopback;
+use crate::readers::Readers;
+use crate::site_link::SiteLink;
+
+const SITES: Owner = Owner(0);
+const DESKS: Owner = Owner(1);
+const LOADERS: Owner = Owner(2);
+const WAKER: Token = Token(usize::MAX);
+/// Threads that read.
+const READERS: usize = 2;
+/// Descriptors for sites, desks, logs, and what the process itself needs.
+const RESERVE: u64 = 128;
+/// Loaders that are connected at a time, if there are descriptors for so many.
+const LOADERS_MAX: usize = 8_192;
+/// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
+const BEGINNERS: u64 = 1 << 61;
+/// Longest wait for something to do.
+const WAIT_MAX: Duration = Duration::from_millis(2);
+
+/// Arguments of `pares broker front`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Where `sites.toml` is, and the certificates it names
+    #[arg(long, default_value = "broker-data")]
+    dir: PathBuf,
+    /// Where loaders bring commands, as lines of text
+    #[arg(long, default_value = "127.0.0.1:4600", value_parser = on_loopback)]
+    loaders: SocketAddr,
+    /// Where people reach the pages and the HTTP interface; without, nobody does
+    #[arg(long, value_name = "ADDRESS", value_parser = on_loopback)]
+    http: Option<SocketAddr>,
+    /// A desk; as often as there are desks
+    #[arg(long = "desk", value_name = "ADDRESS", required = true)]
+    desks: Vec<SocketAddr>,
+    /// Where DUMPLOG writes
+    #[arg(long, value_name = "DIR", default_value = "broker-logs")]
+    logs: PathBuf,
+    /// End when the process of this number, which started this one, ends
+    #[arg(long, hide = true)]
+    with_parent: Option<u32>,
+}
+
+/// Serves until Ctrl-C.
+///
+/// # Errors
+/// If it cannot listen, or there are no sites there.
+pub fn run(args: &Args) -> BrokerageResult {
+    crate::children::end_with(args.with_parent)?;
+    let stop = process::stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
+    let mut front = FrontProcess::open(args)?;
+    pares_text::tell!("front for loaders at {}", args.loaders);
+    if let Some(http) = args.http {
+        pares_text::tell!("pages at http://{http}");
+    }
+    while !stop.load(Ordering::Relaxed) {
+        front.turn()?;
+    }
+    Ok(())
+}
+
+/// The sites of the system in `dir`, as their clients see them.
+pub(crate) fn access(dir: &Path) -> Result<Access, BrokerageError> {
+    let config = SitesConfig::load(dir).map_err(failed)?;
+    Access::named(config, dir, &[CLIENT, OPERATOR]).map_err(failed)
+}
+
+/// The doors of all of them.
+pub(crate) fn doors(access: &Access) -> Result<Vec<Door>, BrokerageError> {
+    let sites = pares_operator::sites::all(&access.config);
+    sites.into_iter().map(|site| access.door(site).map_err(failed)).collect()
+}
+
+/// See the [module](self).
+struct FrontProcess {
+    poll: Poll,
+    events: Events,
+    floor: Floor,
+    loaders: loaders::Loaders,
+    logs: PathBuf,
+    dumps: Dumps,
+    readers: Readers,
+    /// What was read for the front.
+    looked: (Sender<Looked>, Receiver<Looked>),
+    waker: Arc<Waker>,
+    web: Option<WebCalls>,
+}
+
+/// A read of the front's, and the answer; none if no site has answered.
+type Looked = (BrokerRead, Option<Vec<u8>>);
+
+impl FrontProcess {
+    fn open(args: &Args) -> Result<Self, BrokerageError> {
+        let access = access(&args.dir)?;
+        std::fs::create_dir_all(&args.logs)
+            .map_err(BrokerageError::io(format!("making {}", args.logs.display())))?;
+        let count_max = descriptors::connections_within(descriptors::raise_limit(), RESERVE, LOADERS_MAX);
+        let watching = || BrokerageError::io("watching sockets");
+        let poll = Poll::new().map_err(watching())?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(watching())?);
+        let doors = doors(&access)?;
+        let link = SiteLink::new(&access, poll.registry(), SITES)?;
+        let desks = DeskLinks::new(&args.desks, poll.registry(), DESKS).map_err(watching())?;
+        let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
+        let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
+        Ok(Self {
+            floor: Floor::new(Executing::Sites(link), Quoting::Desks(desks), BEGINNERS + (crate::drawn() % BEGINNERS)),
+            poll,
+            events: Events::with_capacity(1_024),
+            loaders: loaders::Loaders::at(port),
+            logs: args.logs.clone(),
+            dumps: Dumps::of(doors.clone()),
+            readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
+            looked: channel(),
+            web: args.http.map(|http| door::serve(http, Arc::clone(&waker), &doors)).transpose()?,
+            waker,
+        })
+    }
+
+    fn turn(&mut self) -> BrokerageResult {
+        match self.poll.poll(&mut self.events, Some(WAIT_MAX)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(BrokerageError::io("waiting for sockets")(error));
+            }
+            _ => {}
+        }
+        for event in &self.events {
+            match Owner::of(event.token()) {
+                _ if event.token() == WAKER => {}
+                (LOADERS, number) => self.loaders.port.wake(number),
+                (owner, number) => self.floor.wake(owner == SITES, number),
+            }
+        }
+        self.look();
+        self.loaders.turn(&mut self.floor);
+        if let Some(web) = &mut self.web {
+            web.turn(&mut self.floor);
+        }
+        for told in self.floor.turn()? {
+            self.loaders.tell(&told);
+            if let Some(web) = &mut self.web {
+                web.tell(&told);
+            }
+            if let Some((command, name)) = told.dump().and_then(|dump| Some((dump, dump.file.clone()?))) {
+                self.dumps.push(command.user.clone(), self.logs.join(name));
+            }
+        }
+        if self.loaders.wants_note() && self.floor.has_noted() {
+            self.loaders.tell_noted();
+        }
+        if let Err(error) = self.dumps.progress() {
+            pares_text::tell!("a log was not written: {error}");
+        }
+        self.floor.flush();
+        self.loaders.flush();
+        Ok(())
+    }
+
+    /// Reads what the front wants read, on a thread, and tells it what was.
+    fn look(&mut self) {
+        for (read, answer) in self.looked.1.try_iter().collect::<Vec<_>>() {
+            self.floor.looked(&read, answer.as_deref());
+        }
+        for read in self.floor.looks() {
+            let (tell, waker) = (self.looked.0.clone(), Arc::clone(&self.waker));
+            self.readers.read(read.to_bytes(), self.floor.horizon(), move |answer| {
+                // A front that has ended is told nothing.
+                let _ = tell.send((read, answer.ok()));
+                let _ = waker.wake();
+            });
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Sockets of a process of the broker, all on its one thread.
+
+mod conn;
+mod port;
+mod retry;
+
+pub use conn::Conn;
+pub use port::{Owner, Port};
+pub use retry::Retry;

@@ -1,0 +1,229 @@
+//! A loader: commands to fronts, each executed once though fronts die.
+//!
+//! It keeps every line until that is answered. When its front is gone it goes on with its session at the next one, and says all lines again that have no answer, in their order; the first of each user with
+//! the one that came before, so that the accounts know where to go on. What was executed already is answered again, and not done again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use mio::{Events, Poll, Token};
+
+use crate::link::{Conn, Retry};
+
+/// Longest line of a front, bytes.
+const LINE_MAX: usize = 4 << 10;
+/// Answers that are read in one turn, bytes.
+const READ_MAX: usize = 256 << 10;
+/// Bytes that wait for the socket before more lines are written.
+const UNSENT_MAX: usize = 256 << 10;
+/// A front that owes answers and says nothing for so long is given up: longer than any quote takes.
+const SILENCE_MAX: Duration = Duration::from_secs(8);
+const FRONT: Token = Token(0);
+
+/// What became of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineAnswer {
+    /// The line's number.
+    pub number: u64,
+    /// Whether it was done; otherwise it was refused.
+    pub is_done: bool,
+    /// What was said of it.
+    pub words: String,
+}
+
+struct Line {
+    user: String,
+    command: String,
+    /// The line of the same user before, 0 if there is none.
+    after: u64,
+}
+
+/// See the [module](self).
+pub struct Loader {
+    poll: Poll,
+    events: Events,
+    fronts: Vec<SocketAddr>,
+    at: usize,
+    conn: Option<Conn>,
+    retry: Retry,
+    heard: Instant,
+    /// Of the first front that it was connected to.
+    session: Option<u64>,
+    /// The front has said a session: lines may be said.
+    is_greeted: bool,
+    /// Without an answer.
+    lines: BTreeMap<u64, Line>,
+    /// Up to this line all are said that are not answered.
+    said: u64,
+    /// Who has said a line on this connection.
+    introduced: BTreeSet<String>,
+    /// The latest line of each user.
+    latest: HashMap<String, u64>,
+    is_noted: bool,
+    connections: u64,
+}
+
+impl Loader {
+    /// A loader that begins with the first of these fronts.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn new(fronts: Vec<SocketAddr>) -> io::Result<Self> {
+        Ok(Self {
+            poll: Poll::new()?,
+            events: Events::with_capacity(16),
+            fronts,
+            at: 0,
+            conn: None,
+            retry: Retry::default(),
+            heard: Instant::now(),
+            session: None,
+            is_greeted: false,
+            lines: BTreeMap::new(),
+            said: 0,
+            introduced: BTreeSet::new(),
+            latest: HashMap::new(),
+            is_noted: false,
+            connections: 0,
+        })
+    }
+
+    /// Has a command executed: `CMD,user,args`, as it stands in a workload behind its number. Numbers ascend.
+    pub fn push(&mut self, number: u64, user: &str, command: String) {
+        let after = self.latest.insert(user.to_owned(), number).unwrap_or(0);
+        self.lines.insert(number, Line { user: user.to_owned(), command, after });
+    }
+
+    /// Lines without an answer.
+    pub fn open(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// How often it has connected.
+    pub fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    /// Which front it uses.
+    pub fn front(&self) -> SocketAddr {
+        self.fronts[self.at]
+    }
+
+    /// Asks the front to have hits noted that no command used; [`Self::is_noted`] then.
+    pub fn note(&mut self) {
+        self.is_noted = false;
+        if let Some(conn) = &mut self.conn {
+            conn.push(b"NOTE\n");
+        }
+    }
+
+    /// Whether the front has said so since it was asked.
+    pub fn is_noted(&self) -> bool {
+        self.is_noted
+    }
+
+    /// Says and hears what there is, and waits for `wait` at most if that is nothing; lines that have their answer.
+    ///
+    /// # Errors
+    /// If the operating system cannot wait.
+    pub fn turn(&mut self, wait: Duration) -> io::Result<Vec<LineAnswer>> {
+        self.dial();
+        if self.say().is_none() {
+            self.lose();
+        }
+        match self.poll.poll(&mut self.events, Some(wait)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        if let Some(conn) = self.conn.as_mut().filter(|_| !self.events.is_empty()) {
+            conn.wake();
+        }
+        let mut answers = Vec::new();
+        if self.hear(&mut answers).is_none() {
+            self.lose();
+        }
+        Ok(answers)
+    }
+
+    fn dial(&mut self) {
+        if self.conn.is_some() || !self.retry.is_due() {
+            return;
+        }
+        match Conn::dial(self.fronts[self.at], self.poll.registry(), FRONT) {
+            Ok(conn) => (self.conn, self.heard) = (Some(conn), Instant::now()),
+            Err(_) => self.lose(),
+        }
+    }
+
+    fn lose(&mut self) {
+        self.conn = None;
+        (self.is_greeted, self.said) = (false, 0);
+        self.introduced.clear();
+        self.at = (self.at + 1) % self.fronts.len();
+        // Each front is tried at once; a pause comes when all were.
+        if self.at == 0 || self.fronts.len() == 1 {
+            self.retry.failed();
+        }
+    }
+
+    /// Says what was not said; nothing if the connection is over.
+    fn say(&mut self) -> Option<()> {
+        let Some(conn) = &mut self.conn else { return Some(()) };
+        if self.is_greeted {
+            for (number, line) in self.lines.range(self.said + 1..) {
+                if conn.backlog() >= UNSENT_MAX {
+                    break;
+                }
+                let text = match self.introduced.insert(line.user.clone()) {
+                    true => format!("[{number}>{}] {}\n", line.after, line.command),
+                    false => format!("[{number}] {}\n", line.command),
+                };
+                conn.push(text.as_bytes());
+                self.said = *number;
+            }
+        }
+        conn.flush().ok()
+    }
+
+    /// Hears what was said; nothing if the connection is over.
+    fn hear(&mut self, answers: &mut Vec<LineAnswer>) -> Option<()> {
+        let Some(conn) = &mut self.conn else { return Some(()) };
+        conn.fill(READ_MAX).ok()?;
+        loop {
+            let Some(line) = self.conn.as_mut()?.line(LINE_MAX).ok()? else { break };
+            self.heard = Instant::now();
+            self.heard_line(str::from_utf8(&line).ok()?, answers)?;
+        }
+        let owes = !self.lines.is_empty() || !self.is_greeted;
+        let is_over = self.conn.as_ref()?.has_ended() || (owes && self.heard.elapsed() >= SILENCE_MAX);
+        (!is_over).then_some(())
+    }
+
+    /// Nothing if that is no word of a front.
+    fn heard_line(&mut self, line: &str, answers: &mut Vec<LineAnswer>) -> Option<()> {
+        if let Some(session) = line.strip_prefix("SESSION ") {
+            let theirs = session.parse().ok()?;
+            let own = *self.session.get_or_insert(theirs);
+            if own != theirs {
+                self.conn.as_mut()?.push(format!("SESSION {own}\n").as_bytes());
+            }
+            self.is_greeted = true;
+            self.connections += 1;
+            self.retry.answered();
+            return Some(());
+        }
+        if line == "NOTED" {
+            self.is_noted = true;
+            return Some(());
+        }
+        let (number, words) = line.strip_prefix('[')?.split_once("] ")?;
+        let number = number.parse().ok()?;
+        if self.lines.remove(&number).is_some() {
+            let is_done = words.starts_with("OK");
+            answers.push(LineAnswer { number, is_done, words: words.to_owned() });
+        }
+        Some(())
+    }
+}

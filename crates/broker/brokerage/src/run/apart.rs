@@ -1,0 +1,220 @@
+//! The same workload at processes of their own: sites, desks, fronts, and a loader for each front.
+//!
+//! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. The log that is verified is read from the sites
+//! when all is over, and not from any front.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use pares_broker::{UserName, Verb, WorkloadLine};
+use pares_operator::sites::Speech;
+
+use super::{Args, Checked, RunFigures, is_as_told, stand_in};
+use crate::children::Children;
+use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::loader::{LineAnswer, Loader};
+use crate::quote_server::QuoteServer;
+use crate::tally::Tally;
+use crate::{audit, dump, front};
+
+/// Longest wait of a loader for something to do.
+const WAIT_MAX: Duration = Duration::from_millis(5);
+/// Between two looks at the processes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A line for a loader: its number, user, and the rest.
+type Sent = (u64, String, String);
+
+/// A workload, dealt out to loaders.
+struct Dealt {
+    /// For each loader.
+    lines: Vec<Vec<Sent>>,
+    /// Dumps of everything, which come last.
+    dumps: Vec<Sent>,
+    users: Vec<UserName>,
+    unreadable: u64,
+}
+
+/// Runs it.
+pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
+    let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
+    let server = match args.quote_server {
+        Some(_) => None,
+        None => Some(stand_in(args.behaviour)?),
+    };
+    let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
+    let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
+    let dir = scratch.path().join("broker");
+    let plan = args.how_many.plan(args.durability, args.store.clone(), quotes, None);
+    let (config, places) = plan.settle(&dir)?;
+    let dealt = deal(&args.file, places.fronts.len())?;
+    let mut children = Children::start(&dir, Speech::File, &config, places, args.logs.as_deref())?;
+    let ran = Apart { children: &mut children, dir: &dir }.run(args, dealt, server.as_ref());
+    if ran.is_err() {
+        pares_text::tell!("what all processes said is kept in {}", scratch.keep().display());
+    }
+    ran
+}
+
+/// Reads a workload; a user's lines are all dealt to one loader.
+fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
+    let reading = || BrokerageError::io(format!("reading {}", file.display()));
+    let mut lines = BufReader::new(std::fs::File::open(file).map_err(reading())?);
+    let mut dealt =
+        Dealt { lines: vec![Vec::new(); loaders], dumps: Vec::new(), users: Vec::new(), unreadable: 0 };
+    let mut users = std::collections::BTreeMap::new();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if lines.read_until(b'\n', &mut line).map_err(reading())? == 0 {
+            break;
+        }
+        let Ok(command) = WorkloadLine::parse(&line) else {
+            dealt.unreadable += u64::from(!line.trim_ascii().is_empty());
+            continue;
+        };
+        let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
+        let rest = text.split_once(']').map_or(String::new(), |(_, rest)| rest.trim().to_owned());
+        match command.command.user {
+            None if command.command.verb == Verb::Dumplog => {
+                dealt.dumps.push((number, String::new(), rest));
+            }
+            user => {
+                let next = users.len() % loaders;
+                let name = user.as_ref().map_or(String::new(), |user| user.as_str().to_owned());
+                let at = *users.entry(user).or_insert(next);
+                dealt.lines[at].push((number, name, rest));
+            }
+        }
+    }
+    dealt.users = users.into_keys().flatten().collect();
+    Ok(dealt)
+}
+
+struct Apart<'a> {
+    children: &'a mut Children,
+    dir: &'a Path,
+}
+
+impl Apart<'_> {
+    fn run(
+        &mut self,
+        args: &Args,
+        dealt: Dealt,
+        server: Option<&QuoteServer>,
+    ) -> Result<RunFigures, BrokerageError> {
+        let fronts = self.children.places().fronts.clone();
+        let window = usize::try_from(args.window).unwrap_or(usize::MAX) / fronts.len();
+        self.wait_for_fronts(&fronts)?;
+        let mut tally = Tally::begin();
+        tally.unreadable = dealt.unreadable;
+        let (tell, told) = channel();
+        for (at, lines) in dealt.lines.into_iter().enumerate() {
+            let mut order = fronts.clone();
+            order.rotate_left(at);
+            start(order, lines, window.max(1), tell.clone())?;
+        }
+        drop(tell);
+        self.follow(&told, &mut tally)?;
+        let (tell, told) = channel();
+        start(fronts, dealt.dumps, 1, tell)?;
+        self.follow(&told, &mut tally)?;
+        let took = tally.took();
+        let checked = self.check(&dealt.users, &tally, server)?;
+        Ok(self.figures(&tally, took, dealt.users.len(), server, checked))
+    }
+
+    /// Waits until every front lets itself be connected to.
+    fn wait_for_fronts(&mut self, fronts: &[SocketAddr]) -> BrokerageResult {
+        for front in fronts {
+            while std::net::TcpStream::connect(front).is_err() {
+                self.look()?;
+                std::thread::sleep(LOOK);
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) -> BrokerageResult {
+        self.children.revive()?.into_iter().for_each(|dead| pares_text::tell!("{dead}; starting it again"));
+        Ok(())
+    }
+
+    /// Counts answers until all loaders have ended.
+    fn follow(&mut self, told: &Receiver<Vec<LineAnswer>>, tally: &mut Tally) -> BrokerageResult {
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(answers) => answers.iter().for_each(|answer| tally.count(answer.is_done)),
+                Err(RecvTimeoutError::Timeout) => self.look()?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    fn check(
+        &mut self,
+        users: &[UserName],
+        tally: &Tally,
+        server: Option<&QuoteServer>,
+    ) -> Result<Checked, BrokerageError> {
+        let doors = front::doors(&front::access(self.dir)?)?;
+        let path = self.dir.join(super::OWN_DUMP);
+        dump::write(doors.clone(), None, &path)?;
+        let report = audit::replay(&path)?;
+        let found = dump::summaries(doors, users.to_vec())?;
+        let is_genuine = report.quotes.iter().all(|quote| server.is_none_or(|server| server.gave(quote)));
+        let audit_verified = report.count("userCommand") == tally.told()
+            && report.count("errorEvent") == tally.refused
+            && server.is_none_or(|server| report.quotes.len() as u64 <= server.hits())
+            && is_genuine;
+        let conserved = is_as_told(&found, &report);
+        Ok(Checked { report, audit_verified, conserved })
+    }
+
+    fn figures(
+        &self,
+        tally: &Tally,
+        took: Duration,
+        users: usize,
+        server: Option<&QuoteServer>,
+        checked: Checked,
+    ) -> RunFigures {
+        let noted = checked.report.quotes.len() as u64;
+        let hits = server.map_or(noted, QuoteServer::hits);
+        let reports = front::access(self.dir).map(|access| pares_operator::sites::reports(&access));
+        let conflicts = reports.unwrap_or_default().iter().map(|(_, report)| report.work.lost).sum();
+        RunFigures::of(tally, took, users, None, (hits, hits - noted), conflicts, checked)
+    }
+}
+
+/// A loader in a thread of its own: says what became of each line.
+fn start(
+    fronts: Vec<SocketAddr>,
+    lines: Vec<Sent>,
+    window: usize,
+    tell: Sender<Vec<LineAnswer>>,
+) -> BrokerageResult {
+    let mut loader = Loader::new(fronts).map_err(BrokerageError::io("starting a loader"))?;
+    let run = move || {
+        let mut lines = lines.into_iter();
+        let mut has_more = true;
+        while has_more || loader.open() > 0 {
+            while has_more && loader.open() < window {
+                match lines.next() {
+                    Some((number, user, command)) => loader.push(number, &user, command),
+                    None => has_more = false,
+                }
+            }
+            // Nobody listens any more, or the system gives no sockets: who counts sees what is missing.
+            let Ok(answers) = loader.turn(WAIT_MAX) else { return };
+            if !answers.is_empty() && tell.send(answers).is_err() {
+                return;
+            }
+        }
+    };
+    let begun = std::thread::Builder::new().name("loader".into()).spawn(run);
+    begun.map(drop).map_err(BrokerageError::io("starting a loader"))
+}

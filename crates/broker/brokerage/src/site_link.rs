@@ -1,0 +1,296 @@
+//! A front's way to the sites: requests without end under way, each executed once whatever happens to sites and connections.
+//!
+//! The blocking client has one request under way. Here all of a front's go over one connection, to the site that certifies, since the order in which they
+//! arrive there is the order in which they are executed; the others are connected too, and say how they are. A request that has no answer is asked for again under its name, at the next site as soon as
+//! a connection ends, or when its site says nothing for a second.
+//!
+//! ```text
+//!   submit --> sent to the best site --answer--> done
+//!                 \--its connection ends, it is silent, it says "not known yet"--> sent again, under its name
+//! ```
+//! An answer names the sequence and not the client. So on the wire a sequence is a count of this link's, with the last six bits of the
+//! client's own behind it: unique here, ascending for each client, and in the same one of the 64 places in which sites remember answers.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use mio::Registry;
+use pares_link::Door;
+use pares_site::protocol::{Ask, Code, Horizon, OPEN_MAX, Reply};
+use pares_site::{Access, SiteReport};
+use pares_wice::TransactionId;
+
+use crate::error::{BrokerageError, failed};
+use crate::link::{Conn, Owner, Retry};
+
+/// Longest frame of a site, bytes.
+const FRAME_MAX: usize = 1 << 20;
+/// Between two questions how a site is.
+const ASK_EVERY: Duration = Duration::from_millis(200);
+/// A site that says nothing for so long is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// A request without an answer, at a site that answers others, is asked for again after so long.
+const REPEAT_AFTER: Duration = Duration::from_secs(2);
+/// A request that was not taken, or of which a site knows nothing yet, is asked for again after so long.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Answers of one site that are read in one turn, bytes.
+const READ_MAX: usize = 1 << 20;
+/// Tags of questions how a site is; sequences are below.
+const FIRST_TAG: u64 = 1 << 63;
+
+/// What a request came to at the sites.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteAnswer {
+    /// Which.
+    pub id: TransactionId,
+    /// The reply of the accounts, or why they do not take it, for good.
+    pub reply: Result<Vec<u8>, String>,
+}
+
+struct Place {
+    door: Door,
+    conn: Option<Conn>,
+    retry: Retry,
+    heard: Instant,
+    asked: Instant,
+    /// As it said last: whether it takes part; whether it certifies, in which era.
+    standing: Option<(bool, bool, (u32, u32, u8))>,
+}
+
+struct Open {
+    id: TransactionId,
+    request: Vec<u8>,
+    /// Where it was sent, if it waits for an answer there.
+    at: Option<usize>,
+    /// When it was sent, or is to be sent.
+    since: Instant,
+}
+
+/// See the [module](self).
+pub struct SiteLink {
+    registry: Registry,
+    owner: Owner,
+    places: Vec<Place>,
+    /// By the sequence on the wire, which is the order in which they came.
+    open: BTreeMap<u64, Open>,
+    count: u64,
+    tag: u64,
+    horizon: Horizon,
+    answers: Vec<SiteAnswer>,
+    looked: Instant,
+    /// Requests that were sent again.
+    repeats: u64,
+}
+
+impl SiteLink {
+    /// To all sites of a system.
+    ///
+    /// # Errors
+    /// If there is no such system, or the operating system refuses.
+    pub fn new(access: &Access, registry: &Registry, owner: Owner) -> Result<Self, BrokerageError> {
+        let now = Instant::now();
+        let sites = pares_operator::sites::all(&access.config);
+        let place = |door| Place {
+            door,
+            conn: None,
+            retry: Retry::default(),
+            heard: now,
+            asked: now,
+            standing: None,
+        };
+        let places: Result<Vec<Place>, _> =
+            sites.iter().map(|site| access.door(*site).map(place).map_err(failed)).collect();
+        let registry = registry.try_clone().map_err(BrokerageError::io("watching sockets"))?;
+        Ok(Self {
+            registry,
+            owner,
+            places: places?,
+            open: BTreeMap::new(),
+            count: 0,
+            tag: FIRST_TAG,
+            horizon: Horizon::default(),
+            answers: Vec::new(),
+            looked: now,
+            repeats: 0,
+        })
+    }
+
+    /// Something has happened to a connection.
+    pub fn wake(&mut self, site: u64) {
+        let place = usize::try_from(site).ok().and_then(|site| self.places.get_mut(site));
+        if let Some(conn) = place.and_then(|place| place.conn.as_mut()) {
+            conn.wake();
+        }
+    }
+
+    /// Requests without an answer.
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether any site lets itself be used now.
+    pub fn is_there(&self) -> bool {
+        self.best().is_some()
+    }
+
+    /// Requests that were sent again so far.
+    pub fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
+    /// How far this front has seen: who reads on its account is shown nothing older.
+    pub fn horizon(&self) -> Horizon {
+        self.horizon
+    }
+
+    /// Has a request executed.
+    pub fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
+        self.count += 1;
+        let sequence = self.count * OPEN_MAX + id.sequence % OPEN_MAX;
+        self.open.insert(sequence, Open { id, request, at: None, since: Instant::now() });
+        self.send(sequence);
+    }
+
+    /// Sends, reads, dials and repeats; what was answered.
+    pub fn turn(&mut self) -> Vec<SiteAnswer> {
+        for at in 0..self.places.len() {
+            self.dial(at);
+            if self.go_on(at).is_none() {
+                self.lose(at);
+            }
+        }
+        self.repeat();
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Hands the sockets what is to go.
+    pub fn flush(&mut self) {
+        for at in 0..self.places.len() {
+            if self.places[at].conn.as_mut().is_some_and(|conn| conn.flush().is_err()) {
+                self.lose(at);
+            }
+        }
+    }
+
+    /// The site to which requests go: one that certifies before one that takes part.
+    fn best(&self) -> Option<usize> {
+        let standing = |at: &usize| {
+            let place = &self.places[*at];
+            let (takes_part, certifies, era) = place.standing.filter(|_| place.conn.is_some())?;
+            takes_part.then_some((certifies, era))
+        };
+        // The first of equals: the order is that of `sites.toml`.
+        (0..self.places.len()).rev().filter(|at| standing(at).is_some()).max_by_key(standing)
+    }
+
+    fn send(&mut self, sequence: u64) {
+        let Some(at) = self.best() else { return };
+        let (Some(open), Some(conn)) = (self.open.get_mut(&sequence), &mut self.places[at].conn) else {
+            return;
+        };
+        let id = TransactionId { sequence, ..open.id };
+        conn.push_frame(&Ask::Execute(id, self.horizon, open.request.clone()).to_bytes());
+        (open.at, open.since) = (Some(at), Instant::now());
+    }
+
+    fn dial(&mut self, at: usize) {
+        let place = &mut self.places[at];
+        if place.conn.is_some() || !place.retry.is_due() {
+            return;
+        }
+        match Conn::connect(&place.door, &self.registry, self.owner.token(at as u64)) {
+            Ok(conn) => {
+                (place.conn, place.heard) = (Some(conn), Instant::now());
+                self.ask_how(at);
+            }
+            Err(_) => place.retry.failed(),
+        }
+    }
+
+    fn ask_how(&mut self, at: usize) {
+        self.tag += 1;
+        let place = &mut self.places[at];
+        place.asked = Instant::now();
+        if let Some(conn) = &mut place.conn {
+            conn.push_frame(&Ask::Report(self.tag).to_bytes());
+        }
+    }
+
+    /// Reads what a site says; nothing if the connection is over.
+    fn go_on(&mut self, at: usize) -> Option<()> {
+        let Some(mut conn) = self.places[at].conn.take() else { return Some(()) };
+        conn.fill(READ_MAX).ok()?;
+        while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
+            let reply = Reply::from_bytes(&frame).ok()?;
+            self.places[at].heard = Instant::now();
+            self.heard(at, reply)?;
+        }
+        let place = &mut self.places[at];
+        if conn.has_ended() || place.heard.elapsed() >= SILENCE_MAX {
+            return None;
+        }
+        let is_due = place.asked.elapsed() >= ASK_EVERY;
+        place.conn = Some(conn);
+        if is_due {
+            self.ask_how(at);
+        }
+        Some(())
+    }
+
+    /// Nothing if who says it cannot be used.
+    fn heard(&mut self, at: usize, reply: Reply) -> Option<()> {
+        if reply.to >= FIRST_TAG {
+            let report: SiteReport = serde_json::from_slice(&reply.body).ok()?;
+            let takes_part = report.apart.is_none() && !report.recalling;
+            let place = &mut self.places[at];
+            place.standing = Some((takes_part, report.certifies, report.era));
+            place.retry.answered();
+            return Some(());
+        }
+        self.horizon = self.horizon.and(reply.horizon);
+        match reply.code {
+            Code::Done | Code::Refused => {
+                // Another site may have answered before.
+                let Some(Open { id, .. }) = self.open.remove(&reply.to) else { return Some(()) };
+                let why = || String::from_utf8_lossy(&reply.body).into_owned();
+                let reply = if reply.code == Code::Done { Ok(reply.body) } else { Err(why()) };
+                self.answers.push(SiteAnswer { id, reply });
+            }
+            // Nothing was done, or nobody knows: it is asked for again.
+            _ => {
+                if let Some(open) = self.open.get_mut(&reply.to).filter(|open| open.at == Some(at)) {
+                    (open.at, open.since) = (None, Instant::now() + PAUSE);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// A site is gone: what waits for it is asked for elsewhere at once.
+    fn lose(&mut self, at: usize) {
+        let place = &mut self.places[at];
+        (place.conn, place.standing) = (None, None);
+        place.retry.failed();
+        for open in self.open.values_mut().filter(|open| open.at == Some(at)) {
+            (open.at, open.since) = (None, Instant::now());
+        }
+        self.looked = Instant::now() - PAUSE;
+    }
+
+    /// Sends again what is due, in its order.
+    fn repeat(&mut self) {
+        if self.looked.elapsed() < PAUSE / 5 || self.best().is_none() {
+            return;
+        }
+        self.looked = Instant::now();
+        let is_due = |open: &Open| match open.at {
+            None => open.since <= Instant::now(),
+            Some(_) => open.since.elapsed() >= REPEAT_AFTER,
+        };
+        let due = self.open.iter().filter(|(_, open)| is_due(open)).map(|(sequence, _)| *sequence);
+        for sequence in due.collect::<Vec<_>>() {
+            self.repeats += 1;
+            self.send(sequence);
+        }
+    }
+}

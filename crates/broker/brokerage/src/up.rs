@@ -1,0 +1,145 @@
+//! `pares broker up`: a whole broker on this machine: sites, desks, fronts, and a stand-in for the quote server if there is none.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pares_operator::init::promise;
+use pares_operator::sites::Speech;
+use pares_os::process::{Lock, stop_on_signals};
+use pares_site::config::Promise;
+
+use crate::children::{BrokerPlan, Children};
+use crate::error::{BrokerageError, BrokerageResult};
+use crate::quote_server::{Behaviour, QuoteServer};
+
+/// Between two looks at the children, so that a signal is noticed.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Arguments of `pares broker up`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Where everything lies; made if it is missing, and then the next three say how many of each there are
+    #[arg(long, default_value = "broker-data")]
+    dir: PathBuf,
+    #[command(flatten)]
+    how_many: HowMany,
+    /// Where people reach the first front; the others at the ports behind it
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = crate::on_loopback)]
+    http: SocketAddr,
+    /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// What a reply promises: `os` survives the death of processes, `disk` the loss of power
+    #[arg(long, default_value = "disk", value_parser = promise)]
+    durability: Promise,
+    /// The quote server; without, a stand-in of this process, which behaves as the next three say
+    #[arg(long, value_name = "ADDRESS")]
+    quote_server: Option<SocketAddr>,
+    #[command(flatten)]
+    behaviour: Behaviour,
+}
+
+/// How many processes.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct HowMany {
+    /// Sites: 1 or 3, or clusters and the sites of each as in 2x3
+    #[arg(long, value_parser = sites)]
+    pub sites: Option<(u8, u8)>,
+    /// Fronts, 1 to 64
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub fronts: Option<u16>,
+    /// Quote desks, 1 to 64
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub desks: Option<u16>,
+}
+
+impl HowMany {
+    /// Whether anything was said of it.
+    pub fn is_told(&self) -> bool {
+        self.sites.is_some() || self.fronts.is_some() || self.desks.is_some()
+    }
+
+    /// So many, where nothing was said: one site, two fronts, two desks.
+    pub fn plan(
+        &self,
+        durability: Promise,
+        store: Option<String>,
+        quote_server: SocketAddr,
+        http: Option<SocketAddr>,
+    ) -> BrokerPlan {
+        BrokerPlan {
+            sites: self.sites.unwrap_or((1, 1)),
+            fronts: self.fronts.unwrap_or(2),
+            desks: self.desks.unwrap_or(2),
+            durability,
+            store,
+            quote_server,
+            http,
+        }
+    }
+}
+
+/// Reads `3` or `2x3`.
+fn sites(text: &str) -> Result<(u8, u8), String> {
+    let (clusters, sites) = text.split_once('x').unwrap_or(("1", text));
+    let number = |text: &str, max: u8| text.parse().ok().filter(|number| (1..=max).contains(number));
+    let both = number(clusters, 64).zip(number(sites, 9));
+    both.ok_or_else(|| "1 to 9 sites, or clusters x sites as in 2x3".into())
+}
+
+/// Runs everything until Ctrl-C.
+///
+/// # Errors
+/// If another process does it, or one cannot be started.
+pub fn run(args: &Args) -> BrokerageResult {
+    let stop = stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
+    let dir = &args.dir;
+    std::fs::create_dir_all(dir).map_err(BrokerageError::io(format!("making {}", dir.display())))?;
+    let lock = Lock::take(&dir.join("lock")).map_err(BrokerageError::io("locking the directory"))?;
+    let _lock = lock.ok_or_else(|| {
+        BrokerageError::Usage(format!("another `pares broker up` runs what is in {}", dir.display()))
+    })?;
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let plan = args.how_many.plan(args.durability, args.store.clone(), any, Some(args.http));
+    let (config, mut places) = plan.settle(dir)?;
+    let stand_in = stand_in(args)?;
+    places.quote_server = stand_in.as_ref().map(QuoteServer::address).or(args.quote_server).unwrap_or(any);
+    let mut children = Children::start(dir, Speech::File, &config, places, None)?;
+    tell(&children, args);
+    while !stop.load(Ordering::Relaxed) {
+        for dead in children.revive()? {
+            pares_text::tell!("{dead}; starting it again");
+        }
+        std::thread::sleep(PAUSE);
+    }
+    children.stop();
+    pares_text::tell!("stopped");
+    Ok(())
+}
+
+fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
+    if args.quote_server.is_some() {
+        return Ok(None);
+    }
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let server = QuoteServer::start(any, args.behaviour.settings());
+    server.map(Some).map_err(BrokerageError::io("starting the stand-in for the quote server"))
+}
+
+/// Says where everything is.
+fn tell(children: &Children, args: &Args) {
+    let places = children.places();
+    let dir = args.dir.display();
+    for pages in &places.pages {
+        pares_text::tell!("pages at http://{pages}");
+    }
+    for front in &places.fronts {
+        pares_text::tell!("commands, as lines of text, at {front}  (try: nc {} {})", front.ip(), front.port());
+    }
+    let desks: Vec<String> = places.desks.iter().map(SocketAddr::to_string).collect();
+    pares_text::tell!("desks at {}, which ask the quote server at {}", desks.join(", "), places.quote_server);
+    pares_text::tell!("`pares site status --dir {dir}` shows the sites; what all processes say is in {dir}/*.log");
+    pares_text::tell!("Ctrl-C stops everything.");
+}
