@@ -82,7 +82,11 @@ fn lines() -> Vec<(Vec<u8>, Becomes)> {
     });
     all(&["[1] ADD,jo,NaN", "[1] ADD,jo,0x10", "[1] SET_BUY_AMOUNT,jo,S,0.00"], || NO_AMOUNT);
     all(
-        &["[1] DUMPLOG,jo,../../climbs.xml", "[1] DUMPLOG,jo,/etc/absolute", "[1] DUMPLOG,jo,..\\..\\windows"],
+        &[
+            "[1] DUMPLOG,jo,../../climbs.xml",
+            "[1] DUMPLOG,jo,/etc/absolute",
+            "[1] DUMPLOG,jo,..\\..\\windows",
+        ],
         || Done,
     );
     all(&["[1] DUMPLOG,jo,..", "[1] DUMPLOG,jo,", "[1] DUMPLOG,jo,.hidden", "[1] DUMPLOG,jo,a\0b"], || {
