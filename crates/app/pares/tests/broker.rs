@@ -121,7 +121,8 @@ fn every_line_of_wrong_form_is_counted_or_refused_and_harms_nobody() {
     expected.extend(
         lines.iter().filter_map(|(_, becomes)| if let Refused(why) = becomes { Some(*why) } else { None }),
     );
-    (told.sort_unstable(), expected.sort_unstable());
+    told.sort_unstable();
+    expected.sort_unstable();
     assert_eq!(told, expected);
     let mut names: Vec<_> =
         std::fs::read_dir(dir.path().join("logs")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
