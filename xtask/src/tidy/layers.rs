@@ -6,7 +6,7 @@
 //! ```text
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
-//!   broker     brokerage | accounts | front  broker                        day trading
+//!   broker     brokerage  routing | accounts | front  router  broker                        day trading
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
@@ -51,7 +51,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("exchange", &["base"]),
     ("feed", &["base", "exchange"]),
     ("sites", &["base"]),
-    ("broker", &["base", "sites"]),
+    ("broker", &["base", "exchange", "sites"]),
     ("lab", &["base", "exchange", "feed", "sites", "broker"]),
     ("app", &["base", "exchange", "feed", "sites", "broker"]),
 ];
@@ -105,8 +105,11 @@ pub(super) const CRATES: &[Place] = &[
     place("sites", "pares-operator", 4, &[]),
     place("broker", "pares-broker", 1, &[]),
     place("broker", "pares-front", 1, &["pares-broker"]), // whose requests it makes
+    place("broker", "pares-router", 1, &["pares-broker"]), // whose orders it sends
     place("broker", "pares-accounts", 3, &[]),
-    place("broker", "pares-brokerage", 4, &[]),
+    place("broker", "pares-routing", 4, &[]),
+    place("broker", "pares-brokerage", 4, &["pares-routing"]), // whose commands are its
+    place("broker", "pares-web", 3, &[]),
     place("lab", "pares-flow", 2, &[]),
     place("lab", "pares-isolation", 1, &[]),
     place("lab", "pares-sim", 3, &["pares-site"]), // runs its duty cycle

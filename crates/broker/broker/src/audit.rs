@@ -4,6 +4,7 @@
 
 use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserCommand, Verb};
+use crate::orders::OrderNote;
 use crate::reply::BrokerReply;
 use crate::request::StockQuote;
 
@@ -48,6 +49,11 @@ pub enum AuditNote {
         /// At how much each, cents.
         price_cents: u64,
     },
+    /// Something happened to an order on the exchange: `systemEvent`, and `debugEvent` for the shares.
+    Order {
+        /// What.
+        note: OrderNote,
+    },
 }
 
 /// An entry.
@@ -70,5 +76,6 @@ kinds!(AuditNote, "note" {
     2 => Moved { origin, is_add, cents },
     3 => Done { origin, verb, symbol, cents },
     4 => Deal { origin, verb, symbol, shares, price_cents },
+    20 => Order { note },
 });
 fields! { AuditRecord { number, time_ms, command, reply, notes } }

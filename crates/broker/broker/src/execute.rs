@@ -9,6 +9,7 @@ use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
 use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
 use crate::names::FRONT_MAX;
+use crate::people;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::request::{Asked, BrokerRequest, QuoteBrought, TIME_MAX_MS, TradeWay, WINDOW_MS};
@@ -47,6 +48,9 @@ pub fn execute<L: Ledger>(
 ) -> Result<BrokerReply, BrokerError<L::Error>> {
     if request.time_ms > TIME_MAX_MS {
         return Err(BrokerError::Time(request.time_ms));
+    }
+    if let Asked::Person { asked } = &request.asked {
+        return people::execute(asked, request.time_ms, ledger);
     }
     if request.asked == Asked::BeginFront {
         return begin_front(ledger);
@@ -87,7 +91,8 @@ fn whose(asked: &Asked) -> Option<&UserName> {
     match asked {
         Asked::Command { command, .. } => command.user.as_ref(),
         Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
-        Asked::Hit | Asked::BeginFront => None,
+        Asked::Hit | Asked::BeginFront | Asked::Person { .. } => None,
+        Asked::Order { asked } => asked.user(),
     }
 }
 
@@ -178,7 +183,8 @@ impl<'a, L: Ledger> Turn<'a, L> {
             Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Expire { way, user } => self.expire(*way, user),
-            Asked::Hit | Asked::BeginFront => Ok(BrokerReply::Unchanged),
+            Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
+            Asked::Order { asked } => self.order(asked),
         };
         match answered {
             Ok(reply) => Ok(reply),

@@ -12,6 +12,8 @@
 //! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
 //! | `names`, `sessions` | numbers and names, and what was executed before under them |
 //! | `reads`, `summary`, `pages` | what can be read: what a user has; the log, armed triggers, what will lapse |
+//! | `orders` | orders on the exchange |
+//! | `people` | who may sign in, and who is signed in |
 //! | `audit`, `xml` | a request's entry in the log, and the log as the course's XML |
 //! | `verify` | the log alone, replayed |
 
@@ -24,7 +26,9 @@ mod lapse;
 mod ledger;
 mod money;
 mod names;
+mod orders;
 mod pages;
+mod people;
 mod reads;
 mod refusal;
 mod reply;
@@ -47,9 +51,19 @@ pub use names::{
     COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT,
     number_in_session, session_of, session_of_front,
 };
+pub use orders::{
+    Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent,
+    OrderHappened, OrderId, OrderLife, OrderNote, OrderRead, OrderReply, OrderState, OrderTerms,
+    ROUTER_SILENT_MS, Settlement,
+};
 pub use pages::{
     AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
-    WATCH_PAGE_MAX, armed_page, audit_page, lapsing_page, newest_page,
+    WATCH_PAGE_MAX, armed_page, audit_page, audit_place, lapsing_page, newest_page,
+};
+pub use people::{
+    OneTimeCode, PERSON_SESSIONS_MAX, PasswordString, Person, PersonAsked, PersonRead, PersonRight,
+    SESSION_IDLE_MS, SESSION_MS, SIGN_IN_WAIT_MAX_MS, SessionDigest, SessionFound, USERS_PAGE_MAX,
+    UserListed, UsersPage,
 };
 pub use reads::{BrokerRead, answer};
 pub use refusal::Refusal;

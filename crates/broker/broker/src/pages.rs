@@ -109,6 +109,12 @@ pub fn newest_page<S: Shelf>(
     Ok(AuditPage { entries, next: None })
 }
 
+/// Where an entry of a user's log lies: a page may begin there.
+#[must_use]
+pub fn audit_place(user: &UserName, place: u64) -> Key {
+    rows::audit(user.as_str(), place)
+}
+
 /// A page of the armed triggers of all users.
 ///
 /// # Errors

@@ -6,7 +6,9 @@ use pares_wice::codec::Coded;
 use crate::coded::kinds;
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Shelf};
+use crate::orders::{self, OrderRead};
 use crate::pages::{armed_page, audit_page, lapsing_page, newest_page};
+use crate::people::{self, PersonRead};
 use crate::summary::summary;
 
 /// What can be read.
@@ -41,6 +43,16 @@ pub enum BrokerRead {
         /// Before which place; without one, the newest of all.
         before: Option<u64>,
     },
+    /// Of orders on the exchange.
+    Order {
+        /// What.
+        read: OrderRead,
+    },
+    /// Something about people.
+    Person {
+        /// What.
+        read: PersonRead,
+    },
 }
 
 kinds!(BrokerRead, "read" {
@@ -49,6 +61,8 @@ kinds!(BrokerRead, "read" {
     3 => Armed { from },
     4 => Lapsing { from },
     5 => Newest { user, before },
+    20 => Order { read },
+    10 => Person { read },
 });
 
 /// Answers a read, in bytes.
@@ -63,6 +77,8 @@ pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerE
         }
         BrokerRead::Armed { from } => armed_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
         BrokerRead::Lapsing { from } => lapsing_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
+        BrokerRead::Order { read } => orders::answer(read, shelf),
         BrokerRead::Newest { user, before } => newest_page(shelf, user, *before).map(|page| page.to_bytes()),
+        BrokerRead::Person { read } => people::answer(read, shelf),
     }
 }

@@ -39,6 +39,23 @@ refusals! {
     19 NoAmountSet "no amount is set for this stock"
     20 TooMuch "no account holds so much"
     21 FrontsSpent "no front has a number any more"
+    60 BadOrder "an order is for one share at least, at a price above zero, and for no more than an account holds"
+    61 OrderTooLarge "the order is larger than allowed"
+    62 TooManyOrders "too many orders are open"
+    63 PositionLimit "the position would be larger than allowed"
+    64 LossLimit "the loss of the day is as large as allowed"
+    65 Blocked "trading on the exchange is blocked for this user"
+    66 NoOrder "there is no such order"
+    67 OrderEnded "the order has ended"
+    68 InDebt "what a void trade left owed comes first"
+    69 NotRouter "another router has taken over"
+    70 RouterAlive "another router is at work"
+    71 OtherOrder "the exchange tells of what was not ordered"
+    40 PersonTaken "the name is taken"
+    41 NoPerson "there is no such person"
+    42 TooManyTries "too many tries to sign in: wait"
+    43 CodeUsed "the code was used: wait for the next one"
+    44 PersonChanged "what is known of the person has changed meanwhile"
 }
 
 impl Coded for Refusal {

@@ -2,6 +2,8 @@
 
 use crate::coded::kinds;
 use crate::command::StockSymbol;
+use crate::orders::OrderReply;
+use crate::people::Person;
 use crate::refusal::Refusal;
 
 /// The answer to a request.
@@ -69,6 +71,16 @@ pub enum BrokerReply {
     NameTaken,
     /// Another command of the session was executed after the one before it: this one never will be.
     Overtaken,
+    /// Of orders on the exchange.
+    Order {
+        /// What.
+        reply: OrderReply,
+    },
+    /// Somebody who is about to sign in.
+    Person {
+        /// The person, this try included.
+        person: Person,
+    },
 }
 
 kinds!(BrokerReply, "reply" {
@@ -86,4 +98,6 @@ kinds!(BrokerReply, "reply" {
     12 => Repeated,
     13 => NameTaken,
     14 => Overtaken,
+    30 => Order { reply },
+    20 => Person { person },
 });

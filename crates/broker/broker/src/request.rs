@@ -5,6 +5,8 @@ use pares_wice::codec::{Coded, DecodeError};
 use crate::coded::{Text, fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName};
 use crate::names::{CommandName, HitName};
+use crate::orders::OrderAsked;
+use crate::people::PersonAsked;
 use crate::refusal::Refusal;
 
 /// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
@@ -87,13 +89,27 @@ pub enum Asked {
     Hit,
     /// Give a front its number.
     BeginFront,
+    /// About orders on the exchange.
+    Order {
+        /// What.
+        asked: OrderAsked,
+    },
+    /// Something about a person.
+    Person {
+        /// What.
+        asked: PersonAsked,
+    },
 }
 
 impl Asked {
     /// Whether nobody commanded it: it has no place in a session, and does nothing a second time.
     #[must_use]
     pub fn is_moment(&self) -> bool {
-        matches!(self, Self::Fire { .. } | Self::Expire { .. } | Self::Hit)
+        match self {
+            Self::Fire { .. } | Self::Expire { .. } | Self::Hit => true,
+            Self::Order { asked } => asked.is_moment(),
+            Self::Command { .. } | Self::BeginFront | Self::Person { .. } => false,
+        }
     }
 }
 
@@ -123,6 +139,8 @@ kinds!(Asked, "request" {
     3 => Expire { way, user },
     4 => Hit,
     5 => BeginFront,
+    20 => Order { asked },
+    10 => Person { asked },
 });
 fields! {
     QuoteBrought { quote, hit }

@@ -184,7 +184,7 @@ const LAPSING: u8 = b'e';
 const HIT: u8 = b'd';
 const FRONT: u8 = b'f';
 
-fn of_user(kind: u8, user: &str, rest: &[u8]) -> Vec<u8> {
+pub(crate) fn of_user(kind: u8, user: &str, rest: &[u8]) -> Vec<u8> {
     let length = u8::try_from(user.len()).expect("users' names are short");
     [&[b'b', kind, length], user.as_bytes(), rest].concat()
 }

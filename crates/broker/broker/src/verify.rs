@@ -6,6 +6,7 @@
 
 mod account;
 mod element;
+mod orders;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,8 +5,9 @@ use core::fmt::Write as _;
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
+use crate::orders::{OrderHappened, OrderNote};
 use crate::reply::BrokerReply;
-use crate::request::StockQuote;
+use crate::request::{StockQuote, TradeWay};
 
 /// What a log begins with.
 pub const LOG_BEGIN: &str = "<?xml version=\"1.0\"?>\n<log>\n";
@@ -52,6 +53,7 @@ impl Elements<'_> {
                 let deal = format!("{shares} at {}", dollars(*price_cents));
                 self.of_stock("debugEvent", *origin, *verb, *symbol, ("debugMessage", &deal));
             }
+            AuditNote::Order { note } => self.order(note),
         }
     }
 
@@ -64,6 +66,17 @@ impl Elements<'_> {
             ("cryptokey", quote.key.clone()),
         ];
         self.element("quoteServer", number, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+    }
+
+    fn order(&mut self, note: &OrderNote) {
+        let OrderNote { order, way, symbol, shares, cents, happened } = *note;
+        let verb = if way == TradeWay::Buy { Verb::Buy } else { Verb::Sell };
+        let cents = dollars(cents);
+        let per =
+            if matches!(happened, OrderHappened::Placed | OrderHappened::Released) { "at" } else { "for" };
+        let message = format!("order {}: {shares} {per} {cents}", happened.word());
+        self.of_stock("systemEvent", order, verb, symbol, ("funds", &cents));
+        self.of_stock("debugEvent", order, verb, symbol, ("debugMessage", &message));
     }
 
     fn of_stock(&mut self, name: &str, number: u64, verb: Verb, symbol: StockSymbol, last: (&str, &str)) {

@@ -60,6 +60,12 @@ enum Command {
     /// One site of a replicated database started here
     #[command(hide = true)]
     Site(pares_operator::Args),
+    /// One site of a broker started here
+    #[command(hide = true)]
+    BrokerSite(demo::broker::site::Args),
+    /// One router of a broker started here
+    #[command(hide = true)]
+    Router(pares_routing::Args),
     /// One site of a wholesale supplier's database started here
     #[command(hide = true)]
     Wholesale(bench::tpcc::site::Args),
@@ -94,6 +100,10 @@ fn run(command: Command) -> LabResult {
         Command::Member(command) => member::run(&command),
         Command::Trader(args) => experiment::trader::run(&args),
         Command::Site(args) => Ok(pares_operator::run(&args)?),
+        Command::BrokerSite(args) => demo::broker::site::run(&args),
+        Command::Router(args) => {
+            pares_routing::run(&args).map_err(|error| LabError::Failed(error.to_string()))
+        }
         Command::Wholesale(args) => bench::tpcc::site::run(&args),
     }
 }

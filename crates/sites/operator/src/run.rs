@@ -100,7 +100,10 @@ fn ended(site: SiteId, dir: &Path, error: &ProcessError) -> OperatorError {
 }
 
 /// Makes the kernel kill this process when its parent ends; a polite signal would not reach one that is stopped.
-fn end_with(parent: u32) -> OperatorResult {
+///
+/// # Errors
+/// If the kernel refuses, or the parent is gone.
+pub fn end_with(parent: u32) -> OperatorResult {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| OperatorError::io("binding the site to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);

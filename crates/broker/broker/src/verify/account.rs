@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::element::{Element, cents};
+use super::orders::{OrderStep, PlacedOrder, order_step};
 use crate::command::Verb;
 use crate::summary::AccountSummary;
 
@@ -10,15 +11,17 @@ use crate::summary::AccountSummary;
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) user: Option<String>,
-    number: u64,
+    pub(super) number: u64,
     is_system: bool,
-    verb: Verb,
-    symbol: Option<String>,
+    pub(super) verb: Verb,
+    pub(super) symbol: Option<String>,
     funds: Option<u64>,
     /// Cents that came, less those that went.
     moved: i128,
     /// Shares, and the price of one.
     deal: Option<(u64, u64)>,
+    /// What it says of an order on the exchange.
+    order: Option<OrderStep>,
     is_refused: bool,
 }
 
@@ -35,6 +38,7 @@ impl Step {
             funds,
             moved: 0,
             deal: None,
+            order: None,
             is_refused: false,
         })
     }
@@ -50,7 +54,12 @@ impl Step {
                 self.moved += if element.need("action")? == "add" { cents } else { -cents };
             }
             "debugEvent" => {
-                let deal = element.need("debugMessage")?.split_once(" at ");
+                let message = element.need("debugMessage")?;
+                self.order = order_step(message);
+                if self.order.is_some() {
+                    return Ok(());
+                }
+                let deal = message.split_once(" at ");
                 let deal = deal.and_then(|(shares, price)| Some((shares.parse().ok()?, cents(price).ok()?)));
                 self.deal = Some(deal.ok_or("a deal is shares and a price")?);
             }
@@ -63,16 +72,16 @@ impl Step {
         self.moves(0)
     }
 
-    fn moves(&self, cents: i128) -> Result<(), String> {
+    pub(super) fn moves(&self, cents: i128) -> Result<(), String> {
         let (verb, number, moved) = (self.verb.name(), self.number, self.moved);
         if moved == cents { Ok(()) } else { Err(format!("{verb} {number} moves {moved} cents, not {cents}")) }
     }
 
-    fn wrong<T>(&self, why: &str) -> Result<T, String> {
+    pub(super) fn wrong<T>(&self, why: &str) -> Result<T, String> {
         Err(format!("{} {}: {why}", self.verb.name(), self.number))
     }
 
-    fn stock(&self) -> Result<String, String> {
+    pub(super) fn stock(&self) -> Result<String, String> {
         self.symbol.clone().map_or_else(|| self.wrong("of no stock"), Ok)
     }
 
@@ -111,6 +120,11 @@ pub struct ReplayedAccount {
     sells: Vec<Held>,
     reserves: BTreeMap<String, Trigger>,
     sales: BTreeMap<String, Trigger>,
+    pub(super) orders: BTreeMap<u64, PlacedOrder>,
+    /// What void sales on the exchange left owed.
+    pub(super) owed_cents: i128,
+    /// What void purchases there left owed.
+    pub(super) owed_shares: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,17 +144,20 @@ impl Trigger {
 }
 
 impl ReplayedAccount {
-    /// Cash held by pending buys and reserved for triggers.
+    /// Cash held by pending buys and orders on the exchange, and reserved for triggers.
     #[must_use]
     pub fn held_cents(&self) -> i128 {
         let holds = self.buys.iter().map(|held| i128::from(held.cents));
-        holds.chain(self.reserves.values().map(|trigger| i128::from(trigger.amount))).sum()
+        let orders = self.orders.values().map(PlacedOrder::held_cents);
+        let reserves = self.reserves.values().map(|trigger| i128::from(trigger.amount));
+        holds.chain(orders).chain(reserves).sum()
     }
 
     /// Whether all that was put in is still there or was spent.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
-        let there = self.cash_cents + self.held_cents() + self.spent_cents - self.received_cents;
+        let there =
+            self.cash_cents + self.held_cents() + self.spent_cents - self.received_cents - self.owed_cents;
         self.added_cents == there && self.cash_cents >= 0
     }
 
@@ -163,6 +180,9 @@ impl ReplayedAccount {
         self.cash_cents += step.moved;
         if self.cash_cents < 0 {
             return step.wrong("spends cash that is not there");
+        }
+        if let Some(order) = step.order.filter(|_| step.is_system) {
+            return self.order_happened(step, order);
         }
         if step.is_system { self.happened(step) } else { self.commanded(step) }
     }
@@ -297,14 +317,14 @@ impl ReplayedAccount {
         step.moves(0)
     }
 
-    fn receive(&mut self, symbol: &str, shares: u64) {
+    pub(super) fn receive(&mut self, symbol: &str, shares: u64) {
         if shares > 0 {
             let has = self.shares.entry(symbol.to_owned()).or_default();
             *has = has.saturating_add(shares);
         }
     }
 
-    fn give(&mut self, step: &Step, symbol: &str, shares: u64) -> Result<(), String> {
+    pub(super) fn give(&mut self, step: &Step, symbol: &str, shares: u64) -> Result<(), String> {
         let has = self.shares.get(symbol).copied().unwrap_or_default();
         match has.checked_sub(shares) {
             Some(0) => drop(self.shares.remove(symbol)),

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `scene` | the system and the load |
 //! | `day` | a whole trading day (`--day`) |
+//! | [`broker`] | a broker's customers on it (`--broker`) |
 //! | `director` | who is killed when, and when it is back |
 //! | `race` | who leads |
 //! | `market` | the books, from the record |
@@ -24,6 +25,7 @@
 //! | `face` | how: `screen` (drawn by `view`), `lines`, or nothing |
 //! | `verdict` | what it came to |
 
+pub mod broker;
 mod day;
 mod director;
 mod face;
@@ -57,6 +59,10 @@ pub struct Args {
     /// --seconds: the day has its own end
     #[arg(long)]
     day: bool,
+    /// A broker's customers trade on it, and its sites and routers are killed too: at the end every hold is an open order, and every cent is there. Ends
+    /// after 20 seconds if --seconds says nothing else; --rate is that of the market around them
+    #[arg(long, conflicts_with = "day")]
+    broker: bool,
     /// How long the day takes
     #[arg(long, default_value_t = 40, requires = "day", value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(SECONDS_MIN..=SECONDS_MAX))]
@@ -104,6 +110,9 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 /// If the system fails, or a request was lost, answered twice, or not reproduced by the record.
 pub fn run(args: &Args) -> LabResult {
     let stop = pares_os::process::stop_on_signals().map_err(LabError::io("installing a signal handler"))?;
+    if args.broker {
+        return broker::run(args, &stop);
+    }
     let mut stage = Stage::set(args)?;
     let mut face = Face::open(args)?;
     // First the system ends: giving back a terminal that was closed may end this process.

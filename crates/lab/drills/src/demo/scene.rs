@@ -97,7 +97,7 @@ pub fn load(args: &Args, system: &ScratchSystem) -> Result<LoadPlan, LabError> {
 }
 
 /// Client order ids are for life: a system that lasts has seen those of earlier demonstrations.
-fn first_client_order_id(args: &Args) -> u64 {
+pub fn first_client_order_id(args: &Args) -> u64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     match args.dir {
         Some(_) => u64::try_from(since_1970.as_micros()).expect("the year is below 500,000"),

@@ -1,0 +1,118 @@
+//! What customers ask, and supervisors about them.
+
+use super::asked::{OrderId, OrderReply, OrderTerms};
+use super::rows::{self as order_rows, CustomerLimits, Order, OrderState, Queue};
+use super::standing::Standing;
+use super::{OrderHappened, OrderNote};
+use crate::command::UserName;
+use crate::execute::{Stopped, Turn};
+use crate::ledger::Ledger;
+use crate::money::CENTS_MAX;
+use crate::refusal::Refusal;
+use crate::reply::BrokerReply;
+use crate::request::TradeWay;
+use crate::rows;
+
+impl<L: Ledger> Turn<'_, L> {
+    /// Holds for an order. Nothing leaves before that has committed.
+    pub(super) fn place(&mut self, user: &UserName, terms: OrderTerms) -> Stopped<BrokerReply, L> {
+        let mut standing = self.standing(user, terms.symbol)?;
+        let cents = checked_cost(&standing, terms)?;
+        may_hold(&standing, terms, cents)?;
+        let of = OrderId { user: user.clone(), number: self.request.number };
+        let OrderTerms { symbol, way, shares, limit_cents, .. } = terms;
+        let (order, happened) = (of.number, OrderHappened::Placed);
+        self.note(OrderNote { order, way, symbol, shares, cents: limit_cents, happened });
+        match way {
+            TradeWay::Buy => self.take_cash(&mut standing.account, of.number, cents),
+            TradeWay::Sell => standing.shares -= shares,
+        }
+        *standing.exposure.working(way) += shares;
+        standing.customer.open.push(of.number);
+        self.put_order(&of, &Order::placed(terms, self.time_ms));
+        self.ledger.put(&order_rows::waiting(&of), order_rows::mark());
+        self.put_standing(standing);
+        Ok(BrokerReply::Order { reply: OrderReply::Placed { order: of.number } })
+    }
+
+    /// One that waits has ended with this; of one that is named the exchange has the last word.
+    pub(super) fn cancel_order(&mut self, of: &OrderId) -> Stopped<BrokerReply, L> {
+        let mut order = self.find_order(of)?;
+        if order.has_ended() {
+            return Err(Refusal::OrderEnded.into());
+        }
+        let mut standing = self.standing(&of.user, order.terms.symbol)?;
+        let reply = if order.state == OrderState::Waiting {
+            let left = order.left;
+            self.release_order(of, &mut order, &mut standing, left)?;
+            self.end_order(of, &mut order, &mut standing, OrderState::Cancelled);
+            OrderReply::Now { order }
+        } else {
+            order.is_unwanted = true;
+            self.ledger.put(&order_rows::queued(Queue::Unwanted, order.name), order_rows::mark());
+            OrderReply::Cancelling
+        };
+        self.put_order(of, &order);
+        self.put_standing(standing);
+        Ok(BrokerReply::Order { reply })
+    }
+
+    pub(super) fn limit(&mut self, user: &UserName, limits: CustomerLimits) -> Stopped<BrokerReply, L> {
+        self.account()?;
+        let customer = super::Customer { limits, ..self.customer(user)? };
+        rows::put(self.ledger, &order_rows::customer(user), &customer);
+        Ok(BrokerReply::Done)
+    }
+
+    /// The kill switch: what waits is cancelled with it, for the rest cancels are wished.
+    pub(super) fn block(&mut self, user: &UserName, is_blocked: bool) -> Stopped<BrokerReply, L> {
+        self.account()?;
+        if is_blocked {
+            for number in self.customer(user)?.open {
+                self.cancel_order(&OrderId { user: user.clone(), number })?;
+            }
+        }
+        let customer = super::Customer { is_blocked, ..self.customer(user)? };
+        rows::put(self.ledger, &order_rows::customer(user), &customer);
+        Ok(BrokerReply::Done)
+    }
+}
+
+/// What it costs at its limit, if that is allowed.
+fn checked_cost(standing: &Standing, terms: OrderTerms) -> Result<u64, Refusal> {
+    let OrderTerms { way, shares, limit_cents, .. } = terms;
+    let cents = shares.checked_mul(limit_cents).filter(|cents| (1..=CENTS_MAX).contains(cents));
+    let cents = cents.ok_or(Refusal::BadOrder)?;
+    let customer = &standing.customer;
+    let limits = customer.limits.in_force();
+    let has = [standing.shares, standing.exposure.buying, standing.exposure.selling];
+    let position = has.iter().fold(shares, |sum, shares| sum.saturating_add(*shares));
+    let loss = u64::try_from(customer.result_cents.saturating_neg()).unwrap_or_default();
+    let checks = [
+        (customer.is_blocked, Refusal::Blocked),
+        (shares > limits.shares_max || cents > limits.cents_max, Refusal::OrderTooLarge),
+        (customer.open.len() as u64 >= limits.open_max, Refusal::TooManyOrders),
+        (way == TradeWay::Buy && position > limits.position_max, Refusal::PositionLimit),
+        (loss >= limits.loss_max, Refusal::LossLimit),
+        (customer.owed_stocks > 0 && standing.exposure.owed == 0, Refusal::InDebt),
+    ];
+    checks.iter().find(|(is_so, _)| *is_so).map_or(Ok(cents), |(_, refusal)| Err(*refusal))
+}
+
+/// Whether it can be held besides what is owed.
+fn may_hold(standing: &Standing, terms: OrderTerms, cents: u64) -> Result<(), Refusal> {
+    let (has, wanted, owed, lacking) = match terms.way {
+        TradeWay::Buy => {
+            let owed = standing.customer.owed_cents;
+            (standing.account.cash_cents, cents, owed, Refusal::InsufficientCash)
+        }
+        TradeWay::Sell => {
+            (standing.shares, terms.shares, standing.exposure.owed, Refusal::InsufficientShares)
+        }
+    };
+    match has.checked_sub(wanted) {
+        None => Err(lacking),
+        Some(left) if left < owed => Err(Refusal::InDebt),
+        Some(_) => Ok(()),
+    }
+}

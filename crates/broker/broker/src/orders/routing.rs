@@ -1,0 +1,82 @@
+//! One router at a time, and the names that it gives.
+
+use super::asked::{OrderId, OrderReply};
+use super::rows::{self as order_rows, OrderState, Queue, Seat};
+use crate::execute::{Stopped, Turn};
+use crate::ledger::Ledger;
+use crate::refusal::Refusal;
+use crate::reply::BrokerReply;
+use crate::rows;
+
+/// After so long without a claim another router may take over, ms.
+pub const ROUTER_SILENT_MS: u64 = 3_000;
+/// The series of the names of orders on the exchange, in the upper 16 bits.
+const ORDERS_SERIES: u64 = 1 << 48;
+
+impl<L: Ledger> Turn<'_, L> {
+    /// A router begins, or works on.
+    pub(super) fn claim(&mut self, router: u64) -> Stopped<BrokerReply, L> {
+        let mut seat = self.seat()?;
+        if seat.router != router {
+            if seat.seen_ms.saturating_add(ROUTER_SILENT_MS) > self.time_ms {
+                return Err(Refusal::RouterAlive.into());
+            }
+            (seat.router, seat.term) = (router, seat.term + 1);
+        }
+        seat.seen_ms = seat.seen_ms.max(self.time_ms);
+        rows::put(self.ledger, &order_rows::seat(), &seat);
+        Ok(BrokerReply::Order { reply: OrderReply::Claimed { term: seat.term } })
+    }
+
+    fn seat(&mut self) -> Stopped<Seat, L> {
+        Ok(rows::take(self.ledger, &order_rows::seat())?.unwrap_or_default())
+    }
+
+    /// The router at work, if `term` is its.
+    pub(super) fn of_term(&mut self, term: u64) -> Stopped<Seat, L> {
+        let seat = self.seat()?;
+        if seat.term == term && term > 0 { Ok(seat) } else { Err(Refusal::NotRouter.into()) }
+    }
+
+    /// Names those that wait still: from then on only the exchange ends them.
+    pub(super) fn name(&mut self, term: u64, orders: &[OrderId]) -> Stopped<BrokerReply, L> {
+        let mut seat = self.of_term(term)?;
+        let mut names = Vec::with_capacity(orders.len());
+        for of in orders {
+            let found = rows::take::<super::Order, L>(self.ledger, &order_rows::order(of))?;
+            let Some(mut order) = found.filter(|order| order.state == OrderState::Waiting) else { continue };
+            seat.names += 1;
+            (order.name, order.state) = (ORDERS_SERIES | seat.names, OrderState::Routed);
+            self.ledger.delete(&order_rows::waiting(of));
+            rows::put(self.ledger, &order_rows::queued(Queue::Open, order.name), of);
+            rows::put(self.ledger, &order_rows::queued(Queue::Named, order.name), of);
+            self.put_order(of, &order);
+            names.push((of.clone(), order.name));
+        }
+        rows::put(self.ledger, &order_rows::seat(), &seat);
+        Ok(BrokerReply::Order { reply: OrderReply::Named { names } })
+    }
+
+    /// The exchange does not list its stock, or says that its name is too old to be used for the first time.
+    pub(super) fn turn_away(
+        &mut self,
+        term: u64,
+        of: &OrderId,
+        name: u64,
+        reason: u8,
+    ) -> Stopped<BrokerReply, L> {
+        self.of_term(term)?;
+        let mut order = self.find_order(of)?;
+        if order.state > OrderState::Routed || order.name != name {
+            return Ok(BrokerReply::Unchanged);
+        }
+        let mut standing = self.standing(&of.user, order.terms.symbol)?;
+        let left = order.left;
+        self.release_order(of, &mut order, &mut standing, left)?;
+        order.why = reason;
+        self.end_order(of, &mut order, &mut standing, OrderState::Refused);
+        self.put_order(of, &order);
+        self.put_standing(standing);
+        Ok(BrokerReply::Order { reply: OrderReply::Now { order } })
+    }
+}

@@ -1,0 +1,114 @@
+//! A router begins: it claims, and reads what stands in the items; and it begins anew with each connection.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pares_broker::{ORDERS_PAGE_MAX, Order, OrderId, OrderRead, OrderState, Refusal, StockSymbol};
+use pares_wice::codec::{Coded, DecodeError};
+
+use crate::exchange::Listing;
+use crate::router::{Question, Router, RouterEffect, Stage, Stream};
+
+impl Router {
+    /// It has a new term: all that it does from now on rests on what it reads now.
+    pub(crate) fn recover(&mut self, term: u64, effects: &mut Vec<RouterEffect>) {
+        self.lose();
+        (self.stage, self.term) = (Stage::Recovering, term);
+        self.read(OrderRead::Told, Question::Told, effects);
+    }
+
+    /// What was looked for is found.
+    ///
+    /// # Errors
+    /// If it is no answer to what was asked.
+    pub fn found(
+        &mut self,
+        id: u64,
+        bytes: &[u8],
+        now_ms: u64,
+        effects: &mut Vec<RouterEffect>,
+    ) -> Result<(), DecodeError> {
+        self.now_ms = now_ms;
+        match self.questions.remove(&id) {
+            Some(Question::Told) => {
+                for (shard, next) in Vec::<(u32, u64)>::from_bytes(bytes)? {
+                    self.streams.insert(shard, Stream::from(next));
+                }
+                self.read(OrderRead::Open { from: 0 }, Question::Open, effects);
+            }
+            Some(Question::Open) => self.take_open(Vec::from_bytes(bytes)?, effects),
+            Some(Question::Waiting) => self.take_waiting(Vec::from_bytes(bytes)?, effects),
+            Some(Question::Unwanted) => self.cancel(&Vec::<u64>::from_bytes(bytes)?, effects),
+            Some(Question::Owner { shard }) => self.take_owner(shard, Option::from_bytes(bytes)?, effects),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_open(&mut self, found: Vec<(OrderId, Order)>, effects: &mut Vec<RouterEffect>) {
+        let is_last = found.len() < ORDERS_PAGE_MAX;
+        let last = found.last().map_or(0, |(_, order)| order.name);
+        for (of, order) in found {
+            self.keep(of, order.name, order.terms, order.state == OrderState::Open);
+        }
+        if !is_last {
+            self.read(OrderRead::Open { from: last + 1 }, Question::Open, effects);
+            return;
+        }
+        self.stage = Stage::Working;
+        self.follow(effects);
+    }
+
+    /// The exchange is reached: so it lists stocks. Nothing was sent on this connection before.
+    pub fn connected(
+        &mut self,
+        listed: BTreeMap<StockSymbol, Listing>,
+        now_ms: u64,
+        effects: &mut Vec<RouterEffect>,
+    ) {
+        (self.listed, self.is_connected, self.now_ms) = (listed, true, now_ms);
+        self.follow(effects);
+    }
+
+    /// The exchange is not reached any more.
+    pub fn disconnected(&mut self) {
+        self.is_connected = false;
+        self.streams.values_mut().for_each(|stream| stream.is_live = false);
+    }
+
+    /// All that was missed of a shard has been told.
+    pub fn resumed(&mut self, shard: u32) {
+        if let Some(stream) = self.streams.get_mut(&shard) {
+            stream.is_live = true;
+        }
+    }
+
+    /// Follows each shard from where it is, then sends what has no answer.
+    fn follow(&mut self, effects: &mut Vec<RouterEffect>) {
+        if self.stage != Stage::Working || !self.is_connected {
+            return;
+        }
+        for shard in self.listed.values().map(|listing| listing.shard).collect::<Vec<_>>() {
+            self.streams.entry(shard).or_insert_with(|| Stream::from(1));
+        }
+        for (shard, stream) in &mut self.streams {
+            stream.is_live = false;
+            effects.push(RouterEffect::Resume { shard: *shard, next: stream.next });
+        }
+        for routed in self.orders.values_mut() {
+            (routed.due_ms, routed.cancel_due_ms) = (0, 0);
+        }
+        self.send_due(effects);
+    }
+
+    /// What the exchange keeps of a shard begins behind what is wanted: nobody can apply what is missing.
+    pub fn not_kept(&mut self, effects: &mut Vec<RouterEffect>) {
+        self.stage = Stage::Halted;
+        effects.push(RouterEffect::Halt { refusal: Refusal::OtherOrder });
+    }
+}
+
+impl Stream {
+    fn from(next: u64) -> Self {
+        Self { next, queue: VecDeque::new(), is_asked: false, is_live: false }
+    }
+}

@@ -1,0 +1,399 @@
+//! The router: claims, names what waits, sends what is named, and has applied what is told.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pares_broker::{
+    BrokerReply, Order, OrderAsked, OrderId, OrderRead, OrderReply, OrderState, OrderTerms, Refusal,
+    StockSymbol,
+};
+use pares_types::{ClientOrderId, ClientRequest, Reason, Reply};
+
+use crate::exchange::{self, Listing, Told, is_for_now, is_order};
+
+/// Between two looks for what waits or is to be cancelled, ms.
+const LOOK_EVERY_MS: u64 = 10;
+/// Between two claims, ms: less than half of what makes it silent.
+const CLAIM_EVERY_MS: u64 = 1_000;
+/// What is not answered for so long is sent again, ms.
+const REPEAT_AFTER_MS: u64 = 3_000;
+/// What was turned away for now is sent again after so long, ms.
+const PAUSE_MS: u64 = 200;
+/// No more orders than this are named while so many are without an answer.
+const UNANSWERED_MAX: usize = 256;
+/// Most orders named by one transaction.
+const NAMED_AT_ONCE: usize = 64;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouterEffect {
+    /// Have the accounts execute this, once, and tell [`Router::answered`]. What is asked earlier is executed earlier.
+    Ask {
+        /// Which question.
+        id: u64,
+        /// What.
+        asked: OrderAsked,
+    },
+    /// Read this, not older than what was answered before, and tell [`Router::found`].
+    Look {
+        /// Which question.
+        id: u64,
+        /// What.
+        read: OrderRead,
+    },
+    /// Send this to the exchange, behind what was sent before.
+    Send {
+        /// The request.
+        request: ClientRequest,
+    },
+    /// Follow the stream of a shard.
+    Resume {
+        /// The shard.
+        shard: u32,
+        /// The number of the first message that is wanted.
+        next: u64,
+    },
+    /// The accounts and the exchange do not agree: nothing more is done, since it might be wrong.
+    Halt {
+        /// What the accounts say.
+        refusal: Refusal,
+    },
+}
+
+/// A question without an answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Question {
+    Claim,
+    Told,
+    Open,
+    Waiting,
+    Unwanted,
+    Owner { shard: u32 },
+    Name { terms: BTreeMap<OrderId, OrderTerms> },
+    TurnAway { name: u64 },
+    Settle { shard: u32, name: u64 },
+    Pass { shard: u32, count: usize },
+}
+
+/// An order that has a name and has not ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Routed {
+    pub(crate) of: OrderId,
+    pub(crate) terms: OrderTerms,
+    /// The exchange has said that it has it.
+    pub(crate) is_answered: bool,
+    /// A gateway has turned it away for good: its name is to be used up.
+    pub(crate) is_plugged: bool,
+    /// When it is sent, if it is not answered before.
+    pub(crate) due_ms: u64,
+    /// When a cancel may be sent again.
+    pub(crate) cancel_due_ms: u64,
+}
+
+/// A shard's stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    /// The number of the message to come.
+    pub(crate) next: u64,
+    /// What has come and is not applied.
+    pub(crate) queue: VecDeque<Told>,
+    /// A question about the first of them is under way.
+    pub(crate) is_asked: bool,
+    /// All that was missed has been told.
+    pub(crate) is_live: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Claiming,
+    Recovering,
+    Working,
+    Halted,
+}
+
+/// See the [crate](crate).
+#[derive(Debug)]
+pub struct Router {
+    number: u64,
+    pub(crate) stage: Stage,
+    pub(crate) term: u64,
+    pub(crate) orders: BTreeMap<u64, Routed>,
+    pub(crate) streams: BTreeMap<u32, Stream>,
+    pub(crate) listed: BTreeMap<StockSymbol, Listing>,
+    pub(crate) is_connected: bool,
+    pub(crate) questions: BTreeMap<u64, Question>,
+    questions_so_far: u64,
+    cancels: u64,
+    claim_due_ms: u64,
+    look_due_ms: u64,
+    pub(crate) now_ms: u64,
+}
+
+impl Router {
+    /// A router of that number, which no other has.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        Self {
+            number,
+            stage: Stage::Claiming,
+            term: 0,
+            orders: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            is_connected: false,
+            questions: BTreeMap::new(),
+            questions_so_far: 0,
+            cancels: 0,
+            claim_due_ms: 0,
+            look_due_ms: 0,
+            now_ms: 0,
+        }
+    }
+
+    /// Its term, if it is the router at work.
+    #[must_use]
+    pub fn term(&self) -> Option<u64> {
+        (self.stage == Stage::Working).then_some(self.term)
+    }
+
+    /// Orders that are named and have not ended, as far as it knows.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// Whether all that it knows of is done: nothing is asked, sent or told that has no answer.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let is_applied = self.streams.values().all(|stream| stream.queue.is_empty());
+        self.stage == Stage::Working && is_applied && self.orders.values().all(|order| order.is_answered)
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<RouterEffect>) {
+        self.now_ms = now_ms;
+        if self.stage == Stage::Halted {
+            return;
+        }
+        let is_claiming = self.questions.values().any(|question| matches!(question, Question::Claim));
+        if now_ms >= self.claim_due_ms && !is_claiming {
+            self.claim_due_ms = now_ms + CLAIM_EVERY_MS;
+            self.ask(OrderAsked::Claim { router: self.number }, Question::Claim, effects);
+        }
+        if self.stage == Stage::Working && self.is_connected {
+            self.send_due(effects);
+            if now_ms >= self.look_due_ms {
+                self.look(effects);
+            }
+        }
+    }
+
+    fn look(&mut self, effects: &mut Vec<RouterEffect>) {
+        self.look_due_ms = self.now_ms + LOOK_EVERY_MS;
+        let is_naming = |question: &Question| matches!(question, Question::Waiting | Question::Name { .. });
+        let unanswered = self.orders.values().filter(|order| !order.is_answered).count();
+        if unanswered < UNANSWERED_MAX && !self.questions.values().any(is_naming) {
+            self.read(OrderRead::Waiting, Question::Waiting, effects);
+        }
+        if !self.questions.values().any(|question| matches!(question, Question::Unwanted)) {
+            self.read(OrderRead::Unwanted, Question::Unwanted, effects);
+        }
+    }
+
+    pub(crate) fn ask(&mut self, asked: OrderAsked, question: Question, effects: &mut Vec<RouterEffect>) {
+        let id = self.question(question);
+        effects.push(RouterEffect::Ask { id, asked });
+    }
+
+    pub(crate) fn read(&mut self, read: OrderRead, question: Question, effects: &mut Vec<RouterEffect>) {
+        let id = self.question(question);
+        effects.push(RouterEffect::Look { id, read });
+    }
+
+    fn question(&mut self, question: Question) -> u64 {
+        self.questions_so_far += 1;
+        self.questions.insert(self.questions_so_far, question);
+        self.questions_so_far
+    }
+
+    /// The accounts have executed a question.
+    pub fn answered(&mut self, id: u64, reply: BrokerReply, now_ms: u64, effects: &mut Vec<RouterEffect>) {
+        self.now_ms = now_ms;
+        let Some(question) = self.questions.remove(&id) else { return };
+        match reply {
+            BrokerReply::Refused { refusal: Refusal::NotRouter | Refusal::RouterAlive } => self.lose(),
+            BrokerReply::Refused { refusal } => {
+                self.stage = Stage::Halted;
+                effects.push(RouterEffect::Halt { refusal });
+            }
+            BrokerReply::Order { reply } => self.reply(question, reply, effects),
+            // Applied before, or by the router before: done.
+            BrokerReply::Unchanged => self.done(question, None, effects),
+            // The stream has a gap: what is missing is asked for again.
+            _ => self.lose(),
+        }
+    }
+
+    fn reply(&mut self, question: Question, reply: OrderReply, effects: &mut Vec<RouterEffect>) {
+        match (question, reply) {
+            (Question::Claim, OrderReply::Claimed { term }) => {
+                if self.stage == Stage::Claiming || term != self.term {
+                    self.recover(term, effects);
+                }
+            }
+            (Question::Name { terms }, OrderReply::Named { names }) => {
+                for (of, name) in names {
+                    if let Some(terms) = terms.get(&of) {
+                        self.keep(of, name, *terms, false);
+                    }
+                }
+                self.send_due(effects);
+            }
+            (question, OrderReply::Now { order }) => self.done(question, Some(order), effects),
+            (question, _) => self.done(question, None, effects),
+        }
+    }
+
+    fn done(&mut self, question: Question, order: Option<Order>, effects: &mut Vec<RouterEffect>) {
+        match question {
+            Question::Settle { shard, name } => {
+                self.applied(shard, 1);
+                self.note(name, order);
+                self.apply(shard, effects);
+            }
+            Question::Pass { shard, count } => {
+                self.applied(shard, count);
+                self.apply(shard, effects);
+            }
+            Question::TurnAway { name } => self.note(name, order),
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, name: u64, order: Option<Order>) {
+        let Some(order) = order else { return };
+        if order.has_ended() {
+            self.orders.remove(&name);
+        } else if let Some(routed) = self.orders.get_mut(&name) {
+            routed.is_answered = order.state == OrderState::Open;
+        }
+    }
+
+    pub(crate) fn keep(&mut self, of: OrderId, name: u64, terms: OrderTerms, is_answered: bool) {
+        let routed = Routed { of, terms, is_answered, is_plugged: false, due_ms: 0, cancel_due_ms: 0 };
+        self.orders.insert(name, routed);
+    }
+
+    /// Another router is at work. Nothing of what this one knew holds any more.
+    pub(crate) fn lose(&mut self) {
+        self.stage = Stage::Claiming;
+        self.orders.clear();
+        self.streams.clear();
+        self.questions.clear();
+        self.claim_due_ms = self.now_ms + CLAIM_EVERY_MS / 2;
+    }
+
+    /// Sends what is not answered and due.
+    pub(crate) fn send_due(&mut self, effects: &mut Vec<RouterEffect>) {
+        if !self.is_connected {
+            return;
+        }
+        let now_ms = self.now_ms;
+        for (name, routed) in &mut self.orders {
+            if routed.is_answered || routed.due_ms > now_ms {
+                continue;
+            }
+            let Some(listing) = self.listed.get(&routed.terms.symbol) else { continue };
+            routed.due_ms = now_ms + REPEAT_AFTER_MS;
+            let make = if routed.is_plugged { exchange::plug } else { exchange::enter };
+            effects.push(RouterEffect::Send { request: make(*name, &routed.terms, listing.instrument) });
+        }
+    }
+
+    /// Names what waits; what the exchange does not list is turned away.
+    pub(crate) fn take_waiting(&mut self, found: Vec<(OrderId, Order)>, effects: &mut Vec<RouterEffect>) {
+        let mut terms = BTreeMap::new();
+        for (of, order) in found.into_iter().take(NAMED_AT_ONCE) {
+            if self.listed.contains_key(&order.terms.symbol) {
+                terms.insert(of, order.terms);
+            } else {
+                let reason = Reason::UnknownInstrument as u8;
+                let asked = OrderAsked::TurnAway { term: self.term, of, name: 0, reason };
+                self.ask(asked, Question::TurnAway { name: 0 }, effects);
+            }
+        }
+        if !terms.is_empty() {
+            let orders = terms.keys().cloned().collect();
+            let asked = OrderAsked::Name { term: self.term, orders };
+            self.ask(asked, Question::Name { terms }, effects);
+        }
+    }
+
+    /// Sends the cancels that are wished.
+    pub(crate) fn cancel(&mut self, names: &[u64], effects: &mut Vec<RouterEffect>) {
+        if !self.is_connected {
+            return;
+        }
+        self.send_due(effects);
+        for name in names {
+            let Some(routed) = self.orders.get_mut(name) else { continue };
+            if routed.cancel_due_ms > self.now_ms || routed.is_plugged {
+                continue;
+            }
+            routed.cancel_due_ms = self.now_ms + CLAIM_EVERY_MS;
+            self.cancels += 1;
+            let client_order_id = exchange::cancel_name(self.term, self.cancels);
+            let request = ClientRequest::Cancel { client_order_id, target: ClientOrderId(*name) };
+            effects.push(RouterEffect::Send { request });
+        }
+    }
+
+    /// The exchange says something.
+    pub fn told(&mut self, reply: &Reply, now_ms: u64, effects: &mut Vec<RouterEffect>) {
+        self.now_ms = now_ms;
+        if self.stage != Stage::Working {
+            return;
+        }
+        match reply {
+            Reply::Rejected { client_order_id, reason: reason @ Reason::TooOld } => {
+                self.repeated(client_order_id.0, *reason, effects);
+            }
+            Reply::Rejected { client_order_id, reason } => self.turned_away(client_order_id.0, *reason),
+            Reply::Answer(answer) if answer.number == 0 => {
+                self.repeated(answer.client_order_id.0, answer.reason, effects);
+            }
+            numbered => {
+                if let Some(told) = exchange::told(numbered) {
+                    self.take(told, effects);
+                }
+            }
+        }
+    }
+
+    /// A gateway did not take it in.
+    fn turned_away(&mut self, name: u64, reason: Reason) {
+        let Some(routed) = self.orders.get_mut(&name).filter(|_| is_order(name)) else { return };
+        if is_for_now(reason) {
+            routed.due_ms = self.now_ms + PAUSE_MS;
+        } else if routed.is_plugged {
+            routed.due_ms = self.now_ms + CLAIM_EVERY_MS;
+        } else {
+            (routed.is_plugged, routed.due_ms) = (true, 0);
+        }
+    }
+
+    /// An answer outside of the stream: the first one is in it, unless the name is too old to be used.
+    fn repeated(&mut self, name: u64, reason: Reason, effects: &mut Vec<RouterEffect>) {
+        let Some(routed) = self.orders.get_mut(&name) else { return };
+        routed.due_ms = self.now_ms + REPEAT_AFTER_MS;
+        if reason != Reason::TooOld {
+            return;
+        }
+        let shard = self.listed.get(&routed.terms.symbol).map(|listing| listing.shard);
+        let stream = shard.and_then(|shard| self.streams.get(&shard));
+        if stream.is_some_and(|stream| stream.is_live && stream.queue.is_empty()) {
+            let asked =
+                OrderAsked::TurnAway { term: self.term, of: routed.of.clone(), name, reason: reason as u8 };
+            self.ask(asked, Question::TurnAway { name }, effects);
+        }
+    }
+}

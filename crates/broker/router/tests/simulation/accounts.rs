@@ -1,0 +1,167 @@
+//! The accounts: items in memory, and the rules over them.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use pares_broker::{
+    AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, Customer, LOG_BEGIN, LOG_END,
+    Ledger, Order, OrderAsked, OrderRead, QuoteBrought, Shelf, StockQuote, StockSymbol, UserName,
+    WorkloadLine, answer, audit_page, execute, number_in_session, session_of_front, summary, xml,
+};
+use pares_wice::codec::Coded as _;
+use pares_wice::{Key, KeyRange, Value};
+
+pub(crate) const USERS: usize = 4;
+pub(crate) const STOCKS: [&str; 3] = ["A", "BC", "DEF"];
+
+#[derive(Default)]
+struct Items(BTreeMap<Key, Value>);
+
+impl Ledger for Items {
+    type Error = Infallible;
+
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
+        Ok(self.0.get(key).cloned())
+    }
+
+    fn put(&mut self, key: &Key, value: Value) {
+        self.0.insert(key.clone(), value);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.0.remove(key);
+    }
+}
+
+impl Shelf for Items {
+    type Error = Infallible;
+
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
+        let found = self.0.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
+        Ok(found.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Accounts {
+    items: Items,
+    asked: u64,
+}
+
+pub(crate) fn user(index: usize) -> UserName {
+    UserName::new(&format!("u{index}")).unwrap()
+}
+
+pub(crate) fn stock(index: usize) -> StockSymbol {
+    StockSymbol::new(STOCKS[index]).unwrap()
+}
+
+impl Accounts {
+    /// Each user with cash and some shares of each stock.
+    pub(crate) fn new() -> Self {
+        let mut accounts = Self::default();
+        for index in 0..USERS {
+            let user = user(index);
+            accounts.command(&format!("ADD,{user},100000.00"));
+            for symbol in STOCKS {
+                accounts.command(&format!("BUY,{user},{symbol},5000.00"));
+                accounts.command(&format!("COMMIT_BUY,{user}"));
+            }
+        }
+        accounts
+    }
+
+    fn command(&mut self, line: &str) {
+        let WorkloadLine { command, fault, .. } =
+            WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
+        let quote = command.symbol.map(|symbol| StockQuote {
+            price_cents: 1_000,
+            symbol,
+            user: "desk".to_owned(),
+            server_ms: 0,
+            key: "key".to_owned(),
+        });
+        let quote = quote.map(|quote| QuoteBrought { quote, hit: None });
+        let reply = self.request(Asked::Command { command, fault }, quote, 0);
+        assert!(!matches!(reply, BrokerReply::Refused { .. }), "{line}: {reply:?}");
+    }
+
+    /// Executes; a router's questions and users' requests have journeys as bytes.
+    pub(crate) fn execute(&mut self, asked: OrderAsked, now_ms: u64) -> BrokerReply {
+        self.request(Asked::Order { asked }, None, now_ms)
+    }
+
+    fn request(&mut self, asked: Asked, quote: Option<QuoteBrought>, time_ms: u64) -> BrokerReply {
+        self.asked += 1;
+        let number = number_in_session(session_of_front(1, 1), self.asked);
+        let request = BrokerRequest { number, after: 0, name: None, time_ms, quote, asked };
+        let request = BrokerRequest::from_bytes(&request.to_bytes()).unwrap();
+        let reply = execute(&request, &mut self.items).unwrap();
+        BrokerReply::from_bytes(&reply.to_bytes()).unwrap()
+    }
+
+    pub(crate) fn read(&self, read: OrderRead) -> Vec<u8> {
+        answer(&BrokerRead::Order { read }, &self.items).unwrap()
+    }
+
+    /// The number of the next message of a shard.
+    pub(crate) fn told(&self, shard: u32) -> u64 {
+        let all = Vec::<(u32, u64)>::from_bytes(&self.read(OrderRead::Told)).unwrap();
+        all.into_iter().find(|(of, _)| *of == shard).map_or(1, |(_, next)| next)
+    }
+
+    pub(crate) fn orders(&self, user: &UserName) -> Vec<(u64, Order)> {
+        let (mut all, mut before) = (Vec::new(), None);
+        loop {
+            let read = self.read(OrderRead::Mine { user: user.clone(), before });
+            let page = Vec::<(u64, Order)>::from_bytes(&read).unwrap();
+            let Some((last, _)) = page.last() else { break };
+            before = Some(*last);
+            all.extend(page);
+        }
+        all
+    }
+
+    pub(crate) fn summary(&self, user: &UserName) -> AccountSummary {
+        summary(&self.items, user).unwrap().unwrap()
+    }
+
+    pub(crate) fn customer(&self, user: &UserName) -> Customer {
+        Customer::from_bytes(&self.read(OrderRead::Customer { user: user.clone() })).unwrap()
+    }
+
+    /// Replays the log alone, and holds what it leaves against the accounts.
+    pub(crate) fn check_log(&self) -> Result<(), String> {
+        let mut replay = AuditReplay::default();
+        let mut tell = |text: &str| text.lines().try_for_each(|line| replay.line(line));
+        tell(LOG_BEGIN).map_err(|fault| fault.to_string())?;
+        let mut from = None;
+        loop {
+            let page = audit_page(&self.items, None, from.as_ref()).unwrap();
+            for entry in page.entries {
+                let mut text = String::new();
+                xml("site", &entry.user, &entry.record, &mut text);
+                tell(&text).map_err(|fault| fault.to_string())?;
+            }
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        tell(LOG_END).map_err(|fault| fault.to_string())?;
+        let report = replay.finish().map_err(|fault| fault.to_string())?;
+        for index in 0..USERS {
+            let user = user(index);
+            let (found, has) = (&report.accounts[user.as_str()], self.summary(&user));
+            let shares = has.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect();
+            let held: u64 = self.orders(&user).iter().map(|(_, order)| order.held_cents()).sum();
+            let is_so = found.cash_cents == i128::from(has.account.cash_cents)
+                && found.shares == shares
+                && found.held_cents() == i128::from(held);
+            if !is_so {
+                return Err(format!("the log of {user} leaves {found:?}, and he has {has:?}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! The router between its two connections, in one duty cycle.
+
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use pares_broker::{Asked, BrokerRead};
+use pares_os::clock;
+use pares_router::{Router, RouterEffect};
+
+use crate::RoutingError;
+use crate::accounts::Accounts;
+use crate::gateway::{Gateways, Heard};
+
+/// Longest wait for something to come.
+const WAIT_MAX: Duration = Duration::from_millis(2);
+
+/// See the [module](self).
+pub struct Duty {
+    router: Router,
+    accounts: Accounts,
+    gateways: Gateways,
+    effects: VecDeque<RouterEffect>,
+}
+
+fn now_ms() -> u64 {
+    clock::now_ns() / 1_000_000
+}
+
+impl Duty {
+    /// The router of that number, which no other has.
+    #[must_use]
+    pub fn new(number: u64, accounts: Accounts, gateways: Gateways) -> Self {
+        Self { router: Router::new(number), accounts, gateways, effects: VecDeque::new() }
+    }
+
+    /// Does what there is to do.
+    ///
+    /// # Errors
+    /// If the sites do not take this router's questions, or the accounts and the exchange do not agree.
+    pub fn turn(&mut self, stop: &AtomicBool) -> Result<(), RoutingError> {
+        let mut effects = Vec::new();
+        self.router.tick(now_ms(), &mut effects);
+        self.carry_out(effects, stop)?;
+        for heard in self.gateways.turn(WAIT_MAX) {
+            let mut effects = Vec::new();
+            self.hear(heard, &mut effects);
+            self.carry_out(effects, stop)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, heard: Heard, effects: &mut Vec<RouterEffect>) {
+        match heard {
+            Heard::Connected(listed) => self.router.connected(listed, now_ms(), effects),
+            Heard::Lost => self.router.disconnected(),
+            Heard::Told(reply) => self.router.told(&reply, now_ms(), effects),
+            Heard::Resumed(shard) => self.router.resumed(shard),
+            Heard::NotKept => self.router.not_kept(effects),
+        }
+    }
+
+    /// In their order: what follows from one comes behind what was there before.
+    fn carry_out(&mut self, effects: Vec<RouterEffect>, stop: &AtomicBool) -> Result<(), RoutingError> {
+        self.effects.extend(effects);
+        while let Some(effect) = self.effects.pop_front() {
+            let mut effects = Vec::new();
+            match effect {
+                RouterEffect::Ask { id, asked } => {
+                    let reply = self.accounts.execute(Asked::Order { asked }, stop)?;
+                    let Some(reply) = reply else { return Ok(()) };
+                    self.router.answered(id, reply, now_ms(), &mut effects);
+                }
+                RouterEffect::Look { id, read } => {
+                    let bytes = self.accounts.read(BrokerRead::Order { read }, stop)?;
+                    let Some(bytes) = bytes else { return Ok(()) };
+                    let found = self.router.found(id, &bytes, now_ms(), &mut effects);
+                    found.map_err(|error| RoutingError::Sites(error.to_string()))?;
+                }
+                RouterEffect::Send { request } => self.gateways.send(&request),
+                RouterEffect::Resume { shard, next } => self.gateways.resume(shard, next),
+                RouterEffect::Halt { refusal } => return Err(RoutingError::Halted(refusal)),
+            }
+            self.effects.extend(effects);
+        }
+        Ok(())
+    }
+}
+
+/// What a router says of itself, when it changes.
+#[derive(Default)]
+pub struct Pulse {
+    said: Option<(Option<u64>, bool)>,
+    at: Option<Instant>,
+}
+
+impl Pulse {
+    /// Says it, a second apart at least.
+    pub fn tell(&mut self, duty: &Duty) {
+        let now = (duty.router.term(), duty.gateways.is_connected());
+        let is_soon = self.at.is_some_and(|at| at.elapsed() < Duration::from_secs(1));
+        if is_soon || self.said == Some(now) {
+            return;
+        }
+        (self.said, self.at) = (Some(now), Some(Instant::now()));
+        let work = now.0.map_or_else(|| "stands by".to_owned(), |term| format!("at work, term {term}"));
+        let exchange = if now.1 { "" } else { ", no gateway" };
+        pares_text::tell!("router: {work}{exchange}");
+    }
+}

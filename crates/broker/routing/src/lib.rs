@@ -1,0 +1,127 @@
+//! A broker's router as a process (docs/protocols/broker-orders.md).
+//!
+//! ```text
+//!   sites (accounts, orders) <--requests, reads-- [router] --orders, cancels--> gateways
+//!                                                          <--the member's stream--
+//! ```
+//! What is decided is decided by the rules ([`pares_router`]); here are the two connections. A site that does not answer is asked again under the same name, a gateway that is gone is
+//! replaced by the next one. A router that ends, however, leaves nothing behind that another would need.
+//!
+//! | module | what |
+//! |---|---|
+//! | `accounts` | questions to the sites |
+//! | `gateway` | the connection to the exchange |
+//! | `duty` | both, and the rules between them |
+
+#![allow(unreachable_pub)] // `pub` here also means "for the other modules"
+
+mod accounts;
+mod duty;
+mod gateway;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+pub use accounts::Accounts;
+pub use duty::{Duty, Pulse};
+pub use gateway::Gateways;
+
+use pares_client::{Credential, KeyFile, Options, Tls};
+use pares_operator::init::CLIENT;
+use pares_operator::sites;
+use pares_os::process::stop_on_signals;
+use pares_site::{Access, SitesConfig};
+use pares_types::MemberId;
+
+/// Why a router ends.
+#[derive(Debug, thiserror::Error)]
+pub enum RoutingError {
+    /// The sites, or what was configured of them.
+    #[error("{0}")]
+    Sites(String),
+    /// The exchange's key or certificates.
+    #[error("{0}")]
+    Exchange(String),
+    /// The accounts and the exchange do not agree.
+    #[error(
+        "the accounts refuse what the exchange tells: {0}. Nothing more is applied: compare the orders with the exchange's"
+    )]
+    Halted(pares_broker::Refusal),
+    /// The operating system refused something.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+/// Arguments of `pares broker router`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// The directory of the sites: `sites.toml`, and certificates if there are any
+    #[arg(long, default_value = "broker-data")]
+    dir: PathBuf,
+    /// A gateway of the exchange; several, one after the other
+    #[arg(long = "gateway", required = true, value_name = "ADDRESS")]
+    gateways: Vec<SocketAddr>,
+    /// The key of the broker's session; without one, `--member`
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// The broker, where the exchange asks for no proof
+    #[arg(long, default_value_t = 1)]
+    member: u32,
+    /// The exchange's authority (`ca.pem`), if its gateways speak TLS
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
+    /// Its number as a router and as a client of the sites, below 2^63, which nobody else has had; drawn if it is not given
+    #[arg(long, hide = true)]
+    number: Option<u64>,
+    /// End when the process of this number, which started this one, ends
+    #[arg(long, hide = true)]
+    with_parent: Option<u32>,
+}
+
+/// Routes orders until it is told to stop.
+///
+/// # Errors
+/// Why it cannot.
+pub fn run(args: &Args) -> Result<(), RoutingError> {
+    if let Some(parent) = args.with_parent {
+        pares_operator::run::end_with(parent).map_err(|error| RoutingError::Sites(error.to_string()))?;
+    }
+    let stop = stop_on_signals()
+        .map_err(|source| RoutingError::Io { doing: "installing a signal handler".into(), source })?;
+    route(args, &stop)
+}
+
+fn route(args: &Args, stop: &AtomicBool) -> Result<(), RoutingError> {
+    let sites_failed = |error: &dyn std::fmt::Display| RoutingError::Sites(error.to_string());
+    let config = SitesConfig::load(&args.dir).map_err(|error| sites_failed(&error))?;
+    let access = Access::named(config, &args.dir, &[CLIENT]).map_err(|error| sites_failed(&error))?;
+    let all = sites::all(&access.config);
+    let number = args.number.unwrap_or_else(Accounts::draw_number);
+    let client = access.client(number, 0, &all).map_err(|error| sites_failed(&error))?;
+    let (member, options) = sign_on(args)?;
+    let gateways = Gateways::new(args.gateways.clone(), member, options);
+    let mut duty = Duty::new(number, Accounts::new(client), gateways);
+    pares_text::tell!("router {number:x}: for member {member}, sites in {}", args.dir.display());
+    let mut pulse = Pulse::default();
+    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+        duty.turn(stop)?;
+        pulse.tell(&duty);
+    }
+    Ok(())
+}
+
+/// As whom it signs on, and how.
+fn sign_on(args: &Args) -> Result<(MemberId, Options), RoutingError> {
+    let failed = |error: &dyn std::fmt::Display| RoutingError::Exchange(error.to_string());
+    let key = args.key.as_deref().map(KeyFile::read).transpose().map_err(|error| failed(&error))?;
+    let tls = args.authority.as_deref().map(Tls::of_exchange).transpose().map_err(|error| failed(&error))?;
+    let member = MemberId(key.as_ref().map_or(args.member, |key| key.member));
+    let credential = key.as_ref().map(Credential::from);
+    Ok((member, Options { credential, tls, resumes: true, ..Options::default() }))
+}

@@ -1,0 +1,205 @@
+//! A front, its sites and the quote server in one: the rules over a map in memory. For tests, and to work on pages. Nothing of it outlives the process.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // tests use what the example does not
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pares_broker::{
+    ArmedPage, Asked, BrokerRead, BrokerReply, BrokerRequest, CommandName, HitName, LapsingPage, Ledger,
+    QuoteBrought, Shelf, StockQuote, StockSymbol, UserName, answer, execute, number_in_session,
+    session_of_front,
+};
+use pares_web::{Broker, Costs, Unavailable, WebClock};
+use pares_wice::codec::Coded as _;
+use pares_wice::{Key, KeyRange, Value};
+use tokio::sync::broadcast;
+
+/// A quote that has less left is asked for anew, ms.
+const LEFT_MS: u64 = 3_000;
+const HIT_CENTS: u64 = 5;
+
+/// See the [module](self).
+#[derive(Clone)]
+pub struct MemoryBroker {
+    inner: Arc<Mutex<Inner>>,
+    quotes: broadcast::Sender<StockQuote>,
+    clock: WebClock,
+}
+
+#[derive(Default)]
+struct Inner {
+    items: BTreeMap<Key, Value>,
+    latest: BTreeMap<UserName, u64>,
+    count: u64,
+    quotes: BTreeMap<StockSymbol, StockQuote>,
+    hits: u64,
+    is_away: bool,
+}
+
+impl Ledger for Inner {
+    type Error = Infallible;
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
+        Ok(self.items.get(key).cloned())
+    }
+    fn put(&mut self, key: &Key, value: Value) {
+        self.items.insert(key.clone(), value);
+    }
+    fn delete(&mut self, key: &Key) {
+        self.items.remove(key);
+    }
+}
+
+impl Shelf for Inner {
+    type Error = Infallible;
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
+        let from = self.items.range(range.from.clone()..);
+        let within = from.take_while(|(key, _)| range.to.as_ref().is_none_or(|to| *key < to));
+        Ok(within.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+impl MemoryBroker {
+    /// Nobody is known to it, and nothing was asked.
+    pub fn new(clock: WebClock) -> Self {
+        Self { inner: Arc::default(), quotes: broadcast::channel(1_024).0, clock }
+    }
+
+    /// From now on no site answers, or all do.
+    pub fn set_away(&self, is_away: bool) {
+        self.inner().is_away = is_away;
+    }
+
+    /// Fires what the latest quotes fire, asks anew where something is armed, and releases what has lapsed.
+    pub fn tick(&self) {
+        let (now_ms, mut inner) = ((self.clock)(), self.inner());
+        let armed =
+            ArmedPage::from_bytes(&answer(&BrokerRead::Armed { from: None }, &*inner).unwrap()).unwrap();
+        for trigger in armed.triggers {
+            let quote = self.fresh(&mut inner, trigger.symbol, &trigger.user, now_ms);
+            let (way, user, symbol) = (trigger.way, trigger.user, trigger.symbol);
+            inner.run(0, None, now_ms, Some(quote), Asked::Fire { way, user, symbol });
+        }
+        let read = BrokerRead::Lapsing { from: None };
+        let lapsing = LapsingPage::from_bytes(&answer(&read, &*inner).unwrap()).unwrap();
+        for stack in lapsing.stacks {
+            inner.run(0, None, now_ms, None, Asked::Expire { way: stack.way, user: stack.user });
+        }
+    }
+
+    /// Ticks, four times a second.
+    pub async fn live(self) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            self.tick();
+        }
+    }
+
+    /// A quote comes at this price.
+    pub fn set_price(&self, symbol: &str, price_cents: u64) {
+        let symbol = StockSymbol::new(symbol).unwrap();
+        let (user, key) = ("desk".to_owned(), "key".to_owned());
+        self.learn(
+            &mut self.inner(),
+            StockQuote { price_cents, symbol, user, server_ms: (self.clock)(), key },
+        );
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learn(&self, inner: &mut Inner, quote: StockQuote) {
+        inner.quotes.insert(quote.symbol, quote.clone());
+        let _ = self.quotes.send(quote);
+    }
+
+    fn fresh(&self, inner: &mut Inner, symbol: StockSymbol, user: &UserName, now_ms: u64) -> QuoteBrought {
+        let usable = pares_broker::WINDOW_MS - LEFT_MS;
+        if let Some(quote) = inner.quotes.get(&symbol).filter(|quote| now_ms < quote.server_ms + usable) {
+            return QuoteBrought { quote: quote.clone(), hit: None };
+        }
+        inner.hits += 1;
+        let before = inner.quotes.get(&symbol).map(|quote| quote.price_cents);
+        let drawn = (inner.hits * 2_654_435_761) % 1_000;
+        let price_cents =
+            before.map_or(1_000 + drawn * 20, |price| (price * (700 + drawn) / 1_000).clamp(101, 499_900));
+        let (user, key) = (user.to_string(), format!("key{}", inner.hits));
+        let quote = StockQuote { price_cents, symbol, user, server_ms: now_ms, key };
+        self.learn(inner, quote.clone());
+        QuoteBrought { quote, hit: Some(HitName { desk: 1, count: inner.hits }) }
+    }
+}
+
+impl Inner {
+    fn run(
+        &mut self,
+        after: u64,
+        name: Option<CommandName>,
+        time_ms: u64,
+        quote: Option<QuoteBrought>,
+        asked: Asked,
+    ) -> BrokerReply {
+        self.count += 1;
+        let number = number_in_session(session_of_front(1, 1), self.count);
+        let request = BrokerRequest { number, after, name, time_ms, quote, asked };
+        execute(&request, self).expect("the map is always there")
+    }
+
+    /// The number of the user's command before.
+    fn after(&self, user: &UserName) -> u64 {
+        let first = number_in_session(session_of_front(1, 1), 0);
+        self.latest.get(user).copied().unwrap_or(first)
+    }
+}
+
+impl Broker for MemoryBroker {
+    async fn ask(
+        &self,
+        user: Option<UserName>,
+        name: Option<CommandName>,
+        asked: Asked,
+    ) -> Result<BrokerReply, Unavailable> {
+        let (now_ms, mut inner) = ((self.clock)(), self.inner());
+        if inner.is_away {
+            return Err(Unavailable("away".into()));
+        }
+        let (Some(user), Asked::Command { command, fault }) = (&user, &asked) else {
+            return Ok(inner.run(0, name, now_ms, None, asked));
+        };
+        let is_good = fault.is_none() && command.check().is_ok();
+        let quote = match command.symbol.filter(|_| is_good) {
+            Some(symbol) if command.verb.needs_quote() => Some(self.fresh(&mut inner, symbol, user, now_ms)),
+            Some(symbol) => {
+                inner.quotes.get(&symbol).map(|quote| QuoteBrought { quote: quote.clone(), hit: None })
+            }
+            None => None,
+        };
+        let after = inner.after(user);
+        let reply = inner.run(after, name, now_ms, quote, asked.clone());
+        let latest = number_in_session(session_of_front(1, 1), inner.count);
+        inner.latest.insert(user.clone(), latest);
+        Ok(reply)
+    }
+
+    async fn read(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
+        let inner = self.inner();
+        if inner.is_away {
+            return Err(Unavailable("away".into()));
+        }
+        Ok(answer(&read, &*inner).expect("the map is always there"))
+    }
+
+    fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {
+        self.inner().quotes.get(&symbol).cloned()
+    }
+
+    fn quotes(&self) -> broadcast::Receiver<StockQuote> {
+        self.quotes.subscribe()
+    }
+
+    fn costs(&self) -> Costs {
+        let hits = self.inner().hits;
+        Costs { hits, cents: hits * HIT_CENTS }
+    }
+}

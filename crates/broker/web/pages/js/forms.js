@@ -1,0 +1,146 @@
+// Forms: labelled fields, what is wrong beside the field that it is about, and one submission at a time.
+
+import { el, say, setText } from './dom.js';
+import { inWords } from './words.js';
+import { centsOf, plain } from './money.js';
+import { signedOut } from './state.js';
+
+const KINDS = {
+  money: { inputmode: 'decimal', placeholder: '0.00', maxlength: 20 },
+  symbol: { maxlength: 3, autocapitalize: 'characters', spellcheck: 'false', class: 'symbol' },
+  secret: { type: 'password', maxlength: 200 },
+  code: { inputmode: 'numeric', maxlength: 6, autocomplete: 'one-time-code' },
+  text: { maxlength: 64, spellcheck: 'false' },
+  whole: { inputmode: 'numeric', maxlength: 20 },
+  time: { type: 'datetime-local', step: 1 },
+};
+
+/** A labelled field. `kind` is one of KINDS; `read` reads it, throwing words if it is not right. */
+export function field({ id, name, label, kind = 'text', hint, isOptional = false, ...attributes }) {
+  const input = el('input', {
+    id, name, autocomplete: 'off', ...KINDS[kind], 'aria-describedby': `${id}-hint ${id}-error`, required: !isOptional, ...attributes,
+  });
+  const error = el('p', { class: 'error', id: `${id}-error` });
+  if (kind === 'symbol') input.addEventListener('input', () => { input.value = input.value.toUpperCase(); });
+  const box = el('div', { class: 'field' }, el('label', { for: id }, label), input,
+    el('p', { class: 'hint', id: `${id}-hint` }, hint ?? ''), error);
+  return { name, input, box, read: () => readField(kind, input.value.trim(), isOptional), fail: (words) => failField(input, error, words) };
+}
+
+function failField(input, error, words) {
+  setText(error, words);
+  if (words) input.setAttribute('aria-invalid', 'true');
+  else input.removeAttribute('aria-invalid');
+}
+
+function readField(kind, text, isOptional) {
+  if (text === '' && isOptional) return undefined;
+  if (kind === 'money') {
+    const cents = centsOf(text);
+    if (!cents) throw 'An amount is above zero, with two decimals at most, like 12.50.';
+    return plain(cents);
+  }
+  if (kind === 'symbol' && !/^[A-Z]{1,3}$/.test(text)) throw 'A stock’s symbol is one to three letters.';
+  if (kind === 'code' && !/^\d{6}$/.test(text)) throw 'A code has six digits.';
+  if (text === '') throw 'Please fill this in.';
+  return text;
+}
+
+function readAll(fields) {
+  const values = {};
+  let wrong = null;
+  for (const one of fields) {
+    try {
+      values[one.name] = one.read();
+      one.fail('');
+    } catch (words) {
+      one.fail(words);
+      wrong ??= one;
+    }
+  }
+  wrong?.input.focus();
+  return wrong ? null : values;
+}
+
+function showProblem(problem, fields, error) {
+  const [name, words] = inWords(problem);
+  const about = fields.find((one) => one.name === name);
+  about?.fail(words);
+  about?.input.focus();
+  setText(error, about ? '' : words);
+  if (problem.status === 401) signedOut();
+}
+
+/** Does `work` with a button out of action meanwhile, and says the words that it gives. */
+export async function busy(button, work) {
+  if (button.getAttribute('aria-disabled') === 'true') return;
+  button.setAttribute('aria-disabled', 'true');
+  try {
+    await work();
+  } finally {
+    button.removeAttribute('aria-disabled');
+  }
+}
+
+/**
+ * A form. `submit(values, waiting)` does what it is for, and gives the words to say; a Problem that it throws is shown in its place.
+ * `estimate(values)` says what it would cost: it describes the button, so it is read out before that is pressed.
+ */
+export function form({ id, fields, button, estimate, submit, isQuiet = false, isRow = false }) {
+  const error = errorPlace();
+  const done = el('p', { class: 'done' });
+  const cost = el('p', { class: 'estimate', id: `${id}-estimate` });
+  const send = el('button', { type: 'submit', class: isQuiet && 'second', 'aria-describedby': estimate && `${id}-estimate` }, button);
+  const made = el('form', { id, novalidate: true, class: isRow && 'row' }, fields.map((one) => one.box), isRow && send, estimate && cost, !isRow && send, error, done);
+  const redo = () => { if (estimate) setText(cost, estimate(readQuietly(fields)) ?? ''); };
+  made.addEventListener('input', () => { setText(done, ''); redo(); });
+  made.addEventListener('submit', (event) => {
+    event.preventDefault();
+    setText(error, '');
+    setText(done, '');
+    const values = readAll(fields);
+    if (values) busy(send, () => run(values));
+  });
+  const run = async (values) => {
+    try {
+      const words = await submit(values, () => setText(done, 'No answer yet; asking again …'));
+      setText(done, words ?? '');
+      if (words) say(words);
+    } catch (problem) {
+      setText(done, '');
+      showProblem(problem, fields, error);
+    }
+    redo();
+  };
+  redo();
+  return { element: made, redo, clear: () => fields.forEach((one) => { one.input.value = ''; }), button: send };
+}
+
+function readQuietly(fields) {
+  const values = {};
+  for (const one of fields) {
+    try { values[one.name] = one.read(); } catch { values[one.name] = undefined; }
+  }
+  return values;
+}
+
+/** A place for what went wrong, outside of what is drawn anew. */
+export const errorPlace = () => el('p', { class: 'error', role: 'alert' });
+
+/** A button that does one thing; what goes wrong is shown in `error`, behind the button unless that is elsewhere. */
+export function action({ id, label, isQuiet = false, describedBy, work, error }) {
+  const isElsewhere = error != null;
+  error ??= el('span', { class: 'error', role: 'alert' });
+  const button = el('button', { type: 'button', id, class: isQuiet && 'second', 'aria-describedby': describedBy }, label);
+  button.addEventListener('click', () => busy(button, async () => {
+    setText(error, '');
+    try {
+      const words = await work(() => setText(error, 'No answer yet; asking again …'));
+      if (words) say(words);
+      setText(error, '');
+    } catch (problem) {
+      showProblem(problem, [], error);
+    }
+  }));
+  return el('span', { class: 'action' }, button, !isElsewhere && error);
+}

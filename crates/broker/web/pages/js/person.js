@@ -1,0 +1,60 @@
+// One's own page: the second factor, and one's log to take away.
+
+import * as api from './api.js';
+import { card, el, refill } from './dom.js';
+import { action, field, form } from './forms.js';
+import { mark, state } from './state.js';
+
+/** The page. */
+export function person() {
+  return el('div', { class: 'narrow' }, el('h1', { tabindex: '-1' }, 'You'),
+    el('p', {}, 'Signed in as ', el('strong', {}, state.session.name), '.'), factor(), log());
+}
+
+function factor() {
+  const body = el('div');
+  const begin = action({ id: 'totp-begin', label: 'Set up', work: async () => { showSecret(body, await api.totpBegin()); } });
+  const password = field({ id: 'totp-password', name: 'password', label: 'Your password', kind: 'secret', autocomplete: 'current-password' });
+  const code = field({ id: 'totp-end-code', name: 'code', label: 'A code of now', kind: 'code' });
+  const end = form({
+    id: 'totp-end', fields: [password, code], button: 'Take it off', isQuiet: true,
+    submit: async (values) => {
+      await api.totpEnd(values.password, values.code);
+      end.clear();
+      return 'Signing in asks for the password only.';
+    },
+  });
+  return card('Codes from an app', 'factor',
+    el('p', {}, 'With these, signing in asks for a code that changes every half minute as well as for your password.'),
+    begin, body, el('details', {}, el('summary', {}, 'Take the codes off'), end.element));
+}
+
+function showSecret(body, { secret, uri }) {
+  const code = field({ id: 'totp-code', name: 'code', label: 'The code that the app shows', kind: 'code' });
+  const confirm = form({
+    id: 'totp-confirm', fields: [code], button: 'Confirm',
+    submit: async (values) => {
+      await api.totpConfirm(values.code);
+      refill(body, el('p', { class: 'done' }, 'Signing in asks for a code from now on.'));
+      return 'Signing in asks for a code from now on.';
+    },
+  });
+  refill(body, el('p', {}, 'Give this secret to your app, or ', el('a', { href: uri }, 'open it there'), ':'),
+    el('p', {}, el('code', { class: 'secret' }, secret)), confirm.element);
+  code.input.focus();
+}
+
+function log() {
+  const file = field({ id: 'file', name: 'file', label: 'File on the broker’s side', hint: 'Letters, digits, dots and dashes', value: 'log.xml' });
+  const dump = form({
+    id: 'dump', fields: [file], button: 'Dump the log', isQuiet: true,
+    submit: async (values, waiting) => {
+      await api.command('dumplog', values, waiting);
+      mark('history');
+      return `Your log is being written to ${values.file}; below you can take it away.`;
+    },
+  });
+  return card('Your log', 'log-card',
+    el('p', {}, 'Everything that happened in your account, as XML: each command, each cent, each quote.'), dump.element,
+    el('p', {}, el('a', { href: api.logUrl, download: 'log.xml', id: 'download' }, 'Download the log')));
+}

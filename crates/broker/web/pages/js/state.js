@@ -1,0 +1,103 @@
+// What the pages know at the moment, and who wants to hear of changes.
+//
+// Drawing at each change would draw 200 times a second what a screen shows 60 times. So a change marks its topic, and everybody who
+// listens to it is called once before the next frame.
+
+import * as api from './api.js';
+import { centsOf } from './money.js';
+
+export const state = {
+  /** { name, rights } or null. */
+  session: null,
+  /** The answer of GET /account; null before the first ADD. */
+  account: null,
+  /** symbol -> { cents, serverMs }, the latest of each. */
+  quotes: new Map(),
+  /** symbol -> [{ ms, cents }] that came since the chart of it was filled. */
+  ticks: new Map(),
+  /** The stock that the trading page is about. */
+  symbol: '',
+  /** off, connecting, live. */
+  feed: 'off',
+};
+
+const listeners = new Map();
+const marked = new Set();
+let isAsked = false;
+
+/** Calls `heard` before a frame when `topic` has changed: account, quotes, symbol, feed, second, history. Returns how to end that. */
+export function listen(topic, heard) {
+  if (!listeners.has(topic)) listeners.set(topic, new Set());
+  listeners.get(topic).add(heard);
+  return () => listeners.get(topic).delete(heard);
+}
+
+/** Marks a topic as changed. */
+export function mark(topic) {
+  marked.add(topic);
+  if (isAsked) return;
+  isAsked = true;
+  requestAnimationFrame(flush);
+}
+
+function flush() {
+  isAsked = false;
+  const topics = [...marked];
+  marked.clear();
+  for (const topic of topics) for (const heard of [...(listeners.get(topic) ?? [])]) heard();
+}
+
+/** A quote came. An older one than we have is left alone. */
+export function noteQuote({ symbol, price, server_ms: serverMs }) {
+  const cents = centsOf(price);
+  const before = state.quotes.get(symbol);
+  if (cents == null || (before && before.serverMs > serverMs)) return;
+  state.quotes.set(symbol, { cents, serverMs });
+  const ticks = state.ticks.get(symbol) ?? [];
+  ticks.push({ ms: serverMs, cents });
+  if (ticks.length > 1000) ticks.splice(0, 500);
+  state.ticks.set(symbol, ticks);
+  mark('quotes');
+}
+
+let reading = null;
+let readAgain = false;
+
+/** Reads the account anew. Asked for while it is being read, it is read once more, since what was read may be older. */
+export function refresh() {
+  readAgain = reading != null;
+  reading ??= readAccount().finally(() => {
+    reading = null;
+    if (readAgain) refresh();
+  });
+  return reading;
+}
+
+async function readAccount() {
+  try {
+    state.account = await api.account();
+  } catch (problem) {
+    if (problem.status === 404) state.account = null;
+    else if (problem.status === 401) return signedOut();
+    else return;
+  }
+  mark('account');
+  mark('history');
+}
+
+/** Forgets everything of a person. */
+export function signedOut() {
+  Object.assign(state, { session: null, account: null, symbol: '' });
+  state.quotes.clear();
+  state.ticks.clear();
+  mark('session');
+}
+
+/** Stocks whose quotes the pages show. */
+export function watched() {
+  const { holdings = [], buy_triggers: buys = [], sell_triggers: sells = [] } = state.account ?? {};
+  const symbols = [...holdings, ...buys, ...sells].map((row) => row.symbol);
+  return [...new Set([state.symbol, ...symbols])].filter(Boolean).sort();
+}
+
+setInterval(() => mark('second'), 1000);

@@ -1,0 +1,38 @@
+// Refusals of the API in plain words, and the field that each is about.
+
+const PLAIN = {
+  'bad-user': ['name', 'A name is 1 to 32 letters and digits.'],
+  'bad-symbol': ['symbol', 'A stock’s symbol is one to three letters.'],
+  'bad-amount': ['amount', 'An amount is above zero, with two decimals at most.'],
+  'bad-file': ['file', 'A file’s name has only letters, digits, dots and dashes.'],
+  'no-account': ['', 'You have no account yet: add cash first.'],
+  'no-quote': ['symbol', 'The quote server gave no price for this stock. Nothing has changed; try again in a moment.'],
+  'stale-quote': ['symbol', 'The price had become too old. Nothing has changed; try again.'],
+  'other-symbol': ['symbol', 'The quote server answered for another stock. Nothing has changed; try again.'],
+  'insufficient-cash': ['amount', 'You do not have so much free cash.'],
+  'below-one-share': ['amount', 'That is less than the price of one share.'],
+  'insufficient-shares': ['amount', 'You do not own so many free shares of this stock.'],
+  'nothing-pending': ['', 'There is nothing left to confirm or cancel.'],
+  lapsed: ['', 'The 60 seconds are over: it was given back, nothing was traded.'],
+  'too-many-pending': ['', 'Too much is pending. Confirm or cancel something first.'],
+  'no-amount-set': ['price', 'Set the amount first, then the price.'],
+  'too-much': ['amount', 'No account holds so much.'],
+  'insufficient-rights': ['', 'You may not do that.'],
+};
+
+const BY_STATUS = {
+  0: 'No answer from the broker. It may be executed still: look at the history before you do it again.',
+  401: 'You are signed out. Sign in again.',
+  403: 'You may not do that.',
+  409: 'That name is taken.',
+  413: 'That is too long.',
+  503: 'No site answers at the moment. Nothing is lost; try again soon.',
+};
+
+/** What to show for a problem: `[field, words]`, the field empty if it is about none. */
+export function inWords(problem) {
+  const known = PLAIN[problem.reason];
+  if (known) return known;
+  if (problem.status === 429) return ['', `Too many tries. Wait ${Math.ceil((problem.afterMs || 1000) / 1000)} s.`];
+  return ['', BY_STATUS[problem.status] ?? problem.message];
+}

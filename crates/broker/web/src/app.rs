@@ -1,0 +1,83 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use pares_broker::{Asked, BrokerReply, PersonAsked};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::allowances::Allowances;
+use crate::broker::{Broker, Front};
+use crate::passwords::Passwords;
+use crate::places::Places;
+use crate::points::Points;
+use crate::problem::Problem;
+use crate::settings::WebSettings;
+
+/// Most sockets of a user.
+const SOCKETS_OF_USER: usize = 8;
+
+pub(crate) type Shared = Arc<App>;
+
+pub(crate) struct App {
+    pub(crate) front: Front,
+    pub(crate) settings: WebSettings,
+    pub(crate) passwords: Passwords,
+    pub(crate) commands: Allowances,
+    pub(crate) reads: Allowances,
+    pub(crate) sign_ins: Allowances,
+    pub(crate) points: Points,
+    /// Sockets, by user.
+    pub(crate) sockets: Arc<Places<String>>,
+    /// Whether all connections are TLS.
+    pub(crate) is_secure: bool,
+}
+
+impl App {
+    pub(crate) fn new(broker: impl Broker, settings: WebSettings, is_secure: bool) -> Shared {
+        Arc::new(Self {
+            front: Front::of(broker),
+            passwords: Passwords::new(&settings),
+            commands: Allowances::new(settings.commands),
+            reads: Allowances::new(settings.reads),
+            sign_ins: Allowances::new(settings.sign_ins),
+            points: Points::default(),
+            sockets: Places::new(settings.connections_max, SOCKETS_OF_USER),
+            settings,
+            is_secure,
+        })
+    }
+
+    /// From now on every quote that the front learns is a point.
+    pub(crate) fn watch(self: &Arc<Self>) {
+        let (app, mut quotes) = (Arc::downgrade(self), self.front.quotes());
+        tokio::spawn(async move {
+            loop {
+                let quote = match quotes.recv().await {
+                    Ok(quote) => quote,
+                    Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => break,
+                };
+                match app.upgrade() {
+                    Some(app) => app.points.note(&quote),
+                    None => break,
+                }
+            }
+        });
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        (self.settings.clock)()
+    }
+
+    /// Asks about a person.
+    pub(crate) async fn person(&self, asked: PersonAsked) -> Result<BrokerReply, Problem> {
+        let asking = self.front.ask(None, None, Asked::Person { asked });
+        Ok(self.in_time(asking).await??)
+    }
+
+    /// The answer, if it comes in time.
+    pub(crate) async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
+        let patience = self.settings.patience;
+        tokio::time::timeout(patience, answer).await.map_err(|_| Problem::unavailable())
+    }
+}

@@ -1,0 +1,137 @@
+//! Who asks.
+//!
+//! A session's token comes in a cookie, which a browser sends by itself, or as a bearer, which it does not. So with a cookie whatever changes something must also bring the session's
+//! other word, which no page of another site knows, and must not come from one.
+
+use axum::extract::{Extension, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use pares_broker::{BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName};
+use ring::digest::{SHA256, digest};
+
+use crate::app::Shared;
+use crate::problem::Problem;
+
+/// The session's cookie.
+pub(crate) const COOKIE: &str = "pares_session";
+/// A session that is used is noted so often, ms.
+const SEEN_EACH_MS: u64 = 60_000;
+/// Longest token, bytes.
+const TOKEN_BYTES_MAX: usize = 128;
+
+/// From which address a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer(pub(crate) std::net::IpAddr);
+
+/// Who asks, and may.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) name: UserName,
+    pub(crate) rights: Vec<PersonRight>,
+    pub(crate) session: SessionDigest,
+    pub(crate) csrf: String,
+    pub(crate) expires_ms: u64,
+}
+
+/// What a token is known by: nobody who reads the items can use it.
+pub(crate) fn digest_of(token: &str) -> SessionDigest {
+    SessionDigest(digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes"))
+}
+
+/// The session's other word: who has the token can compute it, and nobody can compute the token from it.
+pub(crate) fn csrf_of(token: &str) -> String {
+    pares_keys::to_hex(&digest_of(&format!("pares csrf {token}")).0)
+}
+
+impl Caller {
+    /// # Errors
+    /// Without this right.
+    pub(crate) fn with(self, right: PersonRight) -> Result<Self, Problem> {
+        if self.rights.contains(&right) {
+            return Ok(self);
+        }
+        Err(Problem::forbidden(format!("this needs the right {}", right.name())).reason("no-right"))
+    }
+}
+
+impl FromRequestParts<Shared> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
+        let bearer = bearer(&parts.headers);
+        let is_bearer = bearer.is_some();
+        let token = bearer.or_else(|| cookie(&parts.headers)).filter(|token| token.len() <= TOKEN_BYTES_MAX);
+        let token = token.ok_or_else(Problem::no_session)?;
+        let session = digest_of(token);
+        let found = find(app, session).await?.ok_or_else(Problem::no_session)?;
+        let csrf = csrf_of(token);
+        if !is_bearer {
+            check_site(parts, &csrf)?;
+        }
+        note_seen(app, session, &found).await?;
+        let SessionFound { name, rights, expires_ms, .. } = found;
+        app.reads.take(name.as_str(), app.now_ms()).map_err(Problem::too_many)?;
+        Ok(Self { name, rights, session, csrf, expires_ms })
+    }
+}
+
+/// Whose a session is, if it has not ended.
+pub(crate) async fn find(app: &Shared, session: SessionDigest) -> Result<Option<SessionFound>, Problem> {
+    let read = PersonRead::Session { session, now_ms: app.now_ms() };
+    Ok(app.in_time(app.front.read(BrokerRead::Person { read })).await??)
+}
+
+async fn note_seen(app: &Shared, session: SessionDigest, found: &SessionFound) -> Result<(), Problem> {
+    if app.now_ms() >= found.seen_ms.saturating_add(SEEN_EACH_MS) {
+        app.person(PersonAsked::Seen { session }).await?;
+    }
+    Ok(())
+}
+
+/// The token of `Authorization: Bearer`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// The token of our cookie. Two of them are none: one may have been planted.
+pub(crate) fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let texts = headers.get_all(header::COOKIE).iter().filter_map(|text| text.to_str().ok());
+    let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut ours = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value);
+    ours.next().filter(|_| ours.next().is_none())
+}
+
+/// A request that a cookie came with: whether our own page sent it.
+fn check_site(parts: &Parts, csrf: &str) -> Result<(), Problem> {
+    let refuse = |detail: &str| Err(Problem::forbidden(detail).reason("cross-site"));
+    if parts.method.is_safe() {
+        return Ok(());
+    }
+    let word = parts.headers.get("x-csrf").and_then(|word| word.to_str().ok()).unwrap_or_default();
+    // Digests, so that how long comparing takes says nothing of the word.
+    if digest_of(word) != digest_of(csrf) {
+        return refuse("a cookie alone changes nothing: send the session's word in X-CSRF");
+    }
+    if is_other_site(&parts.headers) {
+        return refuse("this came from another site");
+    }
+    Ok(())
+}
+
+/// Whether the page that sent this is not one of ours.
+pub(crate) fn is_other_site(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let fetched = text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let origin = text("origin").map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
+    fetched || origin.is_some_and(|origin| Some(origin) != text("host"))
+}
+
+/// From which address; in tests there is none.
+pub(crate) fn address(peer: Option<Extension<Peer>>) -> String {
+    peer.map_or_else(String::new, |Extension(Peer(address))| match address {
+        std::net::IpAddr::V4(address) => address.to_string(),
+        // A customer has a whole network of these.
+        std::net::IpAddr::V6(address) => format!("{:x?}", &address.segments()[..4]),
+    })
+}

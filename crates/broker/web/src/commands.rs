@@ -1,0 +1,148 @@
+//! The sixteen commands.
+//!
+//! A field that makes no sense does not stop here: the command is handed on with what is wrong of it, is refused by the rules, and has its place in the user's log like any other.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use pares_broker::{
+    Asked, BrokerReply, CommandName, PersonRight, Refusal, StockSymbol, UserCommand, UserName, Verb,
+    WINDOW_MS, cents_of, dollars, file_name,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::app::Shared;
+use crate::body::Said;
+use crate::caller::Caller;
+use crate::problem::Problem;
+
+/// A command's fields: those of its verb and no others.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fields {
+    /// 1 to 3 upper-case letters.
+    symbol: Option<String>,
+    /// Dollars, two decimals at most.
+    #[schema(example = "12.34")]
+    amount: Option<String>,
+    /// Of a trigger: dollars, two decimals at most.
+    #[schema(example = "12.34")]
+    price: Option<String>,
+    /// Of `dumplog`: a file's name.
+    file: Option<String>,
+}
+
+/// What became of a command.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Told {
+    command: String,
+    outcome: Outcome,
+}
+
+/// What it came to. Money is dollars with two decimals.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Outcome {
+    /// There is no more to tell.
+    Done,
+    /// Free cash now.
+    Cash { cash: String },
+    /// The quote.
+    Price { price: String, server_ms: u64, usable_until_ms: u64 },
+    /// Shares are to be committed until then.
+    Pending { shares: u64, price: String, cost: String, until_ms: u64 },
+    /// Bought, sold, cancelled, or fired at once.
+    Settled { symbol: String, shares: u64, amount: String },
+    /// A trigger waits; shares reserved for it.
+    Armed { shares: u64 },
+    /// It was done once, too long ago to say what it came to: the history says.
+    Repeated,
+}
+
+/// `commit-buy` is `COMMIT_BUY`.
+pub(crate) fn kebab(verb: Verb) -> String {
+    verb.name().to_ascii_lowercase().replace('_', "-")
+}
+
+/// Does a command on the caller's account.
+#[utoipa::path(post, path = "/api/v1/commands/{command}", request_body = Fields,
+    params(("command" = String, Path, description = "such as `buy`, `commit-buy`, `set-sell-trigger`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 64 visible characters: under one key a command is done once")),
+    responses((status = 200, body = Told), (status = "default", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn command(
+    State(app): State<Shared>,
+    Path(command): Path<String>,
+    caller: Caller,
+    headers: HeaderMap,
+    Said(fields): Said<Fields>,
+) -> Result<Json<Told>, Problem> {
+    let verb = Verb::ALL.into_iter().find(|verb| kebab(*verb) == command);
+    let verb = verb.ok_or_else(|| Problem::unknown("there is no such command"))?;
+    let user = caller.with(PersonRight::Trader)?.name;
+    app.commands.take(user.as_str(), app.now_ms()).map_err(Problem::too_many)?;
+    let name = command_name(&headers)?;
+    let (command_asked, fault) = asked(verb, &user, &fields);
+    let asked = Asked::Command { command: command_asked, fault };
+    let reply = app.in_time(app.front.ask(Some(user), name, asked)).await??;
+    Ok(Json(Told { command, outcome: outcome(reply)? }))
+}
+
+fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, Problem> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let name = key.to_str().ok().and_then(CommandName::new);
+    let wrong = || Problem::bad("an Idempotency-Key is 1 to 64 visible ASCII characters").reason("bad-key");
+    name.map(Some).ok_or_else(wrong)
+}
+
+/// The command as far as it can be read, and what is wrong of it.
+fn asked(verb: Verb, user: &UserName, fields: &Fields) -> (UserCommand, Option<Refusal>) {
+    let is_trigger = matches!(verb, Verb::SetBuyTrigger | Verb::SetSellTrigger);
+    let (money, other) =
+        if is_trigger { (&fields.price, &fields.amount) } else { (&fields.amount, &fields.price) };
+    let mut fault = other.as_ref().map(|_| Refusal::Arity);
+    let symbol = read(fields.symbol.as_deref(), StockSymbol::new, Refusal::BadSymbol, &mut fault);
+    let cents = read(money.as_deref(), cents_of, Refusal::BadAmount, &mut fault);
+    let plain = |name: &str| file_name(name).map(str::to_owned);
+    let file = read(fields.file.as_deref(), plain, Refusal::BadFile, &mut fault);
+    (UserCommand { verb, user: Some(user.clone()), symbol, cents, file }, fault)
+}
+
+fn read<T>(
+    text: Option<&str>,
+    parse: impl FnOnce(&str) -> Option<T>,
+    refusal: Refusal,
+    fault: &mut Option<Refusal>,
+) -> Option<T> {
+    let read = parse(text?);
+    if read.is_none() {
+        fault.get_or_insert(refusal);
+    }
+    read
+}
+
+fn outcome(reply: BrokerReply) -> Result<Outcome, Problem> {
+    Ok(match reply {
+        BrokerReply::Refused { refusal } => return Err(Problem::refused(refusal)),
+        BrokerReply::Cash { cash_cents } => Outcome::Cash { cash: dollars(cash_cents) },
+        BrokerReply::Price { price_cents, server_ms } => {
+            Outcome::Price { price: dollars(price_cents), server_ms, usable_until_ms: server_ms + WINDOW_MS }
+        }
+        BrokerReply::Held { shares, price_cents, until_ms } => {
+            let cost = dollars(shares.saturating_mul(price_cents));
+            Outcome::Pending { shares, price: dollars(price_cents), cost, until_ms }
+        }
+        BrokerReply::Settled { symbol, shares, cents } => {
+            Outcome::Settled { symbol: symbol.to_string(), shares, amount: dollars(cents) }
+        }
+        BrokerReply::Armed { shares } => Outcome::Armed { shares },
+        BrokerReply::Done => Outcome::Done,
+        BrokerReply::Repeated => Outcome::Repeated,
+        BrokerReply::NameTaken => {
+            let detail = "another command was sent under this Idempotency-Key";
+            return Err(Problem::of(StatusCode::CONFLICT, detail).reason("name-taken"));
+        }
+        // No front answers a command with anything else.
+        _ => return Err(Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command")),
+    })
+}

@@ -1,0 +1,50 @@
+//! The broker over HTTP: people sign in, and trade, each on an account of their own.
+//!
+//! The obvious web server keeps who is signed in, and what he did last, in its memory. It cannot be one of many, and what it knows dies with it. Here a server knows nothing: people, sessions,
+//! accounts and the log are items of the sites, which it reaches through a [`Broker`]. It decides who asks and whether that may be; what a command does, the rules decide.
+//!
+//! | module | what |
+//! |---|---|
+//! | `broker` | what it needs of a front |
+//! | `server`, `places`, `stall` | connections, TLS, and those who take too long |
+//! | `routes`, `pages` | which path is served by what; the pages |
+//! | `caller`, `body`, `problem`, `allowances` | who asks, what is said, what is answered if not, and how often |
+//! | `people`, `passwords`, `second_factor`, `codes` | signing up, in and out |
+//! | `commands`, `account`, `history`, `quotes`, `points`, `log`, `notices`, `supervisor` | the rest of the API |
+
+mod account;
+mod allowances;
+mod app;
+mod body;
+mod broker;
+mod caller;
+mod codes;
+mod commands;
+mod history;
+mod log;
+mod notices;
+mod pages;
+mod passwords;
+mod people;
+mod places;
+mod points;
+mod problem;
+mod quotes;
+mod routes;
+mod second_factor;
+mod server;
+mod settings;
+mod stall;
+mod supervisor;
+
+pub use broker::{Broker, Costs, Unavailable};
+pub use people::{PersonError, add_person, person_of};
+pub use server::{WebError, WebServer};
+pub use settings::{Allowance, WebClock, WebSettings};
+
+/// The server's paths without connections, for tests.
+pub fn service(broker: impl Broker, settings: WebSettings) -> axum::Router {
+    let app = app::App::new(broker, settings, false);
+    app.watch();
+    routes::router(app)
+}

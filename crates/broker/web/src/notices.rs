@@ -1,0 +1,243 @@
+//! What happens to a user without his asking, as it happens: a WebSocket.
+//!
+//! The obvious form, a list of who listens in the front that did it, tells nothing of what another front did. Here each socket follows its user's log, where all of it is, by any front; and prices
+//! as this front learns them. What waits for a client is bounded: one that takes nothing is closed, and reads the history when it comes back.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use pares_broker::{
+    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, StockQuote, StockSymbol, Verb, audit_place,
+    dollars,
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{MissedTickBehavior, interval};
+use utoipa::ToSchema;
+
+use crate::app::Shared;
+use crate::caller::{Caller, find, is_other_site};
+use crate::history::{done, newest};
+use crate::problem::Problem;
+
+/// The log is looked at so often.
+const LOOK_EACH: Duration = Duration::from_millis(400);
+/// The session is looked for at each so many looks.
+const SESSION_EACH: u64 = 25;
+/// Most stocks that a socket watches.
+const WATCHED_MAX: usize = 100;
+/// Longest message of a client, bytes.
+const SAID_BYTES_MAX: usize = 4 << 10;
+
+/// What a client says: of which stocks it wants prices from now on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Watch {
+    /// 100 at most.
+    watch: Vec<String>,
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Notice {
+    /// A trigger has fired.
+    Fired(Happened),
+    /// What was pending is released.
+    Lapsed(Happened),
+    /// A buy or sell is committed.
+    Settled(Happened),
+    /// A price.
+    Quote { symbol: String, price: String, server_ms: u64 },
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Happened {
+    /// `buy` or `sell`.
+    way: &'static str,
+    symbol: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shares: Option<u64>,
+    /// Dollars.
+    amount: String,
+    time_ms: u64,
+    /// Where in the history.
+    place: u64,
+}
+
+/// Notices, as text messages in JSON. A client may send `{"watch": ["ABC"]}`.
+#[utoipa::path(get, path = "/api/v1/notices", responses((status = 101, description = "a WebSocket", body = Notice),
+    (status = "default", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn notices(
+    State(app): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    // A page of another site may open sockets, and its browser sends the cookie along.
+    let needs_origin = !headers.contains_key(header::AUTHORIZATION);
+    if needs_origin && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
+        return Err(Problem::forbidden("this came from another site").reason("cross-site"));
+    }
+    let upgrade = upgrade.map_err(|_| Problem::bad("this is a WebSocket"))?;
+    let place = app.sockets.place(caller.name.as_str()).ok_or_else(|| Problem::too_many(10))?;
+    let upgrade = upgrade.max_message_size(SAID_BYTES_MAX).max_write_buffer_size(256 << 10);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        let _place = place;
+        let quotes = app.front.quotes();
+        let mut listener = Listener { app, caller, socket, watched: BTreeSet::new(), next: 0 };
+        if let Err(Closing(Some((code, reason)))) = listener.run(quotes).await {
+            let frame = CloseFrame { code, reason: reason.into() };
+            let _ = listener.socket.send(Message::Close(Some(frame))).await;
+        }
+    }))
+}
+
+/// Why a socket ends: told to the client, unless it is gone.
+struct Closing(Option<(u16, &'static str)>);
+
+impl From<Problem> for Closing {
+    fn from(_: Problem) -> Self {
+        Self(Some((close_code::AGAIN, "no site answers")))
+    }
+}
+
+struct Listener {
+    app: Shared,
+    caller: Caller,
+    socket: WebSocket,
+    watched: BTreeSet<StockSymbol>,
+    /// The place of the log that was not told yet.
+    next: u64,
+}
+
+impl Listener {
+    async fn run(&mut self, mut quotes: Receiver<StockQuote>) -> Result<(), Closing> {
+        let latest = newest(&self.app, &self.caller.name, None).await?;
+        self.next = latest.first().map_or(0, |entry| entry.place + 1);
+        let mut looks = interval(LOOK_EACH);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut count = 0;
+        loop {
+            tokio::select! {
+                said = self.socket.recv() => self.hear(said).await?,
+                quote = quotes.recv() => self.price(quote).await?,
+                _ = looks.tick() => {
+                    count += 1;
+                    self.look(count).await?;
+                }
+            }
+        }
+    }
+
+    async fn hear(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), Closing> {
+        let text = match said {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
+            Some(Ok(Message::Binary(_))) => {
+                return Err(Closing(Some((close_code::UNSUPPORTED, "text only"))));
+            }
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Closing(None)),
+        };
+        let now_ms = self.app.now_ms();
+        if self.app.reads.take(self.caller.name.as_str(), now_ms).is_err() {
+            return Err(Closing(Some((close_code::POLICY, "too many messages"))));
+        }
+        let wrong = || Closing(Some((close_code::POLICY, "say {\"watch\": [..]}, 100 symbols at most")));
+        self.watched = watched(&text).ok_or_else(wrong)?;
+        for symbol in self.watched.clone() {
+            if let Some(quote) = self.app.front.quote(symbol) {
+                self.tell(&price(&quote)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn price(&mut self, quote: Result<StockQuote, RecvError>) -> Result<(), Closing> {
+        match quote {
+            Ok(quote) if self.watched.contains(&quote.symbol) => self.tell(&price(&quote)).await,
+            Ok(_) => Ok(()),
+            Err(RecvError::Lagged(_)) => Err(Closing(Some((close_code::AGAIN, "you read too slowly")))),
+            Err(RecvError::Closed) => Err(Closing(Some((close_code::AWAY, "the front ends")))),
+        }
+    }
+
+    /// Tells what is new in the log.
+    async fn look(&mut self, count: u64) -> Result<(), Closing> {
+        if count.is_multiple_of(SESSION_EACH) && find(&self.app, self.caller.session).await?.is_none() {
+            return Err(Closing(Some((close_code::POLICY, "the session has ended"))));
+        }
+        let user = self.caller.name.clone();
+        let from = Some(audit_place(&user, self.next));
+        let reading = self.app.front.read(BrokerRead::Log { user: Some(user), from });
+        let page: AuditPage = self.app.in_time(reading).await?.map_err(Problem::from)?;
+        for entry in page.entries {
+            self.next = entry.place + 1;
+            for notice in of(&entry) {
+                self.tell(&notice).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell(&mut self, notice: &Notice) -> Result<(), Closing> {
+        let text = serde_json::to_string(notice).expect("a notice is plain");
+        self.socket.send(Message::text(text)).await.map_err(|_| Closing(None))
+    }
+}
+
+fn watched(text: &str) -> Option<BTreeSet<StockSymbol>> {
+    let Watch { watch } = serde_json::from_str(text).ok()?;
+    let symbols: Option<BTreeSet<StockSymbol>> =
+        watch.iter().map(|symbol| StockSymbol::new(symbol)).collect();
+    symbols.filter(|symbols| symbols.len() <= WATCHED_MAX)
+}
+
+fn price(quote: &StockQuote) -> Notice {
+    Notice::Quote {
+        symbol: quote.symbol.to_string(),
+        price: dollars(quote.price_cents),
+        server_ms: quote.server_ms,
+    }
+}
+
+/// What an entry of the log says that its user did not ask for, or wants to see in his other windows too.
+fn of(entry: &AuditEntry) -> Vec<Notice> {
+    let (record, place) = (&entry.record, entry.place);
+    let happened = |is_buy, symbol: StockSymbol, shares, cents| {
+        let (way, symbol) = (if is_buy { "buy" } else { "sell" }, symbol.to_string());
+        Happened { way, symbol, shares, amount: dollars(cents), time_ms: record.time_ms, place }
+    };
+    let mut notices = Vec::new();
+    for note in &record.notes {
+        let AuditNote::Done { verb, symbol, cents, .. } = note else { continue };
+        let is_buy = matches!(verb, Verb::SetBuyTrigger | Verb::Buy);
+        match done(*verb).0 {
+            "fired" => notices.push(Notice::Fired(happened(is_buy, *symbol, dealt(record), *cents))),
+            _ => notices.push(Notice::Lapsed(happened(is_buy, *symbol, None, *cents))),
+        }
+    }
+    let verb = record.command.as_ref().map(|command| command.verb);
+    if let (Some(Verb::CommitBuy | Verb::CommitSell), BrokerReply::Settled { symbol, shares, cents }) =
+        (verb, &record.reply)
+    {
+        let is_buy = verb == Some(Verb::CommitBuy);
+        notices.push(Notice::Settled(happened(is_buy, *symbol, Some(*shares), *cents)));
+    }
+    notices
+}
+
+/// How many shares changed hands.
+fn dealt(record: &pares_broker::AuditRecord) -> Option<u64> {
+    record.notes.iter().find_map(|note| match note {
+        AuditNote::Deal { shares, .. } => Some(*shares),
+        _ => None,
+    })
+}

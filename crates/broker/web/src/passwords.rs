@@ -1,0 +1,85 @@
+//! Passwords: argon2id, a few at a time.
+//!
+//! Looking at one takes 19 MiB and some tens of milliseconds, on purpose. On the threads that serve requests that would stop everybody else, and unbounded it would
+//! be the cheapest way to take all memory. So it happens on threads of its own, so many at a time, and a short queue waits for them.
+
+use std::sync::Arc;
+
+use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
+use pares_broker::PasswordString;
+use tokio::sync::Semaphore;
+
+use crate::problem::Problem;
+use crate::settings::WebSettings;
+
+/// So many wait for each that is looked at.
+const WAITING_FOR_EACH: usize = 16;
+/// Longest password, bytes: longer ones make no better key.
+pub(crate) const PASSWORD_BYTES_MAX: usize = 256;
+/// Shortest password, characters.
+pub(crate) const PASSWORD_CHARACTERS_MIN: usize = 10;
+const SALT_BYTES: usize = 16;
+
+pub(crate) struct Passwords {
+    argon: Argon2<'static>,
+    /// Of those that are looked at and those that wait.
+    places: Semaphore,
+    looking: Arc<Semaphore>,
+    /// What the password of nobody is compared with, so that a name that is unknown takes as long as any.
+    nobodys: PasswordString,
+}
+
+impl Passwords {
+    /// # Panics
+    /// If the settings' cost is none that argon2id can have.
+    pub(crate) fn new(settings: &WebSettings) -> Self {
+        let (memory, passes) = settings.password_cost;
+        let params = Params::new(memory, passes, 1, None).expect("a cost that argon2id can have");
+        let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let looking = settings.passwords_at_once.max(1);
+        Self {
+            nobodys: hash(&argon, b"nobody's password"),
+            argon,
+            places: Semaphore::new(looking * (1 + WAITING_FOR_EACH)),
+            looking: Arc::new(Semaphore::new(looking)),
+        }
+    }
+
+    /// The string that `password` fits, and no other.
+    pub(crate) async fn hash(&self, password: String) -> Result<PasswordString, Problem> {
+        let argon = self.argon.clone();
+        self.look(move || hash(&argon, password.as_bytes())).await
+    }
+
+    /// The same on the thread that calls.
+    pub(crate) fn hash_here(&self, password: &str) -> PasswordString {
+        hash(&self.argon, password.as_bytes())
+    }
+
+    /// Whether `password` fits; one of nobody never does.
+    pub(crate) async fn fits(&self, password: String, of: Option<PasswordString>) -> Result<bool, Problem> {
+        let argon = self.argon.clone();
+        let is_somebodys = of.is_some();
+        let PasswordString(string) = of.unwrap_or_else(|| self.nobodys.clone());
+        let fits = move || argon.verify_password(password.as_bytes(), string.as_str()).is_ok();
+        Ok(self.look(fits).await? && is_somebodys)
+    }
+
+    async fn look<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+        let _place = self.places.try_acquire().map_err(|_| Problem::too_many(2))?;
+        let turn = self.looking.clone().acquire_owned().await.map_err(|_| Problem::unavailable())?;
+        // The turn goes along: who gives up waiting does not make room for another while this one is still looked at.
+        let job = move || {
+            let answer = job();
+            drop(turn);
+            answer
+        };
+        tokio::task::spawn_blocking(job).await.map_err(|_| Problem::unavailable())
+    }
+}
+
+fn hash(argon: &Argon2<'_>, password: &[u8]) -> PasswordString {
+    let salt = &pares_keys::random()[..SALT_BYTES];
+    let hashed = argon.hash_password_with_salt(password, salt).expect("salt and password are short");
+    PasswordString(hashed.to_string())
+}

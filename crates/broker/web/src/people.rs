@@ -1,0 +1,268 @@
+//! Signing up, in and out.
+
+use axum::Json;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use pares_broker::{
+    Asked, BrokerRead, BrokerReply, PasswordString, Person, PersonAsked, PersonRead, PersonRight, Refusal,
+    SESSION_IDLE_MS, UserName,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::app::{App, Shared};
+use crate::body::Said;
+use crate::broker::{Broker, Unavailable};
+use crate::caller::{COOKIE, Caller, Peer, address, csrf_of, digest_of, is_other_site};
+use crate::codes;
+use crate::passwords::{PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
+use crate::problem::Problem;
+use crate::settings::WebSettings;
+
+/// Who wants to be known.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignUp {
+    /// 1 to 32 letters and digits.
+    #[schema(min_length = 1, max_length = 32, pattern = "^[A-Za-z0-9]+$")]
+    name: String,
+    /// 10 characters at least, 256 bytes at most.
+    #[schema(min_length = 10, max_length = 256)]
+    password: String,
+}
+
+/// A name.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Named {
+    name: String,
+}
+
+/// Who signs in.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignIn {
+    name: String,
+    password: String,
+    /// The code of the second factor, where there is one.
+    code: Option<String>,
+}
+
+/// A session that has begun.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Session {
+    name: String,
+    /// `trader`, `supervisor`.
+    rights: Vec<&'static str>,
+    /// To be sent in `X-CSRF` with all that changes something, where the cookie is used.
+    csrf: String,
+    /// When it ends, if it is not used again, ms since 1970.
+    expires_ms: u64,
+    /// For `Authorization: Bearer`; told once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+impl From<Caller> for Session {
+    fn from(Caller { name, rights, csrf, expires_ms, .. }: Caller) -> Self {
+        Self { name: name.to_string(), rights: names(&rights), csrf, expires_ms, token: None }
+    }
+}
+
+pub(crate) fn names(rights: &[PersonRight]) -> Vec<&'static str> {
+    rights.iter().map(|right| right.name()).collect()
+}
+
+/// A name that people may have: letters and digits.
+pub(crate) fn person_name(name: &str) -> Option<UserName> {
+    UserName::new(name).filter(|name| name.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
+    if password.chars().count() < PASSWORD_CHARACTERS_MIN || password.len() > PASSWORD_BYTES_MAX {
+        let detail = "a password has 10 characters at least and 256 bytes at most";
+        return Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-password"));
+    }
+    Ok(())
+}
+
+/// There is a new person, who may trade.
+#[utoipa::path(post, path = "/api/v1/people", security(()), request_body = SignUp, responses(
+    (status = 201, body = Named), (status = "default", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn sign_up(
+    State(app): State<Shared>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    Said(who): Said<SignUp>,
+) -> Result<Response, Problem> {
+    refuse_other_site(&headers)?;
+    app.sign_ins.take(&address(peer), app.now_ms()).map_err(Problem::too_many)?;
+    let name = person_name(&who.name).ok_or_else(|| {
+        let detail = "a name is 1 to 32 letters and digits";
+        Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-name")
+    })?;
+    check_password(&who.password)?;
+    let password = app.passwords.hash(who.password).await?;
+    let (rights, takes_account) = (vec![PersonRight::Trader], false);
+    let asked = PersonAsked::Add { name: name.clone(), password, rights, takes_account };
+    done(app.person(asked).await?)?;
+    Ok((StatusCode::CREATED, Json(Named { name: name.to_string() })).into_response())
+}
+
+fn refuse_other_site(headers: &HeaderMap) -> Result<(), Problem> {
+    if is_other_site(headers) {
+        return Err(Problem::forbidden("this came from another site").reason("cross-site"));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// If it was refused.
+pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
+    match reply {
+        BrokerReply::Refused { refusal } => Err(Problem::refused(refusal)),
+        _ => Ok(()),
+    }
+}
+
+/// A session begins.
+#[utoipa::path(post, path = "/api/v1/session", security(()), request_body = SignIn, responses(
+    (status = 200, body = Session), (status = "default", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn sign_in(
+    State(app): State<Shared>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    Said(who): Said<SignIn>,
+) -> Result<Response, Problem> {
+    refuse_other_site(&headers)?;
+    app.sign_ins.take(&address(peer), app.now_ms()).map_err(Problem::too_many)?;
+    let name = person_name(&who.name);
+    let person = match &name {
+        Some(name) => counted(&app, name).await?,
+        None => None,
+    };
+    let password = person.as_ref().map(|person| person.password.clone());
+    let fits = app.passwords.fits(who.password, password).await?;
+    let (Some(name), Some(person), true) = (name, person, fits) else {
+        return Err(wrong("name or password is wrong").reason("wrong-password"));
+    };
+    let step = step(&app, &person, who.code.as_deref())?;
+    begin(&app, name, person, step).await
+}
+
+fn wrong(detail: &str) -> Problem {
+    Problem::of(StatusCode::UNAUTHORIZED, detail)
+}
+
+/// Counts the try, and says whose it is; none if there is nobody of that name.
+pub(crate) async fn counted(app: &App, name: &UserName) -> Result<Option<Person>, Problem> {
+    match app.person(PersonAsked::Try { name: name.clone() }).await? {
+        BrokerReply::Person { person } => Ok(Some(person)),
+        BrokerReply::Refused { refusal: Refusal::TooManyTries } => {
+            let wait_ms = person(app, name).await?.wait_until_ms.saturating_sub(app.now_ms());
+            Err(Problem::refused(Refusal::TooManyTries).retry(wait_ms.div_ceil(1_000)))
+        }
+        _ => Ok(None),
+    }
+}
+
+pub(crate) async fn person(app: &App, name: &UserName) -> Result<Person, Problem> {
+    let read = BrokerRead::Person { read: PersonRead::Person { name: name.clone() } };
+    let found: Option<Person> = app.in_time(app.front.read(read)).await??;
+    found.ok_or_else(|| Problem::unknown("there is no such person"))
+}
+
+/// The 30 seconds of the code, where one is needed.
+pub(crate) fn step(app: &App, person: &Person, code: Option<&str>) -> Result<Option<u64>, Problem> {
+    let Some(factor) = person.code.as_ref().filter(|code| code.is_confirmed) else { return Ok(None) };
+    let code =
+        code.ok_or_else(|| wrong("this needs the code of your second factor").reason("code-needed"))?;
+    let step = codes::step_of(&factor.secret, code, app.now_ms());
+    step.map(Some).ok_or_else(|| wrong("the code is wrong").reason("wrong-code"))
+}
+
+async fn begin(app: &App, name: UserName, person: Person, step: Option<u64>) -> Result<Response, Problem> {
+    let token = pares_keys::to_hex(&pares_keys::random());
+    let password: PasswordString = person.password;
+    let asked = PersonAsked::SignIn { name: name.clone(), password, step, session: digest_of(&token) };
+    done(app.person(asked).await?)?;
+    let session = Session {
+        name: name.to_string(),
+        rights: names(&person.rights),
+        csrf: csrf_of(&token),
+        expires_ms: app.now_ms() + SESSION_IDLE_MS,
+        token: Some(token.clone()),
+    };
+    Ok(([(header::SET_COOKIE, cookie(app, &token)?)], Json(session)).into_response())
+}
+
+/// The cookie that a browser is to keep; of no token: to forget.
+fn cookie(app: &App, token: &str) -> Result<HeaderValue, Problem> {
+    let secure = if app.is_secure { "; Secure" } else { "" };
+    let forget = if token.is_empty() { "; Max-Age=0" } else { "" };
+    let text = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{forget}");
+    HeaderValue::from_str(&text).map_err(|_| Problem::unavailable())
+}
+
+/// The session that this request has.
+#[utoipa::path(get, path = "/api/v1/session", responses(
+    (status = 200, body = Session), (status = "default", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn session(caller: Caller) -> Json<Session> {
+    Json(caller.into())
+}
+
+/// The session ends.
+#[utoipa::path(delete, path = "/api/v1/session", responses(
+    (status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn sign_out(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
+    done(app.person(PersonAsked::SignOut { session: caller.session }).await?)?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())
+}
+
+/// Why there is no such person now.
+#[derive(Debug, thiserror::Error)]
+pub enum PersonError {
+    /// Not as people's names and passwords are.
+    #[error("{0}")]
+    Form(&'static str),
+    /// No site answers.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// The rules refuse it.
+    #[error("{0}")]
+    Refused(Refusal),
+}
+
+/// A person's name, and the string that the password fits, as the rules take them. Takes a tenth of a second of a processor.
+///
+/// # Errors
+/// If name or password are not as they should be.
+pub fn person_of(
+    settings: &WebSettings,
+    name: &str,
+    password: &str,
+) -> Result<(UserName, PasswordString), PersonError> {
+    let name = person_name(name).ok_or(PersonError::Form("a name is 1 to 32 letters and digits"))?;
+    check_password(password)
+        .map_err(|_| PersonError::Form("a password has 10 characters at least, 256 bytes at most"))?;
+    Ok((name, Passwords::new(settings).hash_here(password)))
+}
+
+/// Makes a person of these rights, who has the account of this name if there is one.
+///
+/// # Errors
+/// If the name is taken, or name or password are not as they should be.
+pub async fn add_person(
+    broker: &impl Broker,
+    settings: &WebSettings,
+    name: &str,
+    password: &str,
+    rights: &[PersonRight],
+) -> Result<(), PersonError> {
+    let (name, password) = person_of(settings, name, password)?;
+    let asked = PersonAsked::Add { name, password, rights: rights.to_vec(), takes_account: true };
+    match broker.ask(None, None, Asked::Person { asked }).await? {
+        BrokerReply::Refused { refusal } => Err(PersonError::Refused(refusal)),
+        _ => Ok(()),
+    }
+}

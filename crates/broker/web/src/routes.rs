@@ -1,0 +1,144 @@
+//! Which path is served by what, and what every answer has.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::app::Shared;
+use crate::caller::COOKIE;
+use crate::problem::Problem;
+use crate::{account, commands, history, log, notices, pages, people, quotes, second_factor, supervisor};
+
+/// The document that describes this interface.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Pares broker", version = "1"),
+    paths(
+        people::sign_up,
+        people::sign_in,
+        people::session,
+        people::sign_out,
+        commands::command,
+        account::account,
+        history::history,
+        quotes::quote,
+        quotes::points,
+        log::log,
+        notices::notices,
+        second_factor::begin,
+        second_factor::confirm,
+        second_factor::end,
+        supervisor::log,
+        supervisor::users,
+        supervisor::costs,
+        supervisor::rights,
+        health,
+        document
+    ),
+    components(schemas(notices::Watch)),
+    modifiers(&SignedIn),
+    security(("bearer" = []), ("cookie" = []))
+)]
+struct Document;
+
+/// How a request says who sends it.
+struct SignedIn;
+
+impl Modify for SignedIn {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let schemes = document.components.get_or_insert_default();
+        schemes.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+        let cookie = ApiKey::Cookie(ApiKeyValue::new(COOKIE));
+        schemes.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
+    }
+}
+
+pub(crate) fn router(app: Shared) -> Router {
+    let api = Router::new()
+        .route("/people", post(people::sign_up))
+        .route("/session", get(people::session).post(people::sign_in).delete(people::sign_out))
+        .route("/commands/{command}", post(commands::command))
+        .route("/account", get(account::account))
+        .route("/history", get(history::history))
+        .route("/quotes/{symbol}", get(quotes::quote))
+        .route("/quotes/{symbol}/points", get(quotes::points))
+        .route("/log", get(log::log))
+        .route("/notices", get(notices::notices))
+        .route("/totp", post(second_factor::begin).delete(second_factor::end))
+        .route("/totp/confirm", post(second_factor::confirm))
+        .nest("/supervisor", of_supervisors())
+        .route("/openapi.json", get(document))
+        .route("/health", get(health))
+        .fallback(nothing)
+        .layer(middleware::map_response(not_kept));
+    Router::new()
+        .nest("/api/v1", api)
+        .fallback_service(get(pages::page))
+        .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::from_fn_with_state(app.clone(), guard))
+        .with_state(app)
+}
+
+fn of_supervisors() -> Router<Shared> {
+    Router::new()
+        .route("/log", get(supervisor::log))
+        .route("/users", get(supervisor::users))
+        .route("/costs", get(supervisor::costs))
+        .route("/people/{name}/rights", post(supervisor::rights))
+}
+
+/// This document.
+#[utoipa::path(get, path = "/api/v1/openapi.json", security(()), responses((status = 200, description = "OpenAPI 3.1")))]
+async fn document() -> Json<utoipa::openapi::OpenApi> {
+    Json(Document::openapi())
+}
+
+/// Whether this front serves.
+#[utoipa::path(get, path = "/api/v1/health", security(()), responses((status = 200, description = "It does.")))]
+async fn health() -> Json<serde_json::Value> {
+    Json(serde_json::json!({ "status": "ok" }))
+}
+
+async fn nothing() -> Problem {
+    Problem::unknown("there is nothing of this name")
+}
+
+async fn not_allowed() -> Problem {
+    Problem::of(StatusCode::METHOD_NOT_ALLOWED, "this has other methods")
+}
+
+/// Answers of the API are nobody's but their caller's: nothing on the way keeps them.
+async fn not_kept(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// What browsers are told of every answer.
+async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    const TOLD: [(&str, &str); 6] = [
+        (
+            "content-security-policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
+             base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    let mut response = next.run(request).await.into_response();
+    let headers = response.headers_mut();
+    for (name, value) in TOLD {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if app.is_secure {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
+    response
+}

@@ -1,0 +1,192 @@
+//! Chromium by its driver: one process of each for a test, gone with it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fantoccini::elements::Element;
+use fantoccini::wd::WebDriverCompatibleCommand;
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+
+/// How long a page has for what it is waited for. Far longer than it takes: it only ends a test that hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running chromedriver. It ends its browsers when it ends.
+pub(crate) struct Driver {
+    process: Child,
+    port: u16,
+}
+
+impl Driver {
+    /// None if this machine has none, or no browser for it.
+    pub(crate) fn start() -> Option<Self> {
+        browser()?;
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().ok()?;
+        let mut said = BufReader::new(process.stdout.take()?).lines().map_while(Result::ok);
+        // "ChromeDriver was started successfully on port 38213."
+        let port = said.find_map(|line| line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
+        Some(Self { process, port: port? })
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn browser() -> Option<PathBuf> {
+    let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    places.into_iter().map(PathBuf::from).find(|place| place.exists())
+}
+
+/// The folder of what is built.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(
+        || Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned(),
+        |dir| Path::new(&dir).parent().unwrap().to_owned(),
+    )
+}
+
+/// Where pictures of the pages are left.
+pub(crate) fn screenshots() -> PathBuf {
+    let folder = target().join("screenshots");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// How a page is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) is_dark: bool,
+    pub(crate) width: u32,
+}
+
+impl Look {
+    pub(crate) const DESK: Self = Self { is_dark: false, width: 1360 };
+    pub(crate) const DARK: Self = Self { is_dark: true, width: 1360 };
+    pub(crate) const PHONE: Self = Self { is_dark: false, width: 375 };
+}
+
+/// A tab.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    client: Client,
+    address: String,
+}
+
+impl Page {
+    pub(crate) async fn open(driver: &Driver, address: &str) -> Self {
+        let options = json!({
+            "binary": browser().unwrap(),
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1360,1000"],
+        });
+        let wanted = [("goog:chromeOptions".to_owned(), options)].into_iter().collect();
+        let driver = format!("http://127.0.0.1:{}", driver.port);
+        let mut builder = ClientBuilder::new(HttpConnector::new());
+        let client = builder.capabilities(wanted).connect(&driver).await.unwrap();
+        let page = Self { client, address: address.to_owned() };
+        page.look(Look::DESK).await;
+        page.goto("/").await;
+        page
+    }
+
+    pub(crate) async fn goto(&self, path: &str) {
+        self.client.goto(&format!("{}{path}", self.address)).await.unwrap();
+    }
+
+    /// What a script returns. `arguments[0]` is `given`.
+    pub(crate) async fn script(&self, script: &str, given: Value) -> Value {
+        self.client.execute(script, vec![given]).await.unwrap()
+    }
+
+    /// What a script gives to its last argument, a function, in the end.
+    pub(crate) async fn script_ends(&self, script: &str, given: Value) -> Value {
+        self.client.execute_async(script, vec![given]).await.unwrap()
+    }
+
+    pub(crate) async fn find(&self, css: &str) -> Element {
+        let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css)).await;
+        match found {
+            Ok(element) => element,
+            Err(error) => panic!("{css} does not come: {error}; the page: {}", self.text().await),
+        }
+    }
+
+    pub(crate) async fn text(&self) -> String {
+        self.script("return document.body.innerText", Value::Null).await.as_str().unwrap().to_owned()
+    }
+
+    /// The text of the first element of `css`; empty if there is none.
+    pub(crate) async fn text_of(&self, css: &str) -> String {
+        let script = "return document.querySelector(arguments[0])?.innerText ?? ''";
+        self.script(script, json!(css)).await.as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the text of an element has these words in it.
+    pub(crate) async fn shows(&self, css: &str, words: &str) {
+        let script = "return document.querySelector(arguments[0][0])?.innerText.includes(arguments[0][1]) ?? false";
+        self.until(script, json!([css, words]), &format!("{css} shows {words:?}")).await;
+    }
+
+    /// Waits until a script returns true.
+    pub(crate) async fn until(&self, script: &str, given: Value, what: &str) {
+        let tried = async {
+            while self.script(script, given.clone()).await != Value::Bool(true) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, tried).await.is_err() {
+            panic!("never: {what}; the page: {}", self.text().await);
+        }
+    }
+
+    pub(crate) async fn send(&self, path: &'static str, body: Value) -> Value {
+        self.client.issue_cmd(Raw { path, body }).await.unwrap()
+    }
+
+    async fn developer(&self, method: &str, given: Value) -> Value {
+        self.send("goog/cdp/execute", json!({ "cmd": method, "params": given })).await
+    }
+
+    /// Looks at it in another way.
+    pub(crate) async fn look(&self, look: Look) {
+        let scheme = if look.is_dark { "dark" } else { "light" };
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.developer("Emulation.setEmulatedMedia", media).await;
+        let is_phone = look.width < 600;
+        let size = json!({ "width": look.width, "height": if is_phone { 812 } else { 1000 }, "deviceScaleFactor": 1, "mobile": is_phone });
+        self.developer("Emulation.setDeviceMetricsOverride", size).await;
+    }
+
+    /// Leaves a picture of the whole page.
+    pub(crate) async fn picture(&self, name: &str) {
+        use base64::Engine as _;
+        let shot = self.developer("Page.captureScreenshot", json!({ "captureBeyondViewport": true })).await;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
+        std::fs::write(screenshots().join(format!("{name}.png")), bytes).unwrap();
+    }
+}
+
+/// A command of the driver that is no standard one.
+#[derive(Debug)]
+struct Raw {
+    path: &'static str,
+    body: Value,
+}
+
+impl WebDriverCompatibleCommand for Raw {
+    fn endpoint(&self, base: &url::Url, session: Option<&str>) -> Result<url::Url, url::ParseError> {
+        base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
+    }
+
+    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
+        (http::Method::POST, Some(self.body.to_string()))
+    }
+}

@@ -1,0 +1,94 @@
+//! The same deeds by mouse or by keyboard alone.
+//!
+//! By keyboard an element counts as reached only if Tab comes to it, and if one sees that it has the focus.
+
+use fantoccini::key::Key;
+use serde_json::{Value, json};
+
+use super::Page;
+
+/// Presses of Tab after which an element counts as out of reach: more than any page has stops.
+const TABS_MAX: u32 = 150;
+
+/// By what a person does something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hand {
+    /// Clicks.
+    Mouse,
+    /// Tab, Enter, arrows and letters.
+    Keyboard,
+}
+
+impl Hand {
+    /// Presses a button or follows a link.
+    pub(crate) async fn press(self, page: &Page, css: &str) {
+        match self {
+            Self::Mouse => page.find(css).await.click().await.unwrap(),
+            Self::Keyboard => {
+                reach(page, css).await;
+                keys(page, &[char::from(Key::Enter)]).await;
+            }
+        }
+    }
+
+    /// Writes into a field, over what is there.
+    pub(crate) async fn write(self, page: &Page, css: &str, text: &str) {
+        match self {
+            Self::Mouse => {
+                let field = page.find(css).await;
+                field.click().await.unwrap();
+                field.clear().await.unwrap();
+                field.send_keys(text).await.unwrap();
+            }
+            Self::Keyboard => {
+                reach(page, css).await;
+                page.script("document.activeElement.select()", Value::Null).await;
+                keys(page, &text.chars().collect::<Vec<_>>()).await;
+            }
+        }
+    }
+
+    /// Chooses between buying and selling.
+    pub(crate) async fn side(self, page: &Page, side: &str) {
+        match self {
+            Self::Mouse => page.find(&format!("label[for=side-{side}]")).await.click().await.unwrap(),
+            Self::Keyboard => {
+                reach(page, "input[name=side]:checked").await;
+                let arrow = if side == "sell" { Key::Right } else { Key::Left };
+                if !is_at(page, &format!("#side-{side}")).await {
+                    keys(page, &[char::from(arrow)]).await;
+                }
+                assert!(is_at(page, &format!("#side-{side}:checked")).await, "an arrow chooses {side}");
+            }
+        }
+    }
+}
+
+async fn is_at(page: &Page, css: &str) -> bool {
+    page.script("return document.activeElement.matches(arguments[0])", json!(css)).await == Value::Bool(true)
+}
+
+async fn reach(page: &Page, css: &str) {
+    page.find(css).await;
+    for _ in 0..TABS_MAX {
+        if is_at(page, css).await {
+            assert!(is_seen(page).await, "one sees that {css} has the focus");
+            return;
+        }
+        keys(page, &[char::from(Key::Tab)]).await;
+    }
+    panic!("Tab never comes to {css}; the page: {}", page.text().await);
+}
+
+async fn is_seen(page: &Page) -> bool {
+    let script = "const drawn = getComputedStyle(document.activeElement); return drawn.outlineStyle !== 'none' && parseFloat(drawn.outlineWidth) >= 2";
+    page.script(script, Value::Null).await == Value::Bool(true)
+}
+
+async fn keys(page: &Page, keys: &[char]) {
+    let strokes: Vec<Value> = keys
+        .iter()
+        .flat_map(|key| [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })])
+        .collect();
+    page.send("actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] })).await;
+}

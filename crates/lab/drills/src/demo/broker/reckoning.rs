@@ -1,0 +1,266 @@
+//! The end: what the accounts say against what the exchange says, before and after its day has ended.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use pares_broker::{
+    AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, LOG_BEGIN, LOG_END, ORDERS_PAGE_MAX,
+    Order, OrderRead, OrderState, TradeWay, UserName, dollars, xml,
+};
+use pares_client::{Client, ClientRequest, List, ListRequest, Options, Update};
+use pares_load::{LabError, LabResult};
+use pares_os::clock;
+use pares_routing::Accounts;
+use pares_types::{BusinessDay, ClientOrderId, Command, InstrumentId, MemberId, Status, Timestamp};
+use pares_wice::codec::Coded as _;
+
+use super::customers::{CUSTOMERS, PAID_IN_CENTS, customer, failed};
+use super::stage::BROKER;
+use super::verdict::Verdict;
+
+/// Within so long everything is told and applied.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What the exchange's stream says of an order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Traded {
+    shares: u64,
+    value: u64,
+}
+
+/// See the [module](self).
+pub(super) struct Reckoning {
+    accounts: Accounts,
+    gateways: Vec<SocketAddr>,
+}
+
+/// All orders of all customers.
+type Orders = Vec<(UserName, u64, Order)>;
+
+impl Reckoning {
+    pub(super) fn new(accounts: Accounts, gateways: Vec<SocketAddr>) -> Self {
+        Self { accounts, gateways }
+    }
+
+    /// Does it; `turn` keeps the rest going.
+    pub(super) fn reckon(&mut self, turn: &mut dyn FnMut() -> LabResult) -> Result<Verdict, LabError> {
+        let mut verdict = Verdict::default();
+        let began = Instant::now();
+        loop {
+            let (orders, there) = (self.orders()?, self.open_there()?);
+            self.compare_open(&orders, &there, &mut verdict);
+            if verdict.holds_off == 0 && verdict.unknown == 0 && verdict.open == verdict.open_there {
+                break;
+            }
+            if began.elapsed() > PATIENCE {
+                break;
+            }
+            self.wait(turn)?;
+        }
+        self.end_day(turn)?;
+        let ended = Instant::now();
+        while self.orders()?.iter().any(|(_, _, order)| !order.has_ended()) && ended.elapsed() < PATIENCE {
+            self.wait(turn)?;
+        }
+        self.compare_trades(&mut verdict)?;
+        self.compare_money(&mut verdict)?;
+        Ok(verdict)
+    }
+
+    fn wait(&mut self, turn: &mut dyn FnMut() -> LabResult) -> LabResult {
+        let began = Instant::now();
+        while began.elapsed() < PAUSE {
+            turn()?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, read: BrokerRead) -> Result<Vec<u8>, LabError> {
+        let found = self.accounts.read(read, &AtomicBool::new(false)).map_err(failed)?;
+        Ok(found.unwrap_or_default())
+    }
+
+    fn orders(&mut self) -> Result<Orders, LabError> {
+        let mut all = Vec::new();
+        for user in (0..CUSTOMERS).map(customer) {
+            let mut before = None;
+            loop {
+                let read = OrderRead::Mine { user: user.clone(), before };
+                let bytes = self.read(BrokerRead::Order { read })?;
+                let page = Vec::<(u64, Order)>::from_bytes(&bytes).map_err(failed)?;
+                before = page.last().map(|(number, _)| *number);
+                let is_last = page.len() < ORDERS_PAGE_MAX;
+                all.extend(page.into_iter().map(|(number, order)| (user.clone(), number, order)));
+                if is_last {
+                    break;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn connect(&self, member: MemberId, options: &Options) -> Result<Client, LabError> {
+        let mut last = None;
+        for address in &self.gateways {
+            match Client::connect_with(address, member, options.clone()) {
+                Ok(client) => return Ok(client),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.map_or_else(|| failed("no gateway"), LabError::from))
+    }
+
+    /// Names and shares of the broker's orders that are there.
+    fn open_there(&self) -> Result<BTreeMap<u64, u64>, LabError> {
+        let Ok(mut client) = self.connect(BROKER, &Options::default()) else { return Ok(BTreeMap::new()) };
+        client.list(&ListRequest { token: 2, list: List::Orders, instrument: None })?;
+        let (mut found, mut is_whole, began) = (BTreeMap::new(), false, Instant::now());
+        while !is_whole && began.elapsed() < PATIENCE {
+            client.flush()?;
+            client.wait(PAUSE)?;
+            client.poll(|update| match update {
+                Update::OrderStatus(status) => found.extend([(status.client_order_id.0, status.remaining.0)]),
+                Update::ListEnd(_) => is_whole = true,
+                _ => {}
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Every hold is an order that is there, and the other way round.
+    fn compare_open(&self, orders: &Orders, there: &BTreeMap<u64, u64>, verdict: &mut Verdict) {
+        let open = |order: &&(UserName, u64, Order)| !order.2.has_ended();
+        let held: BTreeMap<u64, u64> =
+            orders.iter().filter(open).map(|(_, _, order)| (order.name, order.left)).collect();
+        verdict.orders = orders.len() as u64;
+        verdict.open = orders.iter().filter(open).count() as u64;
+        verdict.open_there = there.len() as u64;
+        verdict.holds_off = held.iter().filter(|(name, left)| there.get(name) != Some(left)).count() as u64;
+        verdict.unknown = there.keys().filter(|name| !held.contains_key(name)).count() as u64;
+    }
+
+    /// The exchange ends its day: orders for the day expire.
+    fn end_day(&self, turn: &mut dyn FnMut() -> LabResult) -> LabResult {
+        let day = BusinessDay::of(Timestamp(clock::now_ns()));
+        let name = 1 << 47;
+        for (number, command) in [(name, Command::BeginDay { day }), (name + 1, Command::EndDay { day })] {
+            let began = Instant::now();
+            let request = ClientRequest::Exchange {
+                client_order_id: ClientOrderId(number),
+                instrument: InstrumentId(0),
+                command,
+            };
+            // The same again under its name, until a gateway answers.
+            loop {
+                let answer = self
+                    .connect(MemberId(0), &Options::default())
+                    .and_then(|mut client| Ok(client.submit_and_wait(&request)?));
+                match answer {
+                    Ok(answer) if answer.status == Status::Accepted => break,
+                    Ok(answer) => return Err(failed(format!("the day does not end: {}", answer.reason))),
+                    Err(error) if began.elapsed() > PATIENCE => return Err(error),
+                    Err(_) => turn()?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the broker was told, from the first message on.
+    fn told(&self) -> Result<(BTreeMap<u64, Traded>, u64), LabError> {
+        let mut client = self.connect(BROKER, &Options { resumes: true, ..Options::default() })?;
+        client.resume(None, 1)?;
+        let (mut traded, mut count, mut resumed) = (BTreeMap::<u64, Traded>::new(), 0, 0);
+        let (shards, began) = (super::stage::shards(), Instant::now());
+        while resumed < shards && began.elapsed() < PATIENCE {
+            client.flush()?;
+            client.wait(PAUSE)?;
+            client.poll(|update| match update {
+                Update::Trade(trade) => {
+                    let sum = traded.entry(trade.client_order_id.0).or_default();
+                    sum.shares += trade.quantity.0;
+                    sum.value += trade.quantity.0 * u64::try_from(trade.price.0).unwrap_or_default();
+                    count += 1;
+                }
+                Update::Resumed { .. } => resumed += 1,
+                _ => {}
+            })?;
+        }
+        Ok((traded, count))
+    }
+
+    fn compare_trades(&mut self, verdict: &mut Verdict) -> LabResult {
+        let (mut traded, count) = self.told()?;
+        verdict.trades = count;
+        verdict.value = dollars(traded.values().map(|sum| sum.value / 100).sum());
+        for (_, _, order) in self.orders()? {
+            let there = traded.remove(&order.name).unwrap_or_default();
+            let here = Traded { shares: order.filled, value: order.value };
+            verdict.trades_off += u64::from(there != here);
+            match order.state {
+                OrderState::Filled => verdict.filled += 1,
+                OrderState::Cancelled => verdict.cancelled += 1,
+                OrderState::Expired => verdict.expired += 1,
+                OrderState::Refused => verdict.turned_away += 1,
+                _ => {}
+            }
+            verdict.held_after_cents += order.held_cents();
+        }
+        verdict.unknown += traded.len() as u64;
+        let bytes = self.read(BrokerRead::Order { read: OrderRead::Router })?;
+        let seat = Option::<(u64, u64)>::from_bytes(&bytes).map_err(failed)?;
+        verdict.terms = seat.map_or(0, |(_, term)| term);
+        Ok(())
+    }
+
+    /// Each customer has what he paid in, less what he paid and with what he received: by the orders, and by the log alone.
+    fn compare_money(&mut self, verdict: &mut Verdict) -> LabResult {
+        let report = self.replayed()?;
+        verdict.log_verified = true;
+        let orders = self.orders()?;
+        for user in (0..CUSTOMERS).map(customer) {
+            let bytes = self.read(BrokerRead::Summary { user: user.clone() })?;
+            let has = Option::<AccountSummary>::from_bytes(&bytes).map_err(failed)?.unwrap_or_default();
+            let mut expected = i128::from(PAID_IN_CENTS);
+            for (_, _, order) in orders.iter().filter(|(of, _, _)| *of == user) {
+                let cents = i128::from(order.charge(order.value));
+                expected += if order.terms.way == TradeWay::Buy { -cents } else { cents };
+                expected -= i128::from(order.held_cents());
+            }
+            let off = (i128::from(has.account.cash_cents) - expected).unsigned_abs();
+            verdict.money_off_cents += u64::try_from(off).unwrap_or(u64::MAX);
+            let shares: BTreeMap<String, u64> =
+                has.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect();
+            let replayed = report.accounts.get(user.as_str());
+            verdict.log_verified &= replayed.is_some_and(|replayed| {
+                replayed.cash_cents == i128::from(has.account.cash_cents) && replayed.shares == shares
+            });
+        }
+        Ok(())
+    }
+
+    fn replayed(&mut self) -> Result<AuditReport, LabError> {
+        let mut replay = AuditReplay::default();
+        let mut tell = |text: &str| text.lines().try_for_each(|line| replay.line(line)).map_err(failed);
+        tell(LOG_BEGIN)?;
+        let mut from = None;
+        loop {
+            let bytes = self.read(BrokerRead::Log { user: None, from })?;
+            let page = AuditPage::from_bytes(&bytes).map_err(failed)?;
+            for entry in page.entries {
+                let mut text = String::new();
+                xml("site", &entry.user, &entry.record, &mut text);
+                tell(&text)?;
+            }
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        tell(LOG_END)?;
+        replay.finish().map_err(failed)
+    }
+}

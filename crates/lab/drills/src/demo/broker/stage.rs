@@ -1,0 +1,284 @@
+//! The exchange, the broker, and who kills what.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pares_broker::{BrokerRead, OrderRead};
+use pares_flow::FlowInstrument;
+use pares_load::{
+    DistantSites, LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem, SitesPlan,
+    Venues,
+};
+use pares_node::{NodeId, SystemConfig};
+use pares_roles::config::InstrumentConfig;
+use pares_routing::Accounts;
+use pares_site::config::Promise;
+use pares_text::grouped;
+use pares_types::{GatewayId, InstrumentId, MemberId, Price, Quantity};
+use pares_wice::codec::Coded as _;
+use pares_wice::{Isolation, SiteId};
+use rustix::process::Signal;
+
+use super::customers::{Customers, LOT, failed};
+use super::parts::{Routers, Victim};
+use super::reckoning::Reckoning;
+use super::site;
+use super::verdict::{Kills, Verdict};
+use crate::demo::face;
+use crate::demo::lines::clock;
+use crate::demo::{Args, scene};
+
+/// The broker, as the exchange knows it.
+pub(super) const BROKER: MemberId = MemberId(50);
+const SYMBOLS: [&str; 4] = ["ALF", "BRV", "CHL", "DLT"];
+/// Where their prices start, cents.
+const STARTS_CENTS: [i64; 4] = [1_825, 421, 997, 3_164];
+/// Half a cent: so that some trades are at prices that are no cents.
+const TICK: i64 = 50;
+const SITES: u8 = 3;
+/// Requests a second of the others, unless told.
+const RATE: u64 = 200;
+const OTHERS: u32 = 5;
+const SECONDS: u64 = 20;
+const TURN: Duration = Duration::from_millis(5);
+
+/// A demonstration under way.
+pub(super) struct Stage {
+    system: ScratchSystem,
+    venues: Venues,
+    load: Option<Load>,
+    routers: Routers,
+    customers: Option<Customers>,
+    sites: DistantSites,
+    _dir: ScratchDirectory,
+    gateways: Vec<SocketAddr>,
+    /// Reads.
+    accounts: Accounts,
+    kill_every: Duration,
+    lasts: Duration,
+    is_silent: bool,
+    begun: Instant,
+    kills: Kills,
+    /// A site that was killed, and when it is started again.
+    down: Option<(SiteId, Instant)>,
+}
+
+impl Stage {
+    /// Starts all of it.
+    ///
+    /// # Errors
+    /// If a part does not start.
+    pub(super) fn set(args: &Args) -> Result<Self, LabError> {
+        let system = ScratchSystem::start(&config(), args.dir.clone())?;
+        let gateways = system.addresses()?;
+        let dir = ScratchDirectory::create(None)?;
+        let sites = DistantSites::start(&SitesPlan {
+            clusters: 1,
+            sites: SITES,
+            durability: Promise::Os,
+            isolation: Isolation::Snapshot,
+            rtt: Duration::ZERO,
+            dir: Some(&dir.path().join("sites")),
+            store: None,
+            command: site::COMMAND,
+        })?;
+        let routers = Routers::start(sites.dir(), &gateways, BROKER)?;
+        let load = Load::start(market(args, &system, gateways.clone()))?;
+        let customers = Customers::start(accounts(&sites)?, gateways.clone(), args.seed)?;
+        Ok(Self {
+            venues: Venues::new(system.supervisor.layout(), system.supervisor.config()),
+            load: Some(load),
+            accounts: accounts(&sites)?,
+            kill_every: args.kill_every,
+            lasts: Duration::from_secs(args.seconds.unwrap_or(SECONDS)),
+            is_silent: args.json,
+            begun: Instant::now(),
+            kills: Kills::default(),
+            down: None,
+            customers: Some(customers),
+            routers,
+            system,
+            sites,
+            _dir: dir,
+            gateways,
+        })
+    }
+
+    /// Goes on until time is over, killing.
+    ///
+    /// # Errors
+    /// If a part fails.
+    pub(super) fn play(&mut self, stop: &AtomicBool) -> LabResult {
+        let (mut killed, mut said) = (Instant::now(), 0);
+        while self.begun.elapsed() < self.lasts && !stop.load(Ordering::Relaxed) {
+            self.turn()?;
+            if !self.kill_every.is_zero() && killed.elapsed() >= self.kill_every && self.down.is_none() {
+                killed = Instant::now();
+                self.kill()?;
+            }
+            if self.begun.elapsed().as_secs() > said {
+                said += 1;
+                self.say(&self.second());
+            }
+            if self.customers.as_ref().is_some_and(Customers::have_ended) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps alive what is to live.
+    fn turn(&mut self) -> LabResult {
+        self.system.supervisor.tick();
+        self.routers.keep()?;
+        if let Some((site, _)) = self.down.take_if(|(_, back)| Instant::now() >= *back) {
+            self.sites.start_sites(&[site])?;
+        }
+        std::thread::sleep(TURN);
+        Ok(())
+    }
+
+    fn kill(&mut self) -> LabResult {
+        let count = self.kills.all();
+        let what = match Victim::after(count) {
+            Victim::Router => self.kill_router()?,
+            Victim::Venue => {
+                let venue = self.venues.leading();
+                self.system.supervisor.signal(NodeId::Venue(venue), Signal::KILL)?;
+                self.kills.venues += 1;
+                format!("venue-{venue}, which led")
+            }
+            Victim::Gateway => {
+                let gateway = GatewayId((count / 4 % self.gateways.len()) as u16);
+                self.system.supervisor.signal(NodeId::Gateway(gateway), Signal::KILL)?;
+                self.kills.gateways += 1;
+                format!("gateway-{gateway}")
+            }
+            Victim::Site => {
+                let site = SiteId::new(0, (count / 4 % usize::from(SITES)) as u8);
+                self.sites.processes.kill(site);
+                self.down = Some((site, Instant::now() + Duration::from_secs(1)));
+                self.kills.sites += 1;
+                format!("site {}.{}", site.cluster.0, site.number)
+            }
+        };
+        self.say(&format!("{}  kill -9 of {what}", clock(self.begun.elapsed())));
+        Ok(())
+    }
+
+    /// The one at work.
+    fn kill_router(&mut self) -> Result<String, LabError> {
+        let read = BrokerRead::Order { read: OrderRead::Router };
+        let bytes = self.accounts.read(read, &AtomicBool::new(false)).map_err(failed)?.unwrap_or_default();
+        let seat = Option::<(u64, u64)>::from_bytes(&bytes).map_err(failed)?;
+        self.kills.routers += 1;
+        Ok(match seat {
+            Some((number, term)) if self.routers.kill(number) => {
+                format!("the router at work, in its term {term}")
+            }
+            _ => "no router: none is at work".into(),
+        })
+    }
+
+    fn second(&self) -> String {
+        let Some(customers) = &self.customers else { return String::new() };
+        let count = |counter: &std::sync::atomic::AtomicU64| grouped(counter.load(Ordering::Relaxed));
+        let asking = &customers.asking;
+        format!(
+            "{}  orders placed {}  refused {}  cancels {}  slowest reply {} ms  kills {}",
+            clock(self.begun.elapsed()),
+            count(&asking.placed),
+            count(&asking.refused),
+            count(&asking.cancelled),
+            count(&asking.slowest_ms),
+            self.kills.all(),
+        )
+    }
+
+    fn say(&self, line: &str) {
+        if !self.is_silent {
+            // Nobody reads any more: the verdict says so too.
+            let _ = face::say(line);
+        }
+    }
+
+    /// Ends what customers and others do, and reckons.
+    ///
+    /// # Errors
+    /// If a part fails, or what is to come to an end does not.
+    pub(super) fn finish(mut self) -> Result<Verdict, LabError> {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let asking = match self.customers.take() {
+            Some(customers) => {
+                let asking = std::sync::Arc::clone(&customers.asking);
+                customers.end()?;
+                asking
+            }
+            None => std::sync::Arc::default(),
+        };
+        if let Some((site, _)) = self.down.take() {
+            self.sites.start_sites(&[site])?;
+        }
+        if let Some(load) = self.load.take() {
+            load.finish()?;
+        }
+        let gateways = self.gateways.clone();
+        let accounts = accounts(&self.sites)?;
+        let mut reckoning = Reckoning::new(accounts, gateways);
+        let verdict = reckoning.reckon(&mut || self.turn())?;
+        Ok(Verdict {
+            seconds,
+            kills: self.kills,
+            refused: asking.refused.load(Ordering::Relaxed),
+            slowest_reply_ms: asking.slowest_ms.load(Ordering::Relaxed),
+            ..verdict
+        })
+    }
+}
+
+/// A client of the sites.
+fn accounts(sites: &DistantSites) -> Result<Accounts, LabError> {
+    let client = sites.client.client(Accounts::draw_number(), 0, &sites.all());
+    Ok(Accounts::new(client.map_err(failed)?))
+}
+
+fn config() -> SystemConfig {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let instruments = (1..).zip(SYMBOLS).map(|(id, symbol)| InstrumentConfig {
+        tick: TICK,
+        lot: LOT,
+        ..InstrumentConfig::new(id, symbol)
+    });
+    let instruments = instruments.collect();
+    SystemConfig { gateways: vec![any, any], instruments, ..SystemConfig::default() }
+}
+
+/// What the others do: they make the market.
+fn market(args: &Args, system: &ScratchSystem, gateways: Vec<SocketAddr>) -> LoadPlan {
+    let config = system.supervisor.config();
+    let rate = args.rate.unwrap_or(RATE);
+    let plan = LoadPlan::new(config, gateways, Rate::PerSecond(rate));
+    let instruments = config.instruments.iter().zip(STARTS_CENTS);
+    LoadPlan {
+        members: OTHERS,
+        seed: args.seed,
+        resume: true,
+        resting_orders: 100,
+        first_client_order_id: scene::first_client_order_id(args),
+        instruments: instruments
+            .map(|(instrument, cents)| FlowInstrument {
+                id: InstrumentId(instrument.id),
+                tick: Price(instrument.tick),
+                lot: Quantity(instrument.lot),
+                start: Price(cents * 100),
+            })
+            .collect(),
+        ..plan
+    }
+}
+
+/// How many shards the exchange has: one for each instrument.
+pub(super) fn shards() -> usize {
+    SYMBOLS.len()
+}
