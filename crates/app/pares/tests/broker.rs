@@ -35,3 +35,101 @@ fn a_workload_is_written_run_and_its_log_verified_and_a_changed_log_is_found() {
     assert_eq!(pares(dir.path(), &["audit", "verify", "changed"]).status.code(), Some(1));
     assert_eq!(pares(dir.path(), &["run", "nothing"]).status.code(), Some(1));
 }
+
+/// A line, and what becomes of it.
+enum Becomes {
+    Done,
+    /// In the log, with this reason.
+    Refused(&'static str),
+    /// No command: it is counted.
+    Unreadable,
+}
+use Becomes::{Done, Refused, Unreadable};
+
+const OTHER_FIELDS: Becomes = Refused("the command has other fields");
+const NO_USER: Becomes = Refused("a user's name is 1 to 32 visible characters");
+const NO_SYMBOL: Becomes = Refused("a symbol is 1 to 3 upper-case letters");
+const NO_AMOUNT: Becomes = Refused("an amount is above zero, with two decimals at most");
+const NO_FILE: Becomes = Refused("a file's name is letters, digits, dots, dashes");
+
+/// Every form of a line that is wrong, and some that only look so.
+fn lines() -> Vec<(Vec<u8>, Becomes)> {
+    let mut lines: Vec<(Vec<u8>, Becomes)> = Vec::new();
+    let mut all = |texts: &[&str], becomes: fn() -> Becomes| {
+        lines.extend(texts.iter().map(|text| (text.as_bytes().to_vec(), becomes())));
+    };
+    all(&["[1] ADD,jo,10.00", "  [2]  ADD , jo , 10.00\t", "[3] ADD,jo,10\r", "[3] ADD,jo,10.5"], || Done);
+    all(&["ADD,jo,1.00", "[] ADD,jo,1.00", "[x] ADD,jo,1.00", "[-1] ADD,jo,1.00"], || Unreadable);
+    all(&["[0] ADD,jo,1.00", "[1 ADD,jo,1.00", "[1]", "[1.5] ADD,jo,1.00"], || Unreadable);
+    all(&["[99999999999999999999] ADD,jo,1.00", "[1] [2] ADD,jo,1.00"], || Unreadable);
+    all(&["[1] STEAL,jo", "[1] add,jo,1.00", "[1] ,ADD,jo,1.00", "[1] ADD jo 1.00"], || Unreadable);
+    all(&["[1] ADD,j\u{e9},1.00", "[1] ADD,jo,\u{661}.00", "\u{feff}[1] ADD,jo,1.00"], || Unreadable);
+    all(&["[1] ADD", "[1] ADD,jo", "[1] ADD,jo,1.00,", "[1] ADD,jo,1,000.00"], || OTHER_FIELDS);
+    all(&["[1] COMMIT_BUY,jo,S", "[1] BUY,jo,1.00", "[1] DUMPLOG", "[1] DUMPLOG,jo,a,b"], || OTHER_FIELDS);
+    all(&["[1] ADD,,1.00", "[1] ADD,a b,1.00", "[1] ADD,a\0b,1.00", "[1] ADD,\u{1b}[2J,1.00"], || NO_USER);
+    all(&["[1] ADD,a\tb,1.00", "[1] ADD,a\u{7f},1.00", "[1] DUMPLOG,,log"], || NO_USER);
+    all(&["[1] ADD,a23456789012345678901234567890123,1.00"], || NO_USER);
+    all(
+        &["[1] QUOTE,jo,LONG", "[1] QUOTE,jo,abc", "[1] QUOTE,jo,A1", "[1] QUOTE,jo,", "[1] QUOTE,jo,A B"],
+        || NO_SYMBOL,
+    );
+    all(&["[1] ADD,jo,0", "[1] ADD,jo,0.00", "[1] ADD,jo,-5.00", "[1] ADD,jo,1.005", "[1] ADD,jo,"], || {
+        NO_AMOUNT
+    });
+    all(&["[1] ADD,jo,1000000000000000000000000000000", "[1] ADD,jo,10000000000000.01"], || NO_AMOUNT);
+    all(&["[1] ADD,jo,1e3", "[1] ADD,jo,+1", "[1] ADD,jo,$1", "[1] ADD,jo,.5", "[1] ADD,jo,5."], || {
+        NO_AMOUNT
+    });
+    all(&["[1] ADD,jo,NaN", "[1] ADD,jo,0x10", "[1] SET_BUY_AMOUNT,jo,S,0.00"], || NO_AMOUNT);
+    all(
+        &[
+            "[1] DUMPLOG,jo,../../climbs.xml",
+            "[1] DUMPLOG,jo,/etc/absolute",
+            "[1] DUMPLOG,jo,..\\..\\windows",
+        ],
+        || Done,
+    );
+    all(&["[1] DUMPLOG,jo,..", "[1] DUMPLOG,jo,", "[1] DUMPLOG,jo,.hidden", "[1] DUMPLOG,jo,a\0b"], || {
+        NO_FILE
+    });
+    all(&["[1] DUMPLOG,jo,logs/", "[1] DUMPLOG,jo,a b", "[1] DUMPLOG,jo,$(id)"], || NO_FILE);
+    lines.push((b"[1] ADD,\xff\xfe,1.00".to_vec(), Unreadable));
+    lines.push(([&b"[1] DUMPLOG,jo,"[..], &[b'x'; 65]].concat(), NO_FILE));
+    lines.push(([&b"[1] BUY,jo,S,"[..], &[b'9'; 1 << 20]].concat(), NO_AMOUNT));
+    lines
+}
+
+#[test]
+fn every_line_of_wrong_form_is_counted_or_refused_and_harms_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = lines();
+    let file: Vec<u8> = lines.iter().flat_map(|(line, _)| [line.as_slice(), b"\n"].concat()).collect();
+    std::fs::write(dir.path().join("day"), file).unwrap();
+    let run =
+        pares(dir.path(), &["run", "day", "--instant", "--durability", "os", "--logs", "logs", "--json"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let figures: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let count = |is_such: fn(&Becomes) -> bool| lines.iter().filter(|(_, becomes)| is_such(becomes)).count();
+    assert_eq!(figures["done"], count(|becomes| matches!(becomes, Done)), "{figures}");
+    assert_eq!(figures["refused"], count(|becomes| matches!(becomes, Refused(_))), "{figures}");
+    assert_eq!(figures["unreadable"], count(|becomes| matches!(becomes, Unreadable)), "{figures}");
+    let log = std::fs::read_to_string(dir.path().join("logs/audit.xml")).unwrap();
+    let told = log
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("<errorMessage>")?.strip_suffix("</errorMessage>"));
+    let (mut told, mut expected): (Vec<&str>, Vec<&str>) = (told.collect(), Vec::new());
+    expected.extend(
+        lines.iter().filter_map(|(_, becomes)| if let Refused(why) = becomes { Some(*why) } else { None }),
+    );
+    told.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(told, expected);
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir.path().join("logs")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["absolute", "audit.xml", "climbs.xml", "windows"], "in the folder of logs");
+    let mut beside: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    beside.sort();
+    assert_eq!(beside, ["day", "logs"], "and nowhere else");
+}

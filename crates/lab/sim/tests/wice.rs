@@ -85,8 +85,10 @@ fn a_broker_keeps_its_promises_whatever_fails() {
         let summary = run(Plan::BROKER, seed).unwrap_or_else(|failure| panic!("{failure:#?}"));
         sum.committed += summary.committed;
         sum.faults += summary.faults;
+        sum.moments += summary.moments;
     }
-    assert!(sum.committed > 100 * seeds() && sum.faults > 10 * seeds(), "{sum:?}");
+    assert!(sum.committed > 50 * seeds() && sum.faults > 10 * seeds(), "{sum:?}");
+    assert!(sum.moments > seeds(), "{sum:?}");
 }
 
 #[test]
@@ -177,8 +179,8 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         (Defect::CountsOnlyNamed, vec![Broken::Lost, Broken::Forked]),
         (Defect::CertifiesNoReads, vec![Broken::Skewed]),
         (Defect::KeepsTriggers, vec![Broken::Money]),
-        // As it comes: two users' requests under one name, or a command that was executed before.
-        (Defect::ForgetsFronts, vec![Broken::Disordered, Broken::Twice, Broken::Lost]),
+        // As it comes: what two users ask for under one name, or a reply that is another's and that nobody waits for.
+        (Defect::ForgetsFronts, vec![Broken::Disordered, Broken::Twice, Broken::Lost, Broken::Unsettled]),
         (Defect::ForgetsOrder, vec![Broken::Disordered]),
         (Defect::GivesOtherVersions, vec![Broken::Unkept]),
         // Two disks disagree, or one site finds that its own has forgotten.

@@ -373,6 +373,27 @@ fn a_command_whose_one_before_is_elsewhere_comes_again_after_pauses_and_holds_up
     assert_eq!((at.told.as_slice(), at.given_up.len()), (&[2, 0, 1][..], 0));
 }
 
+/// Who broke off comes back with all that has no reply, and the front still has one of these, which was early.
+#[test]
+fn what_was_early_and_comes_again_behind_the_one_before_it_holds_up_nobody() {
+    let mut at = At::new();
+    at.tick(0);
+    at.of_session(7, 6, "ADD,jo,5.00");
+    // At once once more, and then after a pause.
+    (0..2).for_each(|_| drop(at.answer(BrokerReply::Early)));
+    at.of_session(6, 5, "ADD,jo,5.00");
+    at.of_session(7, 6, "ADD,jo,5.00");
+    let before = at.submitted.remove(0);
+    at.answer(BrokerReply::Early);
+    at.submitted.push(before);
+    at.answer(BrokerReply::Done);
+    assert_eq!(at.told, [1]);
+    at.tick(1);
+    (0..2).for_each(|_| drop(at.answer(BrokerReply::Done)));
+    at.told.sort_unstable();
+    assert_eq!((at.told.as_slice(), at.given_up.len(), at.front.is_idle()), (&[0, 1, 2][..], 0, true));
+}
+
 #[test]
 fn a_command_whose_one_before_never_comes_is_given_up_with_all_behind_it_and_its_hit_is_noted() {
     let mut at = At::new();

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, AuditEntry, AuditReplay, BrokerError, BrokerRead, BrokerRequest, LOG_BEGIN, LOG_END, Ledger, Shelf,
-    UserName, audit_page, summary, xml,
+    AccountSummary, AuditEntry, AuditNote, AuditReplay, BrokerError, BrokerRead, BrokerRequest, LOG_BEGIN,
+    LOG_END, Ledger, Shelf, UserName, audit_page, summary, xml,
 };
 use pares_site::{ApplicationError, View};
 use pares_store::{Reads, StoreError, Work, WorkError};
@@ -185,6 +185,22 @@ impl Books {
             if from.is_none() {
                 return log;
             }
+        }
+    }
+
+    /// Triggers that have fired, and buys and sells that have lapsed.
+    pub(super) fn moments(&self) -> u64 {
+        let log = self.log();
+        let notes = log.iter().flat_map(|entry| &entry.record.notes);
+        notes.filter(|note| matches!(note, AuditNote::Done { .. })).count() as u64
+    }
+
+    /// Some minutes after the last command: nothing is pending any more, however many fronts have died that knew of it.
+    pub(super) fn end(&self, items: &BTreeMap<Key, Value>) -> Verdict {
+        let is_pending = |key: &&Key| [&b"bp"[..], b"be"].iter().any(|kind| key.as_bytes().starts_with(kind));
+        match items.keys().find(is_pending) {
+            None => self.finish(items),
+            Some(key) => Err((Broken::Unsettled, format!("{key:?} is pending long after its minute"))),
         }
     }
 

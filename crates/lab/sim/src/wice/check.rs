@@ -197,6 +197,11 @@ impl Checker {
         self.books.as_ref().map_or_else(Vec::new, brokerage::Books::log)
     }
 
+    /// What happened without a command, in a broker's log.
+    pub(super) fn moments(&self) -> u64 {
+        self.books.as_ref().map_or(0, brokerage::Books::moments)
+    }
+
     pub(super) fn is_answered(&self, number: usize) -> bool {
         self.answered.contains(&number)
     }
@@ -224,7 +229,7 @@ impl Checker {
         if let Some(lost) = self.answered.difference(&committed).next() {
             return Err((Broken::Lost, format!("execution {lost} was answered and is lost")));
         }
-        self.books.as_ref().map_or(Ok(()), |books| books.finish(&self.items))
+        self.books.as_ref().map_or(Ok(()), |books| books.end(&self.items))
     }
 }
 

@@ -275,6 +275,8 @@ pub struct Summary {
     pub kept: u64,
     /// Copies that it has.
     pub copies: u64,
+    /// Triggers that fired, and buys and sells that lapsed, in a broker's log.
+    pub moments: u64,
     /// Eras begun.
     pub eras: u64,
     /// Virtual time, microseconds.

@@ -81,7 +81,6 @@ fn line(name: &UserName, random: &mut Random) -> String {
     }
 }
 
-
 impl Person {
     /// Whether a command has no reply.
     pub(super) fn waits(&self) -> bool {
@@ -158,7 +157,8 @@ impl Sites {
         let now_ms = self.front_ms(front);
         self.with_front(front, |place, effects| {
             if let Some(front) = &mut place.front {
-                let arrival = front.arrives(command, now_ms, effects).expect("it is in order, and few are open");
+                let arrival =
+                    front.arrives(command, now_ms, effects).expect("it is in order, and few are open");
                 place.of.insert(arrival, (person, number));
             }
         });

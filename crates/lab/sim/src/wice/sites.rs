@@ -222,9 +222,9 @@ impl Sites {
 
     fn summary(&self) -> Summary {
         let (versions, digest) = (self.checker.versions(), self.checker.digest());
-        let aborted = self.ledger.open().aborted();
+        let (aborted, moments) = (self.ledger.open().aborted(), self.checker.moments());
         let adopted = self.committed.iter().map(|committed| committed.adoptions).sum();
-        Summary { versions, digest, aborted, adopted, took_us: self.now_us(), ..self.summary }
+        Summary { versions, digest, aborted, adopted, moments, took_us: self.now_us(), ..self.summary }
     }
 
     fn run(&mut self) -> Verdict {

@@ -11,7 +11,7 @@ use crate::run::Running;
 /// Whether sums, shares, what is pending, and elements are those of the log.
 pub(super) fn is_as_the_log_says(url: &str, running: &mut Running, report: &AuditReport) {
     let site = running.floor.address().unwrap();
-    let users: Vec<UserName> = running.floor.front.users().cloned().collect();
+    let users: Vec<UserName> = running.floor.users.iter().cloned().collect();
     let summaries = std::thread::spawn(move || dump::summaries(site, users));
     let summaries = running.wait_for(summaries).unwrap().unwrap();
     let client = &mut Client::connect(url, NoTls).unwrap();
