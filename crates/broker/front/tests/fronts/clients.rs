@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// What is to be sent now, and to which front. `lives` are those of the fronts; to connect anew it takes `any`.
-    pub(crate) fn to_send(&mut self, any: usize, lives: &[u64]) -> Vec<(usize, usize)> {
+    pub(crate) fn what_goes(&mut self, any: usize, lives: &[u64]) -> Vec<(usize, usize)> {
         let is_alive = |&(front, life): &(usize, u64)| lives[front] == life;
         if self.connected.as_ref().is_none_or(|connected| !is_alive(connected)) {
             self.connected = Some((any, lives[any]));

@@ -299,7 +299,7 @@ impl World {
         if client.begin(|| self.fronts[front].front.open_session()) {
             client.think(self.thought, &mut self.draw);
             let lives: Vec<u64> = self.fronts.iter().map(|front| front.life).collect();
-            for (index, to) in client.to_send(front, &lives) {
+            for (index, to) in client.what_goes(front, &lives) {
                 self.send(at, index, to);
             }
         }
