@@ -227,13 +227,13 @@ impl Floor {
     /// Has hits noted that no command used.
     pub(crate) fn note_unclaimed(&mut self) {
         let mut effects = Vec::new();
-        self.front.note_all(now_ms(), &mut effects);
+        self.front.settle_hits(now_ms(), &mut effects);
         self.carry_out(effects, &mut Vec::new());
     }
 
     /// Whether all of them are.
     pub(crate) fn has_noted(&self) -> bool {
-        self.front.is_idle()
+        self.front.has_noted()
     }
 
     /// Something has happened to a connection to a site, or to a desk.
@@ -317,7 +317,7 @@ impl Floor {
                 }
                 self.front.quote(hit, answer, now_ms(), effects);
             }
-            DeskNews::Hit(brought) => self.front.hit(brought, now_ms(), effects),
+            DeskNews::Hit(brought) => self.front.take_hit(brought, now_ms(), effects),
         }
     }
 

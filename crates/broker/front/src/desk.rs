@@ -96,7 +96,7 @@ pub struct QuoteDesk {
     open: BTreeMap<u64, StockSymbol>,
     /// When each question was asked, in order; answered ones among them.
     asked: VecDeque<(u64, u64)>,
-    /// When a watched stock is to be asked for again.
+    /// When a quote ends, or a watched stock is to be asked for again.
     again: BTreeSet<(u64, StockSymbol)>,
     hits: u64,
     faults: u64,
@@ -161,7 +161,7 @@ impl QuoteDesk {
         (now_ms < ends(quote)).then_some(quote.price_cents)
     }
 
-    /// A question was answered, or will not be. The answer names its hit, if the log is to have it from here. An answer to one that was given up is nothing.
+    /// A question was answered, or will not be. The answer names its hit, if the log is to have it from here: also of an answer to one that was given up, and of one that cannot be used.
     pub fn arrived(
         &mut self,
         hit: u64,
@@ -169,19 +169,18 @@ impl QuoteDesk {
         now_ms: u64,
         effects: &mut Vec<DeskEffect>,
     ) {
-        let Some(symbol) = self.open.remove(&hit) else { return };
+        let Some(symbol) = self.open.remove(&hit) else { return self.late(answer, effects) };
         let stock = self.stocks.entry(symbol).or_default();
         stock.coming = None;
         match checked(answer, now_ms) {
             Ok(QuoteBrought { quote, hit }) => {
-                if stock.watched_for.is_some() {
-                    self.again.insert((ends(&quote), symbol));
-                }
+                self.again.insert((ends(&quote), symbol));
                 let before = stock.kept.replace(Kept { quote, arrived_ms: now_ms, hit });
                 effects.extend(before.and_then(|mut before| unclaimed(&mut before)));
             }
-            Err(_) => {
-                self.faults += 1;
+            Err(brought) => {
+                self.faults += u64::from(brought.is_none());
+                effects.extend(brought.map(|brought| DeskEffect::Unclaimed { brought }));
                 stock.paused_until_ms = now_ms + PAUSE_MS;
                 if stock.watched_for.is_some() {
                     self.again.insert((now_ms + PAUSE_MS, symbol));
@@ -189,6 +188,14 @@ impl QuoteDesk {
             }
         }
         effects.push(DeskEffect::News { symbol });
+    }
+
+    /// What comes so late is used by nobody; the question has brought a quote all the same.
+    fn late(&mut self, answer: Result<QuoteBrought, QuoteFault>, effects: &mut Vec<DeskEffect>) {
+        if let Some(brought) = answer.ok().filter(|brought| brought.hit.is_some()) {
+            self.faults = self.faults.saturating_sub(1);
+            effects.push(DeskEffect::Unclaimed { brought });
+        }
     }
 
     /// A trigger of a user's is armed: the stock's quote is kept fresh.
@@ -227,12 +234,14 @@ impl QuoteDesk {
         }
     }
 
-    /// Asks again for a watched stock whose quote has ended.
+    /// A quote has ended: nobody uses its hit any more, and a watched stock is asked for again.
     fn refresh(&mut self, symbol: StockSymbol, now_ms: u64, effects: &mut Vec<DeskEffect>) {
-        let Some(stock) = self.stocks.get(&symbol) else { return };
-        let has_ended = stock.kept.as_ref().is_none_or(|kept| now_ms >= ends(&kept.quote));
+        let Some(stock) = self.stocks.get_mut(&symbol) else { return };
+        if stock.kept.as_ref().is_some_and(|kept| now_ms < ends(&kept.quote)) {
+            return;
+        }
+        effects.extend(stock.kept.as_mut().and_then(unclaimed));
         if let Some(user) = stock.watched_for.clone()
-            && has_ended
             && stock.coming.is_none()
         {
             self.ask(symbol, &user, now_ms, effects);
@@ -258,6 +267,12 @@ impl QuoteDesk {
         self.stocks.values_mut().for_each(|stock| stock.watched_for = None);
     }
 
+    /// Whether there is a hit that no command has claimed.
+    #[must_use]
+    pub fn has_unclaimed(&self) -> bool {
+        self.stocks.values().filter_map(|stock| stock.kept.as_ref()).any(|kept| kept.hit.is_some())
+    }
+
     /// Gives out what no command has claimed.
     pub fn settle(&mut self, effects: &mut Vec<DeskEffect>) {
         for stock in self.stocks.values_mut() {
@@ -271,16 +286,17 @@ fn ends(quote: &StockQuote) -> u64 {
     quote.server_ms.saturating_add(WINDOW_MS)
 }
 
-fn checked(answer: Result<QuoteBrought, QuoteFault>, now_ms: u64) -> Result<QuoteBrought, QuoteFault> {
-    let brought = answer?;
-    let quote = &brought.quote;
-    if quote.server_ms > now_ms.saturating_add(WINDOW_MS) {
-        Err(QuoteFault::Ahead)
-    } else if now_ms >= ends(quote) {
-        Err(QuoteFault::Old)
-    } else {
-        Ok(brought)
+/// The quote, if it can be used now; else the quote with the hit that the log is to have, if there is one.
+fn checked(
+    answer: Result<QuoteBrought, QuoteFault>,
+    now_ms: u64,
+) -> Result<QuoteBrought, Option<QuoteBrought>> {
+    let brought = answer.map_err(|_| None)?;
+    let is_ahead = brought.quote.server_ms > now_ms.saturating_add(WINDOW_MS);
+    if is_ahead || now_ms >= ends(&brought.quote) {
+        return Err(Some(brought).filter(|brought| brought.hit.is_some()));
     }
+    Ok(brought)
 }
 
 /// A hit that no command has taken, to be noted as nobody's.

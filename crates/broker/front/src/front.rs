@@ -292,19 +292,25 @@ impl BrokerFront {
     pub fn close(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         self.desk.close();
         self.looks.close();
+        self.settle_hits(now_ms, effects);
+    }
+
+    /// A hit that its desk gave to another front first, which is gone: it is noted as nobody's, unless the log has it.
+    pub fn take_hit(&mut self, brought: QuoteBrought, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        self.parts[0].note(Moment::Hit(brought));
+        self.advance(0, now_ms, effects);
+    }
+
+    /// Hits that no command has used are noted as nobody's.
+    pub fn settle_hits(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         self.note_unclaimed();
         self.advance(0, now_ms, effects);
     }
 
-    /// A desk gave this front a hit that no command of its brought: it is noted.
-    pub fn hit(&mut self, brought: QuoteBrought, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        self.follow(vec![DeskEffect::Unclaimed { brought }], now_ms, effects);
-    }
-
-    /// Has the hits noted that no command has used so far.
-    pub fn note_all(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        self.note_unclaimed();
-        self.advance(0, now_ms, effects);
+    /// Whether the log has every hit that this front was given.
+    #[must_use]
+    pub fn has_noted(&self) -> bool {
+        !self.desk.has_unclaimed() && self.parts.iter().all(UserPart::has_noted)
     }
 
     /// Before everything is dumped, hits that no command used are noted.

@@ -135,6 +135,14 @@ impl UserPart {
         self.commands.is_empty() && self.moments.is_empty() && self.under_way.is_empty()
     }
 
+    /// Whether no hit waits or is under way.
+    pub(crate) fn has_noted(&self) -> bool {
+        let has_hit =
+            |one: &UnderWay| one.request.quote.as_ref().is_some_and(|brought| brought.hit.is_some());
+        !self.moments.iter().any(|moment| matches!(moment, Moment::Hit(_)))
+            && !self.under_way.iter().any(has_hit)
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         self.under_way.is_empty()
@@ -179,8 +187,11 @@ impl UserPart {
         }
     }
 
+    /// Whether a command is not executed yet, as far as is known here. One that has its reply may still wait to be told, behind the very one that comes after it: it was repeated.
     fn is_under_way(&self, number: u64) -> bool {
-        number > 0 && self.under_way.iter().any(|one| one.request.number == number && !one.is_moment())
+        let is_it = |one: &UnderWay| one.request.number == number && !one.is_moment();
+        let is_open = |one: &UnderWay| one.reply.is_none() || one.is_early();
+        number > 0 && self.under_way.iter().any(|one| is_it(one) && is_open(one))
     }
 
     /// A request that has its reply; of a session's, none before an earlier one.
