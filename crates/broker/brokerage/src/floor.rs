@@ -82,6 +82,11 @@ pub(crate) struct Floor {
     pub(crate) submitted: u64,
     /// To be read for the front.
     looks: Vec<BrokerRead>,
+    /// Quotes that came since somebody asked.
+    learned: Vec<StockQuote>,
+    direct: DirectClients,
+    /// Answers to what was asked of the sites directly.
+    said: Vec<(u64, Result<BrokerReply, String>)>,
     /// What was asked for under which number, and the reply: for tests, which ask an oracle the same.
     #[cfg(test)]
     pub(crate) seen: Vec<(Vec<u8>, BrokerReply)>,
