@@ -20,7 +20,17 @@ fn args(file: PathBuf, bad_per_mille: u64) -> Args {
     let logs = Some(file.with_extension("logs"));
     let how_many = HowMany { sites: None, fronts: None, desks: None };
     let (quote_server, store) = (None, None);
-    Args { file, durability: Promise::Os, quote_server, behaviour, how_many, store, window: 500, logs, json: false }
+    Args {
+        file,
+        durability: Promise::Os,
+        quote_server,
+        behaviour,
+        how_many,
+        store,
+        window: 500,
+        logs,
+        json: false,
+    }
 }
 
 #[test]
