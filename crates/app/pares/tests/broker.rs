@@ -133,3 +133,47 @@ fn every_line_of_wrong_form_is_counted_or_refused_and_harms_nobody() {
     beside.sort();
     assert_eq!(beside, ["day", "logs"], "and nowhere else");
 }
+
+/// The children of that process whose command line has this word.
+fn children(of: u32, word: &str) -> Vec<u32> {
+    let is_child = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
+        parent == Some(of) && line.split(|byte| *byte == 0).nth(2) == Some(word.as_bytes())
+    };
+    let all = std::fs::read_dir("/proc").unwrap();
+    all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(is_child).collect()
+}
+
+#[test]
+fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = pares(dir.path(), &["generate", "day", "--commands", "20000", "--users", "60"]);
+    assert!(written.status.success());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+    command.current_dir(dir.path()).args([
+        "broker",
+        "run",
+        "day",
+        "--instant",
+        "--durability",
+        "os",
+        "--json",
+    ]);
+    command.args(["--sites", "3", "--fronts", "3", "--desks", "2", "--window", "300"]);
+    let run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut killed = 0;
+    for word in ["front", "desk", "site", "front", "site"] {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let Some(victim) = children(run.id(), word).first().copied() else { continue };
+        let kill = Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap();
+        killed += u32::from(kill.success());
+    }
+    let output = run.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && killed > 0, "{killed} killed: {told}");
+    let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(figures["commands"], 20_000, "{told}");
+    assert_eq!(figures["elements"]["userCommand"], 20_000, "{told}");
+}

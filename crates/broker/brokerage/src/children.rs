@@ -32,7 +32,11 @@ pub(crate) fn end_with(parent: Option<u32>) -> BrokerageResult {
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     bound.map_err(|error| BrokerageError::io("binding this process to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
-    if is_there { Ok(()) } else { Err(BrokerageError::Usage("the process that started this one is gone".into())) }
+    if is_there {
+        Ok(())
+    } else {
+        Err(BrokerageError::Usage("the process that started this one is gone".into()))
+    }
 }
 
 /// Where a broker's processes are; kept beside `sites.toml`.
@@ -91,7 +95,7 @@ impl BrokerPlan {
         init::write(&config, dir).map_err(failed)?;
         let mut free = FreePorts::beside(&config);
         let mut ports = |count: u16| -> Result<Vec<SocketAddr>, BrokerageError> {
-            (0..count).map(|_| free.next().map_err(failed)).collect()
+            (0..count).map(|_| free.take().map_err(failed)).collect()
         };
         let places = BrokerPlaces {
             quote_server: self.quote_server,
@@ -283,6 +287,12 @@ impl Children {
         }
     }
 
+    /// Ends fronts and desks, which are not started again.
+    pub fn end_all_but_sites(&mut self) {
+        let left: Vec<BrokerPart> = self.running.keys().copied().collect();
+        self.kill(&left);
+    }
+
     /// Ends all politely, fronts first, and those that do not listen otherwise.
     pub fn stop(&mut self) {
         self.due.clear();
@@ -297,15 +307,13 @@ impl Children {
         while told.elapsed() < STOP_PATIENCE && self.running.values_mut().any(lives) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let left: Vec<BrokerPart> = self.running.keys().copied().collect();
-        self.kill(&left);
+        self.end_all_but_sites();
         self.sites.stop();
     }
 }
 
 impl Drop for Children {
     fn drop(&mut self) {
-        let left: Vec<BrokerPart> = self.running.keys().copied().collect();
-        self.kill(&left);
+        self.end_all_but_sites();
     }
 }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pares_link::Door;
 use pares_broker::{AccountSummary, AuditPage, BrokerRead, LOG_BEGIN, LOG_END, UserName, xml};
+use pares_link::Door;
 use pares_site::Client;
 use pares_wice::codec::Coded as _;
 
@@ -61,11 +61,7 @@ impl Dumps {
 }
 
 /// Writes the log of a user, or all of it, to `path`; how many entries it has.
-pub(crate) fn write(
-    sites: Vec<Door>,
-    user: Option<UserName>,
-    path: &Path,
-) -> Result<u64, BrokerageError> {
+pub(crate) fn write(sites: Vec<Door>, user: Option<UserName>, path: &Path) -> Result<u64, BrokerageError> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
     let part = path.with_added_extension("part");
     let mut file = BufWriter::new(File::create(&part).map_err(writing())?);

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, HitName, QuoteBrought, StockQuote, UserCommand, UserName, WorkloadLine,
-    Verb, number_in_session,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, HitName, QuoteBrought, StockQuote,
+    UserCommand, UserName, Verb, WorkloadLine, number_in_session,
 };
 use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, NotTaken};
 use pares_os::clock;
@@ -20,8 +20,8 @@ use pares_site::protocol::Horizon;
 use pares_wice::TransactionId;
 use pares_wice::codec::Coded as _;
 
-use crate::direct::DirectClients;
 use crate::desk::{DeskLinks, DeskNews};
+use crate::direct::DirectClients;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::own_site::OwnSite;
 use crate::quoter::{QuoteAnswer, Quoter};
@@ -36,8 +36,6 @@ const WAIT_MAX: Duration = Duration::from_millis(1);
 pub(crate) struct Told {
     /// Its place among those that arrived at this front, from 0.
     pub(crate) arrival: u64,
-    /// Under which it was executed; 0 if it was not.
-    pub(crate) number: u64,
     pub(crate) asked: Asked,
     /// None if it was given up: the one before it in its session did not come.
     pub(crate) reply: Option<BrokerReply>,
@@ -82,6 +80,11 @@ pub(crate) struct Floor {
     pub(crate) submitted: u64,
     /// To be read for the front.
     looks: Vec<BrokerRead>,
+    /// Quotes that came since somebody asked.
+    learned: Vec<StockQuote>,
+    direct: DirectClients,
+    /// Answers to what was asked of the sites directly.
+    said: Vec<(u64, Result<BrokerReply, String>)>,
     /// What was asked for under which number, and the reply: for tests, which ask an oracle the same.
     #[cfg(test)]
     pub(crate) seen: Vec<(Vec<u8>, BrokerReply)>,
@@ -345,8 +348,8 @@ impl Floor {
                         desks.noted(hit);
                     }
                 }
-                FrontEffect::Told { arrival, number, asked, reply } => {
-                    told.push(Told { arrival, number, asked, reply });
+                FrontEffect::Told { arrival, asked, reply, .. } => {
+                    told.push(Told { arrival, asked, reply });
                 }
             }
         }

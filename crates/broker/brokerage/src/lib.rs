@@ -10,7 +10,13 @@
 //! | module | what |
 //! |---|---|
 //! | `run` | a workload, from its file to a log that was verified |
-//! | `floor` | a site and a front in one duty cycle |
+//! | `floor` | a front in its duty cycle; `own_site` a site of this process, `site_link` the way to sites elsewhere |
+//! | `front` | a front as a process: the port for loaders, pages and HTTP |
+//! | `desk` | quote desks as processes, and a front's end of them |
+//! | `loader` | who brings commands, and goes on at another front |
+//! | `up`, `children` | all processes on one machine |
+//! | `link` | sockets that never wait |
+//! | `readers`, `direct` | reads, and requests that no user's order binds |
 //! | `quoter` | questions to the quote server |
 //! | [`quote_server`] | the stand-in for it |
 //! | `dump` | the log as a file, page by page, while the site goes on |

@@ -40,6 +40,15 @@ struct Line {
     after: u64,
 }
 
+/// How it stands with hits that no command used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Noting {
+    /// Nothing is wanted, or it was done.
+    No,
+    Wanted,
+    Asked,
+}
+
 /// See the [module](self).
 pub struct Loader {
     poll: Poll,
@@ -61,8 +70,7 @@ pub struct Loader {
     introduced: BTreeSet<String>,
     /// The latest line of each user.
     latest: HashMap<String, u64>,
-    is_noted: bool,
-    connections: u64,
+    noting: Noting,
 }
 
 impl Loader {
@@ -85,8 +93,7 @@ impl Loader {
             said: 0,
             introduced: BTreeSet::new(),
             latest: HashMap::new(),
-            is_noted: false,
-            connections: 0,
+            noting: Noting::No,
         })
     }
 
@@ -101,27 +108,14 @@ impl Loader {
         self.lines.len()
     }
 
-    /// How often it has connected.
-    pub fn connections(&self) -> u64 {
-        self.connections
-    }
-
-    /// Which front it uses.
-    pub fn front(&self) -> SocketAddr {
-        self.fronts[self.at]
-    }
-
-    /// Asks the front to have hits noted that no command used; [`Self::is_noted`] then.
+    /// Has hits noted that no command used, by whichever front it uses; [`Self::is_noted`] then.
     pub fn note(&mut self) {
-        self.is_noted = false;
-        if let Some(conn) = &mut self.conn {
-            conn.push(b"NOTE\n");
-        }
+        self.noting = Noting::Wanted;
     }
 
-    /// Whether the front has said so since it was asked.
+    /// Whether a front has said so since.
     pub fn is_noted(&self) -> bool {
-        self.is_noted
+        self.noting == Noting::No
     }
 
     /// Says and hears what there is, and waits for `wait` at most if that is nothing; lines that have their answer.
@@ -161,6 +155,9 @@ impl Loader {
         self.conn = None;
         (self.is_greeted, self.said) = (false, 0);
         self.introduced.clear();
+        if self.noting == Noting::Asked {
+            self.noting = Noting::Wanted;
+        }
         self.at = (self.at + 1) % self.fronts.len();
         // Each front is tried at once; a pause comes when all were.
         if self.at == 0 || self.fronts.len() == 1 {
@@ -184,6 +181,10 @@ impl Loader {
                 self.said = *number;
             }
         }
+        if self.is_greeted && self.noting == Noting::Wanted {
+            conn.push(b"NOTE\n");
+            self.noting = Noting::Asked;
+        }
         conn.flush().ok()
     }
 
@@ -191,12 +192,11 @@ impl Loader {
     fn hear(&mut self, answers: &mut Vec<LineAnswer>) -> Option<()> {
         let Some(conn) = &mut self.conn else { return Some(()) };
         conn.fill(READ_MAX).ok()?;
-        loop {
-            let Some(line) = self.conn.as_mut()?.line(LINE_MAX).ok()? else { break };
+        while let Some(line) = self.conn.as_mut()?.line(LINE_MAX).ok()? {
             self.heard = Instant::now();
             self.heard_line(str::from_utf8(&line).ok()?, answers)?;
         }
-        let owes = !self.lines.is_empty() || !self.is_greeted;
+        let owes = !self.lines.is_empty() || !self.is_greeted || self.noting == Noting::Asked;
         let is_over = self.conn.as_ref()?.has_ended() || (owes && self.heard.elapsed() >= SILENCE_MAX);
         (!is_over).then_some(())
     }
@@ -210,12 +210,11 @@ impl Loader {
                 self.conn.as_mut()?.push(format!("SESSION {own}\n").as_bytes());
             }
             self.is_greeted = true;
-            self.connections += 1;
             self.retry.answered();
             return Some(());
         }
         if line == "NOTED" {
-            self.is_noted = true;
+            self.noting = Noting::No;
             return Some(());
         }
         let (number, words) = line.strip_prefix('[')?.split_once("] ")?;

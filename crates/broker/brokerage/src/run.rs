@@ -13,9 +13,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pares_broker::{
-    AccountSummary, AuditReport, UserCommand, UserName, WorkloadLine, dollars,
-};
+use pares_broker::{AccountSummary, AuditReport, UserCommand, UserName, WorkloadLine, dollars};
 use pares_front::{FRONT_OPEN_MAX, HIT_MILLS};
 use pares_operator::init::promise;
 use pares_site::config::Promise;
@@ -154,7 +152,10 @@ impl RunFigures {
                 "commands/s",
                 format!("{} (best second {})", grouped(self.commands_per_s as u64), grouped(*best_second)),
             ),
-            ("slowest quote", slowest_quote_ms.map_or("not seen from here".into(), |ms| format!("{ms:.0} ms"))),
+            (
+                "slowest quote",
+                slowest_quote_ms.map_or("not seen from here".into(), |ms| format!("{ms:.0} ms")),
+            ),
             (
                 "hits",
                 format!("{}, {} without a quote, ${}", grouped(self.hits), self.quote_faults, self.dollars),

@@ -78,8 +78,6 @@ pub struct SiteLink {
     horizon: Horizon,
     answers: Vec<SiteAnswer>,
     looked: Instant,
-    /// Requests that were sent again.
-    repeats: u64,
 }
 
 impl SiteLink {
@@ -111,7 +109,6 @@ impl SiteLink {
             horizon: Horizon::default(),
             answers: Vec::new(),
             looked: now,
-            repeats: 0,
         })
     }
 
@@ -121,21 +118,6 @@ impl SiteLink {
         if let Some(conn) = place.and_then(|place| place.conn.as_mut()) {
             conn.wake();
         }
-    }
-
-    /// Requests without an answer.
-    pub fn open(&self) -> usize {
-        self.open.len()
-    }
-
-    /// Whether any site lets itself be used now.
-    pub fn is_there(&self) -> bool {
-        self.best().is_some()
-    }
-
-    /// Requests that were sent again so far.
-    pub fn repeats(&self) -> u64 {
-        self.repeats
     }
 
     /// How far this front has seen: who reads on its account is shown nothing older.
@@ -289,7 +271,6 @@ impl SiteLink {
         };
         let due = self.open.iter().filter(|(_, open)| is_due(open)).map(|(sequence, _)| *sequence);
         for sequence in due.collect::<Vec<_>>() {
-            self.repeats += 1;
             self.send(sequence);
         }
     }

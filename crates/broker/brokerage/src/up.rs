@@ -136,10 +136,16 @@ fn tell(children: &Children, args: &Args) {
         pares_text::tell!("pages at http://{pages}");
     }
     for front in &places.fronts {
-        pares_text::tell!("commands, as lines of text, at {front}  (try: nc {} {})", front.ip(), front.port());
+        pares_text::tell!(
+            "commands, as lines of text, at {front}  (try: nc {} {})",
+            front.ip(),
+            front.port()
+        );
     }
     let desks: Vec<String> = places.desks.iter().map(SocketAddr::to_string).collect();
     pares_text::tell!("desks at {}, which ask the quote server at {}", desks.join(", "), places.quote_server);
-    pares_text::tell!("`pares site status --dir {dir}` shows the sites; what all processes say is in {dir}/*.log");
+    pares_text::tell!(
+        "`pares site status --dir {dir}` shows the sites; what all processes say is in {dir}/*.log"
+    );
     pares_text::tell!("Ctrl-C stops everything.");
 }

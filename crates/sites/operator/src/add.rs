@@ -99,7 +99,7 @@ impl Args {
             )));
         }
         let mut free = FreePorts::beside(config);
-        let mut or_free = |address: Option<SocketAddr>| address.map_or_else(|| free.next(), Ok);
+        let mut or_free = |address: Option<SocketAddr>| address.map_or_else(|| free.take(), Ok);
         let (peers, clients) = (or_free(self.peers)?, or_free(self.clients)?);
         let sql = match self.sql {
             None if self.no_sql || config.sites.iter().all(|place| place.sql.is_none()) => None,

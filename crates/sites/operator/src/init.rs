@@ -98,8 +98,8 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
     let mut places = Vec::new();
     for cluster in 0..args.clusters {
         for number in 0..args.sites {
-            let mut place = Place::new(cluster, number, free.next()?, free.next()?);
-            place.sql = args.sql.then(|| free.next()).transpose()?;
+            let mut place = Place::new(cluster, number, free.take()?, free.take()?);
+            place.sql = args.sql.then(|| free.take()).transpose()?;
             places.push(place);
         }
     }
@@ -112,7 +112,7 @@ pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
         begins: 0,
         tls: (!args.no_tls).then(|| PathBuf::from("tls")),
         store: args.store.clone(),
-        witness: args.witness.then(|| free.next()).transpose()?,
+        witness: args.witness.then(|| free.take()).transpose()?,
         limits: SiteLimits::default(),
         plain: args.no_tls,
         sites: places,
@@ -166,7 +166,7 @@ impl FreePorts {
     ///
     /// # Errors
     /// If none is free.
-    pub fn next(&mut self) -> Result<SocketAddr, OperatorError> {
+    pub fn take(&mut self) -> Result<SocketAddr, OperatorError> {
         // Not all systems of a machine begin to look at the same port.
         let span = u32::from(PORTS.end - PORTS.start);
         let first = std::process::id().wrapping_mul(97) % span;

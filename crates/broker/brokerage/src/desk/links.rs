@@ -113,16 +113,6 @@ impl DeskLinks {
         }
     }
 
-    /// Whether a question waits.
-    pub fn is_idle(&self) -> bool {
-        self.open.is_empty()
-    }
-
-    /// How many desks are connected.
-    pub fn connected(&self) -> usize {
-        self.desks.iter().filter(|desk| desk.number.is_some()).count()
-    }
-
     /// Sends, reads and dials; what desks have said.
     pub fn turn(&mut self) -> Vec<DeskNews> {
         for desk in 0..self.desks.len() {

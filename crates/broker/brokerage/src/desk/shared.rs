@@ -88,13 +88,7 @@ impl SharedDesk {
     }
 
     /// A front says something.
-    pub fn heard(
-        &mut self,
-        front: FrontNumber,
-        word: ToDesk,
-        now_ms: u64,
-        effects: &mut Vec<SharedEffect>,
-    ) {
+    pub fn heard(&mut self, front: FrontNumber, word: ToDesk, now_ms: u64, effects: &mut Vec<SharedEffect>) {
         match word {
             ToDesk::AreYouThere => effects.push(SharedEffect::Say(front, ToFront::Here)),
             ToDesk::Noted { count } => drop(self.unnoted.remove(&count)),

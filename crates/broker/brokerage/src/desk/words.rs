@@ -167,13 +167,10 @@ mod tests {
     #[test]
     fn words_are_read_as_they_were_written_and_nothing_else_is_one() {
         let (symbol, user) = (StockSymbol::new("ABC").unwrap(), UserName::new("jo").unwrap());
-        let quote =
-            StockQuote { price_cents: 7, symbol, user: "jo".into(), server_ms: 9, key: "key".into() };
-        for word in [
-            ToDesk::Want { question: 1, symbol, user },
-            ToDesk::Noted { count: 2 },
-            ToDesk::AreYouThere,
-        ] {
+        let quote = StockQuote { price_cents: 7, symbol, user: "jo".into(), server_ms: 9, key: "key".into() };
+        for word in
+            [ToDesk::Want { question: 1, symbol, user }, ToDesk::Noted { count: 2 }, ToDesk::AreYouThere]
+        {
             let bytes = word.to_bytes();
             assert_eq!(ToDesk::from_bytes(&bytes), Ok(word));
             assert!((0..bytes.len()).all(|end| ToDesk::from_bytes(&bytes[..end]).is_err()));

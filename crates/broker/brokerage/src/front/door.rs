@@ -111,8 +111,10 @@ impl WebCalls {
             }
         }
         for (number, reply) in floor.sites_said() {
-            // Who asked may be gone.
-            let _ = self.direct.remove(&number).map(|tell| tell.send(reply.map_err(Unavailable)));
+            if let Some(tell) = self.direct.remove(&number) {
+                // Who asked may be gone.
+                let _ = tell.send(reply.map_err(Unavailable));
+            }
         }
         let mut shown = locked(&self.shown);
         (shown.horizon, shown.hits) = (floor.horizon(), floor.front.desk().hits());

@@ -137,7 +137,11 @@ impl FrontProcess {
         let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
         Ok(Self {
-            floor: Floor::new(Executing::Sites(link), Quoting::Desks(desks), BEGINNERS + (crate::drawn() % BEGINNERS)),
+            floor: Floor::new(
+                Executing::Sites(link),
+                Quoting::Desks(desks),
+                BEGINNERS + (crate::drawn() % BEGINNERS),
+            ),
             poll,
             events: Events::with_capacity(1_024),
             loaders: loaders::Loaders::at(port),

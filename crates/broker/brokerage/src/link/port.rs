@@ -52,7 +52,12 @@ impl Port {
     ///
     /// # Errors
     /// If it cannot.
-    pub fn bind(address: SocketAddr, registry: &Registry, owner: Owner, conns_max: usize) -> io::Result<Self> {
+    pub fn bind(
+        address: SocketAddr,
+        registry: &Registry,
+        owner: Owner,
+        conns_max: usize,
+    ) -> io::Result<Self> {
         let mut listener = TcpListener::bind(address)?;
         registry.register(&mut listener, owner.token(0), Interest::READABLE)?;
         Ok(Self {
@@ -66,14 +71,6 @@ impl Port {
             ready: BTreeSet::new(),
             unsent: BTreeSet::new(),
         })
-    }
-
-    /// Where it listens.
-    ///
-    /// # Errors
-    /// If the operating system does not say.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
     }
 
     /// Something has happened to a socket of this port.
@@ -150,10 +147,5 @@ impl Port {
         self.ready.remove(&number);
         // Somebody may have waited for its place.
         self.is_due = true;
-    }
-
-    /// How many are connected.
-    pub fn count(&self) -> usize {
-        self.conns.len()
     }
 }

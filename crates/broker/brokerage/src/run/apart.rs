@@ -22,6 +22,8 @@ use crate::{audit, dump, front};
 
 /// Longest wait of a loader for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(5);
+/// After its front has ended, a site has executed what it was asked within this.
+const QUIET: Duration = Duration::from_secs(1);
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -120,11 +122,26 @@ impl Apart<'_> {
         drop(tell);
         self.follow(&told, &mut tally)?;
         let (tell, told) = channel();
-        start(fronts, dealt.dumps, 1, tell)?;
+        start(fronts.clone(), dealt.dumps, 1, tell)?;
         self.follow(&told, &mut tally)?;
         let took = tally.took();
+        self.settle(&fronts)?;
         let checked = self.check(&dealt.users, &tally, server)?;
         Ok(self.figures(&tally, took, dealt.users.len(), server, checked))
+    }
+
+    /// Has every front note what no command used; then nothing more happens, so that the log and the accounts are of one moment.
+    fn settle(&mut self, fronts: &[SocketAddr]) -> BrokerageResult {
+        let (tell, told) = channel();
+        for front in fronts {
+            start(vec![*front], Vec::new(), 1, tell.clone())?;
+        }
+        drop(tell);
+        self.follow(&told, &mut Tally::begin())?;
+        self.children.end_all_but_sites();
+        // What they asked for last is executed, or never will be.
+        std::thread::sleep(QUIET);
+        Ok(())
     }
 
     /// Waits until every front lets itself be connected to.
@@ -200,13 +217,16 @@ fn start(
     let mut loader = Loader::new(fronts).map_err(BrokerageError::io("starting a loader"))?;
     let run = move || {
         let mut lines = lines.into_iter();
-        let mut has_more = true;
-        while has_more || loader.open() > 0 {
+        let (mut has_more, mut is_last) = (true, false);
+        while !is_last || !loader.is_noted() {
             while has_more && loader.open() < window {
                 match lines.next() {
                     Some((number, user, command)) => loader.push(number, &user, command),
                     None => has_more = false,
                 }
+            }
+            if !has_more && loader.open() == 0 && !std::mem::replace(&mut is_last, true) {
+                loader.note();
             }
             // Nobody listens any more, or the system gives no sockets: who counts sees what is missing.
             let Ok(answers) = loader.turn(WAIT_MAX) else { return };

@@ -57,7 +57,17 @@ fn args(file: PathBuf, bad_per_mille: u64) -> Args {
     let logs = Some(file.with_extension("logs"));
     let how_many = HowMany { sites: None, fronts: None, desks: None };
     let (quote_server, store) = (None, None);
-    Args { file, durability: Promise::Os, quote_server, behaviour, how_many, store, window: 500, logs, json: false }
+    Args {
+        file,
+        durability: Promise::Os,
+        quote_server,
+        behaviour,
+        how_many,
+        store,
+        window: 500,
+        logs,
+        json: false,
+    }
 }
 
 fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves(
