@@ -28,7 +28,7 @@ use crate::demo::{Args, scene};
 pub(super) const BROKER: MemberId = MemberId(50);
 const SYMBOLS: [&str; 4] = ["ALF", "BRV", "CHL", "DLT"];
 /// Where their prices start, cents.
-const STARTS_CENTS: [i64; 4] = [1_825, 421, 997, 3_164];
+const STARTS_CENTS: [i64; 4] = [1_825, 842, 997, 3_164];
 /// Half a cent: so that some trades are at prices that are no cents.
 const TICK: i64 = 50;
 /// Requests a second of the others, unless told.
