@@ -54,6 +54,8 @@ enum What {
     Generate(generate::Args),
     /// Run the stand-in for the legacy quote server until Ctrl-C
     QuoteServer(quote_server::Args),
+    /// Send customers' orders to an exchange, and have applied what it tells, until Ctrl-C
+    Router(pares_routing::Args),
 }
 
 #[derive(clap::Subcommand)]
@@ -73,5 +75,6 @@ pub fn run(args: &Args) -> BrokerageResult {
         What::Audit { what: Audit::Verify(args) } => audit::run(args),
         What::Generate(args) => generate::run(args),
         What::QuoteServer(args) => quote_server::run(args),
+        What::Router(args) => pares_routing::run(args).map_err(error::failed),
     }
 }
