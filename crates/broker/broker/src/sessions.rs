@@ -18,7 +18,8 @@ pub(crate) const SESSIONS_MAX: usize = 8;
 pub(crate) const ENTRIES_SEARCHED_MAX: u64 = 4_096;
 
 /// Whether a command of this number may say that it comes after that one.
-pub(crate) fn is_order(number: u64, after: u64) -> bool {
+#[must_use]
+pub fn is_order(number: u64, after: u64) -> bool {
     after == 0 || (after < number && session_of(after) == session_of(number))
 }
 

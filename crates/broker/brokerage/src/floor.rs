@@ -3,14 +3,16 @@
 //! A request without an answer is repeated under its name, which the site executes once however often it is asked. So a front never has to know whether what
 //! it asked for was lost on the way there or on the way back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_accounts::Accounts;
-use pares_broker::{BrokerReply, HitName, QuoteBrought, StockQuote, UserCommand, WorkloadLine};
-use pares_front::{BrokerFront, FrontEffect, QuoteFault};
+use pares_broker::{
+    Asked, BrokerReply, HitName, QuoteBrought, StockQuote, UserCommand, UserName, WorkloadLine,
+};
+use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, QuoteFault};
 use pares_os::clock;
 use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
@@ -21,10 +23,8 @@ use pares_wice::{Isolation, SiteId, TransactionId};
 use crate::error::{BrokerageError, failed};
 use crate::quoter::Quoter;
 
-/// Sessions are clients of the site from this number on; below are those who read.
-const FIRST_SESSION: u64 = 1 << 16;
-/// The one desk of the one front on accounts that begin empty.
-const DESK: u64 = 1;
+/// The client of the site that the front gets its number by; its users' are above those who read, and below this.
+const BEGINNER: u64 = 1 << 60;
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 /// A request without an answer for so long is repeated.
@@ -48,6 +48,8 @@ pub(crate) struct Floor {
     /// When each question was asked.
     asked: HashMap<u64, Instant>,
     pub(crate) slowest_quote: Duration,
+    /// Who has given a command.
+    pub(crate) users: BTreeSet<UserName>,
     /// Requests so far.
     pub(crate) submitted: u64,
     looked: Instant,
@@ -64,18 +66,23 @@ impl Floor {
         let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
         wait_until_certifying(&mut site)?;
         let quoter = Quoter::start(quotes).map_err(BrokerageError::io("starting the quoter"))?;
-        Ok(Self {
+        let mut floor = Self {
             site,
-            front: BrokerFront::new(FIRST_SESSION, 1),
+            front: BrokerFront::new(BEGINNER),
             quoter,
             open: HashMap::new(),
             asked: HashMap::new(),
             slowest_quote: Duration::ZERO,
+            users: BTreeSet::new(),
             submitted: 0,
             looked: Instant::now(),
             #[cfg(test)]
             seen: Vec::new(),
-        })
+        };
+        while floor.front.number().is_none() {
+            floor.turn()?;
+        }
+        Ok(floor)
     }
 
     /// Where the site is reached.
@@ -90,10 +97,15 @@ impl Floor {
     }
 
     /// A command arrives.
-    pub(crate) fn arrives(&mut self, line: WorkloadLine) {
+    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> Result<(), BrokerageError> {
         let mut effects = Vec::new();
-        self.front.arrives(line, now_ms(), &mut effects);
+        let WorkloadLine { command, fault, .. } = line;
+        let (user, order) = (command.user.clone(), CommandOrder::Arrival { name: None });
+        self.users.extend(user.clone());
+        let arrival = Arrival { user, order, asked: Asked::Command { command, fault } };
+        self.front.arrives(arrival, now_ms(), &mut effects).map_err(failed)?;
         self.carry_out(effects, &mut Vec::new());
+        Ok(())
     }
 
     /// No command comes any more.
@@ -129,7 +141,7 @@ impl Floor {
         if let Some(asked) = self.asked.remove(&hit) {
             self.slowest_quote = self.slowest_quote.max(asked.elapsed());
         }
-        let name = HitName { desk: DESK, count: hit };
+        let name = HitName { desk: self.front.number().unwrap_or_default(), count: hit };
         let answer = answer.map(|quote| QuoteBrought { quote, hit: Some(name) });
         self.front.quote(hit, answer, now_ms(), effects);
     }
@@ -151,7 +163,11 @@ impl Floor {
                     self.open.insert(id, (bytes.clone(), Instant::now()));
                     self.site.submit(id, bytes);
                 }
-                FrontEffect::Told { command, reply, .. } => told.push(Told { command, reply }),
+                FrontEffect::Told { asked: Asked::Command { command, .. }, reply: Some(reply), .. } => {
+                    told.push(Told { command, reply });
+                }
+                // The accounts began empty, and this is their only front: it forgets nothing, and gives nothing up.
+                FrontEffect::Look { .. } | FrontEffect::Noted { .. } | FrontEffect::Told { .. } => {}
             }
         }
     }

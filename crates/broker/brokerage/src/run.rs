@@ -16,7 +16,7 @@ use std::time::Duration;
 use pares_broker::{
     AccountSummary, AuditReport, BrokerReply, UserCommand, UserName, Verb, WorkloadLine, dollars,
 };
-use pares_front::HIT_MILLS;
+use pares_front::{FRONT_OPEN_MAX, HIT_MILLS};
 use pares_operator::init::promise;
 use pares_site::config::Promise;
 use pares_text::grouped;
@@ -49,7 +49,7 @@ pub struct Args {
     #[command(flatten)]
     behaviour: Behaviour,
     /// Commands without a reply at a time
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     window: u64,
     /// Where DUMPLOG writes; without, a temporary directory
     #[arg(long, value_name = "DIR")]
@@ -187,7 +187,7 @@ impl Running {
                 let count = lines.read_until(b'\n', &mut line);
                 has_more = count.map_err(BrokerageError::io("reading the workload"))? > 0;
                 match WorkloadLine::parse(&line) {
-                    Ok(command) => self.floor.arrives(command),
+                    Ok(command) => self.floor.arrives(command)?,
                     Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
                 }
             }
@@ -247,7 +247,7 @@ impl Running {
         let path = self.whole.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
         let report = audit::replay(&path)?;
         let site = self.floor.address()?;
-        let users: Vec<UserName> = self.floor.front.users().cloned().collect();
+        let users: Vec<UserName> = self.floor.users.iter().cloned().collect();
         let found = self.wait_for(std::thread::spawn(move || dump::summaries(site, users)))??;
         let desk = self.floor.front.desk();
         let quotes = report.quotes.len() as u64;
@@ -267,7 +267,7 @@ impl Running {
             done: tally.done,
             refused: tally.refused,
             unreadable: tally.unreadable,
-            users: self.floor.front.users().count(),
+            users: self.floor.users.len(),
             seconds: took.as_secs_f64(),
             commands_per_s: tally.told() as f64 / took.as_secs_f64(),
             best_second: tally.best_second(),

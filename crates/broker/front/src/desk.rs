@@ -239,6 +239,13 @@ impl QuoteDesk {
         }
     }
 
+    /// When [`QuoteDesk::tick`] has something to do, ms, if nothing else happens before.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        let silent = self.asked.front().map(|(asked_ms, _)| asked_ms + QUOTE_LIMIT_MS);
+        silent.into_iter().chain(self.again.first().map(|(due_ms, _)| *due_ms)).min()
+    }
+
     /// Whether no question is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -160,7 +160,9 @@ fn every_front_has_a_number_of_its_own() {
 #[test]
 fn the_newest_entries_are_read_page_by_page() {
     let mut both = Both::default();
-    (1..=250).for_each(|count| drop(both.run(&add(count))));
+    for count in 1..=250 {
+        both.run(&add(count));
+    }
     let user = UserName::new("jo").unwrap();
     let (mut places, mut before) = (Vec::new(), None);
     while before != Some(0) {

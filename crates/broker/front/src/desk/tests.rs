@@ -67,7 +67,7 @@ fn a_hit_is_claimed_once_or_given_out_as_nobodys() {
     at.desk.settle(&mut at.effects);
     let unclaimed = DeskEffect::Unclaimed { brought: quote(700, NOON + 60_000) };
     assert_eq!(at.effects.iter().filter(|effect| **effect == unclaimed).count(), 1);
-    assert!(!at.desk.claim(stock("S"), NOON + 60_001).unwrap().hit.is_some());
+    assert!(at.desk.claim(stock("S"), NOON + 60_001).unwrap().hit.is_none());
 }
 
 #[test]
