@@ -233,7 +233,22 @@ pub enum PersonError {
     Refused(Refusal),
 }
 
-/// Makes a person of these rights, who has the account of this name if there is one: how the first supervisor comes to be. Takes a tenth of a second of a processor.
+/// A person's name, and the string that the password fits, as the rules take them. Takes a tenth of a second of a processor.
+///
+/// # Errors
+/// If name or password are not as they should be.
+pub fn person_of(
+    settings: &WebSettings,
+    name: &str,
+    password: &str,
+) -> Result<(UserName, PasswordString), PersonError> {
+    let name = person_name(name).ok_or(PersonError::Form("a name is 1 to 32 letters and digits"))?;
+    check_password(password)
+        .map_err(|_| PersonError::Form("a password has 10 characters at least, 256 bytes at most"))?;
+    Ok((name, Passwords::new(settings).hash_here(password)))
+}
+
+/// Makes a person of these rights, who has the account of this name if there is one.
 ///
 /// # Errors
 /// If the name is taken, or name or password are not as they should be.
@@ -244,10 +259,7 @@ pub async fn add_person(
     password: &str,
     rights: &[PersonRight],
 ) -> Result<(), PersonError> {
-    let name = person_name(name).ok_or(PersonError::Form("a name is 1 to 32 letters and digits"))?;
-    check_password(password)
-        .map_err(|_| PersonError::Form("a password has 10 characters at least, 256 bytes at most"))?;
-    let password = Passwords::new(settings).hash_here(password);
+    let (name, password) = person_of(settings, name, password)?;
     let asked = PersonAsked::Add { name, password, rights: rights.to_vec(), takes_account: true };
     match broker.ask(None, None, Asked::Person { asked }).await? {
         BrokerReply::Refused { refusal } => Err(PersonError::Refused(refusal)),
