@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, Asked, BrokerReply, BrokerRequest, CustomerLimits, Ledger, Order, OrderAsked, OrderEvent,
-    OrderId, OrderLife, OrderReply, OrderState, OrderTerms, QuoteBrought, ROUTER_SILENT_MS, Refusal,
-    Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, execute, summary,
+    AccountSummary, Asked, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId, Ledger, Order,
+    OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms, QuoteBrought, ROUTER_SILENT_MS,
+    Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, execute, summary,
 };
 use pares_wice::{Key, KeyRange, Value};
 
@@ -90,18 +90,18 @@ impl Broker {
         self.request(Asked::Order { asked })
     }
 
-    fn place(&mut self, way: TradeWay, shares: u64, limit_cents: u64) -> Result<OrderId, Refusal> {
+    fn place(&mut self, way: TradeWay, shares: u64, limit_cents: u64) -> Result<CustomerOrderId, Refusal> {
         let terms = OrderTerms { symbol: symbol(), way, shares, limit_cents, life: OrderLife::Day };
         match self.ask(OrderAsked::Place { user: jo(), terms }) {
             BrokerReply::Order { reply: OrderReply::Placed { order } } => {
-                Ok(OrderId { user: jo(), number: order })
+                Ok(CustomerOrderId { user: jo(), number: order })
             }
             BrokerReply::Refused { refusal } => Err(refusal),
             other => panic!("{other:?}"),
         }
     }
 
-    fn name(&mut self, of: &OrderId) -> u64 {
+    fn name(&mut self, of: &CustomerOrderId) -> u64 {
         match self.ask(OrderAsked::Name { term: 1, orders: vec![of.clone()] }) {
             BrokerReply::Order { reply: OrderReply::Named { names } } => names[0].1,
             other => panic!("{other:?}"),
@@ -109,7 +109,7 @@ impl Broker {
     }
 
     /// The exchange tells the next message.
-    fn tell(&mut self, of: &OrderId, event: OrderEvent) -> Order {
+    fn tell(&mut self, of: &CustomerOrderId, event: OrderEvent) -> Order {
         self.told += 1;
         let settlement = Settlement { term: 1, shard: 0, number: self.told, of: of.clone(), event };
         match self.ask(OrderAsked::Settle { settlement }) {
@@ -133,20 +133,20 @@ fn orders_keep_every_cent_and_every_share() {
     broker.name(&buy);
     // Three shares at 9.9933 are 29.9799: 29.98 is paid, and what the limit had held for them besides comes back.
     let order = broker.tell(&buy, OrderEvent::Traded { price: 99_933, shares: 3 });
-    assert_eq!(order.state, OrderState::Open);
+    assert_eq!(order.state, OrderStage::Open);
     assert_eq!(broker.has(), (PAID_IN - 10_010 + (3_003 - 2_998), SHARES + 3));
     // Six at that price are 59.9598: with them 59.96 and not 2 x 29.98.
     broker.tell(&buy, OrderEvent::Traded { price: 99_933, shares: 3 });
     assert_eq!(broker.has(), (PAID_IN - 4_004 - 5_996, SHARES + 6));
     let order = broker.tell(&buy, OrderEvent::Cancelled { cause: 11, shares: 4 });
-    assert_eq!((order.state, order.held_cents()), (OrderState::Expired, 0));
+    assert_eq!((order.state, order.held_cents()), (OrderStage::Expired, 0));
     assert_eq!(broker.has(), (PAID_IN - 5_996, SHARES + 6));
     let sell = broker.place(TradeWay::Sell, 106, 1_000).unwrap();
     assert_eq!(broker.has(), (PAID_IN - 5_996, 0), "shares are held");
     broker.name(&sell);
     // 106 at 10.0001 are 1060.0106: received is 1060.01.
     let order = broker.tell(&sell, OrderEvent::Traded { price: 100_001, shares: 106 });
-    assert_eq!(order.state, OrderState::Filled);
+    assert_eq!(order.state, OrderStage::Filled);
     assert_eq!(broker.has(), (PAID_IN - 5_996 + 106_001, 0));
 }
 
@@ -203,7 +203,7 @@ fn the_kill_switch_cancels_what_waits_and_wishes_cancels_for_the_rest() {
     assert_eq!(broker.ask(OrderAsked::Cancel { of: waits }), refused(Refusal::OrderEnded));
     assert_eq!(broker.place(TradeWay::Buy, 1, 1), Err(Refusal::Blocked));
     let order = broker.tell(&routed, OrderEvent::Cancelled { cause: 1, shares: 10 });
-    assert_eq!((order.state, broker.has().0), (OrderState::Cancelled, PAID_IN));
+    assert_eq!((order.state, broker.has().0), (OrderStage::Cancelled, PAID_IN));
     broker.ask(OrderAsked::Block { user: jo(), is_blocked: false });
     assert!(broker.place(TradeWay::Buy, 1, 1).is_ok());
 }

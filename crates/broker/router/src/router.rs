@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_broker::{
-    BrokerReply, Order, OrderAsked, OrderId, OrderRead, OrderReply, OrderState, OrderTerms, Refusal,
+    BrokerReply, CustomerOrderId, Order, OrderAsked, OrderRead, OrderReply, OrderStage, OrderTerms, Refusal,
     StockSymbol,
 };
 use pares_types::{ClientOrderId, ClientRequest, Reason, Reply};
 
-use crate::exchange::{self, Listing, Told, is_for_now, is_order};
+use crate::exchange::{self, ListedStock, Told, is_for_now, is_order};
 
 /// Between two looks for what waits or is to be cancelled, ms.
 const LOOK_EVERY_MS: u64 = 10;
@@ -68,7 +68,7 @@ pub(crate) enum Question {
     Waiting,
     Unwanted,
     Owner { shard: u32 },
-    Name { terms: BTreeMap<OrderId, OrderTerms> },
+    Name { terms: BTreeMap<CustomerOrderId, OrderTerms> },
     TurnAway { name: u64 },
     Settle { shard: u32, name: u64 },
     Pass { shard: u32, count: usize },
@@ -77,7 +77,7 @@ pub(crate) enum Question {
 /// An order that has a name and has not ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Routed {
-    pub(crate) of: OrderId,
+    pub(crate) of: CustomerOrderId,
     pub(crate) terms: OrderTerms,
     /// The exchange has said that it has it.
     pub(crate) is_answered: bool,
@@ -118,7 +118,7 @@ pub struct Router {
     pub(crate) term: u64,
     pub(crate) orders: BTreeMap<u64, Routed>,
     pub(crate) streams: BTreeMap<u32, Stream>,
-    pub(crate) listed: BTreeMap<StockSymbol, Listing>,
+    pub(crate) listed: BTreeMap<StockSymbol, ListedStock>,
     pub(crate) is_connected: bool,
     pub(crate) questions: BTreeMap<u64, Question>,
     questions_so_far: u64,
@@ -274,11 +274,11 @@ impl Router {
         if order.has_ended() {
             self.orders.remove(&name);
         } else if let Some(routed) = self.orders.get_mut(&name) {
-            routed.is_answered = order.state == OrderState::Open;
+            routed.is_answered = order.state == OrderStage::Open;
         }
     }
 
-    pub(crate) fn keep(&mut self, of: OrderId, name: u64, terms: OrderTerms, is_answered: bool) {
+    pub(crate) fn keep(&mut self, of: CustomerOrderId, name: u64, terms: OrderTerms, is_answered: bool) {
         let routed = Routed { of, terms, is_answered, is_plugged: false, due_ms: 0, cancel_due_ms: 0 };
         self.orders.insert(name, routed);
     }
@@ -310,7 +310,11 @@ impl Router {
     }
 
     /// Names what waits; what the exchange does not list is turned away.
-    pub(crate) fn take_waiting(&mut self, found: Vec<(OrderId, Order)>, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn take_waiting(
+        &mut self,
+        found: Vec<(CustomerOrderId, Order)>,
+        effects: &mut Vec<RouterEffect>,
+    ) {
         let mut terms = BTreeMap::new();
         for (of, order) in found.into_iter().take(NAMED_AT_ONCE) {
             if self.listed.contains_key(&order.terms.symbol) {

@@ -1,6 +1,6 @@
 //! A shard's stream, message after message: each is asked to be applied when the one before it is.
 
-use pares_broker::{OrderAsked, OrderEvent, OrderId, OrderRead, Settlement};
+use pares_broker::{CustomerOrderId, OrderAsked, OrderEvent, OrderRead, Settlement};
 
 use crate::exchange::Told;
 use crate::router::{Question, Router, RouterEffect};
@@ -60,14 +60,25 @@ impl Router {
         self.ask(asked, Question::Pass { shard, count }, effects);
     }
 
-    fn settle(&mut self, told: Told, of: OrderId, event: OrderEvent, effects: &mut Vec<RouterEffect>) {
+    fn settle(
+        &mut self,
+        told: Told,
+        of: CustomerOrderId,
+        event: OrderEvent,
+        effects: &mut Vec<RouterEffect>,
+    ) {
         let Told { shard, number, name, .. } = told;
         self.mark(shard);
         let settlement = Settlement { term: self.term, shard, number, of, event };
         self.ask(OrderAsked::Settle { settlement }, Question::Settle { shard, name }, effects);
     }
 
-    pub(crate) fn take_owner(&mut self, shard: u32, owner: Option<OrderId>, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn take_owner(
+        &mut self,
+        shard: u32,
+        owner: Option<CustomerOrderId>,
+        effects: &mut Vec<RouterEffect>,
+    ) {
         let Some(stream) = self.streams.get_mut(&shard) else { return };
         stream.is_asked = false;
         let Some(first) = stream.queue.front().copied() else { return };

@@ -18,7 +18,7 @@ pub enum Fate {
 
 /// Every command sent, in order. Names are 1, 2, 3, ...
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     fates: Vec<Fate>,
     answered: u64,
     rejected: u64,

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use pares_load::{LabError, LabResult};
 use pares_operator::init;
 use pares_operator::sites::{self, Processes, Speech};
-use pares_routing::Accounts;
+use pares_routing::AccountsClient;
 use pares_site::config::Promise;
 use pares_site::{Access, SitesConfig};
 use pares_types::MemberId;
@@ -46,10 +46,10 @@ impl BrokerSites {
     }
 
     /// A client of all of them.
-    pub(super) fn accounts(&self) -> Result<Accounts, LabError> {
+    pub(super) fn accounts(&self) -> Result<AccountsClient, LabError> {
         let all: Vec<SiteId> = sites::all(&self.access.config);
-        let client = self.access.client(Accounts::draw_number(), 0, &all);
-        Ok(Accounts::new(client.map_err(failed)?))
+        let client = self.access.client(AccountsClient::draw_number(), 0, &all);
+        Ok(AccountsClient::new(client.map_err(failed)?))
     }
 }
 

@@ -9,7 +9,7 @@ use pares_flow::FlowInstrument;
 use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem, Venues};
 use pares_node::{NodeId, SystemConfig};
 use pares_roles::config::InstrumentConfig;
-use pares_routing::Accounts;
+use pares_routing::AccountsClient;
 use pares_text::grouped;
 use pares_types::{GatewayId, InstrumentId, MemberId, Price, Quantity};
 use pares_wice::SiteId;
@@ -48,7 +48,7 @@ pub(super) struct Stage {
     _dir: ScratchDirectory,
     gateways: Vec<SocketAddr>,
     /// Reads.
-    accounts: Accounts,
+    accounts: AccountsClient,
     kill_every: Duration,
     lasts: Duration,
     is_silent: bool,
