@@ -6,18 +6,18 @@ use pares_broker::{
     BrokerReply, CustomerOrderId, Order, OrderAsked, OrderRead, OrderReply, OrderStage, OrderTerms, Refusal,
     StockSymbol,
 };
-use pares_types::{ClientOrderId, ClientRequest, Reason, Reply};
+use pares_types::{ClientOrderId, ClientRequest, Reason};
 
-use crate::exchange::{self, ListedStock, Told, is_for_now, is_order};
+use crate::exchange::{self, ListedStock, Told};
 
 /// Between two looks for what waits or is to be cancelled, ms.
 const LOOK_EVERY_MS: u64 = 10;
 /// Between two claims, ms: less than half of what makes it silent.
-const CLAIM_EVERY_MS: u64 = 1_000;
+pub(crate) const CLAIM_EVERY_MS: u64 = 1_000;
 /// What is not answered for so long is sent again, ms.
-const REPEAT_AFTER_MS: u64 = 3_000;
+pub(crate) const REPEAT_AFTER_MS: u64 = 3_000;
 /// What was turned away for now is sent again after so long, ms.
-const PAUSE_MS: u64 = 200;
+pub(crate) const PAUSE_MS: u64 = 200;
 /// No more orders than this are named while so many are without an answer.
 const UNANSWERED_MAX: usize = 256;
 /// Most orders named by one transaction.
@@ -348,56 +348,6 @@ impl Router {
             let client_order_id = exchange::cancel_name(self.term, self.cancels);
             let request = ClientRequest::Cancel { client_order_id, target: ClientOrderId(*name) };
             effects.push(RouterEffect::Send { request });
-        }
-    }
-
-    /// The exchange says something.
-    pub fn told(&mut self, reply: &Reply, now_ms: u64, effects: &mut Vec<RouterEffect>) {
-        self.now_ms = now_ms;
-        if self.stage != Stage::Working {
-            return;
-        }
-        match reply {
-            Reply::Rejected { client_order_id, reason: reason @ Reason::TooOld } => {
-                self.repeated(client_order_id.0, *reason, effects);
-            }
-            Reply::Rejected { client_order_id, reason } => self.turned_away(client_order_id.0, *reason),
-            Reply::Answer(answer) if answer.number == 0 => {
-                self.repeated(answer.client_order_id.0, answer.reason, effects);
-            }
-            numbered => {
-                if let Some(told) = exchange::told(numbered) {
-                    self.take(told, effects);
-                }
-            }
-        }
-    }
-
-    /// A gateway did not take it in.
-    fn turned_away(&mut self, name: u64, reason: Reason) {
-        let Some(routed) = self.orders.get_mut(&name).filter(|_| is_order(name)) else { return };
-        if is_for_now(reason) {
-            routed.due_ms = self.now_ms + PAUSE_MS;
-        } else if routed.is_plugged {
-            routed.due_ms = self.now_ms + CLAIM_EVERY_MS;
-        } else {
-            (routed.is_plugged, routed.due_ms) = (true, 0);
-        }
-    }
-
-    /// An answer outside of the stream: the first one is in it, unless the name is too old to be used.
-    fn repeated(&mut self, name: u64, reason: Reason, effects: &mut Vec<RouterEffect>) {
-        let Some(routed) = self.orders.get_mut(&name) else { return };
-        routed.due_ms = self.now_ms + REPEAT_AFTER_MS;
-        if reason != Reason::TooOld {
-            return;
-        }
-        let shard = self.listed.get(&routed.terms.symbol).map(|listing| listing.shard);
-        let stream = shard.and_then(|shard| self.streams.get(&shard));
-        if stream.is_some_and(|stream| stream.is_live && stream.queue.is_empty()) {
-            let asked =
-                OrderAsked::TurnAway { term: self.term, of: routed.of.clone(), name, reason: reason as u8 };
-            self.ask(asked, Question::TurnAway { name }, effects);
         }
     }
 }
