@@ -52,8 +52,8 @@ pub use names::{
     number_in_session, session_of, session_of_front,
 };
 pub use orders::{
-    Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent,
-    OrderHappened, OrderId, OrderLife, OrderNote, OrderRead, OrderReply, OrderState, OrderTerms,
+    Customer, CustomerLimits, CustomerOrderId, Exposure, OPEN_ORDERS_MAX, ORDERS_PAGE_MAX, Order, OrderAsked,
+    OrderEvent, OrderHappened, OrderLife, OrderNote, OrderRead, OrderReply, OrderStage, OrderTerms,
     ROUTER_SILENT_MS, Settlement,
 };
 pub use pages::{

@@ -21,10 +21,10 @@ mod rows;
 mod settling;
 mod standing;
 
-pub use asked::{OrderAsked, OrderEvent, OrderId, OrderLife, OrderReply, OrderTerms, Settlement};
+pub use asked::{CustomerOrderId, OrderAsked, OrderEvent, OrderLife, OrderReply, OrderTerms, Settlement};
 pub use reads::{ORDERS_PAGE_MAX, OrderRead};
 pub use routing::ROUTER_SILENT_MS;
-pub use rows::{Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, Order, OrderState};
+pub use rows::{Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, Order, OrderStage};
 
 pub(crate) use reads::answer;
 

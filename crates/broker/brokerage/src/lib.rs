@@ -88,6 +88,8 @@ enum What {
     Front(front::Args),
     /// Run the stand-in for the legacy quote server until Ctrl-C
     QuoteServer(quote_server::Args),
+    /// Send customers' orders to an exchange, and have applied what it tells, until Ctrl-C
+    Router(pares_routing::Args),
 }
 
 #[derive(clap::Subcommand)]
@@ -114,6 +116,7 @@ pub fn run(args: &Args) -> BrokerageResult {
         What::Desk(args) => desk::run(args),
         What::Front(args) => front::run(args),
         What::QuoteServer(args) => quote_server::run(args),
+        What::Router(args) => pares_routing::run(args).map_err(error::failed),
     }
 }
 

@@ -16,7 +16,7 @@ const CANCELS_OF_TERM: u32 = 28;
 
 /// A stock as the exchange lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listing {
+pub struct ListedStock {
     /// Its number there.
     pub instrument: InstrumentId,
     /// Its shard.

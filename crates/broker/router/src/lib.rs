@@ -1,6 +1,6 @@
 //! What is sent to the exchange of the customers' orders, and what of its stream is applied (docs/protocols/broker-orders.md).
 //!
-//! The obvious router remembers what it has sent and what came back, and whoever takes over from it guesses. This one remembers nothing that matters: orders, their names and
+//! The obvious router remembers what it has sent and what came back, and the one that takes over from it guesses. This one remembers nothing that matters: orders, their names and
 //! how far each shard's stream is applied are items of the accounts. So a router begins by claiming and reading, another one does the same when it is gone, and whatever either has sent
 //! or asked before has the same name, or an old term.
 //!
@@ -11,5 +11,5 @@ mod recovery;
 mod router;
 mod stream;
 
-pub use exchange::{Listing, ORDER_SERIES};
+pub use exchange::{ListedStock, ORDER_SERIES};
 pub use router::{Router, RouterEffect};

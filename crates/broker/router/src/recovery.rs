@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pares_broker::{ORDERS_PAGE_MAX, Order, OrderId, OrderRead, OrderState, Refusal, StockSymbol};
+use pares_broker::{CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderRead, OrderStage, Refusal, StockSymbol};
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::exchange::Listing;
+use crate::exchange::ListedStock;
 use crate::router::{Question, Router, RouterEffect, Stage, Stream};
 
 impl Router {
@@ -44,11 +44,11 @@ impl Router {
         Ok(())
     }
 
-    fn take_open(&mut self, found: Vec<(OrderId, Order)>, effects: &mut Vec<RouterEffect>) {
+    fn take_open(&mut self, found: Vec<(CustomerOrderId, Order)>, effects: &mut Vec<RouterEffect>) {
         let is_last = found.len() < ORDERS_PAGE_MAX;
         let last = found.last().map_or(0, |(_, order)| order.name);
         for (of, order) in found {
-            self.keep(of, order.name, order.terms, order.state == OrderState::Open);
+            self.keep(of, order.name, order.terms, order.state == OrderStage::Open);
         }
         if !is_last {
             self.read(OrderRead::Open { from: last + 1 }, Question::Open, effects);
@@ -61,7 +61,7 @@ impl Router {
     /// The exchange is reached: so it lists stocks. Nothing was sent on this connection before.
     pub fn connected(
         &mut self,
-        listed: BTreeMap<StockSymbol, Listing>,
+        listed: BTreeMap<StockSymbol, ListedStock>,
         now_ms: u64,
         effects: &mut Vec<RouterEffect>,
     ) {

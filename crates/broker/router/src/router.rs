@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_broker::{
-    BrokerReply, Order, OrderAsked, OrderId, OrderRead, OrderReply, OrderState, OrderTerms, Refusal,
+    BrokerReply, CustomerOrderId, Order, OrderAsked, OrderRead, OrderReply, OrderStage, OrderTerms, Refusal,
     StockSymbol,
 };
-use pares_types::{ClientOrderId, ClientRequest, Reason, Reply};
+use pares_types::{ClientOrderId, ClientRequest, Reason};
 
-use crate::exchange::{self, Listing, Told, is_for_now, is_order};
+use crate::exchange::{self, ListedStock, Told};
 
 /// Between two looks for what waits or is to be cancelled, ms.
 const LOOK_EVERY_MS: u64 = 10;
 /// Between two claims, ms: less than half of what makes it silent.
-const CLAIM_EVERY_MS: u64 = 1_000;
+pub(crate) const CLAIM_EVERY_MS: u64 = 1_000;
 /// What is not answered for so long is sent again, ms.
-const REPEAT_AFTER_MS: u64 = 3_000;
+pub(crate) const REPEAT_AFTER_MS: u64 = 3_000;
 /// What was turned away for now is sent again after so long, ms.
-const PAUSE_MS: u64 = 200;
+pub(crate) const PAUSE_MS: u64 = 200;
 /// No more orders than this are named while so many are without an answer.
 const UNANSWERED_MAX: usize = 256;
 /// Most orders named by one transaction.
@@ -68,7 +68,7 @@ pub(crate) enum Question {
     Waiting,
     Unwanted,
     Owner { shard: u32 },
-    Name { terms: BTreeMap<OrderId, OrderTerms> },
+    Name { terms: BTreeMap<CustomerOrderId, OrderTerms> },
     TurnAway { name: u64 },
     Settle { shard: u32, name: u64 },
     Pass { shard: u32, count: usize },
@@ -77,7 +77,7 @@ pub(crate) enum Question {
 /// An order that has a name and has not ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Routed {
-    pub(crate) of: OrderId,
+    pub(crate) of: CustomerOrderId,
     pub(crate) terms: OrderTerms,
     /// The exchange has said that it has it.
     pub(crate) is_answered: bool,
@@ -118,7 +118,7 @@ pub struct Router {
     pub(crate) term: u64,
     pub(crate) orders: BTreeMap<u64, Routed>,
     pub(crate) streams: BTreeMap<u32, Stream>,
-    pub(crate) listed: BTreeMap<StockSymbol, Listing>,
+    pub(crate) listed: BTreeMap<StockSymbol, ListedStock>,
     pub(crate) is_connected: bool,
     pub(crate) questions: BTreeMap<u64, Question>,
     questions_so_far: u64,
@@ -274,11 +274,11 @@ impl Router {
         if order.has_ended() {
             self.orders.remove(&name);
         } else if let Some(routed) = self.orders.get_mut(&name) {
-            routed.is_answered = order.state == OrderState::Open;
+            routed.is_answered = order.state == OrderStage::Open;
         }
     }
 
-    pub(crate) fn keep(&mut self, of: OrderId, name: u64, terms: OrderTerms, is_answered: bool) {
+    pub(crate) fn keep(&mut self, of: CustomerOrderId, name: u64, terms: OrderTerms, is_answered: bool) {
         let routed = Routed { of, terms, is_answered, is_plugged: false, due_ms: 0, cancel_due_ms: 0 };
         self.orders.insert(name, routed);
     }
@@ -310,7 +310,11 @@ impl Router {
     }
 
     /// Names what waits; what the exchange does not list is turned away.
-    pub(crate) fn take_waiting(&mut self, found: Vec<(OrderId, Order)>, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn take_waiting(
+        &mut self,
+        found: Vec<(CustomerOrderId, Order)>,
+        effects: &mut Vec<RouterEffect>,
+    ) {
         let mut terms = BTreeMap::new();
         for (of, order) in found.into_iter().take(NAMED_AT_ONCE) {
             if self.listed.contains_key(&order.terms.symbol) {
@@ -344,56 +348,6 @@ impl Router {
             let client_order_id = exchange::cancel_name(self.term, self.cancels);
             let request = ClientRequest::Cancel { client_order_id, target: ClientOrderId(*name) };
             effects.push(RouterEffect::Send { request });
-        }
-    }
-
-    /// The exchange says something.
-    pub fn told(&mut self, reply: &Reply, now_ms: u64, effects: &mut Vec<RouterEffect>) {
-        self.now_ms = now_ms;
-        if self.stage != Stage::Working {
-            return;
-        }
-        match reply {
-            Reply::Rejected { client_order_id, reason: reason @ Reason::TooOld } => {
-                self.repeated(client_order_id.0, *reason, effects);
-            }
-            Reply::Rejected { client_order_id, reason } => self.turned_away(client_order_id.0, *reason),
-            Reply::Answer(answer) if answer.number == 0 => {
-                self.repeated(answer.client_order_id.0, answer.reason, effects);
-            }
-            numbered => {
-                if let Some(told) = exchange::told(numbered) {
-                    self.take(told, effects);
-                }
-            }
-        }
-    }
-
-    /// A gateway did not take it in.
-    fn turned_away(&mut self, name: u64, reason: Reason) {
-        let Some(routed) = self.orders.get_mut(&name).filter(|_| is_order(name)) else { return };
-        if is_for_now(reason) {
-            routed.due_ms = self.now_ms + PAUSE_MS;
-        } else if routed.is_plugged {
-            routed.due_ms = self.now_ms + CLAIM_EVERY_MS;
-        } else {
-            (routed.is_plugged, routed.due_ms) = (true, 0);
-        }
-    }
-
-    /// An answer outside of the stream: the first one is in it, unless the name is too old to be used.
-    fn repeated(&mut self, name: u64, reason: Reason, effects: &mut Vec<RouterEffect>) {
-        let Some(routed) = self.orders.get_mut(&name) else { return };
-        routed.due_ms = self.now_ms + REPEAT_AFTER_MS;
-        if reason != Reason::TooOld {
-            return;
-        }
-        let shard = self.listed.get(&routed.terms.symbol).map(|listing| listing.shard);
-        let stream = shard.and_then(|shard| self.streams.get(&shard));
-        if stream.is_some_and(|stream| stream.is_live && stream.queue.is_empty()) {
-            let asked =
-                OrderAsked::TurnAway { term: self.term, of: routed.of.clone(), name, reason: reason as u8 };
-            self.ask(asked, Question::TurnAway { name }, effects);
         }
     }
 }

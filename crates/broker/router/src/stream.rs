@@ -1,11 +1,62 @@
-//! A shard's stream, message after message: each is asked to be applied when the one before it is.
+//! What the exchange says; of it a shard's stream, message after message: each is asked to be applied when the one before it is.
 
-use pares_broker::{OrderAsked, OrderEvent, OrderId, OrderRead, Settlement};
+use pares_broker::{CustomerOrderId, OrderAsked, OrderEvent, OrderRead, Settlement};
+use pares_types::{Reason, Reply};
 
-use crate::exchange::Told;
-use crate::router::{Question, Router, RouterEffect};
+use crate::exchange::{self, Told, is_for_now, is_order};
+use crate::router::{CLAIM_EVERY_MS, PAUSE_MS, Question, REPEAT_AFTER_MS, Router, RouterEffect, Stage};
 
 impl Router {
+    /// The exchange says something.
+    pub fn told(&mut self, reply: &Reply, now_ms: u64, effects: &mut Vec<RouterEffect>) {
+        self.now_ms = now_ms;
+        if self.stage != Stage::Working {
+            return;
+        }
+        match reply {
+            Reply::Rejected { client_order_id, reason: reason @ Reason::TooOld } => {
+                self.repeated(client_order_id.0, *reason, effects);
+            }
+            Reply::Rejected { client_order_id, reason } => self.turned_away(client_order_id.0, *reason),
+            Reply::Answer(answer) if answer.number == 0 => {
+                self.repeated(answer.client_order_id.0, answer.reason, effects);
+            }
+            numbered => {
+                if let Some(told) = exchange::told(numbered) {
+                    self.take(told, effects);
+                }
+            }
+        }
+    }
+
+    /// A gateway did not take it in.
+    fn turned_away(&mut self, name: u64, reason: Reason) {
+        let Some(routed) = self.orders.get_mut(&name).filter(|_| is_order(name)) else { return };
+        if is_for_now(reason) {
+            routed.due_ms = self.now_ms + PAUSE_MS;
+        } else if routed.is_plugged {
+            routed.due_ms = self.now_ms + CLAIM_EVERY_MS;
+        } else {
+            (routed.is_plugged, routed.due_ms) = (true, 0);
+        }
+    }
+
+    /// An answer outside of the stream: the first one is in it, unless the name is too old to be used.
+    fn repeated(&mut self, name: u64, reason: Reason, effects: &mut Vec<RouterEffect>) {
+        let Some(routed) = self.orders.get_mut(&name) else { return };
+        routed.due_ms = self.now_ms + REPEAT_AFTER_MS;
+        if reason != Reason::TooOld {
+            return;
+        }
+        let shard = self.listed.get(&routed.terms.symbol).map(|listing| listing.shard);
+        let stream = shard.and_then(|shard| self.streams.get(&shard));
+        if stream.is_some_and(|stream| stream.is_live && stream.queue.is_empty()) {
+            let asked =
+                OrderAsked::TurnAway { term: self.term, of: routed.of.clone(), name, reason: reason as u8 };
+            self.ask(asked, Question::TurnAway { name }, effects);
+        }
+    }
+
     /// A message comes. What came before is not taken again.
     pub(crate) fn take(&mut self, told: Told, effects: &mut Vec<RouterEffect>) {
         let Some(stream) = self.streams.get_mut(&told.shard) else { return };
@@ -60,14 +111,25 @@ impl Router {
         self.ask(asked, Question::Pass { shard, count }, effects);
     }
 
-    fn settle(&mut self, told: Told, of: OrderId, event: OrderEvent, effects: &mut Vec<RouterEffect>) {
+    fn settle(
+        &mut self,
+        told: Told,
+        of: CustomerOrderId,
+        event: OrderEvent,
+        effects: &mut Vec<RouterEffect>,
+    ) {
         let Told { shard, number, name, .. } = told;
         self.mark(shard);
         let settlement = Settlement { term: self.term, shard, number, of, event };
         self.ask(OrderAsked::Settle { settlement }, Question::Settle { shard, name }, effects);
     }
 
-    pub(crate) fn take_owner(&mut self, shard: u32, owner: Option<OrderId>, effects: &mut Vec<RouterEffect>) {
+    pub(crate) fn take_owner(
+        &mut self,
+        shard: u32,
+        owner: Option<CustomerOrderId>,
+        effects: &mut Vec<RouterEffect>,
+    ) {
         let Some(stream) = self.streams.get_mut(&shard) else { return };
         stream.is_asked = false;
         let Some(first) = stream.queue.front().copied() else { return };

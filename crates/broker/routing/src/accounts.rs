@@ -20,14 +20,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 const OWN_NUMBERS: u64 = 1 << 62;
 
 /// See the [module](self).
-pub struct Accounts {
+pub struct AccountsClient {
     client: Client,
     /// Its number as a front, and how many requests it has numbered.
     front: Option<u64>,
     asked: u64,
 }
 
-impl Accounts {
+impl AccountsClient {
     /// By that client, which nobody else uses.
     #[must_use]
     pub fn new(client: Client) -> Self {

@@ -9,16 +9,16 @@ use pares_os::clock;
 use pares_router::{Router, RouterEffect};
 
 use crate::RoutingError;
-use crate::accounts::Accounts;
+use crate::accounts::AccountsClient;
 use crate::gateway::{Gateways, Heard};
 
 /// Longest wait for something to come.
 const WAIT_MAX: Duration = Duration::from_millis(2);
 
 /// See the [module](self).
-pub struct Duty {
+pub struct RouterDuty {
     router: Router,
-    accounts: Accounts,
+    accounts: AccountsClient,
     gateways: Gateways,
     effects: VecDeque<RouterEffect>,
 }
@@ -27,10 +27,10 @@ fn now_ms() -> u64 {
     clock::now_ns() / 1_000_000
 }
 
-impl Duty {
+impl RouterDuty {
     /// The router of that number, which no other has.
     #[must_use]
-    pub fn new(number: u64, accounts: Accounts, gateways: Gateways) -> Self {
+    pub fn new(number: u64, accounts: AccountsClient, gateways: Gateways) -> Self {
         Self { router: Router::new(number), accounts, gateways, effects: VecDeque::new() }
     }
 
@@ -96,7 +96,7 @@ pub struct Pulse {
 
 impl Pulse {
     /// Says it, a second apart at least.
-    pub fn tell(&mut self, duty: &Duty) {
+    pub fn tell(&mut self, duty: &RouterDuty) {
         let now = (duty.router.term(), duty.gateways.is_connected());
         let is_soon = self.at.is_some_and(|at| at.elapsed() < Duration::from_secs(1));
         if is_soon || self.said == Some(now) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pares_broker::StockSymbol;
 use pares_client::{Client, ClientError, InstrumentStatus, List, ListRequest, Options, Update};
-use pares_router::Listing;
+use pares_router::ListedStock;
 use pares_types::{ClientRequest, MemberId, Reply, ShardId};
 
 /// Between two tries to connect.
@@ -18,7 +18,7 @@ const LIST_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) enum Heard {
     /// A connection came about: so the exchange lists stocks.
-    Connected(BTreeMap<StockSymbol, Listing>),
+    Connected(BTreeMap<StockSymbol, ListedStock>),
     /// It is gone.
     Lost,
     /// The exchange says something.
@@ -116,7 +116,7 @@ impl Gateways {
 }
 
 /// What a gateway lists. Nothing else can come before: no stream is followed, and nothing was asked.
-fn listed(client: &mut Client) -> Result<BTreeMap<StockSymbol, Listing>, ClientError> {
+fn listed(client: &mut Client) -> Result<BTreeMap<StockSymbol, ListedStock>, ClientError> {
     client.list(&ListRequest { token: 1, list: List::Instruments, instrument: None })?;
     let (mut found, mut is_whole) = (BTreeMap::new(), false);
     let began = Instant::now();
@@ -136,9 +136,9 @@ fn listed(client: &mut Client) -> Result<BTreeMap<StockSymbol, Listing>, ClientE
 }
 
 /// An instrument whose symbol is that of a stock, and whose price is never below zero.
-fn listing(status: &InstrumentStatus) -> Option<(StockSymbol, Listing)> {
+fn listing(status: &InstrumentStatus) -> Option<(StockSymbol, ListedStock)> {
     let symbol = StockSymbol::new(status.symbol.as_str()).filter(|_| status.price_min.0 >= 0)?;
-    Some((symbol, Listing { instrument: status.instrument, shard: status.shard.0.into() }))
+    Some((symbol, ListedStock { instrument: status.instrument, shard: status.shard.0.into() }))
 }
 
 fn said(update: Update) -> Option<Heard> {

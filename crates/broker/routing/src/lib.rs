@@ -23,8 +23,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-pub use accounts::Accounts;
-pub use duty::{Duty, Pulse};
+pub use accounts::AccountsClient;
+pub use duty::{Pulse, RouterDuty};
 pub use gateway::Gateways;
 
 use pares_client::{Credential, KeyFile, Options, Tls};
@@ -102,11 +102,11 @@ fn route(args: &Args, stop: &AtomicBool) -> Result<(), RoutingError> {
     let config = SitesConfig::load(&args.dir).map_err(|error| sites_failed(&error))?;
     let access = Access::named(config, &args.dir, &[CLIENT]).map_err(|error| sites_failed(&error))?;
     let all = sites::all(&access.config);
-    let number = args.number.unwrap_or_else(Accounts::draw_number);
+    let number = args.number.unwrap_or_else(AccountsClient::draw_number);
     let client = access.client(number, 0, &all).map_err(|error| sites_failed(&error))?;
     let (member, options) = sign_on(args)?;
     let gateways = Gateways::new(args.gateways.clone(), member, options);
-    let mut duty = Duty::new(number, Accounts::new(client), gateways);
+    let mut duty = RouterDuty::new(number, AccountsClient::new(client), gateways);
     pares_text::tell!("router {number:x}: for member {member}, sites in {}", args.dir.display());
     let mut pulse = Pulse::default();
     while !stop.load(std::sync::atomic::Ordering::Relaxed) {

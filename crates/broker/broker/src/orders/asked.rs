@@ -31,7 +31,7 @@ pub struct OrderTerms {
 
 /// An order: whose, and the number of the request that placed it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OrderId {
+pub struct CustomerOrderId {
     /// Whose.
     pub user: UserName,
     /// The number.
@@ -81,7 +81,7 @@ pub struct Settlement {
     /// The message's number there, from 1: applied only if it is the next one.
     pub number: u64,
     /// Which order.
-    pub of: OrderId,
+    pub of: CustomerOrderId,
     /// What it says.
     pub event: OrderEvent,
 }
@@ -99,7 +99,7 @@ pub enum OrderAsked {
     /// Cancel what is left of it.
     Cancel {
         /// Which.
-        of: OrderId,
+        of: CustomerOrderId,
     },
     /// Set a customer's limits.
     Limit {
@@ -125,14 +125,14 @@ pub enum OrderAsked {
         /// The router's term.
         term: u64,
         /// Which.
-        orders: Vec<OrderId>,
+        orders: Vec<CustomerOrderId>,
     },
     /// The exchange never had it and never will.
     TurnAway {
         /// The router's term.
         term: u64,
         /// Which.
-        of: OrderId,
+        of: CustomerOrderId,
         /// Its name there; 0 if it has none.
         name: u64,
         /// The exchange's code for why.
@@ -207,7 +207,7 @@ pub enum OrderReply {
     /// These have names now; the others did not wait any more.
     Named {
         /// Each with its name.
-        names: Vec<(OrderId, u64)>,
+        names: Vec<(CustomerOrderId, u64)>,
     },
     /// The count is this far: the next message's number.
     Passed {
@@ -245,6 +245,6 @@ kinds!(OrderReply, "reply of orders" {
 });
 fields! {
     OrderTerms { symbol, way, shares, limit_cents, life }
-    OrderId { user, number }
+    CustomerOrderId { user, number }
     Settlement { term, shard, number, of, event }
 }

@@ -1,7 +1,7 @@
 //! What customers ask, and supervisors about them.
 
-use super::asked::{OrderId, OrderReply, OrderTerms};
-use super::rows::{self as order_rows, CustomerLimits, Order, OrderState, Queue};
+use super::asked::{CustomerOrderId, OrderReply, OrderTerms};
+use super::rows::{self as order_rows, CustomerLimits, Order, OrderStage, Queue};
 use super::standing::Standing;
 use super::{OrderHappened, OrderNote};
 use crate::command::UserName;
@@ -19,7 +19,7 @@ impl<L: Ledger> Turn<'_, L> {
         let mut standing = self.standing(user, terms.symbol)?;
         let cents = checked_cost(&standing, terms)?;
         may_hold(&standing, terms, cents)?;
-        let of = OrderId { user: user.clone(), number: self.request.number };
+        let of = CustomerOrderId { user: user.clone(), number: self.request.number };
         let OrderTerms { symbol, way, shares, limit_cents, .. } = terms;
         let (order, happened) = (of.number, OrderHappened::Placed);
         self.note(OrderNote { order, way, symbol, shares, cents: limit_cents, happened });
@@ -36,16 +36,16 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// One that waits has ended with this; of one that is named the exchange has the last word.
-    pub(super) fn cancel_order(&mut self, of: &OrderId) -> Stopped<BrokerReply, L> {
+    pub(super) fn cancel_order(&mut self, of: &CustomerOrderId) -> Stopped<BrokerReply, L> {
         let mut order = self.find_order(of)?;
         if order.has_ended() {
             return Err(Refusal::OrderEnded.into());
         }
         let mut standing = self.standing(&of.user, order.terms.symbol)?;
-        let reply = if order.state == OrderState::Waiting {
+        let reply = if order.state == OrderStage::Waiting {
             let left = order.left;
             self.release_order(of, &mut order, &mut standing, left)?;
-            self.end_order(of, &mut order, &mut standing, OrderState::Cancelled);
+            self.end_order(of, &mut order, &mut standing, OrderStage::Cancelled);
             OrderReply::Now { order }
         } else {
             order.is_unwanted = true;
@@ -69,7 +69,7 @@ impl<L: Ledger> Turn<'_, L> {
         self.account()?;
         if is_blocked {
             for number in self.customer(user)?.open {
-                self.cancel_order(&OrderId { user: user.clone(), number })?;
+                self.cancel_order(&CustomerOrderId { user: user.clone(), number })?;
             }
         }
         let customer = super::Customer { is_blocked, ..self.customer(user)? };

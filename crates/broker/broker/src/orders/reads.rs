@@ -3,7 +3,7 @@
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, KeyRange};
 
-use super::asked::OrderId;
+use super::asked::CustomerOrderId;
 use super::rows::{self as order_rows, Customer, Order, Queue};
 use crate::coded::kinds;
 use crate::command::UserName;
@@ -28,7 +28,7 @@ pub enum OrderRead {
         /// Whose.
         user: UserName,
     },
-    /// What waits for a name: `Vec<(OrderId, Order)>`.
+    /// What waits for a name: `Vec<(CustomerOrderId, Order)>`.
     Waiting,
     /// What is named and has not ended, from this name on: the same.
     Open {
@@ -37,7 +37,7 @@ pub enum OrderRead {
     },
     /// Cancels that are wished: `Vec<u64>`, names.
     Unwanted,
-    /// Whose a name is: `Option<OrderId>`.
+    /// Whose a name is: `Option<CustomerOrderId>`.
     Named {
         /// The name.
         name: u64,
@@ -77,7 +77,8 @@ pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, B
                 to: order_rows::queue_all(Queue::Open).to,
             };
             let found = first(shelf, &range)?;
-            let orders: Result<Vec<OrderId>, _> = found.iter().map(|(_, value)| rows::row(value)).collect();
+            let orders: Result<Vec<CustomerOrderId>, _> =
+                found.iter().map(|(_, value)| rows::row(value)).collect();
             with_orders(shelf, orders?)?.to_bytes()
         }
         OrderRead::Unwanted => {
@@ -86,7 +87,7 @@ pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, B
             names.map(|name| u64::from_be_bytes(*name)).collect::<Vec<_>>().to_bytes()
         }
         OrderRead::Named { name } => {
-            one::<OrderId, S>(shelf, &order_rows::queued(Queue::Named, *name))?.to_bytes()
+            one::<CustomerOrderId, S>(shelf, &order_rows::queued(Queue::Named, *name))?.to_bytes()
         }
         OrderRead::Told => told(shelf)?.to_bytes(),
         OrderRead::Router => {
@@ -110,8 +111,8 @@ fn one<T: Coded, S: Shelf>(shelf: &S, key: &Key) -> Result<Option<T>, BrokerErro
 
 fn with_orders<S: Shelf>(
     shelf: &S,
-    orders: Vec<OrderId>,
-) -> Result<Vec<(OrderId, Order)>, BrokerError<S::Error>> {
+    orders: Vec<CustomerOrderId>,
+) -> Result<Vec<(CustomerOrderId, Order)>, BrokerError<S::Error>> {
     let mut found = Vec::with_capacity(orders.len());
     for of in orders {
         let order = one(shelf, &order_rows::order(&of))?;
@@ -128,7 +129,7 @@ fn mine<S: Shelf>(
 ) -> Result<Vec<(u64, Order)>, BrokerError<S::Error>> {
     let mut range = order_rows::orders_of(user);
     if let Some(number) = before {
-        range.to = Some(order_rows::order(&OrderId { user: user.clone(), number }));
+        range.to = Some(order_rows::order(&CustomerOrderId { user: user.clone(), number }));
     }
     let found = shelf.first(&range, usize::MAX).map_err(BrokerError::Items)?;
     let mut orders = Vec::new();

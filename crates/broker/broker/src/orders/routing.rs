@@ -1,7 +1,7 @@
 //! One router at a time, and the names that it gives.
 
-use super::asked::{OrderId, OrderReply};
-use super::rows::{self as order_rows, OrderState, Queue, Seat};
+use super::asked::{CustomerOrderId, OrderReply};
+use super::rows::{self as order_rows, OrderStage, Queue, Seat};
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
@@ -39,14 +39,14 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// Names those that wait still: from then on only the exchange ends them.
-    pub(super) fn name(&mut self, term: u64, orders: &[OrderId]) -> Stopped<BrokerReply, L> {
+    pub(super) fn name(&mut self, term: u64, orders: &[CustomerOrderId]) -> Stopped<BrokerReply, L> {
         let mut seat = self.of_term(term)?;
         let mut names = Vec::with_capacity(orders.len());
         for of in orders {
             let found = rows::take::<super::Order, L>(self.ledger, &order_rows::order(of))?;
-            let Some(mut order) = found.filter(|order| order.state == OrderState::Waiting) else { continue };
+            let Some(mut order) = found.filter(|order| order.state == OrderStage::Waiting) else { continue };
             seat.names += 1;
-            (order.name, order.state) = (ORDERS_SERIES | seat.names, OrderState::Routed);
+            (order.name, order.state) = (ORDERS_SERIES | seat.names, OrderStage::Routed);
             self.ledger.delete(&order_rows::waiting(of));
             rows::put(self.ledger, &order_rows::queued(Queue::Open, order.name), of);
             rows::put(self.ledger, &order_rows::queued(Queue::Named, order.name), of);
@@ -61,20 +61,20 @@ impl<L: Ledger> Turn<'_, L> {
     pub(super) fn turn_away(
         &mut self,
         term: u64,
-        of: &OrderId,
+        of: &CustomerOrderId,
         name: u64,
         reason: u8,
     ) -> Stopped<BrokerReply, L> {
         self.of_term(term)?;
         let mut order = self.find_order(of)?;
-        if order.state > OrderState::Routed || order.name != name {
+        if order.state > OrderStage::Routed || order.name != name {
             return Ok(BrokerReply::Unchanged);
         }
         let mut standing = self.standing(&of.user, order.terms.symbol)?;
         let left = order.left;
         self.release_order(of, &mut order, &mut standing, left)?;
         order.why = reason;
-        self.end_order(of, &mut order, &mut standing, OrderState::Refused);
+        self.end_order(of, &mut order, &mut standing, OrderStage::Refused);
         self.put_order(of, &order);
         self.put_standing(standing);
         Ok(BrokerReply::Order { reply: OrderReply::Now { order } })

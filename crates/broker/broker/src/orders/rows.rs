@@ -5,8 +5,8 @@
 //!   bg user             Customer       customer
 //!   bg user symbol      Exposure       customer and stock
 //!   bq w user number    -              order that waits for its name
-//!   bq o name           OrderId        order that is named and has not ended
-//!   bq n name           OrderId        order that was ever named
+//!   bq o name           CustomerOrderId        order that is named and has not ended
+//!   bq n name           CustomerOrderId        order that was ever named
 //!   bq c name           -              cancel that is wished
 //!   br                  Seat           the router at work
 //!   br shard            u64            the number of the next message of a shard
@@ -15,7 +15,7 @@
 
 use pares_wice::{Key, KeyRange, Value};
 
-use super::asked::{OrderId, OrderLife, OrderTerms};
+use super::asked::{CustomerOrderId, OrderLife, OrderTerms};
 use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserName};
 use crate::request::TradeWay;
@@ -26,7 +26,7 @@ pub const OPEN_ORDERS_MAX: u64 = 100;
 
 /// How far an order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OrderState {
+pub enum OrderStage {
     /// Held, and without a name on the exchange.
     Waiting,
     /// Named: it may be there or not.
@@ -49,7 +49,7 @@ pub struct Order {
     /// What was asked for.
     pub terms: OrderTerms,
     /// How far it is.
-    pub state: OrderState,
+    pub state: OrderStage,
     /// The exchange's code for why it ended so; 0 for none.
     pub why: u8,
     /// Shares that may trade still: so many, or their cost at the limit, are held.
@@ -70,7 +70,7 @@ impl Order {
     /// Whether nothing is held for it any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.state >= OrderState::Filled
+        self.state >= OrderStage::Filled
     }
 
     /// What a sum of hundredths of a cent is to the customer: paid is rounded up to a cent, received down.
@@ -202,7 +202,7 @@ pub(super) struct Seat {
     pub(super) seen_ms: u64,
 }
 
-kinds!(OrderState, "state of an order" {
+kinds!(OrderStage, "state of an order" {
     1 => Waiting, 2 => Routed, 3 => Open, 4 => Filled, 5 => Cancelled, 6 => Expired, 7 => Refused,
 });
 fields! {
@@ -215,7 +215,7 @@ fields! {
 
 impl Order {
     pub(super) fn placed(terms: OrderTerms, placed_ms: u64) -> Self {
-        let (state, left) = (OrderState::Waiting, terms.shares);
+        let (state, left) = (OrderStage::Waiting, terms.shares);
         Self { terms, state, why: 0, left, filled: 0, value: 0, name: 0, is_unwanted: false, placed_ms }
     }
 
@@ -229,7 +229,7 @@ impl Order {
 const ORDER: u8 = b'o';
 const CUSTOMER: u8 = b'g';
 
-pub(super) fn order(of: &OrderId) -> Key {
+pub(super) fn order(of: &CustomerOrderId) -> Key {
     Key::new(of_user(ORDER, of.user.as_str(), &of.number.to_be_bytes()))
 }
 
@@ -265,7 +265,7 @@ pub(super) fn queue_all(queue: Queue) -> KeyRange {
 /// Where waiting orders lie: the user and the number are behind it, as in the order's own key.
 pub(super) const WAITING: &[u8] = b"bqw";
 
-pub(super) fn waiting(of: &OrderId) -> Key {
+pub(super) fn waiting(of: &CustomerOrderId) -> Key {
     Key::new([WAITING, &order(of).as_bytes()[2..]].concat())
 }
 
@@ -275,7 +275,7 @@ pub(super) fn mark() -> Value {
 }
 
 pub(super) fn seat() -> Key {
-    Key::new(b"br".to_vec())
+    Key::new(b"br")
 }
 
 pub(super) fn told(shard: u32) -> Key {
@@ -283,8 +283,8 @@ pub(super) fn told(shard: u32) -> Key {
 }
 
 /// The order of a key of [`WAITING`].
-pub(super) fn waiting_order(key: &Key) -> Option<OrderId> {
+pub(super) fn waiting_order(key: &Key) -> Option<CustomerOrderId> {
     let (user, number) = key.as_bytes().get(WAITING.len() + 1..)?.split_last_chunk()?;
     let user = UserName::new(core::str::from_utf8(user).ok()?)?;
-    Some(OrderId { user, number: u64::from_be_bytes(*number) })
+    Some(CustomerOrderId { user, number: u64::from_be_bytes(*number) })
 }

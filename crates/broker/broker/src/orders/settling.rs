@@ -1,7 +1,7 @@
 //! What the exchange tells, each message once: what it does and that it was counted commit together.
 
-use super::asked::{OrderEvent, OrderId, OrderReply, Settlement};
-use super::rows::{self as order_rows, Order, OrderState};
+use super::asked::{CustomerOrderId, OrderEvent, OrderReply, Settlement};
+use super::rows::{self as order_rows, Order, OrderStage};
 use super::standing::Standing;
 use super::{OrderHappened, OrderNote};
 use crate::execute::{Stopped, Turn};
@@ -52,7 +52,7 @@ impl<L: Ledger> Turn<'_, L> {
 
     fn apply(
         &mut self,
-        of: &OrderId,
+        of: &CustomerOrderId,
         order: &mut Order,
         standing: &mut Standing,
         event: OrderEvent,
@@ -60,8 +60,8 @@ impl<L: Ledger> Turn<'_, L> {
         if order.name == 0 {
             return Err(Refusal::OtherOrder);
         }
-        if order.state == OrderState::Routed {
-            order.state = OrderState::Open;
+        if order.state == OrderStage::Routed {
+            order.state = OrderStage::Open;
         }
         match event {
             OrderEvent::Accepted => Ok(()),
@@ -75,7 +75,7 @@ impl<L: Ledger> Turn<'_, L> {
     /// It never was there: all of it is left.
     fn refused(
         &mut self,
-        of: &OrderId,
+        of: &CustomerOrderId,
         order: &mut Order,
         standing: &mut Standing,
         reason: u8,
@@ -88,13 +88,13 @@ impl<L: Ledger> Turn<'_, L> {
         }
         self.release_order(of, order, standing, order.left)?;
         order.why = reason;
-        self.end_order(of, order, standing, OrderState::Refused);
+        self.end_order(of, order, standing, OrderStage::Refused);
         Ok(())
     }
 
     fn traded(
         &mut self,
-        of: &OrderId,
+        of: &CustomerOrderId,
         order: &mut Order,
         standing: &mut Standing,
         (price, shares): (u64, u64),
@@ -121,14 +121,14 @@ impl<L: Ledger> Turn<'_, L> {
         standing.ends(way, shares);
         standing.count_trade(way, price, shares, cents, false);
         if order.left == 0 {
-            self.end_order(of, order, standing, OrderState::Filled);
+            self.end_order(of, order, standing, OrderStage::Filled);
         }
         Ok(())
     }
 
     fn cancelled(
         &mut self,
-        of: &OrderId,
+        of: &CustomerOrderId,
         order: &mut Order,
         standing: &mut Standing,
         (cause, shares): (u8, u64),
@@ -140,7 +140,7 @@ impl<L: Ledger> Turn<'_, L> {
         order.why = cause;
         if order.left == 0 && !order.has_ended() {
             let has_expired = EXPIRING.contains(&cause);
-            let state = if has_expired { OrderState::Expired } else { OrderState::Cancelled };
+            let state = if has_expired { OrderStage::Expired } else { OrderStage::Cancelled };
             self.end_order(of, order, standing, state);
         }
         Ok(())
@@ -149,7 +149,7 @@ impl<L: Ledger> Turn<'_, L> {
     /// The trade goes back; the order does not. What the customer has no more is owed.
     fn voided(
         &mut self,
-        of: &OrderId,
+        of: &CustomerOrderId,
         order: &mut Order,
         standing: &mut Standing,
         (price, shares): (u64, u64),

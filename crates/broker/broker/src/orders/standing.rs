@@ -1,7 +1,7 @@
 //! All of a customer that an order touches, read before anything is decided and written when all is.
 
-use super::asked::OrderId;
-use super::rows::{self as order_rows, Customer, Exposure, Order, OrderState, Queue};
+use super::asked::CustomerOrderId;
+use super::rows::{self as order_rows, Customer, Exposure, Order, OrderStage, Queue};
 use super::{OrderHappened, OrderNote};
 use crate::audit::AuditNote;
 use crate::command::{StockSymbol, UserName};
@@ -118,18 +118,18 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(())
     }
 
-    pub(super) fn find_order(&mut self, of: &OrderId) -> Stopped<Order, L> {
+    pub(super) fn find_order(&mut self, of: &CustomerOrderId) -> Stopped<Order, L> {
         Ok(rows::take(self.ledger, &order_rows::order(of))?.ok_or(Refusal::NoOrder)?)
     }
 
-    pub(super) fn put_order(&mut self, of: &OrderId, order: &Order) {
+    pub(super) fn put_order(&mut self, of: &CustomerOrderId, order: &Order) {
         rows::put(self.ledger, &order_rows::order(of), order);
     }
 
     /// So many of its shares will not trade: what was held for them is free.
     pub(super) fn release_order(
         &mut self,
-        of: &OrderId,
+        of: &CustomerOrderId,
         order: &mut Order,
         standing: &mut Standing,
         shares: u64,
@@ -150,10 +150,10 @@ impl<L: Ledger> Turn<'_, L> {
     /// It has ended so: no list has it any more.
     pub(super) fn end_order(
         &mut self,
-        of: &OrderId,
+        of: &CustomerOrderId,
         order: &mut Order,
         standing: &mut Standing,
-        state: OrderState,
+        state: OrderStage,
     ) {
         order.state = state;
         standing.customer.open.retain(|open| *open != of.number);

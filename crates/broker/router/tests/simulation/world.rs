@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_broker::{
-    BrokerReply, CustomerLimits, OrderAsked, OrderId, OrderLife, OrderState, OrderTerms, ROUTER_SILENT_MS,
-    TradeWay,
+    BrokerReply, CustomerLimits, CustomerOrderId, OrderAsked, OrderLife, OrderStage, OrderTerms,
+    ROUTER_SILENT_MS, TradeWay,
 };
-use pares_router::{Listing, Router, RouterEffect};
+use pares_router::{ListedStock, Router, RouterEffect};
 use pares_types::{ClientOrderId, ClientRequest, InstrumentId, Reason, Reply};
 
 use crate::accounts::{Accounts, STOCKS, USERS, stock, user};
@@ -177,7 +177,7 @@ impl World {
         // The last stock is not listed.
         let listed = (0..STOCKS.len() - 1).map(|index| {
             let instrument = InstrumentId(index as u32 + 1);
-            (stock(index), Listing { instrument, shard: shard_of(instrument) })
+            (stock(index), ListedStock { instrument, shard: shard_of(instrument) })
         });
         let mut effects = Vec::new();
         instance.router.connected(listed.collect(), self.now_ms, &mut effects);
@@ -299,7 +299,7 @@ impl World {
         for index in 0..USERS {
             for (number, order) in self.accounts.orders(&user(index)) {
                 if order.name == name {
-                    let of = OrderId { user: user(index), number };
+                    let of = CustomerOrderId { user: user(index), number };
                     let asked = OrderAsked::TurnAway { term, of, name, reason: reason(reply) };
                     self.accounts.execute(asked, self.now_ms);
                 }
@@ -333,7 +333,7 @@ impl World {
                 let open = self.accounts.customer(&user).open;
                 let at = self.draw.below(open.len().max(1) as u64) as usize;
                 let Some(number) = open.get(at).copied() else { return };
-                OrderAsked::Cancel { of: OrderId { user, number } }
+                OrderAsked::Cancel { of: CustomerOrderId { user, number } }
             }
             _ => OrderAsked::Place { user, terms: self.terms() },
         };
@@ -386,7 +386,7 @@ impl World {
         let streams = (0..SHARDS)
             .all(|shard| self.accounts.told(shard) == self.exchange.streams[shard as usize].len() as u64 + 1);
         let orders = (0..USERS).flat_map(|index| self.accounts.orders(&user(index)));
-        let is_open = |order: &pares_broker::Order| order.state == OrderState::Open && !order.is_unwanted;
+        let is_open = |order: &pares_broker::Order| order.state == OrderStage::Open && !order.is_unwanted;
         streams && { orders }.all(|(_, order)| order.has_ended() || is_open(&order))
     }
 
@@ -412,7 +412,7 @@ impl World {
                 }
                 figures.orders += 1;
                 figures.trades += u64::from(order.filled > 0);
-                figures.cancelled += u64::from(order.state == OrderState::Cancelled);
+                figures.cancelled += u64::from(order.state == OrderStage::Cancelled);
             }
         }
         let others = self.exchange.live.keys().chain(self.exchange.done.keys());

@@ -136,8 +136,8 @@ impl Oracle {
         let (name, command) = match &request.asked {
             Asked::Command { command, .. } => (command.user.clone(), Some(command.clone())),
             Asked::Fire { user, .. } | Asked::Expire { user, .. } => (Some(user.clone()), None),
-            Asked::Hit => (None, None),
-            Asked::Person { .. } => panic!("people are no part of trading"),
+            // Of people and orders it knows nothing.
+            Asked::Hit | Asked::Person { .. } | Asked::Order { .. } => (None, None),
             Asked::BeginFront => {
                 self.fronts += 1;
                 return BrokerReply::FrontNumber { front: self.fronts };
@@ -241,7 +241,9 @@ fn act(
         if now >= quote.server_ms + 60_000 { Err(Refusal::StaleQuote) } else { Ok(quote) }
     };
     match &request.asked {
-        Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
+        Asked::Hit | Asked::BeginFront | Asked::Person { .. } | Asked::Order { .. } => {
+            Ok(BrokerReply::Unchanged)
+        }
         Asked::Fire { way, symbol, .. } => {
             let user = user.as_mut().ok_or(Refusal::NoAccount)?;
             let is_armed = match way {

@@ -7,13 +7,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, Customer, CustomerLimits, OrderAsked, OrderId, OrderLife, OrderRead,
-    OrderReply, OrderTerms, StockSymbol, TradeWay, UserCommand, UserName, Verb,
+    Asked, BrokerRead, BrokerReply, Customer, CustomerLimits, CustomerOrderId, OrderAsked, OrderLife,
+    OrderRead, OrderReply, OrderTerms, StockSymbol, TradeWay, UserCommand, UserName, Verb,
 };
 use pares_client::{Client, InstrumentStatus, List, ListRequest, Update};
 use pares_flow::Random;
 use pares_load::{LabError, LabResult};
-use pares_routing::Accounts;
+use pares_routing::AccountsClient;
 use pares_types::MemberId;
 use pares_wice::codec::Coded as _;
 
@@ -52,7 +52,11 @@ pub(super) fn customer(index: u64) -> UserName {
 }
 
 impl Customers {
-    pub(super) fn start(accounts: Accounts, gateways: Vec<SocketAddr>, seed: u64) -> Result<Self, LabError> {
+    pub(super) fn start(
+        accounts: AccountsClient,
+        gateways: Vec<SocketAddr>,
+        seed: u64,
+    ) -> Result<Self, LabError> {
         let (asking, stop) = (Arc::<Asking>::default(), Arc::<AtomicBool>::default());
         let mut desk = Desk {
             accounts,
@@ -79,7 +83,7 @@ impl Customers {
 }
 
 struct Desk {
-    accounts: Accounts,
+    accounts: AccountsClient,
     gateways: Vec<SocketAddr>,
     asking: Arc<Asking>,
     stop: Arc<AtomicBool>,
@@ -149,7 +153,7 @@ impl Desk {
         let Some(bytes) = self.accounts.read(read, &self.stop).map_err(failed)? else { return Ok(()) };
         let open = Customer::from_bytes(&bytes).map_err(failed)?.open;
         let Some(number) = open.first().copied() else { return Ok(()) };
-        let asked = OrderAsked::Cancel { of: OrderId { user, number } };
+        let asked = OrderAsked::Cancel { of: CustomerOrderId { user, number } };
         self.execute(Asked::Order { asked })?;
         self.asking.cancelled.fetch_add(1, Ordering::Relaxed);
         Ok(())

@@ -1,11 +1,57 @@
-//! The routers' processes, and who is killed next.
+//! The sites' and the routers' processes, and who is killed next.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use pares_load::{LabError, LabResult};
+use pares_operator::init;
+use pares_operator::sites::{self, Processes, Speech};
+use pares_routing::AccountsClient;
+use pares_site::config::Promise;
+use pares_site::{Access, SitesConfig};
 use pares_types::MemberId;
+use pares_wice::{Isolation, SiteId};
+
+use super::customers::failed;
+use super::site;
+
+/// Sites of the one cluster.
+pub(super) const SITES: u8 = 3;
+
+/// The sites' processes, in a directory that exists. Dropping them ends them.
+pub(super) struct BrokerSites {
+    access: Access,
+    pub(super) processes: Processes,
+}
+
+impl BrokerSites {
+    pub(super) fn start(dir: &Path) -> Result<Self, LabError> {
+        let args = init::Args {
+            clusters: 1,
+            sites: SITES,
+            system: "broker".into(),
+            durability: Promise::Os,
+            no_tls: false,
+            store: None,
+            sql: false,
+            witness: false,
+        };
+        let config = SitesConfig { isolation: Isolation::Snapshot, ..init::configuration(&args)? };
+        init::write(&config, dir)?;
+        let mut processes = Processes::new(dir, Speech::File, site::COMMAND)?;
+        let access = Access::named(config, dir, &[init::CLIENT]).map_err(failed)?;
+        sites::all(&access.config).into_iter().try_for_each(|site| processes.start(site))?;
+        Ok(Self { access, processes })
+    }
+
+    /// A client of all of them.
+    pub(super) fn accounts(&self) -> Result<AccountsClient, LabError> {
+        let all: Vec<SiteId> = sites::all(&self.access.config);
+        let client = self.access.client(AccountsClient::draw_number(), 0, &all);
+        Ok(AccountsClient::new(client.map_err(failed)?))
+    }
+}
 
 /// Routers: one at work, the others stand by.
 const ROUTERS: usize = 2;

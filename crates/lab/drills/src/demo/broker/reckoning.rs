@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{
     AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, LOG_BEGIN, LOG_END, ORDERS_PAGE_MAX,
-    Order, OrderRead, OrderState, TradeWay, UserName, dollars, xml,
+    Order, OrderRead, OrderStage, TradeWay, UserName, dollars, xml,
 };
 use pares_client::{Client, ClientRequest, List, ListRequest, Options, Update};
 use pares_load::{LabError, LabResult};
 use pares_os::clock;
-use pares_routing::Accounts;
+use pares_routing::AccountsClient;
 use pares_types::{BusinessDay, ClientOrderId, Command, InstrumentId, MemberId, Status, Timestamp};
 use pares_wice::codec::Coded as _;
 
@@ -33,7 +33,7 @@ struct Traded {
 
 /// See the [module](self).
 pub(super) struct Reckoning {
-    accounts: Accounts,
+    accounts: AccountsClient,
     gateways: Vec<SocketAddr>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Reckoning {
 type Orders = Vec<(UserName, u64, Order)>;
 
 impl Reckoning {
-    pub(super) fn new(accounts: Accounts, gateways: Vec<SocketAddr>) -> Self {
+    pub(super) fn new(accounts: AccountsClient, gateways: Vec<SocketAddr>) -> Self {
         Self { accounts, gateways }
     }
 
@@ -201,10 +201,10 @@ impl Reckoning {
             let here = Traded { shares: order.filled, value: order.value };
             verdict.trades_off += u64::from(there != here);
             match order.state {
-                OrderState::Filled => verdict.filled += 1,
-                OrderState::Cancelled => verdict.cancelled += 1,
-                OrderState::Expired => verdict.expired += 1,
-                OrderState::Refused => verdict.turned_away += 1,
+                OrderStage::Filled => verdict.filled += 1,
+                OrderStage::Cancelled => verdict.cancelled += 1,
+                OrderStage::Expired => verdict.expired += 1,
+                OrderStage::Refused => verdict.turned_away += 1,
                 _ => {}
             }
             verdict.held_after_cents += order.held_cents();

@@ -6,24 +6,19 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{BrokerRead, OrderRead};
 use pares_flow::FlowInstrument;
-use pares_load::{
-    DistantSites, LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem, SitesPlan,
-    Venues,
-};
+use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem, Venues};
 use pares_node::{NodeId, SystemConfig};
 use pares_roles::config::InstrumentConfig;
-use pares_routing::Accounts;
-use pares_site::config::Promise;
+use pares_routing::AccountsClient;
 use pares_text::grouped;
 use pares_types::{GatewayId, InstrumentId, MemberId, Price, Quantity};
+use pares_wice::SiteId;
 use pares_wice::codec::Coded as _;
-use pares_wice::{Isolation, SiteId};
 use rustix::process::Signal;
 
 use super::customers::{Customers, LOT, failed};
-use super::parts::{Routers, Victim};
+use super::parts::{BrokerSites, Routers, SITES, Victim};
 use super::reckoning::Reckoning;
-use super::site;
 use super::verdict::{Kills, Verdict};
 use crate::demo::face;
 use crate::demo::lines::clock;
@@ -33,10 +28,9 @@ use crate::demo::{Args, scene};
 pub(super) const BROKER: MemberId = MemberId(50);
 const SYMBOLS: [&str; 4] = ["ALF", "BRV", "CHL", "DLT"];
 /// Where their prices start, cents.
-const STARTS_CENTS: [i64; 4] = [1_825, 421, 997, 3_164];
+const STARTS_CENTS: [i64; 4] = [1_825, 842, 997, 3_164];
 /// Half a cent: so that some trades are at prices that are no cents.
 const TICK: i64 = 50;
-const SITES: u8 = 3;
 /// Requests a second of the others, unless told.
 const RATE: u64 = 200;
 const OTHERS: u32 = 5;
@@ -50,11 +44,11 @@ pub(super) struct Stage {
     load: Option<Load>,
     routers: Routers,
     customers: Option<Customers>,
-    sites: DistantSites,
+    sites: BrokerSites,
     _dir: ScratchDirectory,
     gateways: Vec<SocketAddr>,
     /// Reads.
-    accounts: Accounts,
+    accounts: AccountsClient,
     kill_every: Duration,
     lasts: Duration,
     is_silent: bool,
@@ -73,23 +67,15 @@ impl Stage {
         let system = ScratchSystem::start(&config(), args.dir.clone())?;
         let gateways = system.addresses()?;
         let dir = ScratchDirectory::create(None)?;
-        let sites = DistantSites::start(&SitesPlan {
-            clusters: 1,
-            sites: SITES,
-            durability: Promise::Os,
-            isolation: Isolation::Snapshot,
-            rtt: Duration::ZERO,
-            dir: Some(&dir.path().join("sites")),
-            store: None,
-            command: site::COMMAND,
-        })?;
-        let routers = Routers::start(sites.dir(), &gateways, BROKER)?;
+        let sites_dir = dir.path().join("sites");
+        let sites = BrokerSites::start(&sites_dir)?;
+        let routers = Routers::start(&sites_dir, &gateways, BROKER)?;
         let load = Load::start(market(args, &system, gateways.clone()))?;
-        let customers = Customers::start(accounts(&sites)?, gateways.clone(), args.seed)?;
+        let customers = Customers::start(sites.accounts()?, gateways.clone(), args.seed)?;
         Ok(Self {
             venues: Venues::new(system.supervisor.layout(), system.supervisor.config()),
             load: Some(load),
-            accounts: accounts(&sites)?,
+            accounts: sites.accounts()?,
             kill_every: args.kill_every,
             lasts: Duration::from_secs(args.seconds.unwrap_or(SECONDS)),
             is_silent: args.json,
@@ -133,7 +119,7 @@ impl Stage {
         self.system.supervisor.tick();
         self.routers.keep()?;
         if let Some((site, _)) = self.down.take_if(|(_, back)| Instant::now() >= *back) {
-            self.sites.start_sites(&[site])?;
+            self.sites.processes.start(site)?;
         }
         std::thread::sleep(TURN);
         Ok(())
@@ -218,13 +204,13 @@ impl Stage {
             None => std::sync::Arc::default(),
         };
         if let Some((site, _)) = self.down.take() {
-            self.sites.start_sites(&[site])?;
+            self.sites.processes.start(site)?;
         }
         if let Some(load) = self.load.take() {
             load.finish()?;
         }
         let gateways = self.gateways.clone();
-        let accounts = accounts(&self.sites)?;
+        let accounts = self.sites.accounts()?;
         let mut reckoning = Reckoning::new(accounts, gateways);
         let verdict = reckoning.reckon(&mut || self.turn())?;
         Ok(Verdict {
@@ -235,12 +221,6 @@ impl Stage {
             ..verdict
         })
     }
-}
-
-/// A client of the sites.
-fn accounts(sites: &DistantSites) -> Result<Accounts, LabError> {
-    let client = sites.client.client(Accounts::draw_number(), 0, &sites.all());
-    Ok(Accounts::new(client.map_err(failed)?))
 }
 
 fn config() -> SystemConfig {

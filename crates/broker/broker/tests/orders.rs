@@ -1,0 +1,259 @@
+//! The rules of orders, one after the other; what routers do with them at every fault is `pares-router`'s simulation.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use pares_broker::{
+    AccountSummary, Asked, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId, Ledger, Order,
+    OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms, QuoteBrought, ROUTER_SILENT_MS,
+    Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, execute, summary,
+};
+use pares_wice::{Key, KeyRange, Value};
+
+const PAID_IN: u64 = 1_000_000;
+/// Shares that were bought at a quote before, at 10.00.
+const SHARES: u64 = 100;
+const NOW_MS: u64 = 1_680_000_000_000;
+
+#[derive(Default)]
+struct Broker {
+    items: BTreeMap<Key, Value>,
+    asked: u64,
+    now_ms: u64,
+    told: u64,
+}
+
+impl Ledger for Broker {
+    type Error = Infallible;
+
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
+        Ok(self.items.get(key).cloned())
+    }
+
+    fn put(&mut self, key: &Key, value: Value) {
+        self.items.insert(key.clone(), value);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.items.remove(key);
+    }
+}
+
+impl Shelf for Broker {
+    type Error = Infallible;
+
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
+        let found = self.items.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
+        Ok(found.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+fn jo() -> UserName {
+    UserName::new("jo").unwrap()
+}
+
+fn symbol() -> StockSymbol {
+    StockSymbol::new("ABC").unwrap()
+}
+
+impl Broker {
+    /// Jo with cash and shares, and router 1 at work in term 1.
+    fn new() -> Self {
+        let mut broker = Self { now_ms: NOW_MS, ..Self::default() };
+        for line in ["ADD,jo,11000.00", "BUY,jo,ABC,1000.00", "COMMIT_BUY,jo"] {
+            let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
+            let asked = Asked::Command { command: line.command, fault: line.fault };
+            assert!(!matches!(broker.request(asked), BrokerReply::Refused { .. }));
+        }
+        let claimed = broker.ask(OrderAsked::Claim { router: 1 });
+        assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 1 } });
+        broker
+    }
+
+    fn request(&mut self, asked: Asked) -> BrokerReply {
+        self.asked += 1;
+        let (number, time_ms) = ((1 << 42) + self.asked, self.now_ms);
+        let user = "jo".to_owned();
+        let quote = StockQuote {
+            price_cents: 1_000,
+            symbol: symbol(),
+            user,
+            server_ms: time_ms,
+            key: "key".to_owned(),
+        };
+        let quote = Some(QuoteBrought { quote, hit: None });
+        execute(&BrokerRequest { number, after: 0, name: None, time_ms, quote, asked }, self).unwrap()
+    }
+
+    fn ask(&mut self, asked: OrderAsked) -> BrokerReply {
+        self.request(Asked::Order { asked })
+    }
+
+    fn place(&mut self, way: TradeWay, shares: u64, limit_cents: u64) -> Result<CustomerOrderId, Refusal> {
+        let terms = OrderTerms { symbol: symbol(), way, shares, limit_cents, life: OrderLife::Day };
+        match self.ask(OrderAsked::Place { user: jo(), terms }) {
+            BrokerReply::Order { reply: OrderReply::Placed { order } } => {
+                Ok(CustomerOrderId { user: jo(), number: order })
+            }
+            BrokerReply::Refused { refusal } => Err(refusal),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn name(&mut self, of: &CustomerOrderId) -> u64 {
+        match self.ask(OrderAsked::Name { term: 1, orders: vec![of.clone()] }) {
+            BrokerReply::Order { reply: OrderReply::Named { names } } => names[0].1,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The exchange tells the next message.
+    fn tell(&mut self, of: &CustomerOrderId, event: OrderEvent) -> Order {
+        self.told += 1;
+        let settlement = Settlement { term: 1, shard: 0, number: self.told, of: of.clone(), event };
+        match self.ask(OrderAsked::Settle { settlement }) {
+            BrokerReply::Order { reply: OrderReply::Now { order } } => order,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn has(&self) -> (u64, u64) {
+        let AccountSummary { account, shares, .. } = summary(self, &jo()).unwrap().unwrap();
+        (account.cash_cents, shares.first().map_or(0, |(_, shares)| *shares))
+    }
+}
+
+#[test]
+fn orders_keep_every_cent_and_every_share() {
+    let mut broker = Broker::new();
+    assert_eq!(broker.has(), (PAID_IN, SHARES));
+    let buy = broker.place(TradeWay::Buy, 10, 1_001).unwrap();
+    assert_eq!(broker.has(), (PAID_IN - 10_010, SHARES), "all of it is held at the limit");
+    broker.name(&buy);
+    // Three shares at 9.9933 are 29.9799: 29.98 is paid, and what the limit had held for them besides comes back.
+    let order = broker.tell(&buy, OrderEvent::Traded { price: 99_933, shares: 3 });
+    assert_eq!(order.state, OrderStage::Open);
+    assert_eq!(broker.has(), (PAID_IN - 10_010 + (3_003 - 2_998), SHARES + 3));
+    // Six at that price are 59.9598: with them 59.96 and not 2 x 29.98.
+    broker.tell(&buy, OrderEvent::Traded { price: 99_933, shares: 3 });
+    assert_eq!(broker.has(), (PAID_IN - 4_004 - 5_996, SHARES + 6));
+    let order = broker.tell(&buy, OrderEvent::Cancelled { cause: 11, shares: 4 });
+    assert_eq!((order.state, order.held_cents()), (OrderStage::Expired, 0));
+    assert_eq!(broker.has(), (PAID_IN - 5_996, SHARES + 6));
+    let sell = broker.place(TradeWay::Sell, 106, 1_000).unwrap();
+    assert_eq!(broker.has(), (PAID_IN - 5_996, 0), "shares are held");
+    broker.name(&sell);
+    // 106 at 10.0001 are 1060.0106: received is 1060.01.
+    let order = broker.tell(&sell, OrderEvent::Traded { price: 100_001, shares: 106 });
+    assert_eq!(order.state, OrderStage::Filled);
+    assert_eq!(broker.has(), (PAID_IN - 5_996 + 106_001, 0));
+}
+
+#[test]
+fn a_void_trade_goes_back_and_what_is_missing_is_owed() {
+    let mut broker = Broker::new();
+    let sell = broker.place(TradeWay::Sell, 100, 1_000).unwrap();
+    broker.name(&sell);
+    broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 100 });
+    let all = broker.place(TradeWay::Buy, 1_000, 1_100).unwrap();
+    assert_eq!(broker.has(), (0, 0));
+    broker.tell(&sell, OrderEvent::Void { price: 100_000, shares: 100 });
+    assert_eq!(broker.has(), (0, 100), "the shares are back, the cash is held by an order");
+    assert_eq!(broker.place(TradeWay::Buy, 1, 1), Err(Refusal::InsufficientCash));
+    broker.ask(OrderAsked::Cancel { of: all });
+    assert_eq!(broker.has(), (PAID_IN, 100), "what was owed is taken from what came");
+}
+
+#[test]
+fn limits_count_what_is_open() {
+    let mut broker = Broker::new();
+    let limits =
+        CustomerLimits { shares_max: 50, cents_max: 40_000, open_max: 2, position_max: 160, loss_max: 5_000 };
+    broker.ask(OrderAsked::Limit { user: jo(), limits });
+    assert_eq!(broker.place(TradeWay::Buy, 0, 1_000), Err(Refusal::BadOrder));
+    assert_eq!(broker.place(TradeWay::Buy, 51, 100), Err(Refusal::OrderTooLarge));
+    assert_eq!(broker.place(TradeWay::Buy, 41, 1_000), Err(Refusal::OrderTooLarge));
+    let first = broker.place(TradeWay::Buy, 40, 1_000).unwrap();
+    assert_eq!(broker.place(TradeWay::Buy, 21, 1_000), Err(Refusal::PositionLimit));
+    let second = broker.place(TradeWay::Sell, 40, 1_000).unwrap();
+    assert_eq!(broker.place(TradeWay::Sell, 1, 1_000), Err(Refusal::TooManyOrders));
+    broker.name(&first);
+    broker.tell(&first, OrderEvent::Traded { price: 100_000, shares: 40 });
+    broker.name(&second);
+    // Bought at 10.00 what is worth 5.00 by the customer's own next trade: 200.00 are lost.
+    broker.ask(OrderAsked::Cancel { of: second.clone() });
+    broker.tell(&second, OrderEvent::Cancelled { cause: 1, shares: 40 });
+    let cheap = broker.place(TradeWay::Sell, 10, 500).unwrap();
+    broker.name(&cheap);
+    broker.tell(&cheap, OrderEvent::Traded { price: 50_000, shares: 10 });
+    assert_eq!(broker.place(TradeWay::Sell, 1, 1_000), Err(Refusal::LossLimit));
+    broker.now_ms += 86_400_000;
+    assert!(broker.place(TradeWay::Sell, 1, 1_000).is_ok(), "the next day begins anew");
+}
+
+#[test]
+fn the_kill_switch_cancels_what_waits_and_wishes_cancels_for_the_rest() {
+    let mut broker = Broker::new();
+    let routed = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    broker.name(&routed);
+    let waits = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true });
+    assert_eq!(broker.has().0, PAID_IN - 10_000, "what may be there stays held");
+    assert_eq!(broker.ask(OrderAsked::Cancel { of: waits }), refused(Refusal::OrderEnded));
+    assert_eq!(broker.place(TradeWay::Buy, 1, 1), Err(Refusal::Blocked));
+    let order = broker.tell(&routed, OrderEvent::Cancelled { cause: 1, shares: 10 });
+    assert_eq!((order.state, broker.has().0), (OrderStage::Cancelled, PAID_IN));
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: false });
+    assert!(broker.place(TradeWay::Buy, 1, 1).is_ok());
+}
+
+fn refused(refusal: Refusal) -> BrokerReply {
+    BrokerReply::Refused { refusal }
+}
+
+#[test]
+fn an_earlier_router_is_not_heard_and_no_message_counts_twice() {
+    let mut broker = Broker::new();
+    let buy = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    broker.name(&buy);
+    let event = OrderEvent::Traded { price: 100_000, shares: 5 };
+    broker.tell(&buy, event);
+    let settle = |term, number| {
+        let settlement = Settlement { term, shard: 0, number, of: buy.clone(), event };
+        OrderAsked::Settle { settlement }
+    };
+    let before = broker.has();
+    assert_eq!(broker.ask(settle(1, 1)), BrokerReply::Unchanged);
+    assert_eq!(broker.ask(settle(1, 3)), BrokerReply::Early);
+    assert_eq!(broker.ask(OrderAsked::Claim { router: 2 }), refused(Refusal::RouterAlive));
+    broker.now_ms += ROUTER_SILENT_MS;
+    let claimed = BrokerReply::Order { reply: OrderReply::Claimed { term: 2 } };
+    assert_eq!(broker.ask(OrderAsked::Claim { router: 2 }), claimed);
+    assert_eq!(broker.ask(settle(1, 2)), refused(Refusal::NotRouter));
+    assert_eq!(broker.has(), before);
+}
+
+#[test]
+fn what_was_not_ordered_is_not_applied() {
+    let mut broker = Broker::new();
+    let buy = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    let told = |event| {
+        let settlement = Settlement { term: 1, shard: 0, number: 1, of: buy.clone(), event };
+        OrderAsked::Settle { settlement }
+    };
+    let accepted = broker.ask(told(OrderEvent::Accepted));
+    assert_eq!(accepted, refused(Refusal::OtherOrder), "it has no name yet");
+    broker.name(&buy);
+    let before = broker.items.clone();
+    for event in [
+        OrderEvent::Traded { price: 100_000, shares: 11 },
+        OrderEvent::Traded { price: 100_001, shares: 1 },
+        OrderEvent::Traded { price: u64::MAX, shares: 10 },
+        OrderEvent::Cancelled { cause: 1, shares: 11 },
+        OrderEvent::Void { price: 100_000, shares: 1 },
+    ] {
+        assert_eq!(broker.ask(told(event)), refused(Refusal::OtherOrder), "{event:?}");
+    }
+    assert!(broker.items == before, "nothing has changed");
+}
