@@ -78,6 +78,18 @@ pub(crate) fn postgresql() {
     );
 }
 
+/// Makes sure that Chromium and its driver are there, which the broker's pages are tested in. Where they cannot be installed those tests say so and are left out.
+pub(crate) fn chromium() {
+    let is_there = || answers(Command::new("chromedriver").arg("--version"));
+    if is_there() || install("chromium-driver") && is_there() {
+        return;
+    }
+    println!(
+        "setup: chromium and chromedriver are missing and cannot be installed from here, so the tests of pages are left out; install them \
+         (Debian: `apt-get install chromium-driver`; Fedora: `dnf install chromium chromedriver`)"
+    );
+}
+
 /// Makes sure that tshark is there, which dissects captures of market data in tests. Where it cannot be installed they say so and leave
 /// that out.
 pub(crate) fn tshark() {

@@ -21,6 +21,7 @@ pub(crate) fn run() -> Result<(), String> {
     setup::check()?;
     setup::postgresql();
     setup::tshark();
+    setup::chromium();
     let mut report = Report::default();
     report.command("format", cargo().args(["fmt", "--all", "--check"]));
     report.check("tidy", tidy::run);

@@ -113,7 +113,7 @@ async fn sign_out_and_in(page: &Page, hand: Hand, name: &str) {
     hand.write(page, "#in-name", name).await;
     hand.write(page, "#in-password", "not the password").await;
     hand.press(page, "#sign-in button").await;
-    page.shows("#sign-in", "do not go together").await;
+    page.shows("#in-password-error", "Name or password is wrong.").await;
     hand.write(page, "#in-password", PASSWORD).await;
     hand.press(page, "#sign-in button").await;
     page.shows("#holdings", "ABC").await;

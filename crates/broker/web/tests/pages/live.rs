@@ -64,6 +64,22 @@ fn a_trigger_that_fires_is_told_without_asking() {
 }
 
 #[test]
+fn what_is_not_confirmed_in_time_is_given_back_and_told() {
+    in_browser(|page, server| async move {
+        sign_up(&page, Hand::Mouse, "lapses").await;
+        add_and_quote(&page, Hand::Mouse).await;
+        Hand::Mouse.write(&page, "#amount", "20000").await;
+        Hand::Mouse.press(&page, "#ticket button").await;
+        page.shows("#pending", "s left").await;
+        page.shows("#feed", "Live").await;
+        server.pass(61_000);
+        page.shows(".notice", "It was given back").await;
+        page.shows("#pending", "Nothing is pending.").await;
+        page.shows("#cash", "$100,000.00").await;
+    });
+}
+
+#[test]
 fn notices_come_again_after_the_connection_broke() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "broken").await;
