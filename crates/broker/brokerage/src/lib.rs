@@ -14,6 +14,7 @@
 //! | `quoter` | questions to the quote server |
 //! | [`quote_server`] | the stand-in for it |
 //! | `dump` | the log as a file, page by page, while the site goes on |
+//! | `person` | people who may sign in |
 //! | `audit` | such a file, replayed |
 //! | `generate` | workloads of any size |
 
@@ -24,6 +25,7 @@ mod dump;
 mod error;
 mod floor;
 mod generate;
+mod person;
 pub mod quote_server;
 mod quoter;
 mod run;
@@ -50,6 +52,8 @@ enum What {
         #[command(subcommand)]
         what: Audit,
     },
+    /// Have somebody known who may sign in; the password is read from standard input
+    Person(person::Args),
     /// Write a workload of any size, in the mix of the largest one known
     Generate(generate::Args),
     /// Run the stand-in for the legacy quote server until Ctrl-C
@@ -71,6 +75,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     match &args.what {
         What::Run(args) => run::run(args),
         What::Audit { what: Audit::Verify(args) } => audit::run(args),
+        What::Person(args) => person::run(args),
         What::Generate(args) => generate::run(args),
         What::QuoteServer(args) => quote_server::run(args),
     }

@@ -88,7 +88,7 @@ pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
 
 /// There is a new person, who may trade.
 #[utoipa::path(post, path = "/api/v1/people", security(()), request_body = SignUp, responses(
-    (status = 201, body = Named), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 201, description = "made", body = Named), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_up(
     State(app): State<Shared>,
     peer: Option<Extension<Peer>>,
@@ -127,7 +127,7 @@ pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
 
 /// A session begins.
 #[utoipa::path(post, path = "/api/v1/session", security(()), request_body = SignIn, responses(
-    (status = 200, body = Session), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = Session), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_in(
     State(app): State<Shared>,
     peer: Option<Extension<Peer>>,
@@ -206,14 +206,14 @@ fn cookie(app: &App, token: &str) -> Result<HeaderValue, Problem> {
 
 /// The session that this request has.
 #[utoipa::path(get, path = "/api/v1/session", responses(
-    (status = 200, body = Session), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = Session), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn session(caller: Caller) -> Json<Session> {
     Json(caller.into())
 }
 
 /// The session ends.
 #[utoipa::path(delete, path = "/api/v1/session", responses(
-    (status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_out(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
     done(app.person(PersonAsked::SignOut { session: caller.session }).await?)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())
@@ -233,7 +233,22 @@ pub enum PersonError {
     Refused(Refusal),
 }
 
-/// Makes a person of these rights, who has the account of this name if there is one: how the first supervisor comes to be. Takes a tenth of a second of a processor.
+/// A person's name, and the string that the password fits, as the rules take them. Takes a tenth of a second of a processor.
+///
+/// # Errors
+/// If name or password are not as they should be.
+pub fn person_of(
+    settings: &WebSettings,
+    name: &str,
+    password: &str,
+) -> Result<(UserName, PasswordString), PersonError> {
+    let name = person_name(name).ok_or(PersonError::Form("a name is 1 to 32 letters and digits"))?;
+    check_password(password)
+        .map_err(|_| PersonError::Form("a password has 10 characters at least, 256 bytes at most"))?;
+    Ok((name, Passwords::new(settings).hash_here(password)))
+}
+
+/// Makes a person of these rights, who has the account of this name if there is one.
 ///
 /// # Errors
 /// If the name is taken, or name or password are not as they should be.
@@ -244,10 +259,7 @@ pub async fn add_person(
     password: &str,
     rights: &[PersonRight],
 ) -> Result<(), PersonError> {
-    let name = person_name(name).ok_or(PersonError::Form("a name is 1 to 32 letters and digits"))?;
-    check_password(password)
-        .map_err(|_| PersonError::Form("a password has 10 characters at least, 256 bytes at most"))?;
-    let password = Passwords::new(settings).hash_here(password);
+    let (name, password) = person_of(settings, name, password)?;
     let asked = PersonAsked::Add { name, password, rights: rights.to_vec(), takes_account: true };
     match broker.ask(None, None, Asked::Person { asked }).await? {
         BrokerReply::Refused { refusal } => Err(PersonError::Refused(refusal)),

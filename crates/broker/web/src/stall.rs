@@ -66,3 +66,27 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
         self.wait(context, tried)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_slowly_gets_all_and_who_does_not_read_is_let_go() {
+        let patience = Duration::from_secs(15);
+        let (server, mut client) = duplex(64);
+        let mut server = Stalling::new(server, patience);
+        let writing = tokio::spawn(async move {
+            server.write_all(&[7; 640]).await.unwrap();
+            server.write_all(&[7; 640]).await.unwrap_err().kind()
+        });
+        let mut part = [0; 64];
+        for _ in 0..10 {
+            tokio::time::sleep(patience - Duration::from_secs(1)).await;
+            client.read_exact(&mut part).await.unwrap();
+        }
+        assert_eq!(writing.await.unwrap(), io::ErrorKind::TimedOut);
+    }
+}

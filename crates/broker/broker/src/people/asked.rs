@@ -78,6 +78,13 @@ pub enum PersonAsked {
         /// What.
         rights: Vec<PersonRight>,
     },
+    /// Another password. There is no second factor any more, and all sessions end: for who has lost them.
+    SetPassword {
+        /// Whose.
+        name: UserName,
+        /// The string of argon2id that the password fits.
+        password: PasswordString,
+    },
 }
 
 /// A string of argon2id (PHC form), 256 bytes at most.
@@ -103,4 +110,5 @@ kinds!(PersonAsked, "request about a person" {
     7 => ConfirmCode { name, secret, step, session },
     8 => DropCode { name, step },
     9 => SetRights { name, rights },
+    10 => SetPassword { name, password },
 });

@@ -40,7 +40,8 @@ pub(crate) fn execute<L: Ledger>(
         | PersonAsked::SetCode { name, .. }
         | PersonAsked::ConfirmCode { name, .. }
         | PersonAsked::DropCode { name, .. }
-        | PersonAsked::SetRights { name, .. } => desk.change(name, asked),
+        | PersonAsked::SetRights { name, .. }
+        | PersonAsked::SetPassword { name, .. } => desk.change(name, asked),
     }
 }
 
@@ -150,6 +151,11 @@ fn changed(person: &mut Person, asked: &PersonAsked, now_ms: u64) -> Result<Vec<
             (person.tries, person.wait_until_ms) = (0, 0);
         }
         PersonAsked::SetRights { rights, .. } => person.rights = in_order(rights),
+        PersonAsked::SetPassword { password, .. } => {
+            (person.password, person.code) = (password.clone(), None);
+            (person.tries, person.wait_until_ms) = (0, 0);
+            return Ok(core::mem::take(&mut person.sessions));
+        }
         PersonAsked::Add { .. } | PersonAsked::SignOut { .. } | PersonAsked::Seen { .. } => {}
     }
     Ok(Vec::new())

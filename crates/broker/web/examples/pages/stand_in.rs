@@ -167,9 +167,14 @@ impl Broker for MemoryBroker {
         let (Some(user), Asked::Command { command, fault }) = (&user, &asked) else {
             return Ok(inner.run(0, name, now_ms, None, asked));
         };
-        let wants_quote = fault.is_none() && command.check().is_ok() && command.verb.needs_quote();
-        let symbol = command.symbol.filter(|_| wants_quote);
-        let quote = symbol.map(|symbol| self.fresh(&mut inner, symbol, user, now_ms));
+        let is_good = fault.is_none() && command.check().is_ok();
+        let quote = match command.symbol.filter(|_| is_good) {
+            Some(symbol) if command.verb.needs_quote() => Some(self.fresh(&mut inner, symbol, user, now_ms)),
+            Some(symbol) => {
+                inner.quotes.get(&symbol).map(|quote| QuoteBrought { quote: quote.clone(), hit: None })
+            }
+            None => None,
+        };
         let after = inner.after(user);
         let reply = inner.run(after, name, now_ms, quote, asked.clone());
         let latest = number_in_session(session_of_front(1, 1), inner.count);

@@ -116,6 +116,7 @@ async fn sign_out_and_in(page: &Page, hand: Hand, name: &str) {
     page.shows("#in-password-error", "Name or password is wrong.").await;
     hand.write(page, "#in-password", PASSWORD).await;
     hand.press(page, "#sign-in button").await;
+    hand.press(page, "nav a[href='#/trade']").await;
     page.shows("#holdings", "ABC").await;
 }
 

@@ -13,9 +13,6 @@ fn the_first_usable_page_is_light() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "light").await;
         page.find("#chart-card canvas").await;
-        page.goto("/#/trade").await;
-        page.script("performance.clearResourceTimings(); location.reload()", Value::Null).await;
-        page.find("#chart-card canvas").await;
         let script = "return performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))\
                       .map((one) => [one.name, one.encodedBodySize])";
         let parts = page.script(script, Value::Null).await;

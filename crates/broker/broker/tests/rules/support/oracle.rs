@@ -137,6 +137,7 @@ impl Oracle {
             Asked::Command { command, .. } => (command.user.clone(), Some(command.clone())),
             Asked::Fire { user, .. } | Asked::Expire { user, .. } => (Some(user.clone()), None),
             Asked::Hit => (None, None),
+            Asked::Person { .. } => panic!("people are no part of trading"),
             Asked::BeginFront => {
                 self.fronts += 1;
                 return BrokerReply::FrontNumber { front: self.fronts };
@@ -240,7 +241,7 @@ fn act(
         if now >= quote.server_ms + 60_000 { Err(Refusal::StaleQuote) } else { Ok(quote) }
     };
     match &request.asked {
-        Asked::Hit | Asked::BeginFront => Ok(BrokerReply::Unchanged),
+        Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
         Asked::Fire { way, symbol, .. } => {
             let user = user.as_mut().ok_or(Refusal::NoAccount)?;
             let is_armed = match way {

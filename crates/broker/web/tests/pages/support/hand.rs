@@ -23,7 +23,8 @@ impl Hand {
     /// Presses a button or follows a link.
     pub(crate) async fn press(self, page: &Page, css: &str) {
         match self {
-            Self::Mouse => page.find(css).await.click().await.unwrap(),
+            // What is drawn anew between finding and clicking is found again.
+            Self::Mouse => while page.find(css).await.click().await.is_err() {},
             Self::Keyboard => {
                 reach(page, css).await;
                 keys(page, &[char::from(Key::Enter)]).await;

@@ -1,0 +1,31 @@
+//! The document that describes the interface.
+
+use serde_json::Value;
+
+use crate::support::Web;
+
+#[tokio::test]
+async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
+    let web = Web::new();
+    let document = web.ask("GET", "/openapi.json", &[], &Value::Null).await.json();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let mut operations = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            operations += 1;
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert!(response["description"].is_string(), "{method} {path} {status}: OpenAPI wants one");
+            }
+            let path = path.trim_start_matches("/api/v1").replace("{command}", "add").replace(['{', '}'], "");
+            let answer = web.ask(&method.to_uppercase(), &path, &[], &Value::Null).await;
+            let is_open = operation["security"] == serde_json::json!([])
+                || operation["security"] == serde_json::json!([{}]);
+            if is_open {
+                assert!(matches!(answer.status.as_u16(), 200 | 400), "{method} {path}: {answer:?}");
+            } else {
+                assert_eq!(answer.told(), (401, "no-session".into()), "{method} {path}");
+            }
+        }
+    }
+    assert_eq!(operations, 20);
+}

@@ -1,0 +1,90 @@
+//! Connections: TLS, and those who take too long.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use pares_tls::{Authority, Callers, Identity, Lifetime, TlsFiles, Trust};
+use pares_web::{WebError, WebServer};
+
+use crate::support::Web;
+
+const LOOPBACK: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+async fn serve(web: &Web, tls: Option<Arc<pares_tls::ServerConfig>>) -> SocketAddr {
+    let server =
+        WebServer::bind(LOOPBACK.into(), tls, web.broker.clone(), web.settings.clone()).await.unwrap();
+    let address = server.address();
+    tokio::spawn(server.run());
+    address
+}
+
+#[tokio::test]
+async fn without_a_certificate_nobody_but_this_machine_is_served() {
+    let web = Web::new();
+    let anywhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    let refused = WebServer::bind(anywhere, None, web.broker.clone(), web.settings.clone()).await;
+    assert!(matches!(refused.err(), Some(WebError::Plain(address)) if address == anywhere));
+}
+
+fn exchange(stream: &mut (impl Read + Write), request: &str) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    // A server that ends TLS by closing has said all that it had to say.
+    let _ = stream.read_to_string(&mut text);
+    text
+}
+
+fn sign_in() -> String {
+    let body = format!("{{\"name\":\"ann\",\"password\":\"{}\"}}", crate::support::PASSWORD);
+    let length = body.len();
+    format!(
+        "POST /api/v1/session HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tls_the_cookie_is_for_tls_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = TlsFiles::named(dir.path(), "web");
+    let authority = Authority::in_dir(dir.path(), "broker").unwrap();
+    authority.issue(&files, &["localhost".to_owned()], Lifetime::Endless).unwrap();
+    let tls = Identity::load(&files).unwrap().server(Callers::Anybody).unwrap();
+    let web = Web::new();
+    web.sign_up("ann").await;
+    let address = serve(&web, Some(tls)).await;
+    let told = tokio::task::spawn_blocking(move || {
+        let client = Trust::load(&files.ca).unwrap().dial("localhost").unwrap();
+        exchange(&mut rustls::StreamOwned::new(client, TcpStream::connect(address).unwrap()), &sign_in())
+    });
+    let told = told.await.unwrap();
+    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+    assert!(told.contains("HttpOnly; SameSite=Strict; Secure"), "{told}");
+    assert!(told.contains("strict-transport-security"), "{told}");
+    let plain =
+        tokio::task::spawn_blocking(move || exchange(&mut TcpStream::connect(address).unwrap(), &sign_in()));
+    assert!(!plain.await.unwrap().contains("HTTP/1.1 200"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_half_of_the_connections_and_one_that_ends_makes_room() {
+    let web = Web::with(|settings| settings.connections_max = 4);
+    let address = serve(&web, None).await;
+    let tried = tokio::task::spawn_blocking(move || {
+        let request = "GET /api/v1/health HTTP/1.1\r\nHost: here\r\n\r\n";
+        let open = || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let mut first = [0; 12];
+            let is_served =
+                stream.write_all(request.as_bytes()).is_ok() && stream.read_exact(&mut first).is_ok();
+            (is_served && &first == b"HTTP/1.1 200").then_some(stream)
+        };
+        let (first, second) = (open().unwrap(), open().unwrap());
+        assert!(open().is_none(), "a third of one address");
+        drop(first);
+        // The server sees it end a moment later.
+        let third = std::iter::repeat_with(open).find_map(|stream| stream).unwrap();
+        drop((second, third));
+    });
+    tried.await.unwrap();
+}

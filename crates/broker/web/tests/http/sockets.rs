@@ -1,0 +1,163 @@
+//! Notices.
+
+use std::net::{SocketAddr, TcpStream};
+
+use pares_web::WebServer;
+use serde_json::{Value, json};
+use tungstenite::client::IntoClientRequest as _;
+use tungstenite::http::HeaderValue;
+use tungstenite::{Message, WebSocket};
+
+use crate::support::Web;
+
+type Socket = WebSocket<TcpStream>;
+
+async fn serve(web: &Web) -> SocketAddr {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let server = WebServer::bind(any, None, web.broker.clone(), web.settings.clone()).await.unwrap();
+    let address = server.address();
+    tokio::spawn(server.run());
+    address
+}
+
+/// A socket, or the status of what was answered instead.
+async fn open(address: SocketAddr, headers: Vec<(&'static str, String)>) -> Result<Socket, u16> {
+    let dial = move || {
+        let mut request = format!("ws://{address}/api/v1/notices").into_client_request().unwrap();
+        for (name, value) in headers {
+            request.headers_mut().insert(name, HeaderValue::from_str(&value).unwrap());
+        }
+        match tungstenite::client(request, TcpStream::connect(address).unwrap()) {
+            Ok((socket, _)) => Ok(socket),
+            Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(answer))) => {
+                Err(answer.status().as_u16())
+            }
+            Err(other) => panic!("{other}"),
+        }
+    };
+    tokio::task::spawn_blocking(dial).await.unwrap()
+}
+
+/// The next message: a notice, or the code and words that it was closed with.
+async fn next(mut socket: Socket) -> (Socket, Value) {
+    let read = move || loop {
+        match socket.read().unwrap() {
+            Message::Text(text) => break (socket, serde_json::from_str(&text).unwrap()),
+            Message::Close(frame) => {
+                let frame = frame.unwrap();
+                break (socket, json!([u16::from(frame.code), frame.reason.as_str()]));
+            }
+            _ => {}
+        }
+    };
+    tokio::task::spawn_blocking(read).await.unwrap()
+}
+
+async fn say(mut socket: Socket, message: Message) -> Socket {
+    tokio::task::spawn_blocking(move || {
+        socket.send(message).unwrap();
+        socket
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fires_lapses_and_is_settled_at_another_front_is_told() {
+    let web = Web::new();
+    let (ann, bob) = (web.somebody("ann").await, web.somebody("bob").await);
+    web.broker.set_price("S", 1_000);
+    web.command(&ann, "add", json!({"amount": "1000.00"})).await;
+    let address = serve(&web).await;
+    let socket = open(address, vec![ann.bearer()]).await.unwrap();
+    // From its first notice on the socket follows the log.
+    let socket = say(socket, Message::text("{\"watch\": [\"S\"]}")).await;
+    let (socket, quote) = next(socket).await;
+    assert_eq!(quote["kind"], "quote");
+    let of = |amount: &str| json!({"symbol": "S", "amount": amount});
+    web.command(&bob, "add", json!({"amount": "1000.00"})).await;
+    web.command(&bob, "buy", of("30.00")).await;
+    web.command(&bob, "commit-buy", Value::Null).await;
+    web.command(&ann, "buy", of("20.00")).await;
+    web.command(&ann, "commit-buy", Value::Null).await;
+    let (socket, settled) = next(socket).await;
+    assert_eq!(
+        (&settled["kind"], &settled["way"], &settled["shares"]),
+        (&json!("settled"), &json!("buy"), &json!(2))
+    );
+    web.command(&ann, "set-buy-amount", of("90.00")).await;
+    web.command(&ann, "set-buy-trigger", json!({"symbol": "S", "price": "9.00"})).await;
+    web.broker.set_price("S", 800);
+    web.broker.tick();
+    let (socket, price) = next(socket).await;
+    assert_eq!((&price["kind"], &price["price"]), (&json!("quote"), &json!("8.00")));
+    let (socket, fired) = next(socket).await;
+    assert_eq!(
+        (&fired["kind"], &fired["shares"], &fired["amount"]),
+        (&json!("fired"), &json!(11), &json!("88.00"))
+    );
+    web.command(&ann, "sell", of("16.00")).await;
+    web.pass(60_001);
+    web.broker.tick();
+    let (_, lapsed) = next(socket).await;
+    assert_eq!(
+        (&lapsed["kind"], &lapsed["way"], &lapsed["amount"]),
+        (&json!("lapsed"), &json!("sell"), &json!("16.00"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_site_opens_no_socket() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    let address = serve(&web).await;
+    let origin = |origin: String| ("origin", origin);
+    let ours = format!("http://{address}");
+    for headers in [vec![], vec![("cookie", "pares_session=forged".to_owned()), origin(ours.clone())]] {
+        assert_eq!(open(address, headers).await.err(), Some(401));
+    }
+    for headers in [vec![ann.cookie()], vec![ann.cookie(), origin("http://evil.example".into())]] {
+        assert_eq!(open(address, headers).await.err(), Some(403));
+    }
+    assert!(open(address, vec![ann.cookie(), origin(ours)]).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_says_nonsense_or_has_no_session_any_more_is_closed_with_a_reason() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    let address = serve(&web).await;
+    let many = format!("{{\"watch\": {}}}", json!(vec!["ABC"; 2_000]));
+    let too_many: Vec<String> =
+        ('A'..='Z').flat_map(|a| ('A'..='D').map(move |b| format!("{a}{b}"))).collect();
+    let policy = json!([1008, "say {\"watch\": [..]}, 100 symbols at most"]);
+    for (message, closed) in [
+        (Message::text("x"), policy.clone()),
+        (Message::text("{\"watch\": [\"abc\"]}"), policy.clone()),
+        (Message::text(json!({"watch": too_many}).to_string()), policy),
+        (Message::binary(vec![1]), json!([1003, "text only"])),
+    ] {
+        let socket = open(address, vec![ann.bearer()]).await.unwrap();
+        assert_eq!(next(say(socket, message).await).await.1, closed);
+    }
+    let socket = open(address, vec![ann.bearer()]).await.unwrap();
+    let mut socket = say(socket, Message::text(many)).await;
+    let ended =
+        tokio::task::spawn_blocking(move || std::iter::repeat_with(|| socket.read()).find(Result::is_err));
+    assert!(ended.await.unwrap().is_some(), "a message of 12 KB ends it");
+    let socket = open(address, vec![ann.bearer()]).await.unwrap();
+    assert_eq!(web.ask("DELETE", "/session", &[ann.bearer()], &Value::Null).await.status, 204);
+    assert_eq!(next(socket).await.1, json!([1008, "the session has ended"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_has_eight_sockets() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    let address = serve(&web).await;
+    let mut sockets = Vec::new();
+    for _ in 0..8 {
+        sockets.push(open(address, vec![ann.bearer()]).await.unwrap());
+    }
+    assert_eq!(open(address, vec![ann.bearer()]).await.err(), Some(429));
+}
