@@ -4,8 +4,21 @@ use crate::support::{Hand, Look, PASSWORD, Page, in_browser};
 
 /// All sixteen, as the history calls them.
 const COMMANDS: [&str; 16] = [
-    "Add", "Quote ABC", "Buy ABC", "Commit buy", "Cancel buy", "Sell ABC", "Commit sell", "Cancel sell", "Set buy amount ABC",
-    "Set buy trigger ABC", "Cancel set buy ABC", "Set sell amount ABC", "Set sell trigger ABC", "Cancel set sell ABC", "Display summary",
+    "Add",
+    "Quote ABC",
+    "Buy ABC",
+    "Commit buy",
+    "Cancel buy",
+    "Sell ABC",
+    "Commit sell",
+    "Cancel sell",
+    "Set buy amount ABC",
+    "Set buy trigger ABC",
+    "Cancel set buy ABC",
+    "Set sell amount ABC",
+    "Set sell trigger ABC",
+    "Cancel set sell ABC",
+    "Display summary",
     "Dumplog",
 ];
 
@@ -131,7 +144,11 @@ fn the_history_is_filtered_by_command_and_time() {
         Hand::Mouse.press(&page, "#filter button").await;
         page.shows("#filter .done", "1 entry").await;
         assert!(!page.text_of("#entries").await.contains("Quote"), "only what was asked for");
-        page.script("document.getElementById('until').value = '2001-01-01T00:00:00'", serde_json::Value::Null).await;
+        page.script(
+            "document.getElementById('until').value = '2001-01-01T00:00:00'",
+            serde_json::Value::Null,
+        )
+        .await;
         Hand::Mouse.press(&page, "#filter button").await;
         page.shows("#filter .done", "0 entries").await;
         page.look(Look::DARK).await;

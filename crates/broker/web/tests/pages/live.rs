@@ -17,7 +17,10 @@ fn the_first_usable_page_is_light() {
                       .map((one) => [one.name, one.encodedBodySize])";
         let parts = page.script(script, Value::Null).await;
         let bytes: u64 = parts.as_array().unwrap().iter().map(|part| part[1].as_u64().unwrap()).sum();
-        println!("the trading page with its chart: {bytes} bytes in {} files", parts.as_array().unwrap().len());
+        println!(
+            "the trading page with its chart: {bytes} bytes in {} files",
+            parts.as_array().unwrap().len()
+        );
         assert!((10_000..=WEIGHT_MAX).contains(&bytes), "{bytes} bytes: {parts}");
     });
 }

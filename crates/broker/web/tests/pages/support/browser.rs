@@ -29,7 +29,8 @@ impl Driver {
         let mut process = command.spawn().ok()?;
         let mut said = BufReader::new(process.stdout.take()?).lines().map_while(Result::ok);
         // "ChromeDriver was started successfully on port 38213."
-        let port = said.find_map(|line| line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
+        let port = said
+            .find_map(|line| line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
         Some(Self { process, port: port? })
     }
 }
@@ -128,7 +129,8 @@ impl Page {
 
     /// Waits until the text of an element has these words in it.
     pub(crate) async fn shows(&self, css: &str, words: &str) {
-        let script = "return document.querySelector(arguments[0][0])?.innerText.includes(arguments[0][1]) ?? false";
+        let script =
+            "return document.querySelector(arguments[0][0])?.innerText.includes(arguments[0][1]) ?? false";
         self.until(script, json!([css, words]), &format!("{css} shows {words:?}")).await;
     }
 
@@ -169,7 +171,9 @@ impl Page {
 
     /// Leaves a picture of the whole page.
     pub(crate) async fn picture(&self, name: &str) {
-        let size = self.script("return [innerWidth, innerHeight, document.documentElement.scrollHeight]", Value::Null).await;
+        let size = self
+            .script("return [innerWidth, innerHeight, document.documentElement.scrollHeight]", Value::Null)
+            .await;
         let (width, high, all) = (&size[0], &size[1], &size[2]);
         self.size(width, all).await;
         let bytes = self.client.screenshot().await.unwrap();

@@ -89,7 +89,10 @@ async fn is_seen(page: &Page) -> bool {
 async fn keys(page: &Page, keys: &[char]) {
     let strokes: Vec<Value> = keys
         .iter()
-        .flat_map(|key| [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })])
+        .flat_map(|key| {
+            [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })]
+        })
         .collect();
-    page.send("actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] })).await;
+    page.send("actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] }))
+        .await;
 }
