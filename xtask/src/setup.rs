@@ -71,6 +71,12 @@ pub(crate) fn postgresql() {
     offer("PostgreSQL", is_there, "postgresql", "postgresql-server");
 }
 
+/// Makes sure that Chromium and its driver are there, which the broker's pages are tested in.
+pub(crate) fn chromium() {
+    let is_there = || answers(Command::new("chromedriver").arg("--version"));
+    offer("Chromium with its driver", is_there, "chromium-driver", "chromium chromedriver");
+}
+
 /// Makes sure that tshark is there, which dissects captures of market data in tests.
 pub(crate) fn tshark() {
     offer("tshark", || answers(Command::new("tshark").arg("--version")), "tshark", "wireshark-cli");

@@ -22,6 +22,7 @@ pub(crate) fn run() -> Result<(), String> {
     setup::postgresql();
     setup::tshark();
     setup::xmllint();
+    setup::chromium();
     let mut report = Report::default();
     report.command("format", cargo().args(["fmt", "--all", "--check"]));
     report.check("tidy", tidy::run);

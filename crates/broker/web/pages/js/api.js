@@ -102,7 +102,6 @@ export const points = (symbol) => get(`/quotes/${symbol}/points`);
 
 export const users = (from) => get(`/supervisor/users${from ? `?from=${encodeURIComponent(from)}` : ''}`);
 export const costs = () => get('/supervisor/costs');
-export const setLimits = (limits) => once('PUT', '/supervisor/limits', limits);
 export const setRights = (name, rights) => once('POST', `/supervisor/people/${encodeURIComponent(name)}/rights`, rights);
 
 export const noticesUrl = () => `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${BASE}/notices`;

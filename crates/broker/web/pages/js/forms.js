@@ -24,7 +24,7 @@ export function field({ id, name, label, kind = 'text', hint, isOptional = false
   if (kind === 'symbol') input.addEventListener('input', () => { input.value = input.value.toUpperCase(); });
   const box = el('div', { class: 'field' }, el('label', { for: id }, label), input,
     el('p', { class: 'hint', id: `${id}-hint` }, hint ?? ''), error);
-  return { name, input, box, read: () => readField(kind, input.value.trim(), isOptional), fail: (words) => failField(input, error, words) };
+  return { name, input, box, hide: (isHidden) => { box.hidden = isHidden; }, read: () => readField(kind, input.value.trim(), isOptional), fail: (words) => failField(input, error, words) };
 }
 
 function failField(input, error, words) {
@@ -68,7 +68,7 @@ function showProblem(problem, fields, error) {
   about?.fail(words);
   about?.input.focus();
   setText(error, about ? '' : words);
-  if (problem.status === 401) signedOut();
+  if (problem.reason === 'no-session') signedOut();
 }
 
 /** Does `work` with a button out of action meanwhile, and says the words that it gives. */

@@ -15,14 +15,16 @@ export function sign(entered) {
 }
 
 function signIn(entered) {
-  const code = field({ id: 'in-code', name: 'code', label: 'Code from your app', kind: 'code', isOptional: true, hint: 'Only if you have set it up' });
+  // Asked for only where there is one.
+  const code = field({ id: 'in-code', name: 'code', label: 'Code from your app', kind: 'code', isOptional: true });
+  code.hide(true);
   const made = form({
     id: 'sign-in', fields: [name('in-name'), secret('in-password', 'current-password'), code], button: 'Sign in',
     submit: async (values) => {
       try {
         entered(await api.signIn(values.name, values.password, values.code));
       } catch (problem) {
-        if (problem.status === 401) throw new api.Problem(400, { detail: 'That name, password and code do not go together.' });
+        if (problem.reason === 'code-needed') code.hide(false);
         throw problem;
       }
     },

@@ -1,4 +1,4 @@
-// The supervisor's page: all users, what quotes have cost, everybody's log, limits and rights.
+// The supervisor's page: all users, what quotes have cost, everybody's log, and rights.
 
 import * as api from './api.js';
 import { card, el, refill, table } from './dom.js';

@@ -17,14 +17,22 @@ const PLAIN = {
   'too-many-pending': ['', 'Too much is pending. Confirm or cancel something first.'],
   'no-amount-set': ['price', 'Set the amount first, then the price.'],
   'too-much': ['amount', 'No account holds so much.'],
-  'insufficient-rights': ['', 'You may not do that.'],
+  'person-taken': ['name', 'That name is taken.'],
+  'bad-name': ['name', 'A name is 1 to 32 letters and digits.'],
+  'bad-password': ['password', 'A password has 10 characters at least.'],
+  'wrong-password': ['password', 'Name or password is wrong.'],
+  'code-needed': ['code', 'Now the code that your app shows.'],
+  'wrong-code': ['code', 'That is not the code of now.'],
+  'code-used': ['code', 'That code was used already. Wait for the next one.'],
+  'person-changed': ['', 'Something has changed meanwhile. Begin again.'],
+  'no-person': ['name', 'There is nobody of that name.'],
+  'own-rights': ['name', 'Your own rights are for another supervisor to change.'],
 };
 
 const BY_STATUS = {
   0: 'No answer from the broker. It may be executed still: look at the history before you do it again.',
-  401: 'You are signed out. Sign in again.',
+  401: 'You were signed out. Sign in again.',
   403: 'You may not do that.',
-  409: 'That name is taken.',
   413: 'That is too long.',
   503: 'No site answers at the moment. Nothing is lost; try again soon.',
 };

@@ -25,7 +25,11 @@ fn axe_finds_nothing_on_any_page_in_both_colour_schemes() {
         for name in ["history", "you", "supervisor"] {
             page.goto(&format!("/#/{name}")).await;
             page.find(".card").await;
-            page.script("document.querySelectorAll('details').forEach((one) => { one.open = true; })", Value::Null).await;
+            page.script(
+                "document.querySelectorAll('details').forEach((one) => { one.open = true; })",
+                Value::Null,
+            )
+            .await;
             everywhere(&page, &axe, name).await;
         }
     });
@@ -83,7 +87,12 @@ fn axe() -> Option<String> {
     if !script.exists() {
         std::fs::create_dir_all(&folder).ok()?;
         let quietly = |command: &mut Command| {
-            command.current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+            command
+                .current_dir(&folder)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
         };
         quietly(Command::new("npm").args(["pack", AXE])).ok().filter(|status| status.success())?;
         let packed = format!("{}.tgz", AXE.replace('@', "-"));

@@ -4,8 +4,21 @@ use crate::support::{Hand, Look, PASSWORD, Page, in_browser};
 
 /// All sixteen, as the history calls them.
 const COMMANDS: [&str; 16] = [
-    "Add", "Quote ABC", "Buy ABC", "Commit buy", "Cancel buy", "Sell ABC", "Commit sell", "Cancel sell", "Set buy amount ABC",
-    "Set buy trigger ABC", "Cancel set buy ABC", "Set sell amount ABC", "Set sell trigger ABC", "Cancel set sell ABC", "Display summary",
+    "Add",
+    "Quote ABC",
+    "Buy ABC",
+    "Commit buy",
+    "Cancel buy",
+    "Sell ABC",
+    "Commit sell",
+    "Cancel sell",
+    "Set buy amount ABC",
+    "Set buy trigger ABC",
+    "Cancel set buy ABC",
+    "Set sell amount ABC",
+    "Set sell trigger ABC",
+    "Cancel set sell ABC",
+    "Display summary",
     "Dumplog",
 ];
 
@@ -113,9 +126,10 @@ async fn sign_out_and_in(page: &Page, hand: Hand, name: &str) {
     hand.write(page, "#in-name", name).await;
     hand.write(page, "#in-password", "not the password").await;
     hand.press(page, "#sign-in button").await;
-    page.shows("#sign-in", "do not go together").await;
+    page.shows("#in-password-error", "Name or password is wrong.").await;
     hand.write(page, "#in-password", PASSWORD).await;
     hand.press(page, "#sign-in button").await;
+    hand.press(page, "nav a[href='#/trade']").await;
     page.shows("#holdings", "ABC").await;
 }
 
@@ -130,7 +144,11 @@ fn the_history_is_filtered_by_command_and_time() {
         Hand::Mouse.press(&page, "#filter button").await;
         page.shows("#filter .done", "1 entry").await;
         assert!(!page.text_of("#entries").await.contains("Quote"), "only what was asked for");
-        page.script("document.getElementById('until').value = '2001-01-01T00:00:00'", serde_json::Value::Null).await;
+        page.script(
+            "document.getElementById('until').value = '2001-01-01T00:00:00'",
+            serde_json::Value::Null,
+        )
+        .await;
         Hand::Mouse.press(&page, "#filter button").await;
         page.shows("#filter .done", "0 entries").await;
         page.look(Look::DARK).await;

@@ -13,14 +13,14 @@ fn the_first_usable_page_is_light() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "light").await;
         page.find("#chart-card canvas").await;
-        page.goto("/#/trade").await;
-        page.script("performance.clearResourceTimings(); location.reload()", Value::Null).await;
-        page.find("#chart-card canvas").await;
         let script = "return performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))\
                       .map((one) => [one.name, one.encodedBodySize])";
         let parts = page.script(script, Value::Null).await;
         let bytes: u64 = parts.as_array().unwrap().iter().map(|part| part[1].as_u64().unwrap()).sum();
-        println!("the trading page with its chart: {bytes} bytes in {} files", parts.as_array().unwrap().len());
+        println!(
+            "the trading page with its chart: {bytes} bytes in {} files",
+            parts.as_array().unwrap().len()
+        );
         assert!((10_000..=WEIGHT_MAX).contains(&bytes), "{bytes} bytes: {parts}");
     });
 }
@@ -60,6 +60,22 @@ fn a_trigger_that_fires_is_told_without_asking() {
         page.shows("#holdings", "50,000").await;
         page.shows("#buy-trigger-now", "None is set").await;
         page.picture("notice").await;
+    });
+}
+
+#[test]
+fn what_is_not_confirmed_in_time_is_given_back_and_told() {
+    in_browser(|page, server| async move {
+        sign_up(&page, Hand::Mouse, "lapses").await;
+        add_and_quote(&page, Hand::Mouse).await;
+        Hand::Mouse.write(&page, "#amount", "20000").await;
+        Hand::Mouse.press(&page, "#ticket button").await;
+        page.shows("#pending", "s left").await;
+        page.shows("#feed", "Live").await;
+        server.pass(61_000);
+        page.shows(".notice", "It was given back").await;
+        page.shows("#pending", "Nothing is pending.").await;
+        page.shows("#cash", "$100,000.00").await;
     });
 }
 

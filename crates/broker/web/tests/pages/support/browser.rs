@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
 /// How long a page has for what it is waited for. Far longer than it takes: it only ends a test that hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running chromedriver. It ends its browsers when it ends.
 pub(crate) struct Driver {
@@ -29,7 +29,8 @@ impl Driver {
         let mut process = command.spawn().ok()?;
         let mut said = BufReader::new(process.stdout.take()?).lines().map_while(Result::ok);
         // "ChromeDriver was started successfully on port 38213."
-        let port = said.find_map(|line| line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
+        let port = said
+            .find_map(|line| line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
         Some(Self { process, port: port? })
     }
 }
@@ -48,14 +49,11 @@ fn browser() -> Option<PathBuf> {
 
 /// The folder of what is built.
 pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(
-        || Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned(),
-        |dir| Path::new(&dir).parent().unwrap().to_owned(),
-    )
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
 }
 
 /// Where pictures of the pages are left.
-pub(crate) fn screenshots() -> PathBuf {
+fn screenshots() -> PathBuf {
     let folder = target().join("screenshots");
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -131,7 +129,8 @@ impl Page {
 
     /// Waits until the text of an element has these words in it.
     pub(crate) async fn shows(&self, css: &str, words: &str) {
-        let script = "return document.querySelector(arguments[0][0])?.innerText.includes(arguments[0][1]) ?? false";
+        let script =
+            "return document.querySelector(arguments[0][0])?.innerText.includes(arguments[0][1]) ?? false";
         self.until(script, json!([css, words]), &format!("{css} shows {words:?}")).await;
     }
 
@@ -160,17 +159,26 @@ impl Page {
         let scheme = if look.is_dark { "dark" } else { "light" };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.developer("Emulation.setEmulatedMedia", media).await;
-        let is_phone = look.width < 600;
-        let size = json!({ "width": look.width, "height": if is_phone { 812 } else { 1000 }, "deviceScaleFactor": 1, "mobile": is_phone });
+        let high = if look.width < 600 { 812 } else { 1000 };
+        self.size(&json!(look.width), &json!(high)).await;
+    }
+
+    async fn size(&self, width: &Value, height: &Value) {
+        let is_phone = width.as_u64() < Some(600);
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone });
         self.developer("Emulation.setDeviceMetricsOverride", size).await;
     }
 
     /// Leaves a picture of the whole page.
     pub(crate) async fn picture(&self, name: &str) {
-        use base64::Engine as _;
-        let shot = self.developer("Page.captureScreenshot", json!({ "captureBeyondViewport": true })).await;
-        let bytes = base64::engine::general_purpose::STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
+        let size = self
+            .script("return [innerWidth, innerHeight, document.documentElement.scrollHeight]", Value::Null)
+            .await;
+        let (width, high, all) = (&size[0], &size[1], &size[2]);
+        self.size(width, all).await;
+        let bytes = self.client.screenshot().await.unwrap();
         std::fs::write(screenshots().join(format!("{name}.png")), bytes).unwrap();
+        self.size(width, high).await;
     }
 }
 
@@ -186,7 +194,7 @@ impl WebDriverCompatibleCommand for Raw {
         base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
     }
 
-    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
-        (http::Method::POST, Some(self.body.to_string()))
+    fn method_and_body(&self, _: &url::Url) -> (hyper::http::Method, Option<String>) {
+        (hyper::http::Method::POST, Some(self.body.to_string()))
     }
 }

@@ -23,7 +23,8 @@ impl Hand {
     /// Presses a button or follows a link.
     pub(crate) async fn press(self, page: &Page, css: &str) {
         match self {
-            Self::Mouse => page.find(css).await.click().await.unwrap(),
+            // What is drawn anew between finding and clicking is found again.
+            Self::Mouse => while page.find(css).await.click().await.is_err() {},
             Self::Keyboard => {
                 reach(page, css).await;
                 keys(page, &[char::from(Key::Enter)]).await;
@@ -88,7 +89,10 @@ async fn is_seen(page: &Page) -> bool {
 async fn keys(page: &Page, keys: &[char]) {
     let strokes: Vec<Value> = keys
         .iter()
-        .flat_map(|key| [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })])
+        .flat_map(|key| {
+            [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })]
+        })
         .collect();
-    page.send("actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] })).await;
+    page.send("actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] }))
+        .await;
 }

@@ -3,8 +3,10 @@
 mod browser;
 mod hand;
 mod server;
+#[path = "../../../examples/pages/stand_in.rs"]
+mod stand_in;
 
-pub(crate) use browser::{Look, Page, screenshots, target};
+pub(crate) use browser::{Look, Page, target};
 pub(crate) use hand::Hand;
 pub(crate) use server::{PASSWORD, Server};
 
@@ -21,9 +23,9 @@ pub(crate) fn in_browser<F: Future<Output = ()>>(test: impl FnOnce(Page, Server)
         println!("skipped: there is no chromium with its chromedriver");
         return;
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = Server::start();
+        let server = Server::start().await;
         let page = Page::open(&driver, server.address()).await;
         test(page, server).await;
     });

@@ -1,15 +1,70 @@
-//! stand-in until the server is there
+//! The server, over a broker in memory whose prices and clock a test sets.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pares_broker::PersonRight;
+use pares_web::{WebServer, WebSettings, add_person};
+
+use super::stand_in::MemoryBroker;
 use super::{Hand, Page};
+
+/// Everybody's password.
 pub(crate) const PASSWORD: &str = "correct horse battery";
-pub(crate) struct Server { address: String }
+const SUPERVISOR: &str = "supervisor";
+
+/// A server that serves as long as its runtime runs.
+pub(crate) struct Server {
+    broker: MemoryBroker,
+    address: String,
+    /// How far its clock is ahead, ms.
+    ahead_ms: Arc<AtomicU64>,
+}
+
 impl Server {
-    pub(crate) fn start() -> Self { Self { address: std::env::var("PARES_PAGES_AT").unwrap() } }
-    pub(crate) fn address(&self) -> &str { &self.address }
-    pub(crate) async fn enter_supervisor(&self, page: &Page) { crate::day::sign_up(page, Hand::Mouse, &format!("boss{}", std::process::id() % 1000 + std::time::Instant::now().elapsed().subsec_nanos() % 7)).await; }
+    pub(crate) async fn start() -> Self {
+        let ahead_ms = Arc::new(AtomicU64::new(0));
+        let settings = settings(ahead_ms.clone());
+        let broker = MemoryBroker::new(settings.clock.clone());
+        add_person(&broker, &settings, SUPERVISOR, PASSWORD, &PersonRight::ALL).await.unwrap();
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let server = WebServer::bind(any, None, broker.clone(), settings).await.unwrap();
+        let address = format!("http://{}", server.address());
+        tokio::spawn(broker.clone().live());
+        tokio::spawn(server.run());
+        Self { broker, address, ahead_ms }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// From now on this is the price.
     pub(crate) fn price(&self, symbol: &str, cents: u64) {
-        use std::io::{Read, Write};
-        let mut to = std::net::TcpStream::connect(self.address.trim_start_matches("http://")).unwrap();
-        write!(to, "GET /api/v1/fakeprice?s={symbol}&c={cents} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        to.read_to_string(&mut String::new()).unwrap();
+        self.broker.set_price(symbol, cents);
+    }
+
+    /// So much time passes at once.
+    pub(crate) fn pass(&self, ms: u64) {
+        self.ahead_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Signs in as one who may do everything.
+    pub(crate) async fn enter_supervisor(&self, page: &Page) {
+        Hand::Mouse.write(page, "#in-name", SUPERVISOR).await;
+        Hand::Mouse.write(page, "#in-password", PASSWORD).await;
+        Hand::Mouse.press(page, "#sign-in button").await;
+        page.find("#ticket").await;
+    }
+}
+
+// A password takes no time: that it takes some is tested elsewhere.
+fn settings(ahead_ms: Arc<AtomicU64>) -> WebSettings {
+    let clock = WebSettings::default().clock;
+    WebSettings {
+        password_cost: (8, 1),
+        clock: Arc::new(move || clock() + ahead_ms.load(Ordering::Relaxed)),
+        ..WebSettings::default()
     }
 }
