@@ -66,14 +66,14 @@ impl Args {
 pub(crate) fn run(args: &Args) -> BrokerageResult {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).map_err(BrokerageError::io("reading the password"))?;
-    let asked = args.asked(line.trim_end_matches(['\r', '\n']))?;
+    let password = line.trim_end_matches(['\r', '\n']);
     let config = SitesConfig::load(&args.dir).map_err(failed)?;
     let sites: Vec<_> = config.sites.iter().map(|place| place.id()).collect();
     let access = Access::named(config, &args.dir, &[CLIENT]).map_err(failed)?;
     // No other client has this number, unless two of 2^62 are the same.
     let number = u64::from_le_bytes(*pares_keys::random().first_chunk().expect("32 bytes")) >> 2;
     let mut client = access.client(number, 0, &sites).map_err(failed)?;
-    for asked in asked {
+    for asked in args.asked(password)? {
         execute(&mut client, asked)?;
     }
     pares_text::tell!("{} may sign in", args.name);
@@ -87,5 +87,82 @@ fn execute(client: &mut Client, asked: PersonAsked) -> BrokerageResult {
     match BrokerReply::from_bytes(&reply).map_err(failed)? {
         BrokerReply::Refused { refusal } => Err(failed(refusal)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use pares_accounts::Accounts;
+    use pares_broker::{BrokerRead, Person, PersonRead, Refusal, UserName};
+    use pares_site::Process;
+    use pares_site::config::{Place, Promise, SiteLimits};
+    use pares_wice::{Isolation, SiteId};
+
+    use super::*;
+
+    fn open(dir: &std::path::Path) -> Process<Accounts> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let config = SitesConfig {
+            identity: SitesConfig::draw_identity(),
+            plain: false,
+            witness: None,
+            store: None,
+            system: "broker".into(),
+            durability: Promise::Os,
+            isolation: Isolation::Snapshot,
+            certifier: 0,
+            begins: 0,
+            tls: None,
+            limits: SiteLimits::default(),
+            sites: vec![Place::new(0, 0, any, any)],
+        };
+        config.make_directories(dir).unwrap();
+        Process::open(&config, SiteId::new(0, 0), dir, Accounts).unwrap()
+    }
+
+    fn known(client: &mut Client) -> Person {
+        let read = PersonRead::Person { name: UserName::new("boss").unwrap() };
+        let bytes = client.read_latest(&BrokerRead::Person { read }.to_bytes(), PATIENCE).unwrap();
+        Option::<Person>::from_bytes(&bytes).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_first_supervisor_is_made_through_a_site_once_and_gets_another_password() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut site = open(dir.path());
+        let (mut client, ends) = (
+            Client::new(9, 0, vec![site.clients_address().unwrap().unwrap()]),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let end = ends.clone();
+        let turning = std::thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                site.turn(Duration::from_millis(10)).unwrap();
+            }
+        });
+        let args = |reset| Args {
+            name: "boss".into(),
+            dir: PathBuf::new(),
+            supervisor: true,
+            no_trader: reset,
+            reset,
+        };
+        let mut run = |reset, password: &str| -> BrokerageResult {
+            args(reset).asked(password)?.into_iter().try_for_each(|asked| execute(&mut client, asked))
+        };
+        assert!(matches!(run(false, "too short"), Err(BrokerageError::Usage(_))));
+        run(false, "correct horse").unwrap();
+        let taken = run(false, "correct horse").unwrap_err().to_string();
+        assert_eq!(taken, Refusal::PersonTaken.to_string());
+        run(true, "another horse").unwrap();
+        let person = known(&mut client);
+        ends.store(true, Ordering::Relaxed);
+        turning.join().unwrap();
+        assert_eq!(person.rights, [PersonRight::Supervisor]);
+        assert!(person.password.0.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{person:?}");
     }
 }

@@ -70,7 +70,7 @@ pub(crate) struct SellTriggerShown {
 
 /// What the caller has.
 #[utoipa::path(get, path = "/api/v1/account", responses(
-    (status = 200, body = AccountShown), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = AccountShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn account(
     State(app): State<Shared>,
     caller: Caller,

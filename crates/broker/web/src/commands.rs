@@ -69,7 +69,7 @@ pub(crate) fn kebab(verb: Verb) -> String {
 #[utoipa::path(post, path = "/api/v1/commands/{command}", request_body = Fields,
     params(("command" = String, Path, description = "such as `buy`, `commit-buy`, `set-sell-trigger`"),
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 64 visible characters: under one key a command is done once")),
-    responses((status = 200, body = Told), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "the answer", body = Told), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn command(
     State(app): State<Shared>,
     Path(command): Path<String>,

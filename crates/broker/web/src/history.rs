@@ -83,7 +83,7 @@ pub(crate) struct NoteShown {
 
 /// What the caller's commands came to, and what happened without one.
 #[utoipa::path(get, path = "/api/v1/history", params(Part), responses(
-    (status = 200, body = History), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = History), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn history(
     State(app): State<Shared>,
     caller: Caller,
@@ -93,6 +93,13 @@ pub(crate) async fn history(
     let limit = part.limit.unwrap_or(ENTRIES);
     if !(1..=ENTRIES_MAX).contains(&limit) {
         return Err(Problem::bad("limit is 1 to 200"));
+    }
+    if [part.before, part.since_ms, part.until_ms]
+        .iter()
+        .flatten()
+        .any(|number| i64::try_from(*number).is_err())
+    {
+        return Err(Problem::bad("places and times are below 2^63"));
     }
     let verb = part.command.as_deref().map(verb_of).transpose()?;
     Ok(Json(find(&app, &caller.name, &part, verb, limit).await?))

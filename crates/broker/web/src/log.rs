@@ -23,8 +23,8 @@ enum Next {
 }
 
 /// The caller's log.
-#[utoipa::path(get, path = "/api/v1/log", responses((status = 200, body = String, content_type = "application/xml"),
-    (status = "default", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/api/v1/log", responses((status = 200, description = "the answer", body = String, content_type = "application/xml"),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn log(State(app): State<Shared>, caller: Caller) -> Response {
     streamed(app, Some(caller.name))
 }

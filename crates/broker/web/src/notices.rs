@@ -74,7 +74,7 @@ pub(crate) struct Happened {
 
 /// Notices, as text messages in JSON. A client may send `{"watch": ["ABC"]}`.
 #[utoipa::path(get, path = "/api/v1/notices", responses((status = 101, description = "a WebSocket", body = Notice),
-    (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn notices(
     State(app): State<Shared>,
     caller: Caller,

@@ -88,7 +88,7 @@ pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
 
 /// There is a new person, who may trade.
 #[utoipa::path(post, path = "/api/v1/people", security(()), request_body = SignUp, responses(
-    (status = 201, body = Named), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 201, description = "made", body = Named), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_up(
     State(app): State<Shared>,
     peer: Option<Extension<Peer>>,
@@ -127,7 +127,7 @@ pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
 
 /// A session begins.
 #[utoipa::path(post, path = "/api/v1/session", security(()), request_body = SignIn, responses(
-    (status = 200, body = Session), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = Session), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_in(
     State(app): State<Shared>,
     peer: Option<Extension<Peer>>,
@@ -206,14 +206,14 @@ fn cookie(app: &App, token: &str) -> Result<HeaderValue, Problem> {
 
 /// The session that this request has.
 #[utoipa::path(get, path = "/api/v1/session", responses(
-    (status = 200, body = Session), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = Session), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn session(caller: Caller) -> Json<Session> {
     Json(caller.into())
 }
 
 /// The session ends.
 #[utoipa::path(delete, path = "/api/v1/session", responses(
-    (status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_out(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
     done(app.person(PersonAsked::SignOut { session: caller.session }).await?)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())

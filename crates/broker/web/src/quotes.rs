@@ -43,7 +43,7 @@ fn symbol_of(text: &str) -> Result<StockSymbol, Problem> {
 
 /// The latest quote of a stock that this front has.
 #[utoipa::path(get, path = "/api/v1/quotes/{symbol}", params(("symbol" = String, Path)), responses(
-    (status = 200, body = QuoteShown), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = QuoteShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn quote(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
@@ -58,7 +58,7 @@ pub(crate) async fn quote(
 
 /// The prices of a stock that this front has seen.
 #[utoipa::path(get, path = "/api/v1/quotes/{symbol}/points", params(("symbol" = String, Path)), responses(
-    (status = 200, body = PointsShown), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = PointsShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn points(
     State(app): State<Shared>,
     Path(symbol): Path<String>,

@@ -45,7 +45,7 @@ pub(crate) struct Proof {
 
 /// A new secret, which counts once it is confirmed.
 #[utoipa::path(post, path = "/api/v1/totp", responses(
-    (status = 200, body = Secret), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = Secret), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn begin(State(app): State<Shared>, caller: Caller) -> Result<Json<Secret>, Problem> {
     let (secret, name) = (codes::new_secret(), caller.name);
     let (text, uri) = codes::shown(&secret, name.as_str())?;
@@ -55,7 +55,7 @@ pub(crate) async fn begin(State(app): State<Shared>, caller: Caller) -> Result<J
 
 /// Its owner shows a code of the secret. All other sessions end.
 #[utoipa::path(post, path = "/api/v1/totp/confirm", request_body = Code, responses(
-    (status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn confirm(
     State(app): State<Shared>,
     caller: Caller,
@@ -72,7 +72,7 @@ pub(crate) async fn confirm(
 
 /// There is no second factor any more.
 #[utoipa::path(delete, path = "/api/v1/totp", request_body = Proof, responses(
-    (status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn end(
     State(app): State<Shared>,
     caller: Caller,

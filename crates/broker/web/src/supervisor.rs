@@ -20,8 +20,8 @@ use crate::people::{done, names};
 use crate::problem::Problem;
 
 /// Everybody's log.
-#[utoipa::path(get, path = "/api/v1/supervisor/log", responses((status = 200, body = String, content_type = "application/xml"),
-    (status = "default", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/api/v1/supervisor/log", responses((status = 200, description = "the answer", body = String, content_type = "application/xml"),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn log(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
     caller.with(PersonRight::Supervisor)?;
     Ok(streamed(app, None))
@@ -60,7 +60,7 @@ pub(crate) struct UserShown {
 
 /// All who can sign in or have an account.
 #[utoipa::path(get, path = "/api/v1/supervisor/users", params(After), responses(
-    (status = 200, body = Users), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = Users), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn users(
     State(app): State<Shared>,
     caller: Caller,
@@ -92,7 +92,7 @@ pub(crate) struct CostsShown {
 
 /// What quotes have cost this front since it started.
 #[utoipa::path(get, path = "/api/v1/supervisor/costs", responses(
-    (status = 200, body = CostsShown), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "the answer", body = CostsShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn costs(State(app): State<Shared>, caller: Caller) -> Result<Json<CostsShown>, Problem> {
     caller.with(PersonRight::Supervisor)?;
     let costs = app.front.costs();
@@ -109,7 +109,7 @@ pub(crate) struct Rights {
 
 /// Says what somebody else may do.
 #[utoipa::path(post, path = "/api/v1/supervisor/people/{name}/rights", request_body = Rights, params(("name" = String, Path)),
-    responses((status = 204), (status = "default", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn rights(
     State(app): State<Shared>,
     Path(name): Path<String>,

@@ -201,7 +201,7 @@ fn symbol_of(asked: &Asked) -> StockSymbol {
     let named = match asked {
         Asked::Command { command, .. } => command.symbol,
         Asked::Fire { symbol, .. } => Some(*symbol),
-        Asked::Expire { .. } | Asked::Hit | Asked::BeginFront => None,
+        Asked::Expire { .. } | Asked::Hit | Asked::BeginFront | Asked::Person { .. } => None,
     };
     named.unwrap_or(StockSymbol::new("A").unwrap())
 }

@@ -5,5 +5,6 @@
 
 mod commands;
 mod log;
+mod people;
 mod sessions;
 mod support;

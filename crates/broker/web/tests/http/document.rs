@@ -13,12 +13,10 @@ async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             operations += 1;
-            assert!(!operation["responses"].as_object().unwrap().is_empty(), "{method} {path}");
-            let path = path
-                .trim_start_matches("/api/v1")
-                .replace("{command}", "add")
-                .replace('{', "")
-                .replace('}', "");
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert!(response["description"].is_string(), "{method} {path} {status}: OpenAPI wants one");
+            }
+            let path = path.trim_start_matches("/api/v1").replace("{command}", "add").replace(['{', '}'], "");
             let answer = web.ask(&method.to_uppercase(), &path, &[], &Value::Null).await;
             let is_open = operation["security"] == serde_json::json!([])
                 || operation["security"] == serde_json::json!([{}]);

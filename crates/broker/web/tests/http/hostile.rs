@@ -88,3 +88,68 @@ async fn a_method_that_a_path_does_not_have_is_a_problem_too() {
         assert_eq!(answer.headers["content-type"], "application/problem+json");
     }
 }
+
+/// Good requests, each with a session, as method, path, headers and body.
+fn good(who: &Signed) -> Vec<[Vec<u8>; 5]> {
+    let request = |method: &str, path: &str, body: &str| {
+        let cookie = format!("a=1; pares_session={}", who.token);
+        [method.into(), path.into(), cookie.into(), who.csrf.clone().into(), body.into()]
+    };
+    vec![
+        request("POST", "/api/v1/commands/buy", "{\"symbol\":\"ABC\",\"amount\":\"12.34\"}"),
+        request("POST", "/api/v1/commands/dumplog", "{\"file\":\"a.xml\"}"),
+        request(
+            "POST",
+            "/api/v1/session",
+            "{\"name\":\"ann\",\"password\":\"correct horse\",\"code\":\"123456\"}",
+        ),
+        request("POST", "/api/v1/people", "{\"name\":\"bob\",\"password\":\"correct horse\"}"),
+        request("POST", "/api/v1/totp/confirm", "{\"code\":\"123456\"}"),
+        request("GET", "/api/v1/history?before=5&limit=2&command=buy&since_ms=1&until_ms=2", ""),
+        request("GET", "/api/v1/quotes/ABC/points", ""),
+        request("GET", "/api/v1/supervisor/users?from=ann", ""),
+        request("POST", "/api/v1/supervisor/people/ann/rights", "{\"rights\":[\"trader\"]}"),
+    ]
+}
+
+#[tokio::test]
+async fn whatever_damage_makes_of_good_requests_the_server_makes_no_error_of_it() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    let (good, mut drawn) = (good(&ann), 0x9e37_79b9_7f4a_7c15_u64);
+    let mut draw = |below: usize| {
+        drawn ^= drawn << 13;
+        drawn ^= drawn >> 7;
+        drawn ^= drawn << 17;
+        (drawn % below as u64) as usize
+    };
+    let (mut sent, mut done) = (0, 0);
+    for _ in 0..6_000 {
+        let mut parts = good[draw(good.len())].clone();
+        for _ in 0..draw(3) {
+            let part = &mut parts[draw(5)];
+            let at = draw(part.len() + 1);
+            match draw(4) {
+                0 => part.truncate(at),
+                1 => part.insert(at, draw(256) as u8),
+                2 => part.extend_from_within(at..),
+                _ => part.get_mut(at).into_iter().for_each(|byte| *byte ^= 1 << draw(8)),
+            }
+        }
+        let [method, path, cookie, csrf, body] = parts;
+        let (Ok(method), Ok(path)) = (String::from_utf8(method), String::from_utf8(path)) else { continue };
+        let request =
+            Request::builder().method(method.as_str()).uri(path).header("content-type", "application/json");
+        let request = request.header("cookie", cookie).header("x-csrf", csrf).header("host", "here");
+        // What is no HTTP at all does not come so far.
+        let Ok(request) = request.body(Body::from(body.clone())) else { continue };
+        let answer = web.send(request).await;
+        (sent, done) = (sent + 1, done + usize::from(answer.status.is_success()));
+        assert!(!answer.status.is_server_error(), "{body:?}: {answer:?}");
+        let is_problem =
+            answer.headers.get("content-type").is_some_and(|kind| kind == "application/problem+json");
+        let is_empty_head = method == "HEAD" || answer.text.is_empty();
+        assert!(answer.status.is_success() || is_problem || is_empty_head, "{body:?}: {answer:?}");
+    }
+    assert!(sent > 4_000 && done > 500, "{done} of {sent}");
+}

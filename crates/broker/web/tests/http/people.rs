@@ -144,7 +144,7 @@ async fn a_cookie_alone_changes_nothing_and_another_site_neither() {
         &[],
         &[csrf(&bob)],
         &[header("x-csrf", "")],
-        &[origin.clone()],
+        std::slice::from_ref(&origin),
         &[csrf(&ann), evil.clone()],
         &[csrf(&ann), header("origin", "null")],
         &[csrf(&ann), origin.clone(), header("sec-fetch-site", "cross-site")],

@@ -1,0 +1,97 @@
+//! People: what is asked about them as bytes, and that it leaves accounts and logs alone.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use pares_broker::{
+    Asked, BrokerRead, BrokerReply, BrokerRequest, Ledger, PasswordString, Person, PersonAsked, PersonRead,
+    PersonRight, Refusal, SessionDigest, Shelf, UserName, answer, execute,
+};
+use pares_wice::codec::Coded as _;
+use pares_wice::{Key, KeyRange, Value};
+
+#[derive(Default)]
+struct Items(BTreeMap<Key, Value>);
+
+impl Ledger for Items {
+    type Error = Infallible;
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
+        Ok(self.0.get(key).cloned())
+    }
+    fn put(&mut self, key: &Key, value: Value) {
+        self.0.insert(key.clone(), value);
+    }
+    fn delete(&mut self, key: &Key) {
+        self.0.remove(key);
+    }
+}
+
+impl Shelf for Items {
+    type Error = Infallible;
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
+        let from = self.0.range(range.from.clone()..);
+        let within = from.take_while(|(key, _)| range.to.as_ref().is_none_or(|to| *key < to));
+        Ok(within.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+fn request(asked: PersonAsked, time_ms: u64) -> BrokerRequest {
+    BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked: Asked::Person { asked } }
+}
+
+/// One of each kind, in an order in which all are done.
+fn all() -> Vec<PersonAsked> {
+    let (name, password) = (UserName::new("ann").unwrap(), PasswordString("$argon2id$x".into()));
+    let (session, secret) = (SessionDigest([7; 32]), vec![1; 20]);
+    let rights = vec![PersonRight::Supervisor, PersonRight::Trader];
+    vec![
+        PersonAsked::Add {
+            name: name.clone(),
+            password: password.clone(),
+            rights: rights.clone(),
+            takes_account: false,
+        },
+        PersonAsked::Try { name: name.clone() },
+        PersonAsked::SignIn { name: name.clone(), password: password.clone(), step: None, session },
+        PersonAsked::Seen { session },
+        PersonAsked::SetCode { name: name.clone(), secret: secret.clone() },
+        PersonAsked::ConfirmCode { name: name.clone(), secret, step: 5, session },
+        PersonAsked::DropCode { name: name.clone(), step: Some(6) },
+        PersonAsked::SetRights { name: name.clone(), rights },
+        PersonAsked::SignOut { session },
+        PersonAsked::SetPassword { name, password },
+    ]
+}
+
+#[test]
+fn what_is_asked_about_people_is_read_back_and_writes_no_item_of_an_account_or_a_log() {
+    let mut items = Items::default();
+    for (time_ms, asked) in (1..).zip(all()) {
+        let request = request(asked, time_ms);
+        assert_eq!(BrokerRequest::from_bytes(&request.to_bytes()).unwrap(), request);
+        let reply = execute(&request, &mut items).unwrap();
+        assert!(!matches!(reply, BrokerReply::Refused { .. }), "{request:?}: {reply:?}");
+        assert_eq!(BrokerReply::from_bytes(&reply.to_bytes()).unwrap(), reply);
+        assert!(items.0.keys().all(|key| matches!(key.as_bytes()[..2], [b'b', b'u' | b'w'])));
+    }
+    assert_eq!(items.0.len(), 1, "no session is left");
+}
+
+#[test]
+fn another_password_ends_all_sessions_and_one_that_fitted_the_old_one_signs_nobody_in() {
+    let mut items = Items::default();
+    for asked in &all()[..3] {
+        execute(&request(asked.clone(), 1), &mut items).unwrap();
+    }
+    let (name, session) = (UserName::new("ann").unwrap(), SessionDigest([7; 32]));
+    let password = PasswordString("$argon2id$y".into());
+    execute(&request(PersonAsked::SetPassword { name: name.clone(), password }, 2), &mut items).unwrap();
+    let read = BrokerRead::Person { read: PersonRead::Session { session, now_ms: 3 } };
+    let found = Option::<pares_broker::SessionFound>::from_bytes(&answer(&read, &items).unwrap()).unwrap();
+    assert_eq!(found, None);
+    let reply = execute(&request(all()[2].clone(), 3), &mut items).unwrap();
+    assert_eq!(reply, BrokerReply::Refused { refusal: Refusal::PersonChanged });
+    let read = BrokerRead::Person { read: PersonRead::Person { name } };
+    let person = Option::<Person>::from_bytes(&answer(&read, &items).unwrap()).unwrap().unwrap();
+    assert_eq!((person.tries, person.sessions), (0, vec![]));
+}
