@@ -21,7 +21,7 @@ use pares_site::{Access, SiteReport};
 use pares_wice::TransactionId;
 
 use crate::error::{BrokerageError, failed};
-use crate::link::{Conn, SocketOwner, Retry};
+use crate::link::{Conn, Retry, SocketOwner};
 
 /// Longest frame of a site, bytes.
 const FRAME_MAX: usize = 1 << 20;

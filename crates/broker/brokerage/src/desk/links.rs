@@ -14,7 +14,7 @@ use pares_front::QuoteFault;
 use pares_wice::codec::Coded as _;
 
 use super::words::{FRAME_MAX, ToDesk, ToFront};
-use crate::link::{Conn, SocketOwner, Retry};
+use crate::link::{Conn, Retry, SocketOwner};
 
 /// Between two words to a desk that it should say that it is there.
 const ASK_EVERY: Duration = Duration::from_millis(250);

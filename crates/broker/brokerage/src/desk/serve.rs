@@ -15,7 +15,7 @@ use pares_wice::codec::Coded as _;
 use super::shared::{FrontNumber, SharedDesk, SharedEffect};
 use super::words::{FRAME_MAX, ToDesk};
 use crate::error::{BrokerageError, BrokerageResult};
-use crate::link::{SocketOwner, Port};
+use crate::link::{Port, SocketOwner};
 use crate::on_loopback;
 use crate::quoter::Quoter;
 

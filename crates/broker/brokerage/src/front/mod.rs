@@ -31,7 +31,7 @@ use crate::desk::DeskLinks;
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting};
-use crate::link::{SocketOwner, Port};
+use crate::link::{Port, SocketOwner};
 use crate::on_loopback;
 use crate::readers::Readers;
 use crate::site_link::SiteLink;

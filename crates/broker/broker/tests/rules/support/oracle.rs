@@ -136,13 +136,8 @@ impl Oracle {
         let (name, command) = match &request.asked {
             Asked::Command { command, .. } => (command.user.clone(), Some(command.clone())),
             Asked::Fire { user, .. } | Asked::Expire { user, .. } => (Some(user.clone()), None),
-<<<<<<< HEAD
-            // People are not of the accounts: who asks this oracle asks nothing about them.
-            Asked::Hit | Asked::Person { .. } => (None, None),
-=======
             Asked::Hit => (None, None),
             Asked::Person { .. } => panic!("people are no part of trading"),
->>>>>>> w17-web
             Asked::BeginFront => {
                 self.fronts += 1;
                 return BrokerReply::FrontNumber { front: self.fronts };
