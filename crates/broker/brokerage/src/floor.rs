@@ -1,7 +1,6 @@
 //! A front in its duty cycle: what it wants done is done, and what comes of it is told to it.
 //!
-//! The accounts are a site of this process, or sites elsewhere; quotes come from the server itself, or from desks. The front does not know which: it never has to know whether what
-//! it asked for was lost on the way there or on the way back, since a request is asked for under its name until there is an answer.
+//! The accounts are a site of this process, or sites elsewhere; quotes come from the server itself, or from desks. The front does not know which, nor what is lost on the way: a request is asked for under its name until there is an answer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -267,8 +266,7 @@ impl Floor {
 
     /// Does what is to be done, and says which commands have their reply.
     pub(crate) fn turn(&mut self) -> Result<Vec<Told>, BrokerageError> {
-        let mut told = Vec::new();
-        let mut effects = Vec::new();
+        let (mut told, mut effects) = (Vec::new(), Vec::new());
         self.front.tick(now_ms(), &mut effects);
         for news in self.quotes() {
             self.quoted(news, &mut effects);

@@ -21,7 +21,7 @@ use pares_site::{Access, SiteReport};
 use pares_wice::TransactionId;
 
 use crate::error::{BrokerageError, failed};
-use crate::link::{Conn, Owner, Retry};
+use crate::link::{Conn, Retry, SocketOwner};
 
 /// Longest frame of a site, bytes.
 const FRAME_MAX: usize = 1 << 20;
@@ -69,7 +69,7 @@ struct Open {
 /// See the [module](self).
 pub struct SiteLink {
     registry: Registry,
-    owner: Owner,
+    owner: SocketOwner,
     places: Vec<Place>,
     /// By the sequence on the wire, which is the order in which they came.
     open: BTreeMap<u64, Open>,
@@ -85,7 +85,7 @@ impl SiteLink {
     ///
     /// # Errors
     /// If there is no such system, or the operating system refuses.
-    pub fn new(access: &Access, registry: &Registry, owner: Owner) -> Result<Self, BrokerageError> {
+    pub fn new(access: &Access, registry: &Registry, owner: SocketOwner) -> Result<Self, BrokerageError> {
         let now = Instant::now();
         let sites = pares_operator::sites::all(&access.config);
         let place = |door| Place {

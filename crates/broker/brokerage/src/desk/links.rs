@@ -14,7 +14,7 @@ use pares_front::QuoteFault;
 use pares_wice::codec::Coded as _;
 
 use super::words::{FRAME_MAX, ToDesk, ToFront};
-use crate::link::{Conn, Owner, Retry};
+use crate::link::{Conn, Retry, SocketOwner};
 
 /// Between two words to a desk that it should say that it is there.
 const ASK_EVERY: Duration = Duration::from_millis(250);
@@ -52,7 +52,7 @@ struct Desk {
 /// See the [module](self).
 pub struct DeskLinks {
     registry: Registry,
-    owner: Owner,
+    owner: SocketOwner,
     desks: Vec<Desk>,
     open: BTreeMap<u64, Question>,
     news: Vec<DeskNews>,
@@ -65,7 +65,7 @@ impl DeskLinks {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn new(addresses: &[SocketAddr], registry: &Registry, owner: Owner) -> io::Result<Self> {
+    pub fn new(addresses: &[SocketAddr], registry: &Registry, owner: SocketOwner) -> io::Result<Self> {
         let now = Instant::now();
         let desk = |address: &SocketAddr| Desk {
             address: *address,

@@ -15,11 +15,11 @@ use pares_wice::codec::Coded as _;
 use super::shared::{FrontNumber, SharedDesk, SharedEffect};
 use super::words::{FRAME_MAX, ToDesk};
 use crate::error::{BrokerageError, BrokerageResult};
-use crate::link::{Owner, Port};
+use crate::link::{Port, SocketOwner};
 use crate::on_loopback;
 use crate::quoter::Quoter;
 
-const FRONTS: Owner = Owner(0);
+const FRONTS: SocketOwner = SocketOwner(0);
 const WAKER: Token = Token(usize::MAX);
 /// Fronts that are connected at a time.
 const FRONTS_MAX: usize = 256;
@@ -86,7 +86,7 @@ impl Serving {
             _ => {}
         }
         for event in events.iter().filter(|event| event.token() != WAKER) {
-            self.port.wake(Owner::of(event.token()).1);
+            self.port.wake(SocketOwner::of(event.token()).1);
         }
         let mut effects = Vec::new();
         for front in self.port.accept() {

@@ -31,14 +31,14 @@ use crate::desk::DeskLinks;
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting};
-use crate::link::{Owner, Port};
+use crate::link::{Port, SocketOwner};
 use crate::on_loopback;
 use crate::readers::Readers;
 use crate::site_link::SiteLink;
 
-const SITES: Owner = Owner(0);
-const DESKS: Owner = Owner(1);
-const LOADERS: Owner = Owner(2);
+const SITES: SocketOwner = SocketOwner(0);
+const DESKS: SocketOwner = SocketOwner(1);
+const LOADERS: SocketOwner = SocketOwner(2);
 const WAKER: Token = Token(usize::MAX);
 /// Threads that read.
 const READERS: usize = 2;
@@ -162,7 +162,7 @@ impl FrontProcess {
             _ => {}
         }
         for event in &self.events {
-            match Owner::of(event.token()) {
+            match SocketOwner::of(event.token()) {
                 _ if event.token() == WAKER => {}
                 (LOADERS, number) => self.loaders.port.wake(number),
                 (owner, number) => self.floor.wake(owner == SITES, number),

@@ -5,5 +5,5 @@ mod port;
 mod retry;
 
 pub use conn::Conn;
-pub use port::{Owner, Port};
+pub use port::{Port, SocketOwner};
 pub use retry::Retry;

@@ -18,9 +18,9 @@ const OWNED: u32 = 40;
 
 /// Who a socket belongs to in a process's poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner(pub u8);
+pub struct SocketOwner(pub u8);
 
-impl Owner {
+impl SocketOwner {
     /// The token of its socket of that number.
     pub fn token(self, number: u64) -> Token {
         Token(usize::from(self.0) << OWNED | usize::try_from(number).unwrap_or_default())
@@ -37,7 +37,7 @@ impl Owner {
 pub struct Port {
     listener: TcpListener,
     registry: Registry,
-    owner: Owner,
+    owner: SocketOwner,
     conns: BTreeMap<u64, Conn>,
     next: u64,
     conns_max: usize,
@@ -55,7 +55,7 @@ impl Port {
     pub fn bind(
         address: SocketAddr,
         registry: &Registry,
-        owner: Owner,
+        owner: SocketOwner,
         conns_max: usize,
     ) -> io::Result<Self> {
         let mut listener = TcpListener::bind(address)?;
