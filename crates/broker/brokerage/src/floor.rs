@@ -32,6 +32,8 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(20);
 
 /// A command with its reply.
 pub(crate) struct Told {
+    /// Its place among those that arrived at this front, from 0.
+    pub(crate) arrival: u64,
     pub(crate) command: UserCommand,
     pub(crate) reply: BrokerReply,
 }
@@ -46,6 +48,8 @@ pub(crate) struct Floor {
     /// When each question was asked.
     asked: HashMap<u64, Instant>,
     pub(crate) slowest_quote: Duration,
+    /// When the latest quote came.
+    pub(crate) latest_quote: Option<Instant>,
     /// Requests so far.
     pub(crate) submitted: u64,
     looked: Instant,
@@ -55,13 +59,19 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    /// A site alone in `dir`, which is empty, and a front that asks the quote server at `quotes`.
-    pub(crate) fn open(dir: &Path, durability: Promise, quotes: SocketAddr) -> Result<Self, BrokerageError> {
+    /// A site alone in `dir`, which is empty, and a front that asks the quote server at `quotes`, and again after `hedge`.
+    pub(crate) fn open(
+        dir: &Path,
+        durability: Promise,
+        quotes: SocketAddr,
+        hedge: Option<Duration>,
+    ) -> Result<Self, BrokerageError> {
         let config = configuration(durability);
         config.make_directories(dir).map_err(BrokerageError::io("making the site's directory"))?;
         let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
         wait_until_certifying(&mut site)?;
-        let quoter = Quoter::start(quotes).map_err(BrokerageError::io("starting the quoter"))?;
+        let quoter =
+            Quoter::start(quotes, hedge, || ()).map_err(BrokerageError::io("starting the quoter"))?;
         Ok(Self {
             site,
             front: BrokerFront::new(FIRST_SESSION, 1),
@@ -69,6 +79,7 @@ impl Floor {
             open: HashMap::new(),
             asked: HashMap::new(),
             slowest_quote: Duration::ZERO,
+            latest_quote: None,
             submitted: 0,
             looked: Instant::now(),
             #[cfg(test)]
@@ -81,6 +92,11 @@ impl Floor {
         let address =
             self.site.clients_address().map_err(BrokerageError::io("asking for the site's port"))?;
         address.ok_or_else(|| failed("the site has no port for clients"))
+    }
+
+    /// How often a question was asked again before it had its answer.
+    pub(crate) fn hedges(&self) -> u64 {
+        self.quoter.hedges()
     }
 
     pub(crate) fn report(&self) -> SiteReport {
@@ -127,6 +143,9 @@ impl Floor {
         if let Some(asked) = self.asked.remove(&hit) {
             self.slowest_quote = self.slowest_quote.max(asked.elapsed());
         }
+        if answer.is_ok() {
+            self.latest_quote = Some(Instant::now());
+        }
         self.front.quote(hit, answer, now_ms(), effects);
     }
 
@@ -147,7 +166,9 @@ impl Floor {
                     self.open.insert(id, (bytes.clone(), Instant::now()));
                     self.site.submit(id, bytes);
                 }
-                FrontEffect::Told { command, reply, .. } => told.push(Told { command, reply }),
+                FrontEffect::Told { arrival, command, reply } => {
+                    told.push(Told { arrival, command, reply });
+                }
             }
         }
     }

@@ -10,6 +10,7 @@
 //! | module | what |
 //! |---|---|
 //! | `run` | a workload, from its file to a log that was verified |
+//! | `tally`, `figures`, `picture` | how fast commands had their replies, and what they waited for |
 //! | `floor` | a site and a front in one duty cycle |
 //! | `quoter` | questions to the quote server |
 //! | [`quote_server`] | the stand-in for it |
@@ -22,14 +23,19 @@
 mod audit;
 mod dump;
 mod error;
+mod figures;
 mod floor;
 mod generate;
+mod picture;
 pub mod quote_server;
 mod quoter;
 mod run;
 mod tally;
 
 pub use error::{BrokerageError, BrokerageResult};
+pub use figures::RunFigures;
+pub use run::{Args as RunArgs, measure};
+pub use tally::{BacklogSample, CommandTimes};
 
 /// Arguments of `pares broker`.
 #[derive(clap::Args)]

@@ -11,10 +11,12 @@
 //! |---|---|
 //! | `front` | users' commands in order; `session` is one user's |
 //! | `moments` | what happens without a command: triggers that fire, pending buys and sells that lapse |
+//! | `backlog` | what waits, and for what |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
 //! | `line` | the quote server's line protocol |
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
 
+mod backlog;
 mod desk;
 mod draw;
 mod front;
@@ -23,6 +25,7 @@ mod moments;
 mod session;
 mod stand_in;
 
+pub use backlog::FrontBacklog;
 pub use desk::{DeskEffect, HIT_MILLS, QUOTE_LIMIT_MS, QuoteDesk, QuoteStanding};
 pub use draw::SeededDraw;
 pub use front::{BrokerFront, FrontEffect};

@@ -15,10 +15,9 @@
 //! | `journalling` | paper 5 |
 //! | `wice` | paper 3, section 4 |
 //! | `swx` | paper 2, sections 4 and 5 |
-//! | `chart`, `report` | SVG; CSV and `results.md` |
+//! | `report` | CSV and `results.md` |
 
 mod availability;
-mod chart;
 mod distance;
 mod joining;
 mod journalling;
