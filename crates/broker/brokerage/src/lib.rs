@@ -34,6 +34,8 @@ mod tally;
 
 pub use error::{BrokerageError, BrokerageResult};
 pub use figures::RunFigures;
+pub use generate::{Args as WorkloadArgs, run as generate};
+pub use quote_server::Behaviour;
 pub use run::{Args as RunArgs, measure};
 pub use tally::{BacklogSample, CommandTimes};
 

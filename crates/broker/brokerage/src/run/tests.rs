@@ -18,7 +18,7 @@ mod shared_data;
 fn args(file: PathBuf, bad_per_mille: u64) -> Args {
     let behaviour = Behaviour { seed: 7, instant: true, bad_per_mille };
     let (logs, picture) = (Some(file.with_extension("logs")), Some(file.with_extension("svg")));
-    Args { window: 500, logs, picture, ..Args::of(file, Promise::Os, behaviour) }
+    Args { window: 500, logs, picture, json: true, ..Args::of(file, Promise::Os, behaviour) }
 }
 
 #[test]
