@@ -2,7 +2,7 @@
 //!
 //! [`pares_broker`] says what a request reads and writes; this hands it a site's transactions and snapshots. A command that is refused is *done* as far as the site
 //! is concerned: its entry in the log commits, and the reply says why. The site's own refusal, which leaves nothing behind, is for what is no request, and for
-//! numbers that are taken.
+//! numbers that are none.
 
 use pares_broker::{BrokerError, BrokerRead, BrokerRequest, Ledger, Shelf, answer};
 use pares_site::{Application, ApplicationError, View};
@@ -85,7 +85,7 @@ mod tests {
     fn request(line: &str) -> Vec<u8> {
         let WorkloadLine { number, command, fault } = WorkloadLine::parse(line.as_bytes()).unwrap();
         let asked = Asked::Command { command, fault };
-        BrokerRequest { number, after: 0, time_ms: 1, quote: None, asked }.to_bytes()
+        BrokerRequest { number, after: 0, name: None, time_ms: 1, quote: None, asked }.to_bytes()
     }
 
     fn run(store: &Memory, line: &str) -> Result<BrokerReply, ApplicationError> {
@@ -104,18 +104,25 @@ mod tests {
         Ok(BrokerReply::from_bytes(&reply).unwrap())
     }
 
+    fn run_unnumbered(store: &Memory) -> Result<Vec<u8>, ApplicationError> {
+        let request =
+            BrokerRequest { number: 0, ..BrokerRequest::from_bytes(&request("[1] ADD,jo,5.00")).unwrap() };
+        execute(&request.to_bytes(), &mut Work::new(&*store.snapshot().unwrap()))
+    }
+
     #[test]
-    fn a_refused_command_is_in_the_log_and_a_repeated_number_is_not() {
+    fn a_refused_command_is_in_the_log_and_a_repeated_one_is_not_twice() {
         let store = Memory::default();
         assert_eq!(run(&store, "[1] ADD,jo,5.00").unwrap(), BrokerReply::Cash { cash_cents: 500 });
         let refused = BrokerReply::Refused { refusal: Refusal::NothingPending };
         assert_eq!(run(&store, "[2] COMMIT_BUY,jo").unwrap(), refused);
-        assert!(matches!(run(&store, "[2] ADD,jo,5.00"), Err(ApplicationError::Refused(_))));
+        assert_eq!(run(&store, "[1] ADD,jo,5.00").unwrap(), BrokerReply::Cash { cash_cents: 500 });
+        assert!(matches!(run_unnumbered(&store), Err(ApplicationError::Refused(_))));
         let items = store.snapshot().unwrap();
         let user = UserName::new("jo").unwrap();
         let log = BrokerRead::Log { user: Some(user.clone()), from: None };
         let page = AuditPage::from_bytes(&Accounts.read(&log.to_bytes(), &*items).unwrap()).unwrap();
-        assert_eq!(page.entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(page.entries.iter().map(|entry| entry.record.number).collect::<Vec<_>>(), [1, 2]);
         let summary = Accounts.read(&BrokerRead::Summary { user }.to_bytes(), &*items).unwrap();
         let summary = Option::<AccountSummary>::from_bytes(&summary).unwrap().unwrap();
         assert_eq!(summary.account.cash_cents, 500);

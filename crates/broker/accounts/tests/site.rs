@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pares_accounts::Accounts;
 use pares_broker::{
-    Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END,
-    QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, xml,
+    Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, HitName, LOG_BEGIN,
+    LOG_END, QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, xml,
 };
 use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
@@ -77,11 +77,12 @@ fn requests() -> BTreeMap<u64, VecDeque<BrokerRequest>> {
             server_ms: NOON_MS,
             key: "key".to_owned(),
         });
-        let quote = quote.map(|quote| QuoteBrought { quote, is_hit: true });
+        let quote = quote.map(|quote| QuoteBrought { quote, hit: Some(HitName { desk: 1, count: number }) });
         let asked = Asked::Command { command: line.command, fault: line.fault };
         of_user.entry(user).or_default().push_back(BrokerRequest {
             number,
             after: 0,
+            name: None,
             time_ms: NOON_MS,
             quote,
             asked,
@@ -128,7 +129,7 @@ fn replayed(site: &mut Process<Accounts>) -> AuditReport {
             let AuditPage { entries, next } = AuditPage::from_bytes(&page).unwrap();
             for entry in entries {
                 let mut text = String::new();
-                xml("site", &entry.user, entry.number, &entry.record, &mut text);
+                xml("site", &entry.user, &entry.record, &mut text);
                 tell(&text);
             }
             let Some(next) = next else { break };
@@ -186,21 +187,25 @@ fn what_many_fronts_ask_for_at_once_is_done_once_at_a_site() {
     let quote = |price_cents, server_ms| {
         let (user, key) = ("jo".to_owned(), "key".to_owned());
         let quote = StockQuote { price_cents, symbol, user, server_ms, key };
-        Some(QuoteBrought { quote, is_hit: false })
+        Some(QuoteBrought { quote, hit: None })
     };
     let lines = ["ADD,jo,100.00", "BUY,jo,S,10.00", "SET_BUY_AMOUNT,jo,S,20.00", "SET_BUY_TRIGGER,jo,S,4.00"];
     for (number, line) in (1..).zip(lines) {
         let line = WorkloadLine::parse(format!("[{number}] {line}").as_bytes()).unwrap();
         let asked = Asked::Command { command: line.command, fault: line.fault };
         let quote = quote(500, NOON_MS);
-        at_once(&mut site, number, &[BrokerRequest { number, after: 0, time_ms: NOON_MS, quote, asked }]);
+        at_once(
+            &mut site,
+            number,
+            &[BrokerRequest { number, after: 0, name: None, time_ms: NOON_MS, quote, asked }],
+        );
     }
     let late_ms = NOON_MS + 60_001;
     let ask = |number: u64| {
         let (way, user) = (TradeWay::Buy, user.clone());
         let fires = number.is_multiple_of(2);
         let asked = if fires { Asked::Fire { way, user, symbol } } else { Asked::Expire { way, user } };
-        BrokerRequest { number, after: 0, time_ms: late_ms, quote: quote(400, late_ms), asked }
+        BrokerRequest { number, after: 0, name: None, time_ms: late_ms, quote: quote(400, late_ms), asked }
     };
     let replies = at_once(&mut site, 100, &(100..140).map(ask).collect::<Vec<_>>());
     let count = |reply: &BrokerReply| replies.iter().filter(|other| *other == reply).count();

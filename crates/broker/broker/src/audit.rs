@@ -4,7 +4,7 @@
 
 use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserCommand, Verb};
-use crate::refusal::Refusal;
+use crate::reply::BrokerReply;
 use crate::request::StockQuote;
 
 /// What a request did, in the order in which it did it.
@@ -48,20 +48,19 @@ pub enum AuditNote {
         /// At how much each, cents.
         price_cents: u64,
     },
-    /// The command was refused: `errorEvent`.
-    Refused {
-        /// Why.
-        refusal: Refusal,
-    },
 }
 
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// When, ms since 1970. Of one user's entries that changed something, none is earlier than one before it.
+    /// The request's number.
+    pub number: u64,
+    /// When, ms since 1970. Of one user's entries, none is earlier than one before it.
     pub time_ms: u64,
-    /// The command, if the request was one.
+    /// The command, if the request was one. A refused one: `errorEvent`.
     pub command: Option<UserCommand>,
+    /// The reply: who repeats the request is told the same.
+    pub reply: BrokerReply,
     /// What happened.
     pub notes: Vec<AuditNote>,
 }
@@ -71,6 +70,5 @@ kinds!(AuditNote, "note" {
     2 => Moved { origin, is_add, cents },
     3 => Done { origin, verb, symbol, cents },
     4 => Deal { origin, verb, symbol, shares, price_cents },
-    5 => Refused { refusal },
 });
-fields! { AuditRecord { time_ms, command, notes } }
+fields! { AuditRecord { number, time_ms, command, reply, notes } }

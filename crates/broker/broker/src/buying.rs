@@ -12,7 +12,7 @@ use crate::rows::{self, Account, PENDING_MAX, Pending};
 impl<L: Ledger> Turn<'_, L> {
     /// Holds what so many shares cost, not the whole amount.
     pub(crate) fn buy(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let mut account = self.account(of.user)?;
+        let mut account = self.account()?;
         if account.cash_cents < of.cents {
             return Err(Refusal::InsufficientCash.into());
         }
@@ -61,16 +61,19 @@ impl<L: Ledger> Turn<'_, L> {
         let Pending { number: origin, symbol, shares, cents, placed_ms } = pending;
         let price_cents = cents / shares;
         let stack = account.stack(way);
+        if stack.count() == 0 {
+            rows::put(self.ledger, &rows::lapsing(user, way), &placed_ms);
+        }
         rows::put(self.ledger, &rows::pending(user, way, stack.top), &pending);
         stack.top += 1;
-        self.put_account(user, account);
+        self.row.account = account;
         self.notes.push(AuditNote::Deal { origin, verb, symbol, shares, price_cents });
         BrokerReply::Held { shares, price_cents, until_ms: placed_ms + WINDOW_MS }
     }
 
     /// The newest, if it has not lapsed; it stays until [`Turn::settle`].
     pub(crate) fn pop(&mut self, way: TradeWay, user: &UserName) -> Stopped<(Account, Pending), L> {
-        let mut account = self.account(user)?;
+        let mut account = self.account()?;
         let stack = account.stack(way);
         if stack.count() == 0 {
             return Err(Refusal::NothingPending.into());
@@ -95,7 +98,10 @@ impl<L: Ledger> Turn<'_, L> {
         let stack = account.stack(way);
         stack.top -= 1;
         self.ledger.delete(&rows::pending(user, way, stack.top));
-        self.put_account(user, account);
+        if stack.count() == 0 {
+            self.ledger.delete(&rows::lapsing(user, way));
+        }
+        self.row.account = account;
         BrokerReply::Settled { symbol: pending.symbol, shares: pending.shares, cents: pending.cents }
     }
 

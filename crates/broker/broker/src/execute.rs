@@ -2,16 +2,18 @@
 //!
 //! A refused command has its entry in the log and no other effect. So every part first reads and decides, and writes when nothing can be refused any more.
 
-use pares_wice::Key;
+use pares_wice::Value;
 
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
 use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
+use crate::names::FRONT_MAX;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::request::{Asked, BrokerRequest, QuoteBrought, TIME_MAX_MS, TradeWay, WINDOW_MS};
-use crate::rows::{self, Account, HOLDING};
+use crate::rows::{self, Account, HOLDING, Named, UserRow};
+use crate::sessions::is_order;
 
 /// Why a command does not go on.
 pub(crate) enum Stop<E> {
@@ -46,41 +48,47 @@ pub fn execute<L: Ledger>(
     if request.time_ms > TIME_MAX_MS {
         return Err(BrokerError::Time(request.time_ms));
     }
-    let name = whose(request).map_or("", UserName::as_str);
-    let place = rows::audit(name, request.number);
-    if request.number == 0 || is_there(&place, ledger)? {
-        return Err(BrokerError::Taken(request.number));
+    if request.asked == Asked::BeginFront {
+        return begin_front(ledger);
     }
-    if request.after > 0 && !is_there(&rows::audit(name, request.after), ledger)? {
-        return Ok(BrokerReply::Early);
+    if request.number == 0 || !is_order(request.number, request.after) {
+        return Err(BrokerError::Order(request.number, request.after));
     }
-    let mut turn = Turn { ledger, request, time_ms: request.time_ms, notes: Vec::new() };
-    turn.note_hit();
-    let reply = turn.answer()?;
-    let Turn { time_ms, mut notes, .. } = turn;
-    if let BrokerReply::Refused { refusal } = reply
-        && logged(request).is_some()
-    {
-        notes.push(AuditNote::Refused { refusal });
+    let mut turn = Turn::begin(request, ledger)?;
+    match turn.reply_before()? {
+        Some(BrokerReply::Early) => Ok(BrokerReply::Early),
+        // Its quote is noted all the same: nobody else may bring it.
+        Some(reply) => {
+            turn.note_hit()?;
+            turn.finish(&reply, false);
+            Ok(reply)
+        }
+        None => {
+            turn.note_hit()?;
+            let reply = turn.answer()?;
+            turn.finish(&reply, true);
+            Ok(reply)
+        }
     }
-    let record = AuditRecord { time_ms, command: logged(request), notes };
-    if record.command.is_some() || !record.notes.is_empty() {
-        rows::put(ledger, &place, &record);
+}
+
+/// The next number of a front. Who repeats the request gets another: there are enough.
+fn begin_front<L: Ledger>(ledger: &mut L) -> Result<BrokerReply, BrokerError<L::Error>> {
+    let latest: u64 = rows::take(ledger, &rows::front())?.unwrap_or_default();
+    if latest >= FRONT_MAX {
+        return Ok(BrokerReply::Refused { refusal: Refusal::FrontsSpent });
     }
-    Ok(reply)
+    rows::put(ledger, &rows::front(), &(latest + 1));
+    Ok(BrokerReply::FrontNumber { front: latest + 1 })
 }
 
 /// Whose log it is noted in; none: nobody's.
-fn whose(request: &BrokerRequest) -> Option<&UserName> {
-    match &request.asked {
+fn whose(asked: &Asked) -> Option<&UserName> {
+    match asked {
         Asked::Command { command, .. } => command.user.as_ref(),
         Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
-        Asked::Hit => None,
+        Asked::Hit | Asked::BeginFront => None,
     }
-}
-
-fn is_there<L: Ledger>(key: &Key, ledger: &mut L) -> Result<bool, BrokerError<L::Error>> {
-    Ok(ledger.get(key).map_err(BrokerError::Items)?.is_some())
 }
 
 /// The command as the log shows it: a file's name that is none is left out.
@@ -95,7 +103,13 @@ fn logged(request: &BrokerRequest) -> Option<UserCommand> {
 pub(crate) struct Turn<'a, L> {
     pub(crate) ledger: &'a mut L,
     pub(crate) request: &'a BrokerRequest,
-    /// The time it has effect at: not before that of the account's latest change.
+    /// Whose log it is noted in.
+    pub(crate) user: Option<&'a UserName>,
+    /// The user's row, written when the entry is.
+    pub(crate) row: UserRow,
+    /// The row is to be written.
+    pub(crate) has_advanced: bool,
+    /// The time it has effect at: not before that of the user's latest entry.
     pub(crate) time_ms: u64,
     pub(crate) notes: Vec<AuditNote>,
 }
@@ -108,10 +122,49 @@ pub(crate) struct Subject<'a> {
     pub(crate) cents: u64,
 }
 
-impl<L: Ledger> Turn<'_, L> {
-    fn note_hit(&mut self) {
-        if let Some(QuoteBrought { quote, is_hit: true }) = &self.request.quote {
+impl<'a, L: Ledger> Turn<'a, L> {
+    fn begin(request: &'a BrokerRequest, ledger: &'a mut L) -> Result<Self, BrokerError<L::Error>> {
+        let user = whose(&request.asked);
+        let row = match user {
+            Some(user) => rows::take(ledger, &rows::account(user))?.unwrap_or_default(),
+            None => UserRow::default(),
+        };
+        let time_ms = request.time_ms.max(row.account.latest_ms);
+        Ok(Self { ledger, request, user, row, has_advanced: false, time_ms, notes: Vec::new() })
+    }
+
+    /// The log has a hit once, however many bring it.
+    fn note_hit(&mut self) -> Result<(), BrokerError<L::Error>> {
+        let Some(QuoteBrought { quote, hit: Some(hit) }) = &self.request.quote else { return Ok(()) };
+        let key = rows::hit(*hit);
+        if self.ledger.get(&key).map_err(BrokerError::Items)?.is_none() {
+            self.ledger.put(&key, Value::new(Vec::new()));
             self.notes.push(AuditNote::Hit { quote: quote.clone() });
+        }
+        Ok(())
+    }
+
+    /// Writes the entry, and what goes with it. What did nothing, and was no command that is executed now, leaves none.
+    fn finish(mut self, reply: &BrokerReply, is_new: bool) {
+        let request = self.request;
+        let is_command = is_new && !request.asked.is_moment();
+        if is_command || !self.notes.is_empty() {
+            let place = self.user.map_or(request.number, |_| self.row.place);
+            self.row.place += 1;
+            self.row.account.latest_ms = self.time_ms;
+            self.has_advanced = true;
+            let name = self.user.map_or("", UserName::as_str);
+            if let Some(named) = request.name.as_ref().filter(|_| is_command) {
+                let asked = request.asked.clone();
+                rows::put(self.ledger, &rows::named(name, named), &Named { place, asked });
+            }
+            let command = if is_command { logged(request) } else { None };
+            let (number, time_ms, reply, notes) = (request.number, self.time_ms, reply.clone(), self.notes);
+            let record = AuditRecord { number, time_ms, command, reply, notes };
+            rows::put(self.ledger, &rows::audit(name, place), &record);
+        }
+        if let Some(user) = self.user.filter(|_| self.has_advanced) {
+            rows::put(self.ledger, &rows::account(user), &self.row);
         }
     }
 
@@ -125,7 +178,7 @@ impl<L: Ledger> Turn<'_, L> {
             Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Expire { way, user } => self.expire(*way, user),
-            Asked::Hit => Ok(BrokerReply::Unchanged),
+            Asked::Hit | Asked::BeginFront => Ok(BrokerReply::Unchanged),
         };
         match answered {
             Ok(reply) => Ok(reply),
@@ -163,24 +216,16 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     fn add(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let mut account = match self.account(of.user) {
-            Err(Stop::Refused(Refusal::NoAccount)) => Account::default(),
-            other => other?,
-        };
+        let mut account = Account { is_open: true, ..self.row.account };
         self.credit(&mut account, self.request.number, of.cents)?;
-        self.put_account(of.user, account);
+        self.row.account = account;
         Ok(BrokerReply::Cash { cash_cents: account.cash_cents })
     }
 
-    /// The user's account. From here on the time is not before that of its latest change.
-    pub(crate) fn account(&mut self, user: &UserName) -> Stopped<Account, L> {
-        let account: Account = rows::take(self.ledger, &rows::account(user))?.ok_or(Refusal::NoAccount)?;
-        self.time_ms = self.time_ms.max(account.latest_ms);
-        Ok(account)
-    }
-
-    pub(crate) fn put_account(&mut self, user: &UserName, account: Account) {
-        rows::put(self.ledger, &rows::account(user), &Account { latest_ms: self.time_ms, ..account });
+    /// The user's account.
+    pub(crate) fn account(&self) -> Result<Account, Refusal> {
+        let account = self.row.account;
+        if account.is_open { Ok(account) } else { Err(Refusal::NoAccount) }
     }
 
     /// Cash comes, and the log says so. Of 0 there is nothing to say.

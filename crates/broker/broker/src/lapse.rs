@@ -16,7 +16,7 @@ const RELEASED_MAX: u64 = 64;
 
 impl<L: Ledger> Turn<'_, L> {
     pub(crate) fn expire(&mut self, way: TradeWay, user: &UserName) -> Stopped<BrokerReply, L> {
-        let mut account = self.account(user)?;
+        let mut account = self.account()?;
         let mut count = 0;
         while count < RELEASED_MAX && account.stack(way).count() > 0 {
             let key = rows::pending(user, way, account.stack(way).bottom);
@@ -36,8 +36,19 @@ impl<L: Ledger> Turn<'_, L> {
         if count == 0 {
             return Ok(BrokerReply::Unchanged);
         }
-        self.put_account(user, account);
+        self.note_oldest(way, user, &mut account)?;
+        self.row.account = account;
         Ok(BrokerReply::Expired { count })
+    }
+
+    /// The stack has another oldest, or none: fronts look for it there.
+    fn note_oldest(&mut self, way: TradeWay, user: &UserName, account: &mut Account) -> Stopped<(), L> {
+        let key = rows::pending(user, way, account.stack(way).bottom);
+        match rows::take::<Pending, L>(self.ledger, &key)? {
+            Some(oldest) => rows::put(self.ledger, &rows::lapsing(user, way), &oldest.placed_ms),
+            None => self.ledger.delete(&rows::lapsing(user, way)),
+        }
+        Ok(())
     }
 
     fn release(

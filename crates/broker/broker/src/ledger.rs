@@ -42,9 +42,9 @@ pub enum BrokerError<E> {
     /// An item is not as these rules write it.
     #[error("an item is damaged: {0}")]
     Damaged(DecodeError),
-    /// An earlier request has this number, or it is 0.
-    #[error("the number {0} is taken")]
-    Taken(u64),
+    /// It has no number, or comes after what is no command before it.
+    #[error("a command of number {0} does not come after {1}")]
+    Order(u64, u64),
     /// It says that it was made behind the year 9999.
     #[error("no request is made {0} ms after 1970: set the front's clock")]
     Time(u64),

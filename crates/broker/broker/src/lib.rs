@@ -10,7 +10,8 @@
 //! | `request`, `reply`, `refusal` | requests and answers as bytes |
 //! | `rows`, `ledger` | what lies in which item, and what the rules need of a transaction |
 //! | `execute` | one request; `buying`, `selling`, `triggers`, `lapse` are its parts |
-//! | `summary` | what a user has, and what the log holds, as reads |
+//! | `names`, `sessions` | numbers and names, and what was executed before under them |
+//! | `reads`, `summary`, `pages` | what can be read: what a user has; the log, armed triggers, what will lapse |
 //! | `audit`, `xml` | a request's entry in the log, and the log as the course's XML |
 //! | `verify` | the log alone, replayed |
 
@@ -22,11 +23,15 @@ mod execute;
 mod lapse;
 mod ledger;
 mod money;
+mod names;
+mod pages;
+mod reads;
 mod refusal;
 mod reply;
 mod request;
 mod rows;
 mod selling;
+mod sessions;
 mod summary;
 mod triggers;
 mod verify;
@@ -38,13 +43,21 @@ pub use command::{FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, User
 pub use execute::execute;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
+pub use names::{
+    COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT,
+    number_in_session, session_of, session_of_front,
+};
+pub use pages::{
+    AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
+    WATCH_PAGE_MAX, armed_page, audit_page, lapsing_page, newest_page,
+};
+pub use reads::{BrokerRead, answer};
 pub use refusal::Refusal;
 pub use reply::BrokerReply;
 pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, TradeWay, WINDOW_MS};
 pub use rows::{Account, Armed, BuyTrigger, PENDING_MAX, Pending, SellTrigger, Stack};
-pub use summary::{
-    AUDIT_PAGE_MAX, AccountSummary, AuditEntry, AuditPage, BrokerRead, answer, audit_page, summary,
-};
+pub use sessions::is_order;
+pub use summary::{AccountSummary, summary};
 pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
 pub use workload::WorkloadLine;
 pub use xml::{LOG_BEGIN, LOG_END, xml};

@@ -38,6 +38,7 @@ refusals! {
     18 TooManyPending "too much is pending"
     19 NoAmountSet "no amount is set for this stock"
     20 TooMuch "no account holds so much"
+    21 FrontsSpent "no front has a number any more"
 }
 
 impl Coded for Refusal {

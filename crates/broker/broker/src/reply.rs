@@ -58,6 +58,17 @@ pub enum BrokerReply {
     Unchanged,
     /// The command before is not executed, so this one is not either: nothing has changed, and it may be sent again.
     Early,
+    /// A front's number, which no other has.
+    FrontNumber {
+        /// 1 to [`FRONT_MAX`](crate::FRONT_MAX).
+        front: u64,
+    },
+    /// It was executed once, so long ago that its reply is not looked for any more.
+    Repeated,
+    /// Another command of this user has this name. This one is not executed.
+    NameTaken,
+    /// Another command of the session was executed after the one before it: this one never will be.
+    Overtaken,
 }
 
 kinds!(BrokerReply, "reply" {
@@ -71,4 +82,8 @@ kinds!(BrokerReply, "reply" {
     8 => Expired { count },
     9 => Unchanged,
     10 => Early,
+    11 => FrontNumber { front },
+    12 => Repeated,
+    13 => NameTaken,
+    14 => Overtaken,
 });

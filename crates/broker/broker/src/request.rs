@@ -4,6 +4,7 @@ use pares_wice::codec::{Coded, DecodeError};
 
 use crate::coded::{Text, fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName};
+use crate::names::{CommandName, HitName};
 use crate::refusal::Refusal;
 
 /// How long a quote may be used after its server's stamp, and a pending buy or sell be committed, ms.
@@ -43,8 +44,8 @@ impl Coded for StockQuote {
 pub struct QuoteBrought {
     /// The quote.
     pub quote: StockQuote,
-    /// Whether this request's front went to the server for it, and not another's before: then the log shows it here.
-    pub is_hit: bool,
+    /// The question that brought it, until the log has that: the first request to bring it has it in its entry.
+    pub hit: Option<HitName>,
 }
 
 /// Which of a user's two stacks, or of a stock's two triggers.
@@ -84,15 +85,29 @@ pub enum Asked {
     },
     /// Note a hit that no command caused: the desk's own, for triggers.
     Hit,
+    /// Give a front its number.
+    BeginFront,
+}
+
+impl Asked {
+    /// Whether nobody commanded it: it has no place in a session, and does nothing a second time.
+    #[must_use]
+    pub fn is_moment(&self) -> bool {
+        matches!(self, Self::Fire { .. } | Self::Expire { .. } | Self::Hit)
+    }
 }
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerRequest {
-    /// Positive, ascending for each user. It is executed once for each user; that no two users have one is the fronts' promise.
+    /// Positive, as [`number_in_session`](crate::number_in_session) makes it; of a session's commands ascending for each user. It is executed once for each user; that no two
+    /// users have one is the promise of who sends it. Only [`Asked::BeginFront`] goes without: 0.
     pub number: u64,
-    /// The number of the user's command before, without which this one is not executed; 0 if it does not matter. So a front may send several, whatever becomes of each.
+    /// The number of the same user's command before in the same session, without which this one is not executed, or that of the session with 0 behind it; 0 if the order does not
+    /// matter. So a front may send several, whatever becomes of each.
     pub after: u64,
+    /// Its sender's name for it: however often it comes under it, in whatever session, it is executed once.
+    pub name: Option<CommandName>,
     /// When the front made it, ms since 1970, to the end of the year 9999. The front is trusted with it.
     pub time_ms: u64,
     /// The quote it is executed by, where it needs one.
@@ -107,8 +122,9 @@ kinds!(Asked, "request" {
     2 => Fire { way, user, symbol },
     3 => Expire { way, user },
     4 => Hit,
+    5 => BeginFront,
 });
 fields! {
-    QuoteBrought { quote, is_hit }
-    BrokerRequest { number, after, time_ms, quote, asked }
+    QuoteBrought { quote, hit }
+    BrokerRequest { number, after, name, time_ms, quote, asked }
 }

@@ -2,18 +2,23 @@
 //!
 //! ```text
 //!   key                                    value                                  one for each
-//!   ba user                                Account                                user
+//!   ba user                                UserRow                                user
+//!   bc user session                        number u64                             session that the row has no room for
+//!   bk user name                           Named                                  command that its sender has named
 //!   bp user way place                      Pending                                pending buy or sell
+//!   be user way                            the oldest was placed, ms u64          stack that is not empty
 //!   bh user symbol                         shares u64                             user and stock that has some
 //!   bb user symbol                         BuyTrigger                             amount set
 //!   bs user symbol                         SellTrigger                            amount set
 //!   bx symbol way user                     price u64                              armed trigger
-//!   bl user number                         AuditRecord                            request
+//!   bl user place                          AuditRecord                            request; for nobody its number is its place
+//!   bd desk count                          nothing                                hit that the log has
+//!   bf                                     u64                                    all: the latest front's number
 //!
-//!   user: length u8, name; way u8; place, number: u64, big-endian; symbol: 3 bytes
+//!   user: length u8, name; way u8; place, session, desk, count: u64, big-endian; symbol: 3 bytes
 //! ```
-//! Every key but `bx` begins with its user, and that ends with one, so no two users ever write the same item. A stack's entries are items of their
-//! own, so that pushing costs the same however many there are; the account says where it begins and ends.
+//! Every key that a user's commands write begins with him, `bx` ends with him, and `bd` is a hit's, so no two users ever write the same item. A stack's entries are items of their
+//! own, so that pushing costs the same however many there are; the account says where it begins and ends. `be` and `bx` are there for fronts, which look what is to lapse and to fire.
 
 use pares_wice::codec::Coded;
 use pares_wice::{Key, KeyRange, Value};
@@ -21,7 +26,8 @@ use pares_wice::{Key, KeyRange, Value};
 use crate::coded::fields;
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Ledger};
-use crate::request::TradeWay;
+use crate::names::{CommandName, HitName};
+use crate::request::{Asked, TradeWay};
 
 /// Most buys, and most sells, that a user may have pending.
 pub const PENDING_MAX: u64 = 10_000;
@@ -46,9 +52,11 @@ impl Stack {
 /// A user's account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
+    /// `ADD` was done: before that there is a log, and no account.
+    pub is_open: bool,
     /// Cents that are free: no hold, no reserve.
     pub cash_cents: u64,
-    /// The latest time of a command that changed it: no later one has an earlier time, whatever a front's clock says.
+    /// The time of the log's latest entry: no later one has an earlier time, whatever a front's clock says.
     pub latest_ms: u64,
     /// Pending buys.
     pub buys: Stack,
@@ -63,6 +71,24 @@ impl Account {
             TradeWay::Sell => &mut self.sells,
         }
     }
+}
+
+/// What is kept of a user from his first command on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UserRow {
+    pub(crate) account: Account,
+    /// The next place in his log.
+    pub(crate) place: u64,
+    /// The numbers of his latest command in each of the sessions that he used last, the latest first.
+    pub(crate) latest: Vec<u64>,
+}
+
+/// A command that its sender has named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Where its entry lies.
+    pub(crate) place: u64,
+    pub(crate) asked: Asked,
 }
 
 /// A pending buy, which holds `cents`, or sell, which holds `shares`.
@@ -111,7 +137,9 @@ pub struct SellTrigger {
 
 fields! {
     Stack { bottom, top }
-    Account { cash_cents, latest_ms, buys, sells }
+    Account { is_open, cash_cents, latest_ms, buys, sells }
+    UserRow { account, place, latest }
+    Named { place, asked }
     Pending { number, symbol, shares, cents, placed_ms }
     Armed { price_cents, shares, number }
     BuyTrigger { reserve_cents, armed }
@@ -126,6 +154,11 @@ pub(crate) const BUY_TRIGGER: u8 = b'b';
 pub(crate) const SELL_TRIGGER: u8 = b's';
 pub(crate) const AUDIT: u8 = b'l';
 const ARMED: u8 = b'x';
+const SESSION: u8 = b'c';
+const NAME: u8 = b'k';
+const LAPSING: u8 = b'e';
+const HIT: u8 = b'd';
+const FRONT: u8 = b'f';
 
 fn of_user(kind: u8, user: &str, rest: &[u8]) -> Vec<u8> {
     let length = u8::try_from(user.len()).expect("users' names are short");
@@ -146,8 +179,30 @@ pub(crate) fn of_symbol(kind: u8, user: &UserName, symbol: StockSymbol) -> Key {
 }
 
 /// `user` is empty for an entry of nobody.
-pub(crate) fn audit(user: &str, number: u64) -> Key {
-    Key::new(of_user(AUDIT, user, &number.to_be_bytes()))
+pub(crate) fn audit(user: &str, place: u64) -> Key {
+    Key::new(of_user(AUDIT, user, &place.to_be_bytes()))
+}
+
+pub(crate) fn session(user: &UserName, session: u64) -> Key {
+    Key::new(of_user(SESSION, user.as_str(), &session.to_be_bytes()))
+}
+
+/// `user` is empty for a command of nobody.
+pub(crate) fn named(user: &str, name: &CommandName) -> Key {
+    Key::new(of_user(NAME, user, name.as_str().as_bytes()))
+}
+
+pub(crate) fn lapsing(user: &UserName, way: TradeWay) -> Key {
+    Key::new(of_user(LAPSING, user.as_str(), &[way as u8]))
+}
+
+pub(crate) fn hit(name: HitName) -> Key {
+    Key::new([&[b'b', HIT], &name.desk.to_be_bytes()[..], &name.count.to_be_bytes()].concat())
+}
+
+/// The latest front's number.
+pub(crate) fn front() -> Key {
+    Key::new(vec![b'b', FRONT])
 }
 
 pub(crate) fn armed(symbol: StockSymbol, way: TradeWay, user: &UserName) -> Key {
@@ -163,6 +218,21 @@ pub(crate) fn all_of(kind: u8, user: &str) -> KeyRange {
 /// All entries of the log.
 pub(crate) fn all_audit() -> KeyRange {
     KeyRange::prefix(&[b'b', AUDIT])
+}
+
+/// All armed triggers.
+pub(crate) fn all_armed() -> KeyRange {
+    KeyRange::prefix(&[b'b', ARMED])
+}
+
+/// All stacks that are not empty.
+pub(crate) fn all_lapsing() -> KeyRange {
+    KeyRange::prefix(&[b'b', LAPSING])
+}
+
+/// The entries of a user's log from one place to before another.
+pub(crate) fn audit_between(user: &UserName, from: u64, to: u64) -> KeyRange {
+    KeyRange { from: audit(user.as_str(), from), to: Some(audit(user.as_str(), to)) }
 }
 
 /// The row of an item.

@@ -9,7 +9,7 @@ use crate::request::TradeWay;
 
 impl<L: Ledger> Turn<'_, L> {
     pub(crate) fn sell(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let mut account = self.account(of.user)?;
+        let mut account = self.account()?;
         let pending = self.dealt(of)?;
         let has = self.shares(of.user, of.symbol)?;
         let left = has.checked_sub(pending.shares).ok_or(Refusal::InsufficientShares)?;

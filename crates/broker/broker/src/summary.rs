@@ -1,15 +1,15 @@
-//! What a user has, and what the log holds: reads of a snapshot.
+//! What a user has: a read of a snapshot.
 
-use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::codec::Coded;
 use pares_wice::{Key, KeyRange};
 
-use crate::audit::AuditRecord;
-use crate::coded::{Text, fields, kinds};
+use crate::coded::fields;
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
 use crate::request::TradeWay;
 use crate::rows::{
     self, ACCOUNT, Account, BUY_TRIGGER, BuyTrigger, HOLDING, PENDING, Pending, SELL_TRIGGER, SellTrigger,
+    UserRow,
 };
 
 /// All that a user has.
@@ -38,8 +38,10 @@ pub fn summary<S: Shelf>(
     user: &UserName,
 ) -> Result<Option<AccountSummary>, BrokerError<S::Error>> {
     let name = user.as_str();
-    let accounts = rows_of::<Account, S>(shelf, &rows::all_of(ACCOUNT, name))?;
-    let Some((_, account)) = accounts.into_iter().next() else { return Ok(None) };
+    let Some(account) = user_row(shelf, name)?.map(|row| row.account).filter(|account| account.is_open)
+    else {
+        return Ok(None);
+    };
     let pending = rows_of::<Pending, S>(shelf, &rows::all_of(PENDING, name))?;
     let way_at = rows::all_of(PENDING, name).from.as_bytes().len();
     let of_way = |way: TradeWay| {
@@ -54,6 +56,12 @@ pub fn summary<S: Shelf>(
         buy_triggers: by_symbol(shelf, BUY_TRIGGER, name)?,
         sell_triggers: by_symbol(shelf, SELL_TRIGGER, name)?,
     }))
+}
+
+/// What is kept of a user.
+pub(crate) fn user_row<S: Shelf>(shelf: &S, name: &str) -> Result<Option<UserRow>, BrokerError<S::Error>> {
+    let found = rows_of::<UserRow, S>(shelf, &rows::all_of(ACCOUNT, name))?;
+    Ok(found.into_iter().next().map(|(_, row)| row))
 }
 
 fn rows_of<T: Coded, S: Shelf>(shelf: &S, range: &KeyRange) -> Result<Vec<(Key, T)>, BrokerError<S::Error>> {
@@ -71,101 +79,4 @@ fn by_symbol<T: Coded, S: Shelf>(
     Ok(found.into_iter().filter_map(|(key, row)| Some((symbol(&key)?, row))).collect())
 }
 
-/// Most entries in a page of the log: it fits into a reply.
-pub const AUDIT_PAGE_MAX: usize = 100;
-
-/// An entry of the log, and where it lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditEntry {
-    /// Whose; empty for an entry of nobody.
-    pub user: String,
-    /// The request's number.
-    pub number: u64,
-    /// What happened.
-    pub record: AuditRecord,
-}
-
-/// Entries of the log, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AuditPage {
-    /// At most [`AUDIT_PAGE_MAX`].
-    pub entries: Vec<AuditEntry>,
-    /// Where the next page begins; none after the last.
-    pub next: Option<Key>,
-}
-
-/// What can be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BrokerRead {
-    /// What a user has: an [`AccountSummary`], if there is an account.
-    Summary {
-        /// Whose.
-        user: UserName,
-    },
-    /// A page of the log: an [`AuditPage`].
-    Log {
-        /// Whose; without one, all of it, user by user.
-        user: Option<UserName>,
-        /// Where the page begins: what the page before said, or at the beginning.
-        from: Option<Key>,
-    },
-}
-
-/// Answers a read, in bytes.
-///
-/// # Errors
-/// If the items cannot be read, or are damaged.
-pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
-    match read {
-        BrokerRead::Summary { user } => summary(shelf, user).map(|found| found.to_bytes()),
-        BrokerRead::Log { user, from } => {
-            audit_page(shelf, user.as_ref(), from.as_ref()).map(|page| page.to_bytes())
-        }
-    }
-}
-
-/// A page of the log of one user, or of all of it, user by user, each in the order of the numbers. What lies outside that log is never shown, wherever `from` is.
-///
-/// # Errors
-/// If the items cannot be read, or are damaged.
-pub fn audit_page<S: Shelf>(
-    shelf: &S,
-    user: Option<&UserName>,
-    from: Option<&Key>,
-) -> Result<AuditPage, BrokerError<S::Error>> {
-    let all = user.map_or_else(rows::all_audit, |user| rows::all_of(rows::AUDIT, user.as_str()));
-    let first = from.filter(|from| **from > all.from).unwrap_or(&all.from).clone();
-    let range = KeyRange { from: first, to: all.to };
-    let items = shelf.first(&range, AUDIT_PAGE_MAX).map_err(BrokerError::Items)?;
-    let last = items.last().filter(|_| items.len() == AUDIT_PAGE_MAX);
-    let next = last.map(|(key, _)| Key::new([key.as_bytes(), &[0]].concat()));
-    let mut entries = Vec::with_capacity(items.len());
-    for (key, value) in items {
-        let (user, number) = place(&key).ok_or(BrokerError::Damaged(DecodeError::Length))?;
-        entries.push(AuditEntry { user, number, record: rows::row(&value)? });
-    }
-    Ok(AuditPage { entries, next })
-}
-
-/// Whose entry a key is, and its number.
-fn place(key: &Key) -> Option<(String, u64)> {
-    let (user, number) = key.as_bytes().get(3..)?.split_last_chunk()?;
-    Some((String::from_utf8(user.to_vec()).ok()?, u64::from_be_bytes(*number)))
-}
-
-impl Coded for AuditEntry {
-    fn encode(&self, to: &mut Vec<u8>) {
-        (Text(self.user.clone()), self.number).encode(to);
-        self.record.encode(to);
-    }
-    fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let (user, number) = <(Text, u64)>::decode(from)?;
-        Ok(Self { user: user.0, number, record: Coded::decode(from)? })
-    }
-}
-
-fields! {
-    AccountSummary { account, buys, sells, shares, buy_triggers, sell_triggers }
-    AuditPage { entries, next }
-}
-kinds!(BrokerRead, "read" { 1 => Summary { user }, 2 => Log { user, from } });
+fields! { AccountSummary { account, buys, sells, shares, buy_triggers, sell_triggers } }

@@ -15,7 +15,7 @@ use crate::rows::{self, Armed, BUY_TRIGGER, BuyTrigger, SELL_TRIGGER, SellTrigge
 impl<L: Ledger> Turn<'_, L> {
     /// Reserves cash. A price that was set before is cleared.
     pub(crate) fn set_buy_amount(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let mut account = self.account(of.user)?;
+        let mut account = self.account()?;
         let reserve = self.buy_trigger(of.user, of.symbol)?.unwrap_or_default().reserve_cents;
         match of.cents.checked_sub(reserve) {
             Some(more) => self.debit(&mut account, more)?,
@@ -24,18 +24,17 @@ impl<L: Ledger> Turn<'_, L> {
         let trigger = BuyTrigger { reserve_cents: of.cents, armed: None };
         rows::put(self.ledger, &rows::of_symbol(BUY_TRIGGER, of.user, of.symbol), &trigger);
         self.disarm(TradeWay::Buy, of.user, of.symbol);
-        self.put_account(of.user, account);
+        self.row.account = account;
         Ok(BrokerReply::Cash { cash_cents: account.cash_cents })
     }
 
     pub(crate) fn set_buy_trigger(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let account = self.account(of.user)?;
+        self.account()?;
         let trigger = self.buy_trigger(of.user, of.symbol)?.ok_or(Refusal::NoAmountSet)?;
         let armed = Armed { price_cents: of.cents, shares: 0, number: self.request.number };
         let armed = BuyTrigger { armed: Some(armed), ..trigger };
         rows::put(self.ledger, &rows::of_symbol(BUY_TRIGGER, of.user, of.symbol), &armed);
         rows::put(self.ledger, &rows::armed(of.symbol, TradeWay::Buy, of.user), &of.cents);
-        self.put_account(of.user, account);
         match self.fire_buy(of.user, of.symbol) {
             Ok(BrokerReply::Unchanged) | Err(Stop::Refused(_)) => Ok(BrokerReply::Armed { shares: 0 }),
             fired => fired,
@@ -43,17 +42,17 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     pub(crate) fn cancel_set_buy(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let mut account = self.account(of.user)?;
+        let mut account = self.account()?;
         let trigger = self.buy_trigger(of.user, of.symbol)?.ok_or(Refusal::NoAmountSet)?;
         self.credit(&mut account, self.request.number, trigger.reserve_cents)?;
         self.remove(TradeWay::Buy, of.user, of.symbol);
-        self.put_account(of.user, account);
+        self.row.account = account;
         Ok(BrokerReply::Cash { cash_cents: account.cash_cents })
     }
 
     /// Reserves nothing yet. An armed trigger gives its shares back.
     pub(crate) fn set_sell_amount(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let account = self.account(of.user)?;
+        self.account()?;
         let reserved = self.sell_trigger(of.user, of.symbol)?.and_then(|trigger| trigger.armed);
         let owned = self.owned(of, reserved)?;
         if owned == 0 {
@@ -63,13 +62,12 @@ impl<L: Ledger> Turn<'_, L> {
         let trigger = SellTrigger { amount_cents: of.cents, armed: None };
         rows::put(self.ledger, &rows::of_symbol(SELL_TRIGGER, of.user, of.symbol), &trigger);
         self.disarm(TradeWay::Sell, of.user, of.symbol);
-        self.put_account(of.user, account);
         Ok(BrokerReply::Done)
     }
 
     /// Reserves as many shares as the amount comes to at this price.
     pub(crate) fn set_sell_trigger(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let account = self.account(of.user)?;
+        self.account()?;
         let trigger = self.sell_trigger(of.user, of.symbol)?.ok_or(Refusal::NoAmountSet)?;
         let shares = trigger.amount_cents / of.cents;
         if shares == 0 {
@@ -82,7 +80,6 @@ impl<L: Ledger> Turn<'_, L> {
         self.put_shares(of.user, of.symbol, left);
         rows::put(self.ledger, &rows::of_symbol(SELL_TRIGGER, of.user, of.symbol), &armed);
         rows::put(self.ledger, &rows::armed(of.symbol, TradeWay::Sell, of.user), &of.cents);
-        self.put_account(of.user, account);
         match self.fire_sell(of.user, of.symbol) {
             Ok(BrokerReply::Unchanged) | Err(Stop::Refused(_)) => Ok(BrokerReply::Armed { shares }),
             fired => fired,
@@ -90,12 +87,11 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     pub(crate) fn cancel_set_sell(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
-        let account = self.account(of.user)?;
+        self.account()?;
         let trigger = self.sell_trigger(of.user, of.symbol)?.ok_or(Refusal::NoAmountSet)?;
         let owned = self.owned(of, trigger.armed)?;
         self.put_shares(of.user, of.symbol, owned);
         self.remove(TradeWay::Sell, of.user, of.symbol);
-        self.put_account(of.user, account);
         Ok(BrokerReply::Done)
     }
 }
@@ -104,7 +100,7 @@ impl<L: Ledger> Turn<'_, L> {
 impl<L: Ledger> Turn<'_, L> {
     /// Buys as many shares as the reserve pays for; the rest comes back. If it pays for none, the trigger stays armed.
     pub(crate) fn fire_buy(&mut self, user: &UserName, symbol: StockSymbol) -> Stopped<BrokerReply, L> {
-        let mut account = self.account(user)?;
+        let mut account = self.account()?;
         let trigger = self.buy_trigger(user, symbol)?.unwrap_or_default();
         let Some(armed) = trigger.armed else { return Ok(BrokerReply::Unchanged) };
         let price_cents = self.quote(symbol)?.price_cents;
@@ -119,13 +115,13 @@ impl<L: Ledger> Turn<'_, L> {
         self.note_fired(from, Verb::SetBuyTrigger, symbol, &Armed { shares, ..armed }, price_cents);
         self.put_shares(user, symbol, has);
         self.remove(TradeWay::Buy, user, symbol);
-        self.put_account(user, account);
+        self.row.account = account;
         Ok(BrokerReply::Settled { symbol, shares, cents })
     }
 
     /// Sells the reserved shares.
     pub(crate) fn fire_sell(&mut self, user: &UserName, symbol: StockSymbol) -> Stopped<BrokerReply, L> {
-        let mut account = self.account(user)?;
+        let mut account = self.account()?;
         let trigger = self.sell_trigger(user, symbol)?.unwrap_or_default();
         let Some(armed) = trigger.armed else { return Ok(BrokerReply::Unchanged) };
         let price_cents = self.quote(symbol)?.price_cents;
@@ -137,7 +133,7 @@ impl<L: Ledger> Turn<'_, L> {
         self.credit(&mut account, armed.number, cents)?;
         self.note_fired(from, Verb::SetSellTrigger, symbol, &armed, price_cents);
         self.remove(TradeWay::Sell, user, symbol);
-        self.put_account(user, account);
+        self.row.account = account;
         Ok(BrokerReply::Settled { symbol, shares: armed.shares, cents })
     }
 

@@ -5,6 +5,7 @@ use core::fmt::Write as _;
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
+use crate::reply::BrokerReply;
 use crate::request::StockQuote;
 
 /// What a log begins with.
@@ -13,13 +14,17 @@ pub const LOG_BEGIN: &str = "<?xml version=\"1.0\"?>\n<log>\n";
 pub const LOG_END: &str = "</log>\n";
 
 /// Appends the elements of an entry. `user` is empty for an entry of nobody; `server` is the name of the server that tells it.
-pub fn xml(server: &str, user: &str, number: u64, record: &AuditRecord, to: &mut String) {
+pub fn xml(server: &str, user: &str, record: &AuditRecord, to: &mut String) {
+    let number = record.number;
     let mut elements = Elements { server, user, time_ms: record.time_ms, to };
     if let Some(command) = &record.command {
         elements.command("userCommand", number, command, &[]);
     }
     for note in &record.notes {
-        elements.note(number, record.command.as_ref(), note);
+        elements.note(number, note);
+    }
+    if let (Some(command), BrokerReply::Refused { refusal }) = (&record.command, &record.reply) {
+        elements.command("errorEvent", number, command, &[("errorMessage", &refusal.to_string())]);
     }
 }
 
@@ -31,7 +36,7 @@ struct Elements<'a> {
 }
 
 impl Elements<'_> {
-    fn note(&mut self, number: u64, command: Option<&UserCommand>, note: &AuditNote) {
+    fn note(&mut self, number: u64, note: &AuditNote) {
         match note {
             AuditNote::Hit { quote } => self.hit(number, quote),
             AuditNote::Moved { origin, is_add, cents } => {
@@ -46,12 +51,6 @@ impl Elements<'_> {
             AuditNote::Deal { origin, verb, symbol, shares, price_cents } => {
                 let deal = format!("{shares} at {}", dollars(*price_cents));
                 self.of_stock("debugEvent", *origin, *verb, *symbol, ("debugMessage", &deal));
-            }
-            AuditNote::Refused { refusal } => {
-                if let Some(command) = command {
-                    let message = refusal.to_string();
-                    self.command("errorEvent", number, command, &[("errorMessage", &message)]);
-                }
             }
         }
     }

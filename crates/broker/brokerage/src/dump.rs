@@ -89,7 +89,7 @@ fn pages(
         };
         let AuditPage { entries, next } = AuditPage::from_bytes(&page.map_err(failed)?).map_err(failed)?;
         for entry in &entries {
-            xml(SERVER, &entry.user, entry.number, &entry.record, &mut text);
+            xml(SERVER, &entry.user, &entry.record, &mut text);
         }
         count += entries.len() as u64;
         tell(&text)?;

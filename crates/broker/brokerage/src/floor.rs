@@ -3,14 +3,16 @@
 //! A request without an answer is repeated under its name, which the site executes once however often it is asked. So a front never has to know whether what
 //! it asked for was lost on the way there or on the way back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_accounts::Accounts;
-use pares_broker::{BrokerReply, StockQuote, UserCommand, WorkloadLine};
-use pares_front::{BrokerFront, FrontEffect, QuoteFault};
+use pares_broker::{
+    Asked, BrokerReply, HitName, QuoteBrought, StockQuote, UserCommand, UserName, WorkloadLine,
+};
+use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, QuoteFault};
 use pares_os::clock;
 use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
@@ -21,8 +23,8 @@ use pares_wice::{Isolation, SiteId, TransactionId};
 use crate::error::{BrokerageError, failed};
 use crate::quoter::Quoter;
 
-/// Sessions are clients of the site from this number on; below are those who read.
-const FIRST_SESSION: u64 = 1 << 16;
+/// The client of the site that the front gets its number by; its users' are above those who read, and below this.
+const BEGINNER: u64 = 1 << 60;
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 /// A request without an answer for so long is repeated.
@@ -50,6 +52,8 @@ pub(crate) struct Floor {
     pub(crate) slowest_quote: Duration,
     /// When the latest quote came.
     pub(crate) latest_quote: Option<Instant>,
+    /// Who has given a command.
+    pub(crate) users: BTreeSet<UserName>,
     /// Requests so far.
     pub(crate) submitted: u64,
     looked: Instant,
@@ -72,19 +76,24 @@ impl Floor {
         wait_until_certifying(&mut site)?;
         let quoter =
             Quoter::start(quotes, hedge, || ()).map_err(BrokerageError::io("starting the quoter"))?;
-        Ok(Self {
+        let mut floor = Self {
             site,
-            front: BrokerFront::new(FIRST_SESSION, 1),
+            front: BrokerFront::new(BEGINNER),
             quoter,
             open: HashMap::new(),
             asked: HashMap::new(),
             slowest_quote: Duration::ZERO,
             latest_quote: None,
+            users: BTreeSet::new(),
             submitted: 0,
             looked: Instant::now(),
             #[cfg(test)]
             seen: Vec::new(),
-        })
+        };
+        while floor.front.number().is_none() {
+            floor.turn()?;
+        }
+        Ok(floor)
     }
 
     /// Where the site is reached.
@@ -104,10 +113,15 @@ impl Floor {
     }
 
     /// A command arrives.
-    pub(crate) fn arrives(&mut self, line: WorkloadLine) {
+    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> Result<(), BrokerageError> {
         let mut effects = Vec::new();
-        self.front.arrives(line, now_ms(), &mut effects);
+        let WorkloadLine { command, fault, .. } = line;
+        let (user, order) = (command.user.clone(), CommandOrder::Arrival { name: None });
+        self.users.extend(user.clone());
+        let arrival = Arrival { user, order, asked: Asked::Command { command, fault } };
+        self.front.arrives(arrival, now_ms(), &mut effects).map_err(failed)?;
         self.carry_out(effects, &mut Vec::new());
+        Ok(())
     }
 
     /// No command comes any more.
@@ -146,6 +160,8 @@ impl Floor {
         if answer.is_ok() {
             self.latest_quote = Some(Instant::now());
         }
+        let name = HitName { desk: self.front.number().unwrap_or_default(), count: hit };
+        let answer = answer.map(|quote| QuoteBrought { quote, hit: Some(name) });
         self.front.quote(hit, answer, now_ms(), effects);
     }
 
@@ -166,9 +182,16 @@ impl Floor {
                     self.open.insert(id, (bytes.clone(), Instant::now()));
                     self.site.submit(id, bytes);
                 }
-                FrontEffect::Told { arrival, command, reply } => {
+                FrontEffect::Told {
+                    arrival,
+                    asked: Asked::Command { command, .. },
+                    reply: Some(reply),
+                    ..
+                } => {
                     told.push(Told { arrival, command, reply });
                 }
+                // The accounts began empty, and this is their only front: it forgets nothing, and gives nothing up.
+                FrontEffect::Look { .. } | FrontEffect::Noted { .. } | FrontEffect::Told { .. } => {}
             }
         }
     }

@@ -17,7 +17,7 @@ use indicatif::ProgressBar;
 use pares_broker::{
     AccountSummary, AuditReport, BrokerReply, UserCommand, UserName, Verb, WorkloadLine, dollars,
 };
-use pares_front::HIT_MILLS;
+use pares_front::{FRONT_OPEN_MAX, HIT_MILLS};
 use pares_operator::init::promise;
 use pares_site::config::Promise;
 use pares_text::progress;
@@ -32,9 +32,6 @@ use crate::{audit, dump, picture};
 
 /// The name of the log that is written if the workload ends without a dump.
 const OWN_DUMP: &str = "audit.xml";
-
-/// Commands without a reply at a time, unless it is told otherwise.
-const WINDOW: u64 = 200_000;
 
 /// Most lines that are read before the site goes on.
 const FED_MAX: usize = 1_000;
@@ -57,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub hedge_ms: Option<u64>,
     /// Commands without a reply at a time
-    #[arg(long, default_value_t = WINDOW, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     pub window: u64,
     /// Where DUMPLOG writes; without, a temporary directory
     #[arg(long, value_name = "DIR")]
@@ -81,7 +78,7 @@ impl Args {
             quote_server,
             behaviour,
             hedge_ms,
-            window: WINDOW,
+            window: FRONT_OPEN_MAX as u64,
             logs,
             picture,
             json: false,
@@ -193,7 +190,7 @@ impl Running {
                 match WorkloadLine::parse(&line) {
                     Ok(command) => {
                         self.tally.arrived();
-                        self.floor.arrives(command);
+                        self.floor.arrives(command)?;
                     }
                     Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
                 }
@@ -257,7 +254,7 @@ impl Running {
         let path = self.whole.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
         let report = audit::replay(&path)?;
         let site = self.floor.address()?;
-        let users: Vec<UserName> = self.floor.front.users().cloned().collect();
+        let users: Vec<UserName> = self.floor.users.iter().cloned().collect();
         let found = self.wait_for(std::thread::spawn(move || dump::summaries(site, users)))??;
         let desk = self.floor.front.desk();
         let quotes = report.quotes.len() as u64;
@@ -278,7 +275,7 @@ impl Running {
             done: tally.done,
             refused: tally.refused,
             unreadable: tally.unreadable,
-            users: self.floor.front.users().count(),
+            users: self.floor.users.len(),
             seconds: took.as_secs_f64(),
             commands_per_s: tally.told() as f64 / took.as_secs_f64(),
             best_second: tally.best_second(),

@@ -1,7 +1,7 @@
 //! What waits in a front, and for what.
 
 use crate::front::BrokerFront;
-use crate::session::Cause;
+use crate::user::Cause;
 
 /// Commands without a reply, by what they wait for; and users without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct FrontBacklog {
     pub for_users: usize,
     /// Handed to the accounts.
     pub under_way: usize,
-    /// Users who have given commands, all of which have their replies.
+    /// Users who have given commands, all of which have their replies; those whom the front has forgotten are not counted.
     pub idle_users: usize,
 }
 
@@ -21,14 +21,14 @@ impl BrokerFront {
     #[must_use]
     pub fn backlog(&self) -> FrontBacklog {
         let mut all = FrontBacklog::default();
-        for session in &self.sessions {
-            let waits = usize::from(session.waits_for.is_some());
+        for part in &self.parts {
+            let waits = usize::from(part.waits_for.is_some());
             let is_command = |cause: &Cause| matches!(cause, Cause::Command(_));
-            let under_way = session.under_way.iter().filter(|request| is_command(&request.cause)).count();
+            let under_way = part.under_way.iter().filter(|request| is_command(&request.cause)).count();
             all.for_quotes += waits;
-            all.for_users += session.commands.len() - waits;
+            all.for_users += part.commands.len().saturating_sub(waits);
             all.under_way += under_way;
-            let is_idle = session.user.is_some() && session.commands.is_empty() && under_way == 0;
+            let is_idle = part.user.is_some() && part.commands.is_empty() && under_way == 0;
             all.idle_users += usize::from(is_idle);
         }
         all

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pares_broker::{QuoteBrought, StockQuote, StockSymbol, UserName, WINDOW_MS};
+use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol, UserName, WINDOW_MS};
 
 use crate::line::QuoteFault;
 
@@ -49,7 +49,7 @@ pub enum DeskEffect {
     /// A quote that no command used: the log has to show it all the same.
     Unclaimed {
         /// The quote.
-        quote: StockQuote,
+        brought: QuoteBrought,
     },
 }
 
@@ -68,8 +68,8 @@ pub enum QuoteStanding {
 struct Kept {
     quote: StockQuote,
     arrived_ms: u64,
-    /// A command has taken the hit into its log.
-    is_claimed: bool,
+    /// The hit, until a command takes it into its log.
+    hit: Option<HitName>,
 }
 
 impl Kept {
@@ -151,9 +151,7 @@ impl QuoteDesk {
         if now_ms >= ends(&kept.quote) {
             return None;
         }
-        let is_hit = !kept.is_claimed;
-        kept.is_claimed = true;
-        Some(QuoteBrought { quote: kept.quote.clone(), is_hit })
+        Some(QuoteBrought { quote: kept.quote.clone(), hit: kept.hit.take() })
     }
 
     /// A stock's price, if its quote can be used now.
@@ -163,11 +161,11 @@ impl QuoteDesk {
         (now_ms < ends(quote)).then_some(quote.price_cents)
     }
 
-    /// The server has answered a question, or will not. An answer to one that was given up is nothing.
+    /// A question was answered, or will not be. The answer names its hit, if the log is to have it from here. An answer to one that was given up is nothing.
     pub fn arrived(
         &mut self,
         hit: u64,
-        answer: Result<StockQuote, QuoteFault>,
+        answer: Result<QuoteBrought, QuoteFault>,
         now_ms: u64,
         effects: &mut Vec<DeskEffect>,
     ) {
@@ -175,12 +173,12 @@ impl QuoteDesk {
         let stock = self.stocks.entry(symbol).or_default();
         stock.coming = None;
         match checked(answer, now_ms) {
-            Ok(quote) => {
+            Ok(QuoteBrought { quote, hit }) => {
                 if stock.watched_for.is_some() {
                     self.again.insert((ends(&quote), symbol));
                 }
-                let before = stock.kept.replace(Kept { quote, arrived_ms: now_ms, is_claimed: false });
-                effects.extend(before.and_then(unclaimed));
+                let before = stock.kept.replace(Kept { quote, arrived_ms: now_ms, hit });
+                effects.extend(before.and_then(|mut before| unclaimed(&mut before)));
             }
             Err(_) => {
                 self.faults += 1;
@@ -241,6 +239,13 @@ impl QuoteDesk {
         }
     }
 
+    /// When [`QuoteDesk::tick`] has something to do, ms, if nothing else happens before.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        let silent = self.asked.front().map(|(asked_ms, _)| asked_ms + QUOTE_LIMIT_MS);
+        silent.into_iter().chain(self.again.first().map(|(due_ms, _)| *due_ms)).min()
+    }
+
     /// Whether no question is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -256,10 +261,7 @@ impl QuoteDesk {
     /// Gives out what no command has claimed.
     pub fn settle(&mut self, effects: &mut Vec<DeskEffect>) {
         for stock in self.stocks.values_mut() {
-            if let Some(kept) = stock.kept.as_mut().filter(|kept| !kept.is_claimed) {
-                kept.is_claimed = true;
-                effects.push(DeskEffect::Unclaimed { quote: kept.quote.clone() });
-            }
+            effects.extend(stock.kept.as_mut().and_then(unclaimed));
         }
     }
 }
@@ -269,19 +271,22 @@ fn ends(quote: &StockQuote) -> u64 {
     quote.server_ms.saturating_add(WINDOW_MS)
 }
 
-fn checked(answer: Result<StockQuote, QuoteFault>, now_ms: u64) -> Result<StockQuote, QuoteFault> {
-    let quote = answer?;
+fn checked(answer: Result<QuoteBrought, QuoteFault>, now_ms: u64) -> Result<QuoteBrought, QuoteFault> {
+    let brought = answer?;
+    let quote = &brought.quote;
     if quote.server_ms > now_ms.saturating_add(WINDOW_MS) {
         Err(QuoteFault::Ahead)
-    } else if now_ms >= ends(&quote) {
+    } else if now_ms >= ends(quote) {
         Err(QuoteFault::Old)
     } else {
-        Ok(quote)
+        Ok(brought)
     }
 }
 
-fn unclaimed(kept: Kept) -> Option<DeskEffect> {
-    (!kept.is_claimed).then_some(DeskEffect::Unclaimed { quote: kept.quote })
+/// A hit that no command has taken, to be noted as nobody's.
+fn unclaimed(kept: &mut Kept) -> Option<DeskEffect> {
+    let hit = kept.hit.take();
+    hit.map(|_| DeskEffect::Unclaimed { brought: QuoteBrought { quote: kept.quote.clone(), hit } })
 }
 
 #[cfg(test)]

@@ -8,91 +8,88 @@
 //! his commands in the order in which he gave them, whatever is lost and repeated on the way; one that came too early is sent again when its turn has come. A dump of
 //! everything waits until all that arrived before it has a reply.
 //!
-//! A request's number is the front's next one: what happens between two of a user's commands (a trigger that fires) lies between them in his log.
+//! A front has no state that matters. Its number is the accounts', as are the latest numbers of sessions, so any other front goes on with them; and what is armed and pending it
+//! reads anew all the time (`look`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::{
-    Asked, BrokerReply, BrokerRequest, QuoteBrought, StockQuote, StockSymbol, TradeWay, UserCommand,
-    UserName, Verb, WorkloadLine,
+    Asked, BrokerReply, BrokerRequest, QuoteBrought, StockSymbol, UserName, Verb, is_order, session_of,
 };
 use pares_wice::TransactionId;
 
 use crate::desk::{DeskEffect, QuoteDesk, QuoteStanding};
+use crate::effect::{Arrival, FrontEffect, NotTaken};
 use crate::line::QuoteFault;
-use crate::session::{Cause, Moment, Session, UnderWay, Waiting};
+use crate::look::Looks;
+use crate::moments::Ahead;
+use crate::numbers::Numbers;
+use crate::user::{Cause, CommandOrder, Moment, UnderWay, UserPart, Waiting};
 
-/// What a front wants done, or says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FrontEffect {
-    /// Ask the quote server.
-    Ask {
-        /// The question's number.
-        hit: u64,
-        /// For which stock.
-        symbol: StockSymbol,
-        /// For which user.
-        user: UserName,
-    },
-    /// Close the connection of a question.
-    Abandon {
-        /// The question's number.
-        hit: u64,
-    },
-    /// Have a request executed, once, and tell [`BrokerFront::answered`].
-    Submit {
-        /// Under this name, however often it is repeated.
-        id: TransactionId,
-        /// The request.
-        request: BrokerRequest,
-    },
-    /// A command has its reply.
-    Told {
-        /// Its place among the commands that arrived, from 0.
-        arrival: u64,
-        /// The command.
-        command: UserCommand,
-        /// The reply.
-        reply: BrokerReply,
-    },
-}
+/// Most commands without a reply that a front holds.
+pub const FRONT_OPEN_MAX: usize = 200_000;
+/// So many users' parts are kept, idle or not, before the idle ones are dropped.
+pub(crate) const PARTS_KEPT: usize = 16_384;
 
 /// A front: the users' commands that have no reply yet, and the desk that they ask.
 #[derive(Debug)]
 pub struct BrokerFront {
     pub(crate) desk: QuoteDesk,
-    /// The number of the first session as a client of sites.
-    first_client: u64,
-    next_number: u64,
+    pub(crate) numbers: Numbers,
+    /// The client that asks for numbers, and how often it has.
+    begin: TransactionId,
+    is_beginning: bool,
+    /// The number that its users' parts are clients by: the first that it was given.
+    first_front: Option<u64>,
     arrived: u64,
-    names: BTreeMap<UserName, usize>,
+    pub(crate) names: BTreeMap<UserName, usize>,
     /// That of nobody is the first.
-    pub(crate) sessions: Vec<Session>,
+    pub(crate) parts: Vec<UserPart>,
+    pub(crate) free: Vec<usize>,
+    /// From so many parts on, idle ones are dropped before another is made.
+    pub(crate) parts_kept: usize,
     /// Who waits for a stock's quote.
     waiting: BTreeMap<StockSymbol, Vec<usize>>,
     /// Commands without a reply.
-    open: BTreeSet<u64>,
-    pub(crate) armed: BTreeMap<(StockSymbol, TradeWay, usize), u64>,
-    /// When something pending comes to its end.
-    pub(crate) ends: BTreeSet<(u64, usize, TradeWay)>,
+    pub(crate) open: BTreeSet<u64>,
+    /// When a command that was early comes again, and whose.
+    pub(crate) pauses: BTreeSet<(u64, usize)>,
+    pub(crate) ahead: Ahead,
+    pub(crate) looks: Looks,
 }
 
 impl BrokerFront {
-    /// A front whose sessions are clients from `first_client` on, and whose requests are numbered from `first_number`, 1 at least. Neither may be another front's.
+    /// A front that asks for its number as this client of sites, which no other is or was. Nothing is handed on before it has its number.
     #[must_use]
-    pub fn new(first_client: u64, first_number: u64) -> Self {
+    pub fn new(client: u64) -> Self {
         Self {
             desk: QuoteDesk::default(),
-            first_client,
-            next_number: first_number,
+            numbers: Numbers::default(),
+            begin: TransactionId { client, sequence: 0 },
+            is_beginning: false,
+            first_front: None,
             arrived: 0,
             names: BTreeMap::new(),
-            sessions: vec![Session::of(None)],
+            parts: vec![UserPart::default()],
+            free: Vec::new(),
+            parts_kept: PARTS_KEPT,
             waiting: BTreeMap::new(),
             open: BTreeSet::new(),
-            armed: BTreeMap::new(),
-            ends: BTreeSet::new(),
+            pauses: BTreeSet::new(),
+            ahead: Ahead::default(),
+            looks: Looks::default(),
         }
+    }
+
+    /// Its number, once it has one: no other front or desk has it.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        self.first_front
+    }
+
+    /// A session, for commands whose sender numbers them. None until the front has a number.
+    pub fn open_session(&mut self) -> Option<u64> {
+        self.numbers.open_session()
     }
 
     /// Commands without a reply.
@@ -104,8 +101,7 @@ impl BrokerFront {
     /// Whether nothing is under way or waits, and no quote is awaited.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let is_idle = |session: &Session| session.under_way.is_empty() && session.moments.is_empty();
-        self.open.is_empty() && self.desk.is_idle() && self.sessions.iter().all(is_idle)
+        self.open.is_empty() && self.desk.is_idle() && self.parts.iter().all(UserPart::is_idle)
     }
 
     /// The quote desk.
@@ -114,45 +110,54 @@ impl BrokerFront {
         &self.desk
     }
 
-    /// Users who have given a command.
-    pub fn users(&self) -> impl Iterator<Item = &UserName> {
-        self.names.keys()
+    /// When [`BrokerFront::tick`] has something to do, ms, if nothing else happens before.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        let pause = self.pauses.first().map(|(due_ms, _)| *due_ms);
+        let begin = (self.numbers.front().is_none() && !self.is_beginning).then_some(0);
+        let look = self.number().and_then(|_| self.looks.next_deadline());
+        let all = [begin, look, pause, self.ahead.next_deadline(), self.desk.next_deadline()];
+        all.into_iter().flatten().min()
     }
 
-    /// A command arrives. The line's number is its sender's; it is not used.
-    pub fn arrives(&mut self, line: WorkloadLine, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        let at = self.session_of(line.command.user.as_ref());
-        if let (Some(user), Some(symbol), None) = (&line.command.user, line.command.symbol, line.fault)
-            && line.command.verb.needs_quote()
+    /// A command arrives; gives its place among all that did.
+    ///
+    /// # Errors
+    /// [`NotTaken`]; nothing has changed then.
+    pub fn arrives(
+        &mut self,
+        command: Arrival,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) -> Result<u64, NotTaken> {
+        let Arrival { user, order, asked } = command;
+        if let CommandOrder::Session { number, after } = order
+            && (number == 0 || !is_order(number, after))
         {
-            let user = user.clone();
-            let mut asked = Vec::new();
-            self.desk.want(symbol, &user, now_ms, &mut asked);
-            self.follow(asked, now_ms, effects);
+            return Err(NotTaken::Order);
+        }
+        if self.open.len() >= FRONT_OPEN_MAX {
+            return Err(NotTaken::Busy);
+        }
+        let at = self.part_of(user.as_ref());
+        if let (Some(user), Some((symbol, true))) = (&user, quote_of(&asked)) {
+            let mut said = Vec::new();
+            self.desk.want(symbol, user, now_ms, &mut said);
+            self.follow(said, now_ms, effects);
         }
         let arrival = self.arrived;
         self.arrived += 1;
         self.open.insert(arrival);
-        let waiting = Waiting { arrival, command: line.command, fault: line.fault };
-        self.sessions[at].commands.push_back(waiting);
+        self.parts[at].commands.push_back(Waiting { arrival, order, asked });
         self.advance(at, now_ms, effects);
+        Ok(arrival)
     }
 
-    fn session_of(&mut self, user: Option<&UserName>) -> usize {
-        let Some(user) = user else { return 0 };
-        if let Some(at) = self.names.get(user) {
-            return *at;
-        }
-        self.sessions.push(Session::of(Some(user.clone())));
-        self.names.insert(user.clone(), self.sessions.len() - 1);
-        self.sessions.len() - 1
-    }
-
-    /// The quote server has answered a question, or will not.
+    /// The quote server has answered a question, or will not. The answer names its hit if the log does not have it yet, and is to have it from this front.
     pub fn quote(
         &mut self,
         hit: u64,
-        answer: Result<StockQuote, QuoteFault>,
+        answer: Result<QuoteBrought, QuoteFault>,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
@@ -163,10 +168,37 @@ impl BrokerFront {
 
     /// Time has passed: what is due happens.
     pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        if self.numbers.front().is_none() && !self.is_beginning {
+            self.ask_for_number(now_ms, effects);
+        }
         let mut said = Vec::new();
         self.desk.tick(now_ms, &mut said);
         self.follow(said, now_ms, effects);
-        self.end_what_is_due(now_ms, effects);
+        self.happen_what_is_due(now_ms, effects);
+        while let Some(&(due_ms, at)) = self.pauses.first()
+            && due_ms <= now_ms
+        {
+            self.pauses.pop_first();
+            self.send_again(at, now_ms, effects);
+        }
+        self.look(now_ms, effects);
+    }
+
+    fn ask_for_number(&mut self, time_ms: u64, effects: &mut Vec<FrontEffect>) {
+        self.is_beginning = true;
+        self.begin.sequence += 1;
+        let asked = Asked::BeginFront;
+        let request = BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked };
+        effects.push(FrontEffect::Submit { id: self.begin, request });
+    }
+
+    fn begun(&mut self, reply: &BrokerReply, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        let BrokerReply::FrontNumber { front } = *reply else { return };
+        if core::mem::take(&mut self.is_beginning) {
+            self.numbers.begin(front);
+            self.first_front.get_or_insert(front);
+            (0..self.parts.len()).for_each(|at| self.advance(at, now_ms, effects));
+        }
     }
 
     /// What the desk says.
@@ -177,16 +209,16 @@ impl BrokerFront {
                     effects.push(FrontEffect::Ask { hit, symbol, user });
                 }
                 DeskEffect::Abandon { hit } => effects.push(FrontEffect::Abandon { hit }),
-                DeskEffect::Unclaimed { quote } => {
-                    self.sessions[0].note(Moment::Hit(quote));
+                DeskEffect::Unclaimed { brought } => {
+                    self.parts[0].note(Moment::Hit(brought));
                     self.advance(0, now_ms, effects);
                 }
                 DeskEffect::News { symbol } => {
                     for at in self.waiting.remove(&symbol).unwrap_or_default() {
-                        self.sessions[at].waits_for = None;
+                        self.parts[at].waits_for = None;
                         self.advance(at, now_ms, effects);
                     }
-                    self.fire_what_is_good(symbol, now_ms, effects);
+                    self.fire_what_is_good(symbol, true, now_ms, effects);
                 }
             }
         }
@@ -200,44 +232,54 @@ impl BrokerFront {
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
-        let at = id.client.checked_sub(self.first_client).and_then(|at| usize::try_from(at).ok());
-        let Some(at) = at.filter(|at| *at < self.sessions.len()) else { return };
-        self.sessions[at].replied(id.sequence, reply);
-        while let Some((cause, reply)) = self.sessions[at].settled() {
-            match cause {
-                Cause::Moment(moment) => self.moment_answered(at, &moment, &reply),
-                Cause::Command(Waiting { arrival, command, .. }) => {
-                    self.open.remove(&arrival);
-                    self.command_answered(at, &command, &reply, now_ms);
-                    effects.push(FrontEffect::Told { arrival, command, reply });
-                }
-            }
+        if id == self.begin {
+            return self.begun(&reply, now_ms, effects);
         }
-        if let Some((sequence, request)) = self.sessions[at].again() {
-            let id = TransactionId { sequence, ..id };
-            effects.push(FrontEffect::Submit { id, request });
+        let Some(at) = self.part_of_client(id.client) else { return };
+        self.parts[at].replied(id.sequence, reply, now_ms);
+        while let Some(one) = self.parts[at].settled() {
+            self.settle(at, one, now_ms, effects);
         }
+        self.send_again(at, now_ms, effects);
         self.advance(at, now_ms, effects);
         if self.is_turn_of_dump() {
             self.advance(0, now_ms, effects);
         }
     }
 
-    /// Whether a dump of everything may be next: all that arrived before it has a reply.
-    fn is_turn_of_dump(&self) -> bool {
-        self.sessions[0].commands.front().is_some_and(|dump| self.open.first() == Some(&dump.arrival))
+    fn settle(&mut self, at: usize, one: UnderWay, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        let UnderWay { request, cause, reply: Some(reply), .. } = one else { return };
+        let hit = request.quote.and_then(|brought| brought.hit);
+        effects.extend(hit.map(|hit| FrontEffect::Noted { hit }));
+        match cause {
+            Cause::Moment(moment) => self.moment_answered(at, &moment, &reply),
+            Cause::Command(Waiting { arrival, asked, .. }) => {
+                self.open.remove(&arrival);
+                if let Asked::Command { command, .. } = &asked {
+                    self.command_answered(at, command, &reply, now_ms);
+                }
+                let number = request.number;
+                effects.push(FrontEffect::Told { arrival, number, asked, reply: Some(reply) });
+            }
+        }
     }
 
-    /// Hands on what this session has next, while there is room and it waits for nothing.
+    /// Whether a dump of everything may be next: all that arrived before it has a reply.
+    pub(crate) fn is_turn_of_dump(&self) -> bool {
+        self.parts[0].commands.front().is_some_and(|dump| self.open.first() == Some(&dump.arrival))
+    }
+
+    /// Hands on what this user has next, while there is room and it waits for nothing.
     pub(crate) fn advance(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         if at == 0 && self.is_turn_of_dump() {
             self.note_unclaimed();
         }
-        while self.sessions[at].has_room() {
-            if let Some(moment) = self.sessions[at].moments.pop_front() {
+        while self.first_front.is_some() && self.parts[at].has_room() && self.numbers.peek().is_some() {
+            if let Some(moment) = self.parts[at].moments.pop_front() {
                 self.submit_moment(at, moment, now_ms, effects);
-            } else if self.is_next_ready(at, now_ms, effects)
-                && let Some(next) = self.sessions[at].commands.pop_front()
+            } else if self.parts[at].has_room_for_command()
+                && self.is_next_ready(at, now_ms, effects)
+                && let Some(next) = self.parts[at].commands.pop_front()
             {
                 self.submit_command(at, next, now_ms, effects);
             } else {
@@ -249,6 +291,7 @@ impl BrokerFront {
     /// No command comes any more: nothing more is asked for triggers, and hits that no command used are noted.
     pub fn close(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         self.desk.close();
+        self.looks.close();
         self.note_unclaimed();
         self.advance(0, now_ms, effects);
     }
@@ -258,8 +301,8 @@ impl BrokerFront {
         let mut said = Vec::new();
         self.desk.settle(&mut said);
         for said in said {
-            if let DeskEffect::Unclaimed { quote } = said {
-                self.sessions[0].note(Moment::Hit(quote));
+            if let DeskEffect::Unclaimed { brought } = said {
+                self.parts[0].note(Moment::Hit(brought));
             }
         }
     }
@@ -267,21 +310,24 @@ impl BrokerFront {
     /// Whether the next command waits for nothing.
     fn is_next_ready(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) -> bool {
         if at == 0 {
-            return self.is_turn_of_dump();
+            return self.parts[0].moments.is_empty() && self.parts[0].is_quiet() && self.is_turn_of_dump();
         }
-        let session = &self.sessions[at];
-        let Some(Waiting { command, fault, .. }) = session.commands.front() else { return false };
-        let (Some(user), Some(symbol), None) = (&command.user, command.symbol, fault) else { return true };
-        if !command.verb.needs_quote() {
-            return true;
+        let part = &self.parts[at];
+        let Some(Waiting { order, asked, .. }) = part.commands.front() else { return false };
+        if matches!(order, CommandOrder::Arrival { .. })
+            && let Some(latest) = part.latest_arrived()
+            && self.numbers.peek().is_some_and(|next| session_of(next) != session_of(latest))
+        {
+            return false;
         }
-        if session.waits_for.is_some() {
+        let (Some(user), Some((symbol, true))) = (&part.user, quote_of(asked)) else { return true };
+        if part.waits_for.is_some() {
             return false;
         }
         let mut said = Vec::new();
         let standing = self.desk.want(symbol, user, now_ms, &mut said);
         if standing == QuoteStanding::Coming {
-            self.sessions[at].waits_for = Some(symbol);
+            self.parts[at].waits_for = Some(symbol);
             self.waiting.entry(symbol).or_default().push(at);
         }
         // It asks at most: nothing here depends on its effects.
@@ -290,42 +336,26 @@ impl BrokerFront {
     }
 
     fn submit_command(&mut self, at: usize, next: Waiting, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        let takes_quote = next.command.verb.needs_quote()
-            || matches!(next.command.verb, Verb::SetBuyTrigger | Verb::SetSellTrigger);
-        let symbol = next.command.symbol.filter(|_| takes_quote && next.fault.is_none());
-        let quote = symbol.and_then(|symbol| self.desk.claim(symbol, now_ms));
-        let asked = Asked::Command { command: next.command.clone(), fault: next.fault };
-        let request = self.request(at, asked, quote, now_ms);
-        self.sessions[at].latest = request.number;
+        let quote = quote_of(&next.asked).and_then(|(symbol, _)| self.desk.claim(symbol, now_ms));
+        let (number, after, name) = match &next.order {
+            CommandOrder::Session { number, after } => (*number, *after, None),
+            CommandOrder::Arrival { name } => {
+                let after = self.parts[at].latest_arrived().unwrap_or_default();
+                (self.numbers.next().expect("looked at before"), after, name.clone())
+            }
+        };
+        let asked = next.asked.clone();
+        let request = BrokerRequest { number, after, name, time_ms: now_ms, quote, asked };
         self.submit(at, request, Cause::Command(next), effects);
     }
+}
 
-    pub(crate) fn request(
-        &mut self,
-        at: usize,
-        asked: Asked,
-        quote: Option<QuoteBrought>,
-        time_ms: u64,
-    ) -> BrokerRequest {
-        let (number, after) = (self.next_number, self.sessions[at].latest);
-        self.next_number += 1;
-        BrokerRequest { number, after, time_ms, quote, asked }
-    }
-
-    pub(crate) fn submit(
-        &mut self,
-        at: usize,
-        request: BrokerRequest,
-        cause: Cause,
-        effects: &mut Vec<FrontEffect>,
-    ) {
-        let session = &mut self.sessions[at];
-        session.sequence += 1;
-        let sequence = session.sequence;
-        let id = TransactionId { client: self.first_client + at as u64, sequence };
-        effects.push(FrontEffect::Submit { id, request: request.clone() });
-        session.under_way.push_back(UnderWay { sequence, request, cause, reply: None });
-    }
+/// The stock whose quote a command brings if there is one, and whether it waits for it.
+fn quote_of(asked: &Asked) -> Option<(StockSymbol, bool)> {
+    let Asked::Command { command, fault: None } = asked else { return None };
+    let is_set = matches!(command.verb, Verb::SetBuyTrigger | Verb::SetSellTrigger);
+    let symbol = command.symbol.filter(|_| is_set || command.verb.needs_quote())?;
+    Some((symbol, !is_set))
 }
 
 #[cfg(test)]

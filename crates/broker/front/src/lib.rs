@@ -4,13 +4,13 @@
 //! user with thirty stocks waits for a minute, and two users pay twice for one price. Here a quote is asked for when a command *arrives*, once for each
 //! stock, and a command waits for its own user's earlier ones and for its own quote, for nothing else.
 //!
-//! Rules: time and what others say are arguments, effects are pushed onto a list. [`BrokerFront`] holds no money: what was done is in
-//! the accounts, and another front that is told the same commands goes on. It does not find triggers yet that were armed through an earlier one.
+//! Rules: time and what others say are arguments, effects are pushed onto a list. [`BrokerFront`] holds nothing that matters: what was done is in
+//! the accounts, and any other front that is told the same commands goes on, and finds what is armed and pending.
 //!
 //! | module | what |
 //! |---|---|
-//! | `front` | users' commands in order; `session` is one user's |
-//! | `moments` | what happens without a command: triggers that fire, pending buys and sells that lapse |
+//! | `front` | users' commands in order; `user` is one user's part, `parts` all of them, `numbers` what they are called |
+//! | `moments`, `look` | what happens without a command: triggers that fire, pending buys and sells that lapse; and how they are found again |
 //! | `backlog` | what waits, and for what |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
 //! | `line` | the quote server's line protocol |
@@ -19,15 +19,22 @@
 mod backlog;
 mod desk;
 mod draw;
+mod effect;
 mod front;
 mod line;
+mod look;
 mod moments;
-mod session;
+mod numbers;
+mod parts;
 mod stand_in;
+mod user;
 
 pub use backlog::FrontBacklog;
 pub use desk::{DeskEffect, HIT_MILLS, QUOTE_LIMIT_MS, QuoteDesk, QuoteStanding};
 pub use draw::SeededDraw;
-pub use front::{BrokerFront, FrontEffect};
+pub use effect::{Arrival, FrontEffect, NotTaken};
+pub use front::{BrokerFront, FRONT_OPEN_MAX};
 pub use line::{QuoteFault, ask_line, read_reply, reply_line, signed_part};
+pub use look::LOOK_EVERY_MS;
 pub use stand_in::{StandIn, StandInAnswer, StandInSettings, StandInWords};
+pub use user::{CommandOrder, GIVEN_UP_AFTER_MS};

@@ -1,41 +1,146 @@
 //! What happens without a command: a trigger fires at a quote that is good enough, a pending buy or sell lapses after its minute.
 //!
 //! Both are requests in their user's order, like his commands: so it is decided once whether a commit or the end of its minute came first, and the log says
-//! which. A front that forgets them loses nothing: another asks for the same, and what was done is not done again.
+//! which. Every front asks for both, and what was done is not done again. But the front through which something was armed or placed is first: the others wait for a second, so that they
+//! hardly ever ask for the same at once.
 
-use pares_broker::{Asked, BrokerReply, QuoteBrought, StockSymbol, TradeWay, UserCommand, UserName, Verb};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::front::{BrokerFront, FrontEffect};
-use crate::session::{Cause, Moment};
+use pares_broker::{Asked, BrokerReply, BrokerRequest, StockSymbol, TradeWay, UserCommand, UserName, Verb};
+
+use crate::effect::FrontEffect;
+use crate::front::BrokerFront;
+use crate::user::{Cause, Moment};
 
 /// So many at once are released by one request: there may be more.
 const RELEASED_MAX: u64 = 64;
+/// So much later, ms, a front asks for what another is to ask for.
+pub(crate) const LATE_MS: u64 = 1_000;
+/// Most triggers that a front watches; those of the last stocks are left to others beyond that.
+const WATCHED_MAX: usize = 1_000_000;
+
+/// A trigger that is armed.
+#[derive(Debug)]
+struct Watched {
+    price_cents: u64,
+    /// It was armed through this front.
+    is_own: bool,
+    /// The latest look that has shown it, or at which it cannot be missed yet.
+    seen: u64,
+}
+
+type Watch = BTreeMap<(TradeWay, UserName), Watched>;
+
+/// What is to happen, as far as this front knows.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    armed: BTreeMap<StockSymbol, Watch>,
+    count: usize,
+    /// When something pending comes to its end.
+    ends: BTreeSet<(u64, UserName, TradeWay)>,
+    /// When to look whether what others armed is still there, and its price good enough.
+    later: BTreeSet<(u64, StockSymbol)>,
+}
+
+impl Ahead {
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let [ends, later] = [self.ends.first().map(|end| end.0), self.later.first().map(|later| later.0)];
+        ends.into_iter().chain(later).min()
+    }
+
+    pub(crate) fn ends_at(&mut self, due_ms: u64, user: UserName, way: TradeWay) {
+        self.ends.insert((due_ms, user, way));
+    }
+
+    pub(crate) fn look_later(&mut self, symbol: StockSymbol, now_ms: u64) {
+        self.later.insert((now_ms + LATE_MS, symbol));
+    }
+
+    /// A trigger was found at the `look`-th look; whether it is new.
+    pub(crate) fn learn(
+        &mut self,
+        symbol: StockSymbol,
+        whose: (TradeWay, UserName),
+        price_cents: u64,
+        look: u64,
+    ) -> bool {
+        let watch = self.armed.entry(symbol).or_default();
+        if let Some(known) = watch.get_mut(&whose) {
+            // What was armed here since the look began is not what it shows.
+            if known.seen <= look {
+                (known.price_cents, known.seen) = (price_cents, look);
+            }
+            return false;
+        }
+        if self.count >= WATCHED_MAX {
+            return false;
+        }
+        self.count += 1;
+        watch.insert(whose, Watched { price_cents, is_own: false, seen: look });
+        true
+    }
+
+    /// Forgets what neither this look nor the one before has shown; gives stocks of which nothing is left.
+    pub(crate) fn forget_unseen(&mut self, look: u64) -> Vec<StockSymbol> {
+        for watch in self.armed.values_mut() {
+            watch.retain(|_, watched| watched.seen + 1 >= look);
+        }
+        self.count = self.armed.values().map(BTreeMap::len).sum();
+        self.armed.extract_if(.., |_, watch| watch.is_empty()).map(|(symbol, _)| symbol).collect()
+    }
+
+    /// It is armed no more; whether nothing else is of this stock.
+    fn disarm(&mut self, symbol: StockSymbol, whose: &(TradeWay, UserName)) -> bool {
+        let Some(watch) = self.armed.get_mut(&symbol) else { return false };
+        self.count -= usize::from(watch.remove(whose).is_some());
+        let is_last = watch.is_empty();
+        if is_last {
+            self.armed.remove(&symbol);
+        }
+        is_last
+    }
+}
 
 impl BrokerFront {
-    /// The ends of pending buys and sells that have come.
-    pub(crate) fn end_what_is_due(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        while let Some(&(due_ms, at, way)) = self.ends.first()
-            && due_ms <= now_ms
+    /// The ends of pending buys and sells that have come, and triggers of others that nobody has fired.
+    pub(crate) fn happen_what_is_due(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        while self.ahead.ends.first().is_some_and(|(due_ms, ..)| *due_ms <= now_ms)
+            && let Some((_, user, way)) = self.ahead.ends.pop_first()
         {
-            self.ends.pop_first();
-            self.sessions[at].note(Moment::Expire(way));
-            self.advance(at, now_ms, effects);
+            self.happens(&user, Moment::Expire(way), now_ms, effects);
+        }
+        while self.ahead.later.first().is_some_and(|(due_ms, _)| *due_ms <= now_ms)
+            && let Some((_, symbol)) = self.ahead.later.pop_first()
+        {
+            self.fire_what_is_good(symbol, false, now_ms, effects);
         }
     }
 
-    /// A stock has another quote: armed triggers whose price it reaches.
+    fn happens(&mut self, user: &UserName, moment: Moment, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        let at = self.part_of(Some(user));
+        self.parts[at].note(moment);
+        self.advance(at, now_ms, effects);
+    }
+
+    /// Armed triggers whose price a stock's quote reaches: those armed here, and later those of others.
     pub(crate) fn fire_what_is_good(
         &mut self,
         symbol: StockSymbol,
+        is_own: bool,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
         let Some(price) = self.desk.price(symbol, now_ms) else { return };
-        let armed = self.armed.range((symbol, TradeWay::Buy, 0)..=(symbol, TradeWay::Sell, usize::MAX));
-        let good = armed.filter(|((_, way, _), limit)| is_good(*way, price, **limit));
-        for (way, at) in good.map(|((_, way, at), _)| (*way, *at)).collect::<Vec<_>>() {
-            self.sessions[at].note(Moment::Fire(way, symbol));
-            self.advance(at, now_ms, effects);
+        let Some(watch) = self.ahead.armed.get(&symbol) else { return };
+        let good = watch.iter().filter(|((way, _), watched)| is_good(*way, price, watched.price_cents));
+        let (own, others): (Vec<_>, Vec<_>) = good.partition(|(_, watched)| watched.is_own);
+        let now = if is_own { &own } else { &others };
+        let now: Vec<_> = now.iter().map(|(whose, _)| (*whose).clone()).collect();
+        if is_own && !others.is_empty() {
+            self.ahead.look_later(symbol, now_ms);
+        }
+        for (way, user) in now {
+            self.happens(&user, Moment::Fire(way, symbol), now_ms, effects);
         }
     }
 
@@ -43,30 +148,31 @@ impl BrokerFront {
         &mut self,
         at: usize,
         moment: Moment,
-        now_ms: u64,
+        time_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
-        let user = self.sessions[at].user.clone();
+        let user = self.parts[at].user.clone();
         let (asked, quote) = match (&moment, user) {
             (Moment::Fire(way, symbol), Some(user)) => {
-                let quote = self.desk.claim(*symbol, now_ms);
+                let quote = self.desk.claim(*symbol, time_ms);
                 (Asked::Fire { way: *way, user, symbol: *symbol }, quote)
             }
             (Moment::Expire(way), Some(user)) => (Asked::Expire { way: *way, user }, None),
-            (Moment::Hit(quote), _) => {
-                (Asked::Hit, Some(QuoteBrought { quote: quote.clone(), is_hit: true }))
-            }
+            (Moment::Hit(brought), _) => (Asked::Hit, Some(brought.clone())),
             (_, None) => return,
         };
-        let request = self.request(at, asked, quote, now_ms);
+        let Some(number) = self.numbers.next() else { return };
+        let request = BrokerRequest { number, after: 0, name: None, time_ms, quote, asked };
         self.submit(at, request, Cause::Moment(moment), effects);
     }
 
     pub(crate) fn moment_answered(&mut self, at: usize, moment: &Moment, reply: &BrokerReply) {
-        match (moment, reply) {
-            (Moment::Fire(way, symbol), BrokerReply::Settled { .. }) => self.disarm(at, *way, *symbol),
-            (Moment::Expire(way), BrokerReply::Expired { count: RELEASED_MAX.. }) => {
-                self.sessions[at].note(Moment::Expire(*way));
+        match (moment, reply, self.parts[at].user.clone()) {
+            (Moment::Fire(way, symbol), BrokerReply::Settled { .. }, Some(user)) => {
+                self.disarm(*symbol, *way, user);
+            }
+            (Moment::Expire(way), BrokerReply::Expired { count: RELEASED_MAX.. }, _) => {
+                self.parts[at].note(Moment::Expire(*way));
             }
             _ => {}
         }
@@ -85,14 +191,15 @@ impl BrokerFront {
             Verb::Sell | Verb::SetSellAmount | Verb::SetSellTrigger | Verb::CancelSetSell => TradeWay::Sell,
             _ => return,
         };
-        match (reply, command) {
-            (BrokerReply::Refused { .. }, _) => {}
-            (BrokerReply::Held { until_ms, .. }, _) => drop(self.ends.insert((until_ms + 1, at, way))),
-            (
-                BrokerReply::Armed { .. },
-                UserCommand { user: Some(user), symbol: Some(symbol), cents: Some(limit), .. },
-            ) => self.arm(at, way, *symbol, *limit, user, now_ms),
-            (_, UserCommand { symbol: Some(symbol), .. }) => self.disarm(at, way, *symbol),
+        let Some(user) = command.user.clone() else { return };
+        match (reply, command.symbol, command.cents) {
+            (BrokerReply::Held { until_ms, .. }, ..) => self.ahead.ends_at(until_ms + 1, user, way),
+            (BrokerReply::Armed { .. }, Some(symbol), Some(limit)) => {
+                self.arm(at, symbol, (way, user), limit, now_ms);
+            }
+            (BrokerReply::Done | BrokerReply::Cash { .. } | BrokerReply::Settled { .. }, Some(symbol), _) => {
+                self.disarm(symbol, way, user)
+            }
             _ => {}
         }
     }
@@ -100,24 +207,24 @@ impl BrokerFront {
     fn arm(
         &mut self,
         at: usize,
-        way: TradeWay,
         symbol: StockSymbol,
-        limit: u64,
-        user: &UserName,
+        whose: (TradeWay, UserName),
+        price_cents: u64,
         now_ms: u64,
     ) {
-        self.armed.insert((symbol, way, at), limit);
-        self.desk.watch(symbol, user, now_ms);
+        let way = whose.0;
+        self.desk.watch(symbol, &whose.1, now_ms);
+        let watched = Watched { price_cents, is_own: true, seen: self.looks.done + 1 };
+        let before = self.ahead.armed.entry(symbol).or_default().insert(whose, watched);
+        self.ahead.count += usize::from(before.is_none());
         // A quote may have come while it was being armed.
-        if self.desk.price(symbol, now_ms).is_some_and(|price| is_good(way, price, limit)) {
-            self.sessions[at].note(Moment::Fire(way, symbol));
+        if self.desk.price(symbol, now_ms).is_some_and(|price| is_good(way, price, price_cents)) {
+            self.parts[at].note(Moment::Fire(way, symbol));
         }
     }
 
-    fn disarm(&mut self, at: usize, way: TradeWay, symbol: StockSymbol) {
-        self.armed.remove(&(symbol, way, at));
-        let all = (symbol, TradeWay::Buy, 0)..=(symbol, TradeWay::Sell, usize::MAX);
-        if self.armed.range(all).next().is_none() {
+    fn disarm(&mut self, symbol: StockSymbol, way: TradeWay, user: UserName) {
+        if self.ahead.disarm(symbol, &(way, user)) {
             self.desk.unwatch(symbol);
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::support::{Both, NOON_MS, attempt, hit, request_of, workload};
 use pares_broker::{
-    Asked, BrokerError, BrokerReply, BrokerRequest, QuoteBrought, StockSymbol, TradeWay, UserCommand,
-    UserName, Verb, WorkloadLine,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, CommandName, HitName, QuoteBrought, StockSymbol, TradeWay,
+    UserCommand, UserName, Verb, WorkloadLine, number_in_session,
 };
 use proptest::prelude::*;
 
@@ -113,21 +113,95 @@ fn asked() -> impl Strategy<Value = Asked> {
     ]
 }
 
-/// Price, age in ms, whether it is a hit.
-type Brought = Option<(u64, u64, bool)>;
+/// Price, age in ms, and which question brought it, if it is one that the log may not have.
+type Brought = Option<(u64, u64, Option<u64>)>;
 
-/// A request, how much later than the one before, and which quote comes with it.
-fn step() -> impl Strategy<Value = (Asked, u64, Brought)> {
+/// How a request comes.
+#[derive(Clone, Debug)]
+enum Coming {
+    /// Behind the user's one before in this session, or without an order.
+    InSession(u64, bool),
+    /// Its turn has come, but it is held up: what follows it is early.
+    HeldUp(u64),
+    /// What was held up comes.
+    Late,
+    /// One that came before comes again.
+    Again(prop::sample::Index),
+}
+
+fn coming() -> impl Strategy<Value = Coming> {
+    let session = || prop_oneof![6 => 1..3_u64, 2 => 3..14_u64];
+    prop_oneof![
+        12 => (session(), prop::bool::weighted(0.9)).prop_map(|(session, ordered)| Coming::InSession(session, ordered)),
+        1 => session().prop_map(Coming::HeldUp),
+        2 => Just(Coming::Late),
+        3 => any::<prop::sample::Index>().prop_map(Coming::Again),
+    ]
+}
+
+fn name() -> impl Strategy<Value = Option<CommandName>> {
+    prop::option::weighted(0.15, (0..6_u8).prop_map(|n| CommandName::new(&format!("name-{n}")).unwrap()))
+}
+
+/// What is asked, how much later than before, the quote that comes with it, the name, and how it comes.
+type Step = (Asked, u64, Brought, Option<CommandName>, Coming);
+
+fn step() -> impl Strategy<Value = Step> {
     let later = prop_oneof![6 => Just(0_u64), 6 => 1..20_000_u64, 1 => Just(60_000), 1 => Just(60_001)];
-    let quote = (prop_oneof![8 => 50..400_u64, 1 => 1..9_u64, 1 => Just(0)], 0..70_000_u64, any::<bool>());
-    (asked(), later, prop::option::weighted(0.9, quote))
+    let hit = prop::option::of(0..60_u64);
+    let quote = (prop_oneof![8 => 50..400_u64, 1 => 1..9_u64, 1 => Just(0)], 0..70_000_u64, hit);
+    (asked(), later, prop::option::weighted(0.9, quote), name(), coming())
+}
+
+/// Gives requests their numbers, and sends them on all sorts of ways.
+#[derive(Default)]
+struct Senders {
+    count: u64,
+    latest: BTreeMap<(Option<UserName>, u64), u64>,
+    held_up: Vec<BrokerRequest>,
+    sent: Vec<BrokerRequest>,
+}
+
+impl Senders {
+    fn number(&mut self, request: &mut BrokerRequest, session: u64) {
+        self.count += 1;
+        request.number = number_in_session(session, self.count);
+        if let Asked::Command { command, .. } = &request.asked {
+            let latest =
+                self.latest.entry((command.user.clone(), session)).or_insert(number_in_session(session, 0));
+            request.after = core::mem::replace(latest, request.number);
+        }
+    }
+
+    fn next(&mut self, mut request: BrokerRequest, coming: &Coming) -> Option<BrokerRequest> {
+        let next = match coming {
+            Coming::InSession(session, is_ordered) => {
+                self.number(&mut request, *session);
+                request.after *= u64::from(*is_ordered);
+                request
+            }
+            Coming::HeldUp(session) => {
+                self.number(&mut request, *session);
+                self.held_up.push(request);
+                return None;
+            }
+            Coming::Late if self.held_up.is_empty() => return None,
+            Coming::Late => self.held_up.remove(0),
+            Coming::Again(_) if self.sent.is_empty() => return None,
+            Coming::Again(index) => {
+                BrokerRequest { time_ms: request.time_ms, ..index.get(&self.sent).clone() }
+            }
+        };
+        self.sent.push(next.clone());
+        Some(next)
+    }
 }
 
 fn symbol_of(asked: &Asked) -> StockSymbol {
     let named = match asked {
         Asked::Command { command, .. } => command.symbol,
         Asked::Fire { symbol, .. } => Some(*symbol),
-        Asked::Expire { .. } | Asked::Hit => None,
+        Asked::Expire { .. } | Asked::Hit | Asked::BeginFront => None,
     };
     named.unwrap_or(StockSymbol::new("A").unwrap())
 }
@@ -137,13 +211,17 @@ proptest! {
 
     #[test]
     fn any_commands_have_the_effects_that_the_oracle_expects(steps in prop::collection::vec(step(), 1..150)) {
-        let (mut both, mut now) = (Both::default(), NOON_MS);
-        for (number, (asked, later, quote)) in (1..).zip(steps) {
+        let (mut both, mut now, mut senders) = (Both::default(), NOON_MS, Senders::default());
+        for (asked, later, quote, name, coming) in steps {
             now += later;
-            let quote = quote.map(|(price, age, is_hit)| {
-                QuoteBrought { is_hit, ..hit(symbol_of(&asked), price, now - age.saturating_sub(9_000)) }
+            let quote = quote.map(|(price, age, count)| {
+                let brought = hit(symbol_of(&asked), price, now - age.saturating_sub(9_000));
+                QuoteBrought { hit: count.map(|count| HitName { desk: 1, count }), ..brought }
             });
-            both.run(&BrokerRequest { number, after: 0, time_ms: now, quote, asked });
+            let request = BrokerRequest { number: 0, after: 0, name, time_ms: now, quote, asked };
+            if let Some(request) = senders.next(request, &coming) {
+                both.run(&request);
+            }
         }
         both.check();
         both.replay();
@@ -156,49 +234,8 @@ proptest! {
         let _ = WorkloadLine::parse(text.as_bytes());
         let _ = BrokerRequest::from_bytes(&bytes);
         let _ = BrokerReply::from_bytes(&bytes);
+        let _ = BrokerRead::from_bytes(&bytes);
     }
-}
-
-fn add(number: u64) -> BrokerRequest {
-    let line = WorkloadLine::parse(format!("[{number}] ADD,jo,5.00").as_bytes()).unwrap();
-    BrokerRequest {
-        number,
-        after: 0,
-        time_ms: NOON_MS,
-        quote: None,
-        asked: Asked::Command { command: line.command, fault: None },
-    }
-}
-
-#[test]
-fn a_number_is_used_once() {
-    let mut both = Both::default();
-    both.run(&add(1));
-    assert!(matches!(attempt(&both.shelves, &add(1)), Err(BrokerError::Taken(1))));
-    let unnumbered = BrokerRequest { number: 0, ..add(1) };
-    assert!(matches!(attempt(&both.shelves, &unnumbered), Err(BrokerError::Taken(0))));
-}
-
-#[test]
-fn a_time_that_is_none_freezes_no_account() {
-    let mut both = Both::default();
-    both.run(&add(1));
-    let late = BrokerRequest { time_ms: u64::MAX - 1, ..add(2) };
-    assert!(matches!(attempt(&both.shelves, &late), Err(BrokerError::Time(_))));
-    both.run(&add(3));
-    both.check();
-}
-
-#[test]
-fn a_command_without_the_one_before_it_leaves_no_trace_and_is_executed_behind_it() {
-    let mut both = Both::default();
-    let late = BrokerRequest { after: 1, ..add(2) };
-    assert_eq!(both.run(&late), BrokerReply::Early);
-    assert_eq!(attempt(&both.shelves, &late).unwrap().1, []);
-    both.run(&add(1));
-    assert!(matches!(both.run(&late), BrokerReply::Cash { .. }));
-    assert!(matches!(attempt(&both.shelves, &late), Err(BrokerError::Taken(2))));
-    both.check();
 }
 
 #[test]
@@ -252,7 +289,7 @@ fn what_two_fronts_ask_for_at_once_is_done_once() {
         ];
         let request = |number, asked: &Asked, time_ms, price| {
             let quote = Some(hit(stock, price, time_ms));
-            BrokerRequest { number, after: 0, time_ms, quote, asked: asked.clone() }
+            BrokerRequest { number, after: 0, name: None, time_ms, quote, asked: asked.clone() }
         };
         for (number, line) in (1..).zip(lines) {
             let reply = both.run(&request(number, &asks(line), NOON_MS, 100));

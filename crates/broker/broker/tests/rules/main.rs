@@ -5,4 +5,5 @@
 
 mod commands;
 mod log;
+mod sessions;
 mod support;

@@ -12,9 +12,10 @@ fn user(name: &str) -> UserName {
     UserName::new(name).unwrap()
 }
 
-fn quote(price_cents: u64, server_ms: u64) -> StockQuote {
+fn quote(price_cents: u64, server_ms: u64) -> QuoteBrought {
     let (user, key) = ("jo".to_owned(), "k".to_owned());
-    StockQuote { price_cents, symbol: stock("S"), user, server_ms, key }
+    let quote = StockQuote { price_cents, symbol: stock("S"), user, server_ms, key };
+    QuoteBrought { quote, hit: Some(HitName { desk: 1, count: price_cents }) }
 }
 
 #[derive(Default)]
@@ -27,7 +28,7 @@ impl Asked {
     fn want(&mut self, name: &str, now_ms: u64) -> QuoteStanding {
         self.desk.want(stock("S"), &user(name), now_ms, &mut self.effects)
     }
-    fn arrived(&mut self, hit: u64, answer: Result<StockQuote, QuoteFault>, now_ms: u64) {
+    fn arrived(&mut self, hit: u64, answer: Result<QuoteBrought, QuoteFault>, now_ms: u64) {
         self.desk.arrived(hit, answer, now_ms, &mut self.effects);
     }
     fn tick(&mut self, now_ms: u64) {
@@ -58,15 +59,15 @@ fn a_hit_is_claimed_once_or_given_out_as_nobodys() {
     let mut at = Asked::default();
     at.want("jo", NOON);
     at.arrived(1, Ok(quote(500, NOON)), NOON);
-    let hits: Vec<bool> = (0..3).map(|_| at.desk.claim(stock("S"), NOON).unwrap().is_hit).collect();
+    let hits: Vec<bool> = (0..3).map(|_| at.desk.claim(stock("S"), NOON).unwrap().hit.is_some()).collect();
     assert_eq!(hits, [true, false, false]);
     at.want("jo", NOON + 60_000);
     at.arrived(2, Ok(quote(700, NOON + 60_000)), NOON + 60_000);
     at.desk.settle(&mut at.effects);
     at.desk.settle(&mut at.effects);
-    let unclaimed = DeskEffect::Unclaimed { quote: quote(700, NOON + 60_000) };
+    let unclaimed = DeskEffect::Unclaimed { brought: quote(700, NOON + 60_000) };
     assert_eq!(at.effects.iter().filter(|effect| **effect == unclaimed).count(), 1);
-    assert!(!at.desk.claim(stock("S"), NOON + 60_001).unwrap().is_hit);
+    assert!(at.desk.claim(stock("S"), NOON + 60_001).unwrap().hit.is_none());
 }
 
 #[test]

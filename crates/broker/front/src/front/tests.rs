@@ -1,6 +1,13 @@
 //! The front's promises: order, quotes shared, moments in their place, dumps last.
 
-use pares_broker::Refusal;
+use pares_broker::{
+    ArmedPage, ArmedTrigger, BrokerRead, CommandName, HitName, LapsingPage, LapsingStack, Refusal,
+    StockQuote, TradeWay, WorkloadLine, number_in_session, session_of_front,
+};
+use pares_wice::TransactionId;
+use pares_wice::codec::Coded as _;
+
+use crate::user::GIVEN_UP_AFTER_MS;
 
 use super::*;
 
@@ -13,12 +20,34 @@ struct At {
     submitted: Vec<(TransactionId, BrokerRequest)>,
     asked: Vec<(u64, StockSymbol)>,
     told: Vec<u64>,
+    given_up: Vec<u64>,
+    noted: Vec<HitName>,
+    looks: Vec<BrokerRead>,
+}
+
+/// The client that asks for the front's number, and the front that it is given.
+const BEGINNER: u64 = 3;
+const FRONT: u64 = 5;
+
+/// The client of a user's part.
+const fn client(at: u64) -> u64 {
+    (FRONT << 32) + at
+}
+
+/// The front's own number.
+fn own(count: u64) -> u64 {
+    number_in_session(session_of_front(FRONT, 0), count)
 }
 
 impl At {
     fn new() -> Self {
-        let front = BrokerFront::new(100, 1);
-        Self { front, now_ms: NOON, submitted: Vec::new(), asked: Vec::new(), told: Vec::new() }
+        let front = BrokerFront::new(BEGINNER);
+        let [told, given_up] = [Vec::new(), Vec::new()];
+        let (submitted, asked, noted, looks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut at = Self { front, now_ms: NOON, submitted, asked, told, given_up, noted, looks };
+        at.tick(0);
+        assert_eq!(at.answer(BrokerReply::FrontNumber { front: FRONT }).asked, Asked::BeginFront);
+        at
     }
 
     fn take(&mut self, effects: Vec<FrontEffect>) {
@@ -27,16 +56,60 @@ impl At {
                 FrontEffect::Ask { hit, symbol, .. } => self.asked.push((hit, symbol)),
                 FrontEffect::Abandon { .. } => {}
                 FrontEffect::Submit { id, request } => self.submitted.push((id, request)),
-                FrontEffect::Told { arrival, .. } => self.told.push(arrival),
+                FrontEffect::Told { arrival, reply: Some(_), .. } => self.told.push(arrival),
+                FrontEffect::Told { arrival, reply: None, .. } => self.given_up.push(arrival),
+                FrontEffect::Noted { hit } => self.noted.push(hit),
+                FrontEffect::Look { read } => self.looks.push(read),
             }
         }
     }
 
     fn line(&mut self, line: &str) {
+        self.arrives(line, CommandOrder::Arrival { name: None }).unwrap();
+    }
+
+    /// A command of a session of another front, which its sender numbers.
+    fn of_session(&mut self, count: u64, after: u64, line: &str) {
+        let [number, after] = [count, after].map(|count| number_in_session(session_of_front(1, 0), count));
+        self.arrives(line, CommandOrder::Session { number, after }).unwrap();
+    }
+
+    fn arrives(&mut self, line: &str, order: CommandOrder) -> Result<u64, NotTaken> {
         let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
-        let mut effects = Vec::new();
-        self.front.arrives(line, self.now_ms, &mut effects);
+        let (user, mut effects) = (line.command.user.clone(), Vec::new());
+        let asked = Asked::Command { command: line.command, fault: line.fault };
+        let arrived = self.front.arrives(Arrival { user, order, asked }, self.now_ms, &mut effects);
         self.take(effects);
+        arrived
+    }
+
+    /// Answers a look.
+    fn look(&mut self, answer: Option<&[u8]>) -> BrokerRead {
+        let (read, mut effects) = (self.looks.remove(0), Vec::new());
+        self.front.looked(&read, answer, self.now_ms, &mut effects);
+        self.take(effects);
+        read
+    }
+
+    /// Answers a whole look: these triggers of S are armed, these stacks pending.
+    fn look_shows(&mut self, armed: &[(&str, TradeWay, u64)], stacks: &[(&str, TradeWay, u64)]) {
+        let user = |name: &str| UserName::new(name).unwrap();
+        let symbol = StockSymbol::new("S").unwrap();
+        let trigger = |(name, way, price_cents): &(&str, TradeWay, u64)| ArmedTrigger {
+            symbol,
+            way: *way,
+            user: user(name),
+            price_cents: *price_cents,
+        };
+        let triggers = armed.iter().map(trigger).collect();
+        let stack = |(name, way, placed_ms): &(&str, TradeWay, u64)| LapsingStack {
+            user: user(name),
+            way: *way,
+            placed_ms: *placed_ms,
+        };
+        let stacks = stacks.iter().map(stack).collect();
+        self.look(Some(&ArmedPage { triggers, next: None }.to_bytes()));
+        self.look(Some(&LapsingPage { stacks, next: None }.to_bytes()));
     }
 
     fn quote(&mut self, hit: u64, letters: &str, price_cents: u64) {
@@ -44,7 +117,8 @@ impl At {
         let (user, key) = ("jo".to_owned(), "k".to_owned());
         let quote = StockQuote { price_cents, symbol, user, server_ms: self.now_ms, key };
         let mut effects = Vec::new();
-        self.front.quote(hit, Ok(quote), self.now_ms, &mut effects);
+        let brought = QuoteBrought { quote, hit: Some(HitName { desk: 1, count: hit }) };
+        self.front.quote(hit, Ok(brought), self.now_ms, &mut effects);
         self.take(effects);
     }
 
@@ -86,7 +160,9 @@ fn each_command_names_its_users_one_before_and_nobody_waits_for_another() {
         at.line(line);
     }
     let chain = at.submitted.iter().map(|(id, request)| (id.client, request.number, request.after));
-    assert_eq!(chain.collect::<Vec<_>>(), [(101, 1, 0), (102, 2, 0), (101, 3, 1), (102, 4, 2)]);
+    let expected = [(1, 1, None), (2, 2, None), (1, 3, Some(1)), (2, 4, Some(2))];
+    let expected = expected.map(|(at, number, after)| (client(at), own(number), after.map_or(0, own)));
+    assert_eq!(chain.collect::<Vec<_>>(), expected);
     (0..4).for_each(|_| drop(at.answer(BrokerReply::Done)));
     assert_eq!((at.told.as_slice(), at.front.open(), at.front.is_idle()), (&[0, 1, 2, 3][..], 0, true));
     (0..100).for_each(|_| at.line("ADD,jo,5.00"));
@@ -126,7 +202,7 @@ fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
     at.quote(2, "T", 300);
     assert_eq!((at.submitted.len(), verb(&at.next())), (1, Verb::Quote));
     at.quote(1, "S", 400);
-    let hits = at.submitted.iter().map(|(_, request)| request.quote.as_ref().unwrap().is_hit);
+    let hits = at.submitted.iter().map(|(_, request)| request.quote.as_ref().unwrap().hit.is_some());
     assert_eq!(hits.collect::<Vec<_>>(), [true, true, false], "a hit is shown once");
     assert!(at.submitted[1..].iter().all(|(_, r)| r.quote.as_ref().unwrap().quote.price_cents == 400));
 }
@@ -204,7 +280,7 @@ fn a_quote_that_is_good_enough_fires_what_is_armed_and_stays_armed_until_it_has(
 }
 
 #[test]
-fn what_is_pending_lapses_after_its_minute_before_the_users_next_command() {
+fn what_is_pending_lapses_after_its_minute_and_again_while_there_may_be_more() {
     let mut at = At::new();
     at.line("BUY,jo,S,5.00");
     at.quote(1, "S", 100);
@@ -217,11 +293,11 @@ fn what_is_pending_lapses_after_its_minute_before_the_users_next_command() {
     at.answer(BrokerReply::Done);
     assert!(matches!(at.next().asked, Asked::Expire { way: TradeWay::Buy, .. }));
     at.answer(BrokerReply::Expired { count: 64 });
+    assert_eq!(verb(&at.next()), Verb::CommitBuy, "it waits for none of this");
+    at.answer(BrokerReply::Refused { refusal: Refusal::NothingPending });
     assert!(matches!(at.next().asked, Asked::Expire { .. }), "there may be more");
-    let numbers = (at.next().number, at.next().time_ms);
-    at.answer(BrokerReply::Unchanged);
-    assert_eq!(verb(&at.next()), Verb::CommitBuy);
-    assert!(at.next().number > numbers.0 && at.next().time_ms >= numbers.1);
+    at.answer(BrokerReply::Expired { count: 1 });
+    assert!(at.submitted.is_empty() && at.front.is_idle());
 }
 
 #[test]
@@ -231,4 +307,183 @@ fn a_command_of_wrong_form_asks_for_nothing() {
     assert_eq!((at.asked.len(), at.next().quote), (0, None));
     let refused = BrokerReply::Refused { refusal: Refusal::BadAmount };
     assert!(matches!(at.answer(refused).asked, Asked::Command { fault: Some(Refusal::BadAmount), .. }));
+}
+
+#[test]
+fn nothing_is_handed_on_before_the_front_has_its_number() {
+    let mut at = At::new();
+    at.front = BrokerFront::new(BEGINNER);
+    at.line("ADD,jo,5.00");
+    assert!(at.submitted.is_empty() && at.front.open_session().is_none());
+    assert_eq!(at.front.next_deadline(), Some(0));
+    at.tick(0);
+    at.tick(9_000);
+    assert_eq!(at.submitted.len(), 1, "it asks once");
+    at.answer(BrokerReply::FrontNumber { front: 6 });
+    assert_eq!(at.next().number, number_in_session(session_of_front(6, 0), 1));
+    assert_eq!(at.front.open_session(), Some(session_of_front(6, 1)));
+}
+
+#[test]
+fn a_command_of_a_session_has_its_senders_number_and_a_name_goes_along() {
+    let mut at = At::new();
+    at.of_session(7, 3, "ADD,jo,5.00");
+    let session = session_of_front(1, 0);
+    assert_eq!(
+        (at.next().number, at.next().after),
+        (number_in_session(session, 7), number_in_session(session, 3))
+    );
+    at.answer(BrokerReply::Done);
+    let name = CommandName::new("k");
+    at.arrives("ADD,jo,5.00", CommandOrder::Arrival { name: name.clone() }).unwrap();
+    assert_eq!((at.next().number, at.next().after, at.next().name), (own(1), 0, name));
+    at.answer(BrokerReply::NameTaken);
+    for (number, after) in [(0, 0), (number_in_session(session, 3), number_in_session(session, 3))] {
+        let refused = at.arrives("ADD,jo,5.00", CommandOrder::Session { number, after });
+        assert_eq!(refused, Err(NotTaken::Order));
+    }
+    assert_eq!((at.told.as_slice(), at.front.is_idle()), (&[0, 1][..], true));
+}
+
+#[test]
+fn a_command_whose_one_before_is_elsewhere_comes_again_after_pauses_and_holds_up_no_other_session() {
+    let mut at = At::new();
+    at.tick(0);
+    at.of_session(7, 3, "ADD,jo,5.00");
+    at.of_session(8, 7, "ADD,jo,5.00");
+    let second = at.submitted.pop().unwrap();
+    at.answer(BrokerReply::Early);
+    for pause_ms in [1, 2, 4, 8, 16, 32, 50, 50] {
+        at.answer(BrokerReply::Early);
+        assert!(at.submitted.is_empty());
+        assert_eq!(at.front.next_deadline(), Some(at.now_ms + pause_ms));
+        at.tick(pause_ms);
+    }
+    at.line("DISPLAY_SUMMARY,jo");
+    assert_eq!(at.submitted.len(), 2);
+    let early = at.submitted.remove(0);
+    at.answer(BrokerReply::Done);
+    assert_eq!(at.told, [2], "of another session");
+    at.submitted = vec![second, early];
+    at.answer(BrokerReply::Early);
+    assert_eq!(at.submitted.len(), 1, "it waits for the one before it here");
+    at.answer(BrokerReply::Done);
+    assert_eq!(at.next().after, number_in_session(session_of_front(1, 0), 7));
+    at.answer(BrokerReply::Done);
+    assert_eq!((at.told.as_slice(), at.given_up.len()), (&[2, 0, 1][..], 0));
+}
+
+#[test]
+fn a_command_whose_one_before_never_comes_is_given_up_with_all_behind_it_and_its_hit_is_noted() {
+    let mut at = At::new();
+    at.of_session(7, 3, "QUOTE,jo,S");
+    at.quote(1, "S", 100);
+    for count in 8..60 {
+        at.of_session(count, count - 1, "ADD,jo,5.00");
+    }
+    let mut first = at.submitted.remove(0);
+    for (_, later) in at.submitted.clone() {
+        assert_eq!(at.answer(BrokerReply::Early), later);
+    }
+    assert!(at.submitted.is_empty());
+    let until_ms = at.now_ms + GIVEN_UP_AFTER_MS;
+    while at.given_up.is_empty() {
+        at.submitted.insert(0, first.clone());
+        at.answer(BrokerReply::Early);
+        assert!(at.now_ms < until_ms + 50);
+        let pause = at.front.pauses.first().map_or(0, |pause| pause.0 - at.now_ms);
+        at.tick(pause);
+        at.looks.clear();
+        if at.given_up.is_empty() {
+            first = at.submitted.remove(0);
+        }
+    }
+    assert!(at.now_ms >= until_ms);
+    assert_eq!((at.given_up.len(), at.front.open()), (53, 0));
+    assert!(matches!(at.answer(BrokerReply::Unchanged).asked, Asked::Hit));
+    assert_eq!((at.noted.len(), at.front.is_idle()), (1, true));
+}
+
+#[test]
+fn a_hit_is_said_to_be_noted_when_the_request_that_carried_it_has_its_reply() {
+    let mut at = At::new();
+    at.line("QUOTE,jo,S");
+    at.line("QUOTE,al,S");
+    at.quote(1, "S", 100);
+    let first = at.submitted.remove(0);
+    at.answer(BrokerReply::Done);
+    assert_eq!(at.noted, []);
+    at.submitted.push(first);
+    at.answer(BrokerReply::Refused { refusal: Refusal::NoQuote });
+    assert_eq!(at.noted, [HitName { desk: 1, count: 1 }]);
+}
+
+#[test]
+fn what_is_armed_and_pending_elsewhere_is_found_and_left_to_others_for_a_second() {
+    let mut at = At::new();
+    at.tick(0);
+    at.look_shows(&[("jo", TradeWay::Buy, 200)], &[("al", TradeWay::Sell, NOON - 59_000)]);
+    at.tick(0);
+    assert_eq!(at.asked.len(), 1, "it is watched");
+    at.quote(1, "S", 150);
+    at.tick(999);
+    assert!(at.submitted.is_empty());
+    at.tick(1);
+    assert!(matches!(at.next().asked, Asked::Fire { way: TradeWay::Buy, .. }), "{:?}", at.submitted);
+    at.answer(BrokerReply::Unchanged);
+    at.tick(1_001);
+    assert!(matches!(at.next().asked, Asked::Expire { way: TradeWay::Sell, .. }));
+    at.answer(BrokerReply::Expired { count: 1 });
+    // It is fired elsewhere: two looks do not show it any more.
+    for _ in 0..2 {
+        at.look_shows(&[], &[]);
+        at.tick(2_000);
+    }
+    at.tick(60_000);
+    assert_eq!(at.asked.len(), 1, "nobody watches it");
+}
+
+#[test]
+fn a_look_that_is_not_answered_or_fails_begins_anew_and_one_that_is_old_counts_for_nothing() {
+    let mut at = At::new();
+    at.tick(0);
+    at.line("SET_BUY_TRIGGER,jo,S,2.00");
+    at.answer(BrokerReply::Armed { shares: 0 });
+    at.look_shows(&[], &[]);
+    at.tick(2_000);
+    assert_eq!(at.asked.len(), 1, "armed while it was looked for: watched all the same");
+    at.tick(2_000);
+    let (lost, again) = (at.looks.remove(0), at.looks[0].clone());
+    assert_eq!((lost, at.look(None)), (again, BrokerRead::Armed { from: None }));
+    at.tick(1_999);
+    assert_eq!(at.looks, []);
+    at.tick(1);
+    at.look_shows(&[("jo", TradeWay::Buy, 200)], &[]);
+    at.quote(1, "S", 150);
+    assert!(matches!(at.next().asked, Asked::Fire { .. }), "its own, at once");
+}
+
+#[test]
+fn parts_of_idle_users_are_dropped_and_their_names_go_on() {
+    let mut at = At::new();
+    at.front.parts_kept = 2;
+    for user in ["a", "b", "c", "d"] {
+        at.line(&format!("ADD,{user},1.00"));
+        at.answer(BrokerReply::Done);
+    }
+    assert_eq!((at.front.names.len(), at.front.parts.len()), (2, 3));
+    at.front.parts_kept = 2;
+    at.line("ADD,e,1.00");
+    assert_eq!((at.front.names.len(), at.front.parts.len()), (1, 3));
+    let (id, request) = &at.submitted[0];
+    assert_eq!((id.sequence, request.after), (3, 0), "no name is given out twice");
+}
+
+#[test]
+fn a_front_is_busy_when_it_holds_as_much_as_it_may() {
+    let mut at = At::new();
+    for arrival in 0..FRONT_OPEN_MAX as u64 {
+        at.front.open.insert(arrival + 1_000_000);
+    }
+    assert_eq!(at.arrives("ADD,jo,1.00", CommandOrder::Arrival { name: None }), Err(NotTaken::Busy));
 }

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use oracle::{Oracle, Seen};
 use pares_broker::{
     Asked, AuditFault, AuditPage, AuditRecord, AuditReplay, AuditReport, BrokerError, BrokerRead,
-    BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote, StockSymbol,
-    UserName, WorkloadLine, answer, execute, summary, xml,
+    BrokerReply, BrokerRequest, HitName, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote,
+    StockSymbol, UserName, WorkloadLine, answer, execute, summary, xml,
 };
 use pares_store::{Reads, StoreError, Visit, Work, WorkError};
 use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version};
@@ -95,8 +95,8 @@ impl Both {
         }
         let log = self.log();
         assert_eq!(log.len(), self.oracle.log.len());
-        for ((user, number, found), expected) in log.into_iter().zip(&self.oracle.log) {
-            assert_eq!((&(user.len(), user, number), &found), expected);
+        for ((user, place, found), expected) in log.into_iter().zip(&self.oracle.log) {
+            assert_eq!((&(user.len(), user, place), &found), expected);
         }
     }
 
@@ -104,7 +104,7 @@ impl Both {
     pub(crate) fn log(&self) -> Vec<(String, u64, AuditRecord)> {
         let (mut log, mut page) = (Vec::new(), self.page(None));
         loop {
-            log.extend(page.entries.into_iter().map(|entry| (entry.user, entry.number, entry.record)));
+            log.extend(page.entries.into_iter().map(|entry| (entry.user, entry.place, entry.record)));
             match page.next {
                 Some(next) => page = self.page(Some(next)),
                 None => break,
@@ -123,8 +123,8 @@ impl Both {
     /// The log as XML.
     pub(crate) fn xml(&self) -> String {
         let mut text = LOG_BEGIN.to_owned();
-        for (user, number, record) in self.log() {
-            xml("broker", &user, number, &record, &mut text);
+        for (user, _, record) in self.log() {
+            xml("broker", &user, &record, &mut text);
         }
         text + LOG_END
     }
@@ -174,11 +174,12 @@ pub(crate) fn attempt(
 /// A moment that the schema of 2023 allows.
 pub(crate) const NOON_MS: u64 = 1_680_000_000_000;
 
-/// A quote that nobody else has asked for.
+/// A quote that nobody else has asked for: its question is named by stock and stamp.
 pub(crate) fn hit(symbol: StockSymbol, price_cents: u64, server_ms: u64) -> QuoteBrought {
     let quote =
         StockQuote { price_cents, symbol, user: "desk".to_owned(), server_ms, key: "<k&y>=".to_owned() };
-    QuoteBrought { quote, is_hit: true }
+    let desk = symbol.padded().iter().fold(0, |desk, letter| desk << 8 | u64::from(*letter));
+    QuoteBrought { quote, hit: Some(HitName { desk, count: server_ms }) }
 }
 
 /// A line of a workload as a request, at a price that is the symbol's for ever; the first to need it hits the server.
@@ -186,10 +187,11 @@ pub(crate) fn request_of(line: WorkloadLine, asked: &mut BTreeMap<StockSymbol, u
     let quote = line.command.symbol.map(|symbol| {
         let count = asked.entry(symbol).or_default();
         *count += 1;
-        QuoteBrought { is_hit: *count == 1, ..hit(symbol, fixed_price(symbol), NOON_MS) }
+        let brought = hit(symbol, fixed_price(symbol), NOON_MS);
+        QuoteBrought { hit: brought.hit.filter(|_| *count == 1), ..brought }
     });
     let asked = Asked::Command { command: line.command, fault: line.fault };
-    BrokerRequest { number: line.number, after: 0, time_ms: NOON_MS, quote, asked }
+    BrokerRequest { number: line.number, after: 0, name: None, time_ms: NOON_MS, quote, asked }
 }
 
 /// Between $1.00 and $500.99, drawn from a seed.

@@ -1,10 +1,10 @@
 //! The commands once more, in the most obvious form: plain maps, one function, strings for everything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::{
-    AccountSummary, Asked, AuditNote, AuditRecord, BrokerReply, BrokerRequest, Refusal, StockQuote,
-    StockSymbol, TradeWay, UserCommand, Verb,
+    AccountSummary, Asked, AuditNote, AuditRecord, BrokerReply, BrokerRequest, HitName, Refusal, StockQuote,
+    StockSymbol, TradeWay, UserCommand, Verb, number_in_session, session_of,
 };
 
 /// What a user has, in one form for both sides.
@@ -65,7 +65,6 @@ pub(crate) struct User {
     pub(crate) spent: u64,
     pub(crate) received: u64,
     pub(crate) shares: BTreeMap<String, u64>,
-    latest: u64,
     buys: Vec<Lot>,
     sells: Vec<Lot>,
     /// Reserve; price and number.
@@ -120,58 +119,108 @@ impl User {
 #[derive(Default)]
 pub(crate) struct Oracle {
     pub(crate) users: BTreeMap<String, User>,
-    /// By length of name, name and number: the order in which the rules keep it.
+    /// By length of name, name and place: the order in which the rules keep it.
     pub(crate) log: BTreeMap<(usize, String, u64), AuditRecord>,
+    /// By user: the next place in the log, and the time of the latest entry.
+    marks: BTreeMap<String, (u64, u64)>,
+    /// By user and session: the latest number.
+    sessions: BTreeMap<(String, u64), u64>,
+    replies: BTreeMap<(String, u64), BrokerReply>,
+    names: BTreeMap<(String, String), (Asked, BrokerReply)>,
+    hits: BTreeSet<HitName>,
+    fronts: u64,
 }
 
 impl Oracle {
     pub(crate) fn run(&mut self, request: &BrokerRequest) -> BrokerReply {
-        let mut notes = Vec::new();
-        if let Some(brought) = request.quote.as_ref().filter(|brought| brought.is_hit) {
-            notes.push(AuditNote::Hit { quote: brought.quote.clone() });
-        }
         let (name, command) = match &request.asked {
             Asked::Command { command, .. } => (command.user.clone(), Some(command.clone())),
             Asked::Fire { user, .. } | Asked::Expire { user, .. } => (Some(user.clone()), None),
             Asked::Hit => (None, None),
+            Asked::BeginFront => {
+                self.fronts += 1;
+                return BrokerReply::FrontNumber { front: self.fronts };
+            }
         };
         let name = name.map_or(String::new(), |name| name.to_string());
-        if request.after > 0 && !self.log.contains_key(&(name.len(), name.clone(), request.after)) {
+        let before = if command.is_some() { self.before(request, &name) } else { None };
+        if before == Some(BrokerReply::Early) {
             return BrokerReply::Early;
         }
-        let mut user = self.users.get(&name).cloned();
-        let time = request.time_ms.max(user.as_ref().map_or(0, |user| user.latest));
-        let is_told = command.as_ref().is_some_and(|command| {
-            matches!(command.verb, Verb::Quote | Verb::DisplaySummary | Verb::Dumplog)
-        });
-        let time = if is_told || is_faulty(request) { request.time_ms } else { time };
-        let before = (user.clone(), notes.clone());
-        let reply = match self::act(request, time, &mut user, &mut notes) {
-            Ok(reply) => {
-                if let Some(mut user) = user.filter(|_| !is_told && reply != BrokerReply::Unchanged) {
-                    user.latest = time;
-                    self.users.insert(name.clone(), user);
-                }
-                reply
-            }
-            Err(refusal) => {
-                notes = before.1;
-                if command.is_some() {
-                    notes.push(AuditNote::Refused { refusal });
-                }
-                BrokerReply::Refused { refusal }
-            }
-        };
+        let mut notes = Vec::new();
+        if let Some((quote, hit)) = request.quote.as_ref().and_then(|q| Some((q.quote.clone(), q.hit?)))
+            && self.hits.insert(hit)
+        {
+            notes.push(AuditNote::Hit { quote });
+        }
+        let (place, latest) = self.marks.get(&name).copied().unwrap_or_default();
+        let time = request.time_ms.max(latest);
+        let command = command.filter(|_| before.is_none());
+        let reply = before.unwrap_or_else(|| self.now(request, &name, time, &mut notes));
         if command.is_some() || !notes.is_empty() {
-            let record = AuditRecord { time_ms: time, command, notes };
-            self.log.insert((name.len(), name, request.number), record);
+            if let Some(named) = request.name.as_ref().filter(|_| command.is_some()) {
+                let named = (name.clone(), named.as_str().to_owned());
+                self.names.insert(named, (request.asked.clone(), reply.clone()));
+            }
+            self.replies.insert((name.clone(), request.number), reply.clone());
+            let record =
+                AuditRecord { number: request.number, time_ms: time, command, reply: reply.clone(), notes };
+            let place = if name.is_empty() {
+                request.number
+            } else {
+                self.marks.insert(name.clone(), (place + 1, time));
+                place
+            };
+            self.log.insert((name.len(), name, place), record);
         }
         reply
     }
-}
 
-fn is_faulty(request: &BrokerRequest) -> bool {
-    matches!(&request.asked, Asked::Command { command, fault } if fault.is_some() || command.check().is_err())
+    /// The reply to a command that is not executed now.
+    fn before(&mut self, request: &BrokerRequest, name: &str) -> Option<BrokerReply> {
+        let named = request.name.as_ref().and_then(|named| {
+            let (asked, reply) = self.names.get(&(name.to_owned(), named.as_str().to_owned()))?;
+            Some(if *asked == request.asked { reply.clone() } else { BrokerReply::NameTaken })
+        });
+        let first = self.replies.get(&(name.to_owned(), request.number)).cloned();
+        if name.is_empty() {
+            return first.or(named);
+        }
+        let session = session_of(request.number);
+        let latest = self.sessions.entry((name.to_owned(), session)).or_insert(number_in_session(session, 0));
+        if request.number <= *latest {
+            return Some(named.or(first).unwrap_or(BrokerReply::Repeated));
+        }
+        if request.after > *latest {
+            return Some(BrokerReply::Early);
+        }
+        if request.after > 0 && request.after < *latest {
+            return Some(BrokerReply::Overtaken);
+        }
+        *latest = request.number;
+        named
+    }
+
+    fn now(
+        &mut self,
+        request: &BrokerRequest,
+        name: &str,
+        time: u64,
+        notes: &mut Vec<AuditNote>,
+    ) -> BrokerReply {
+        let mut user = self.users.get(name).cloned();
+        let before = notes.clone();
+        match self::act(request, time, &mut user, notes) {
+            Ok(reply) => {
+                self.users.extend(user.map(|user| (name.to_owned(), user)));
+                reply
+            }
+            Err(refusal) => {
+                *notes = before;
+                BrokerReply::Refused { refusal }
+            }
+        }
+    }
 }
 
 fn act(
@@ -191,7 +240,7 @@ fn act(
         if now >= quote.server_ms + 60_000 { Err(Refusal::StaleQuote) } else { Ok(quote) }
     };
     match &request.asked {
-        Asked::Hit => Ok(BrokerReply::Unchanged),
+        Asked::Hit | Asked::BeginFront => Ok(BrokerReply::Unchanged),
         Asked::Fire { way, symbol, .. } => {
             let user = user.as_mut().ok_or(Refusal::NoAccount)?;
             let is_armed = match way {

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use pares_broker::{StockSymbol, UserName};
+use pares_broker::{QuoteBrought, StockQuote, StockSymbol, UserName};
 use pares_front::{DeskEffect, HIT_MILLS, QuoteDesk, StandIn, StandInSettings, StandInWords, ask_line};
 use pares_text::grouped;
 use serde::Serialize;
@@ -57,7 +57,7 @@ struct Model {
     user: UserName,
     /// Answers on their way: when, to which desk's question.
     answers: BinaryHeap<Reverse<(u64, usize, u64)>>,
-    quotes: BTreeMap<(usize, u64), pares_broker::StockQuote>,
+    quotes: BTreeMap<(usize, u64), StockQuote>,
     /// When each stock had its first quote.
     known: BTreeMap<StockSymbol, u64>,
 }
@@ -126,7 +126,8 @@ impl Model {
             let Some(quote) = self.quotes.remove(&(desk, hit)) else { continue };
             let symbol = quote.symbol;
             self.known.entry(symbol).or_insert(now_ms);
-            self.desks[desk].arrived(hit, Ok(quote), now_ms, &mut Vec::new());
+            let brought = QuoteBrought { quote, hit: None };
+            self.desks[desk].arrived(hit, Ok(brought), now_ms, &mut Vec::new());
             for (other, heard) in self.heard.iter_mut().enumerate() {
                 if self.division == Division::InTurn && other != desk {
                     heard.entry(symbol).or_insert(now_ms + HEARD_MS);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pares_brokerage::{Behaviour, RunArgs, RunFigures, measure};
+use pares_front::FRONT_OPEN_MAX;
 use pares_load::LabError;
 use pares_operator::init::promise;
 use pares_text::{grouped, progress};
@@ -51,7 +52,7 @@ const USUAL: Setting = Setting {
     durability: "disk",
     is_instant: false,
     hedge_ms: None,
-    window: 10_000_000,
+    window: FRONT_OPEN_MAX as u64,
     users: None,
     is_large: false,
 };
@@ -68,8 +69,8 @@ const SETTINGS: [Setting; 12] = [
     Setting { name: "at most 20,000 commands at a time", window: 20_000, ..USUAL },
     Setting { name: "10 users", users: Some(10), ..USUAL },
     Setting { name: "1,000 users", users: Some(1_000), ..USUAL },
-    Setting { name: "all at once", is_large: true, ..USUAL },
-    Setting { name: "at most 20,000 at a time", window: 20_000, is_large: true, ..USUAL },
+    Setting { name: "at most 200,000 commands at a time", is_large: true, ..USUAL },
+    Setting { name: "at most 20,000 commands at a time", window: 20_000, is_large: true, ..USUAL },
 ];
 
 /// A run, and what came of it.

@@ -1,0 +1,68 @@
+//! What can be read, as bytes.
+
+use pares_wice::Key;
+use pares_wice::codec::Coded;
+
+use crate::coded::kinds;
+use crate::command::UserName;
+use crate::ledger::{BrokerError, Shelf};
+use crate::pages::{armed_page, audit_page, lapsing_page, newest_page};
+use crate::summary::summary;
+
+/// What can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BrokerRead {
+    /// What a user has: an [`AccountSummary`](crate::AccountSummary), if there is an account.
+    Summary {
+        /// Whose.
+        user: UserName,
+    },
+    /// A page of the log: an [`AuditPage`](crate::AuditPage).
+    Log {
+        /// Whose; without one, all of it, user by user.
+        user: Option<UserName>,
+        /// Where the page begins: what the page before said, or at the beginning.
+        from: Option<Key>,
+    },
+    /// Armed triggers of all users: an [`ArmedPage`](crate::ArmedPage).
+    Armed {
+        /// As of a page of the log.
+        from: Option<Key>,
+    },
+    /// Stacks of all users in which something is pending: a [`LapsingPage`](crate::LapsingPage).
+    Lapsing {
+        /// As of a page of the log.
+        from: Option<Key>,
+    },
+    /// The newest entries of a user's log, the newest first: an [`AuditPage`](crate::AuditPage) that names no next.
+    Newest {
+        /// Whose.
+        user: UserName,
+        /// Before which place; without one, the newest of all.
+        before: Option<u64>,
+    },
+}
+
+kinds!(BrokerRead, "read" {
+    1 => Summary { user },
+    2 => Log { user, from },
+    3 => Armed { from },
+    4 => Lapsing { from },
+    5 => Newest { user, before },
+});
+
+/// Answers a read, in bytes.
+///
+/// # Errors
+/// If the items cannot be read, or are damaged.
+pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
+    match read {
+        BrokerRead::Summary { user } => summary(shelf, user).map(|found| found.to_bytes()),
+        BrokerRead::Log { user, from } => {
+            audit_page(shelf, user.as_ref(), from.as_ref()).map(|page| page.to_bytes())
+        }
+        BrokerRead::Armed { from } => armed_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
+        BrokerRead::Lapsing { from } => lapsing_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
+        BrokerRead::Newest { user, before } => newest_page(shelf, user, *before).map(|page| page.to_bytes()),
+    }
+}

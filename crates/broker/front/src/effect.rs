@@ -1,0 +1,76 @@
+//! What comes to a front, and what it wants done.
+
+use pares_broker::{Asked, BrokerRead, BrokerReply, BrokerRequest, HitName, StockSymbol, UserName};
+use pares_wice::TransactionId;
+
+use crate::user::CommandOrder;
+
+/// What a front wants done, or says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrontEffect {
+    /// Ask the quote server.
+    Ask {
+        /// The question's number.
+        hit: u64,
+        /// For which stock.
+        symbol: StockSymbol,
+        /// For which user.
+        user: UserName,
+    },
+    /// Nobody waits for the answer to this question any more.
+    Abandon {
+        /// The question's number.
+        hit: u64,
+    },
+    /// Have a request executed, once, and tell [`BrokerFront::answered`].
+    Submit {
+        /// Under this name, however often it is repeated.
+        id: TransactionId,
+        /// The request.
+        request: BrokerRequest,
+    },
+    /// Read, and tell [`BrokerFront::looked`].
+    Look {
+        /// What.
+        read: BrokerRead,
+    },
+    /// The log has this hit: who keeps it may forget it.
+    Noted {
+        /// Which.
+        hit: HitName,
+    },
+    /// A command has its reply, or is given up.
+    Told {
+        /// Its place among the commands that arrived, from 0.
+        arrival: u64,
+        /// The number it was executed under; 0 if it was given up before it had one.
+        number: u64,
+        /// The command.
+        asked: Asked,
+        /// The reply. None: the one before it in its session did not come within [`GIVEN_UP_AFTER_MS`](crate::GIVEN_UP_AFTER_MS). It is not executed as far as this front
+        /// knows; what is under way may be yet, behind the one before it. Who repeats it under its number learns what became of it.
+        reply: Option<BrokerReply>,
+    },
+}
+
+/// A command, as it comes to a front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Whose; none: nobody's.
+    pub user: Option<UserName>,
+    /// Where it stands among its user's.
+    pub order: CommandOrder,
+    /// What it asks for. No moment: those are the front's own.
+    pub asked: Asked,
+}
+
+/// Why a command is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotTaken {
+    /// As many as may be are without a reply: later, or through another front.
+    #[error("the front is busy")]
+    Busy,
+    /// Its number is none, or does not come after that which it says.
+    #[error("the number does not come after the one before it")]
+    Order,
+}

@@ -1,0 +1,75 @@
+//! The numbers of a front: its sessions, and in its own session those of what has no number of its sender's.
+
+use pares_broker::{COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, number_in_session, session_of_front};
+
+/// See the [module](self). Before the front has its number, and when that is used up, there are none.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    front: Option<u64>,
+    /// Sessions begun under this number.
+    sessions: u64,
+    /// The latest number of the own session; 0 before the first.
+    own: u64,
+}
+
+impl Numbers {
+    /// The front has a number that was never used.
+    pub(crate) fn begin(&mut self, front: u64) {
+        (self.front, self.sessions) = (Some(front), 0);
+    }
+
+    pub(crate) fn front(&self) -> Option<u64> {
+        self.front
+    }
+
+    /// Another session.
+    pub(crate) fn open_session(&mut self) -> Option<u64> {
+        let session = session_of_front(self.front?, self.sessions);
+        self.sessions += 1;
+        if self.sessions == SESSIONS_OF_FRONT {
+            self.front = None;
+        }
+        Some(session)
+    }
+
+    /// The number that is given out next.
+    pub(crate) fn peek(&mut self) -> Option<u64> {
+        let is_spent = self.own == 0 || (self.own + 1).is_multiple_of(COMMANDS_OF_SESSION);
+        if is_spent {
+            self.own = number_in_session(self.open_session()?, 0);
+        }
+        Some(self.own + 1)
+    }
+
+    /// The next number of the own session.
+    pub(crate) fn next(&mut self) -> Option<u64> {
+        self.own = self.peek()?;
+        Some(self.own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_broker::session_of;
+
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_used_up_is_followed_by_another_and_a_front_by_another_number() {
+        let mut numbers = Numbers::default();
+        assert_eq!((numbers.open_session(), numbers.next()), (None, None));
+        numbers.begin(7);
+        assert_eq!(numbers.next(), Some(number_in_session(session_of_front(7, 0), 1)));
+        numbers.own = number_in_session(session_of_front(7, 0), COMMANDS_OF_SESSION - 2);
+        assert_eq!(numbers.next().map(session_of), Some(session_of_front(7, 0)));
+        assert_eq!(numbers.peek().map(session_of), Some(session_of_front(7, 1)));
+        assert_eq!(numbers.next(), Some(number_in_session(session_of_front(7, 1), 1)));
+        for count in 2..SESSIONS_OF_FRONT {
+            assert_eq!(numbers.open_session(), Some(session_of_front(7, count)));
+        }
+        assert_eq!((numbers.open_session(), numbers.front()), (None, None));
+        assert!(numbers.next().is_some(), "the own session goes on");
+        numbers.begin(9);
+        assert_eq!(numbers.open_session(), Some(session_of_front(9, 0)));
+    }
+}

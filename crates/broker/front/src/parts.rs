@@ -1,0 +1,98 @@
+//! The parts of a front's users: made when a command arrives, dropped when many are idle. What is early is sent again, or given up.
+
+use pares_broker::{BrokerRequest, UserName};
+use pares_wice::TransactionId;
+
+use crate::effect::FrontEffect;
+use crate::front::{BrokerFront, PARTS_KEPT};
+use crate::user::{Again, Cause, Moment, UnderWay, UserPart};
+
+impl BrokerFront {
+    /// The user's part; made if there is none.
+    pub(crate) fn part_of(&mut self, user: Option<&UserName>) -> usize {
+        let Some(user) = user else { return 0 };
+        if let Some(at) = self.names.get(user) {
+            return *at;
+        }
+        if self.names.len() >= self.parts_kept {
+            self.drop_idle();
+        }
+        let at = self.free.pop().unwrap_or(self.parts.len());
+        if at == self.parts.len() {
+            self.parts.push(UserPart::default());
+        }
+        self.parts[at].user = Some(user.clone());
+        self.names.insert(user.clone(), at);
+        at
+    }
+
+    /// Their names as clients go on with other users.
+    fn drop_idle(&mut self) {
+        let Self { names, parts, free, .. } = self;
+        names.retain(|_, at| {
+            let part = &mut parts[*at];
+            if part.is_idle() {
+                free.push(*at);
+                *part = UserPart { sequence: part.sequence, ..UserPart::default() };
+            }
+            part.user.is_some()
+        });
+        self.parts_kept = PARTS_KEPT.max(2 * self.names.len());
+    }
+
+    /// Sends on what was early and whose turn may have come, or gives it up.
+    pub(crate) fn send_again(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        for again in self.parts[at].again(now_ms) {
+            match again {
+                Again::Now(sequence, request) => {
+                    let id = TransactionId { client: self.client_of(at), sequence };
+                    effects.push(FrontEffect::Submit { id, request: *request });
+                }
+                Again::At(due_ms) => drop(self.pauses.insert((due_ms, at))),
+                Again::GivenUp(number) => self.give_up(at, number, now_ms, effects),
+            }
+        }
+    }
+
+    fn give_up(&mut self, at: usize, number: u64, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        for (waiting, request) in self.parts[at].give_up(number) {
+            self.open.remove(&waiting.arrival);
+            let number = request.as_ref().map_or(0, |request| request.number);
+            let hit = request.and_then(|request| request.quote).filter(|brought| brought.hit.is_some());
+            if let Some(brought) = hit {
+                self.parts[0].note(Moment::Hit(brought));
+            }
+            let (arrival, asked) = (waiting.arrival, waiting.asked);
+            effects.push(FrontEffect::Told { arrival, number, asked, reply: None });
+        }
+        self.advance(at, now_ms, effects);
+        self.advance(0, now_ms, effects);
+    }
+
+    pub(crate) fn submit(
+        &mut self,
+        at: usize,
+        request: BrokerRequest,
+        cause: Cause,
+        effects: &mut Vec<FrontEffect>,
+    ) {
+        let client = self.client_of(at);
+        let part = &mut self.parts[at];
+        part.sequence += 1;
+        let sequence = part.sequence;
+        effects
+            .push(FrontEffect::Submit { id: TransactionId { client, sequence }, request: request.clone() });
+        part.under_way.push_back(UnderWay::of(sequence, request, cause));
+    }
+
+    /// The client of sites that a front is for a user's part.
+    fn client_of(&self, at: usize) -> u64 {
+        (self.number().unwrap_or_default() << 32) + at as u64
+    }
+
+    /// The part of a client.
+    pub(crate) fn part_of_client(&self, client: u64) -> Option<usize> {
+        let at = usize::try_from(client.checked_sub(self.number()? << 32)?).ok()?;
+        (at < self.parts.len()).then_some(at)
+    }
+}

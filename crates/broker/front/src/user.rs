@@ -1,0 +1,259 @@
+//! One user's part of a front: his commands in their order, some of them under way.
+
+use std::collections::VecDeque;
+
+use pares_broker::{
+    Asked, BrokerReply, BrokerRequest, CommandName, QuoteBrought, StockSymbol, TradeWay, UserName, session_of,
+};
+
+/// Most requests of a user that are under way.
+const DEPTH: usize = 32;
+/// A site remembers what became of the last 64 names of a client: none is given out so far ahead of one without an answer.
+const NAMES_AHEAD_MAX: u64 = 60;
+/// A command that is early comes again after 1 ms, then 2, 4 .. up to this, ms.
+const PAUSE_MAX_MS: u64 = 50;
+/// When the one before has not come within this, ms, a command is given up.
+pub const GIVEN_UP_AFTER_MS: u64 = 10_000;
+
+/// Where a command stands among its user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandOrder {
+    /// In a session whose numbers its sender gives.
+    Session {
+        /// Its number.
+        number: u64,
+        /// The number that it comes after: see [`BrokerRequest::after`].
+        after: u64,
+    },
+    /// Behind what arrived of this user before at this front.
+    Arrival {
+        /// Its sender's name for it.
+        name: Option<CommandName>,
+    },
+}
+
+/// A command that has arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    /// Its place among all that arrived at this front.
+    pub(crate) arrival: u64,
+    pub(crate) order: CommandOrder,
+    pub(crate) asked: Asked,
+}
+
+/// What is to be done though nobody commanded it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// A quote has come that is good enough for an armed trigger.
+    Fire(TradeWay, StockSymbol),
+    /// Something pending has come to its end.
+    Expire(TradeWay),
+    /// A hit that no command used.
+    Hit(QuoteBrought),
+}
+
+/// What a request that is under way is for.
+#[derive(Clone, Debug)]
+pub(crate) enum Cause {
+    Command(Waiting),
+    Moment(Moment),
+}
+
+/// When a command that was early comes again.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    next_ms: u64,
+    pause_ms: u64,
+    until_ms: u64,
+}
+
+/// A request that was handed to the accounts.
+#[derive(Clone, Debug)]
+pub(crate) struct UnderWay {
+    /// Under which it was handed on last.
+    pub(crate) sequence: u64,
+    pub(crate) request: BrokerRequest,
+    pub(crate) cause: Cause,
+    /// [`BrokerReply::Early`] if it is to be sent again.
+    pub(crate) reply: Option<BrokerReply>,
+    pause: Option<Pause>,
+}
+
+impl UnderWay {
+    pub(crate) fn of(sequence: u64, request: BrokerRequest, cause: Cause) -> Self {
+        Self { sequence, request, cause, reply: None, pause: None }
+    }
+
+    fn is_early(&self) -> bool {
+        self.reply == Some(BrokerReply::Early)
+    }
+
+    fn is_moment(&self) -> bool {
+        matches!(self.cause, Cause::Moment(_))
+    }
+
+    /// Whether this command is told after that one.
+    fn follows(&self, other: &Self) -> bool {
+        !self.is_moment()
+            && !other.is_moment()
+            && session_of(self.request.number) == session_of(other.request.number)
+    }
+}
+
+/// What becomes of commands that were early.
+#[derive(Debug)]
+pub(crate) enum Again {
+    /// It is handed on once more.
+    Now(u64, Box<BrokerRequest>),
+    /// Not before this, ms.
+    At(u64),
+    /// The one before did not come.
+    GivenUp(u64),
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct UserPart {
+    /// None: commands of nobody, a dump of everything.
+    pub(crate) user: Option<UserName>,
+    /// How many names it has given out, those for other users among them.
+    pub(crate) sequence: u64,
+    pub(crate) commands: VecDeque<Waiting>,
+    /// They come before the next command.
+    pub(crate) moments: VecDeque<Moment>,
+    /// In the order in which they were made.
+    pub(crate) under_way: VecDeque<UnderWay>,
+    /// The accounts have shown that they do not take commands in order: one at a time.
+    pub(crate) is_slow: bool,
+    /// The stock whose quote the next command waits for.
+    pub(crate) waits_for: Option<StockSymbol>,
+}
+
+impl UserPart {
+    pub(crate) fn is_idle(&self) -> bool {
+        self.commands.is_empty() && self.moments.is_empty() && self.under_way.is_empty()
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Whether another request may be handed on.
+    pub(crate) fn has_room(&self) -> bool {
+        self.under_way.len() < DEPTH && self.has_names()
+    }
+
+    /// Whether another command may.
+    pub(crate) fn has_room_for_command(&self) -> bool {
+        self.has_room() && !(self.is_slow && self.under_way.iter().any(|one| !one.is_moment()))
+    }
+
+    fn has_names(&self) -> bool {
+        let unanswered = self.under_way.iter().filter(|one| one.reply.is_none());
+        let oldest = unanswered.map(|one| one.sequence).min();
+        oldest.is_none_or(|oldest| self.sequence - oldest < NAMES_AHEAD_MAX)
+    }
+
+    /// The number of the latest command under way whose order is that of arrival.
+    pub(crate) fn latest_arrived(&self) -> Option<u64> {
+        let own = self.under_way.iter().rev().find(|one| match &one.cause {
+            Cause::Command(waiting) => matches!(waiting.order, CommandOrder::Arrival { .. }),
+            Cause::Moment(_) => false,
+        });
+        own.map(|one| one.request.number)
+    }
+
+    /// A reply has come, to the request that was handed on under this name.
+    pub(crate) fn replied(&mut self, sequence: u64, reply: BrokerReply, now_ms: u64) {
+        let found = |one: &UnderWay| one.sequence == sequence && one.reply.is_none();
+        let Some(at) = self.under_way.iter().position(found) else { return };
+        let is_early = reply == BrokerReply::Early;
+        self.is_slow |= is_early && self.is_under_way(self.under_way[at].request.after);
+        let one = &mut self.under_way[at];
+        one.reply = Some(reply);
+        if let Some(pause) = one.pause.as_mut().filter(|_| is_early) {
+            pause.next_ms = now_ms + pause.pause_ms;
+            pause.pause_ms = (2 * pause.pause_ms).min(PAUSE_MAX_MS);
+        }
+    }
+
+    fn is_under_way(&self, number: u64) -> bool {
+        number > 0 && self.under_way.iter().any(|one| one.request.number == number && !one.is_moment())
+    }
+
+    /// A request that has its reply; of a session's, none before an earlier one.
+    pub(crate) fn settled(&mut self) -> Option<UnderWay> {
+        let at = (0..self.under_way.len()).find(|at| {
+            let one = &self.under_way[*at];
+            let has_reply = one.reply.is_some() && !one.is_early();
+            has_reply && !self.under_way.iter().take(*at).any(|earlier| one.follows(earlier))
+        })?;
+        self.under_way.remove(at)
+    }
+
+    /// What becomes of those that were early and whose one before is not under way here.
+    pub(crate) fn again(&mut self, now_ms: u64) -> Vec<Again> {
+        let mut all = Vec::new();
+        for at in 0..self.under_way.len() {
+            let one = &self.under_way[at];
+            if !one.is_early() || self.is_under_way(one.request.after) {
+                continue;
+            }
+            let has_names = self.has_names();
+            let one = &mut self.under_way[at];
+            let begun = Pause { next_ms: now_ms, pause_ms: 1, until_ms: now_ms + GIVEN_UP_AFTER_MS };
+            let pause = *one.pause.get_or_insert(begun);
+            all.push(if now_ms >= pause.until_ms {
+                Again::GivenUp(one.request.number)
+            } else if now_ms < pause.next_ms || !has_names {
+                Again::At(pause.next_ms.max(now_ms + 1))
+            } else {
+                self.sequence += 1;
+                (one.sequence, one.reply) = (self.sequence, None);
+                Again::Now(self.sequence, Box::new(one.request.clone()))
+            });
+        }
+        all
+    }
+
+    /// Takes a command that was given up, and all that come after it: they would be early for ever. With those that were handed on, their requests.
+    pub(crate) fn give_up(&mut self, number: u64) -> Vec<(Waiting, Option<BrokerRequest>)> {
+        let mut given_up: Vec<_> = self.take_early(|request| request.number == number).into_iter().collect();
+        let mut numbers = VecDeque::from([number]);
+        while let Some(before) = numbers.pop_front() {
+            while let Some((waiting, Some(request))) = self.take_early(|request| request.after == before) {
+                numbers.push_back(request.number);
+                given_up.push((waiting, Some(request)));
+            }
+            let after = |waiting: &Waiting| match waiting.order {
+                CommandOrder::Session { number, after } => (after == before).then_some(number),
+                CommandOrder::Arrival { .. } => None,
+            };
+            numbers.extend(self.commands.iter().filter_map(after));
+            let (left, gone) = self.commands.drain(..).partition(|waiting| after(waiting).is_none());
+            self.commands = left;
+            given_up.extend(VecDeque::into_iter(gone).map(|waiting| (waiting, None)));
+        }
+        given_up
+    }
+
+    /// Takes a command that is early, and is such.
+    fn take_early(
+        &mut self,
+        is_such: impl Fn(&BrokerRequest) -> bool,
+    ) -> Option<(Waiting, Option<BrokerRequest>)> {
+        let at = self.under_way.iter().position(|one| one.is_early() && is_such(&one.request))?;
+        match self.under_way.remove(at)? {
+            UnderWay { cause: Cause::Command(waiting), request, .. } => Some((waiting, Some(request))),
+            UnderWay { cause: Cause::Moment(_), .. } => None,
+        }
+    }
+
+    /// Something is to be done, unless it is noted already.
+    pub(crate) fn note(&mut self, moment: Moment) {
+        if !self.moments.contains(&moment) {
+            self.moments.push_back(moment);
+        }
+    }
+}
