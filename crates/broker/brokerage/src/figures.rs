@@ -29,7 +29,7 @@ pub struct RunFigures {
     /// When the last quote came, seconds since the first command.
     pub last_quote_s: Option<f64>,
     /// Replies a second after that; none if the run was over within a tenth of a second.
-    pub after_last_quote_per_s: Option<f64>,
+    pub after_quotes_per_s: Option<f64>,
     /// The longest time from a question to its answer.
     pub slowest_quote_ms: f64,
     /// Questions to the quote server.
@@ -72,7 +72,7 @@ impl RunFigures {
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let after = self.after_last_quote_per_s.map_or("-".into(), |rate| grouped(rate as u64));
+        let after = self.after_quotes_per_s.map_or("-".into(), |rate| grouped(rate as u64));
         let last = self.last_quote_s.map_or("-".into(), |at| format!("{at:.3} s"));
         let most = |count: fn(&BacklogSample) -> usize| {
             grouped(self.backlog.iter().map(count).max().unwrap_or_default() as u64)

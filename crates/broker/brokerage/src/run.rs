@@ -280,7 +280,7 @@ impl Running {
             commands_per_s: tally.told() as f64 / took.as_secs_f64(),
             best_second: tally.best_second(),
             last_quote_s: last_quote.map(|at| tally.since_began(at).as_secs_f64()),
-            after_last_quote_per_s: last_quote.and_then(|at| tally.per_second_after(at, took)),
+            after_quotes_per_s: last_quote.and_then(|at| tally.per_second_after(at, took)),
             slowest_quote_ms: self.floor.slowest_quote.as_secs_f64() * 1e3,
             hits,
             hedges: self.floor.hedges(),

@@ -15,7 +15,7 @@ use pares_types::{ClientOrderId, Event, MemberId, OrderId, Outcome, Quantity, Re
 use crate::feed::Reception;
 
 use super::day::{Day, Recording, Survey};
-use super::ledger::{Fate, Ledger, Place};
+use super::ledger::{Fate, AnswerLedger, Place};
 use super::schedule::{Schedule, Toll};
 use super::{Args, Speed};
 
@@ -33,7 +33,7 @@ pub struct Driven {
     /// The day as the client saw it.
     pub replay: Replay<Day>,
     /// What the client was told.
-    pub ledger: Ledger,
+    pub ledger: AnswerLedger,
     /// What the killing gave.
     pub toll: Toll,
     /// What the recording holds.
@@ -49,7 +49,7 @@ pub fn translation(survey: &Survey) -> TranslatorConfig {
     TranslatorConfig {
         resting_member: MEMBER,
         incoming_member: MEMBER,
-        first_client_order_id: Ledger::FIRST,
+        first_client_order_id: AnswerLedger::FIRST,
         levels: survey.levels,
     }
 }
@@ -234,14 +234,14 @@ impl Pace {
 /// The receiving half: joins trades to answers, and keeps the ledger.
 struct Answers {
     replay: Replay<Day>,
-    ledger: Ledger,
+    ledger: AnswerLedger,
     /// Trades of positions whose answer is not in yet: they come just before it.
     fills: BTreeMap<Place, Vec<Event>>,
 }
 
 impl Answers {
     fn new(replay: Replay<Day>) -> Self {
-        Self { replay, ledger: Ledger::default(), fills: BTreeMap::new() }
+        Self { replay, ledger: AnswerLedger::default(), fills: BTreeMap::new() }
     }
 
     /// Commands sent and not answered; the one handed out and not sent does not count.

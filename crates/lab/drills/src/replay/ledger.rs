@@ -18,13 +18,13 @@ pub enum Fate {
 
 /// Every command sent, in order. Names are 1, 2, 3, ...
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct AnswerLedger {
     fates: Vec<Fate>,
     answered: u64,
     rejected: u64,
 }
 
-impl Ledger {
+impl AnswerLedger {
     /// The name of the first command.
     pub const FIRST: ClientOrderId = ClientOrderId(1);
 
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn only_the_first_fate_counts() {
-        let mut ledger = Ledger::default();
+        let mut ledger = AnswerLedger::default();
         ledger.on_sent(ClientOrderId(1));
         let place = (ShardId(0), Position(7));
         ledger.on_fate(ClientOrderId(1), Fate::Answered(place));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn answers_to_nothing_sent_are_no_fates() {
-        let mut ledger = Ledger::default();
+        let mut ledger = AnswerLedger::default();
         ledger.on_sent(ClientOrderId(1));
         for name in [0, 2, u64::MAX] {
             ledger.on_fate(ClientOrderId(name), Fate::Rejected);

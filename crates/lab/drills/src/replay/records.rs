@@ -11,7 +11,7 @@ use pares_node::Supervisor;
 use pares_types::{ClientOrderId, MemberId, Outcome, Request, RequestId};
 
 use super::driver::MEMBER;
-use super::ledger::{Fate, Ledger, Place};
+use super::ledger::{Fate, AnswerLedger, Place};
 
 /// What the comparison found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,13 +50,13 @@ impl LogNotes for NameNotes {
 ///
 /// # Errors
 /// If a log cannot be read through.
-pub fn compare(supervisor: &mut Supervisor, ledger: &Ledger) -> Result<Findings, LabError> {
+pub fn compare(supervisor: &mut Supervisor, ledger: &AnswerLedger) -> Result<Findings, LabError> {
     let mut records = Records::new(supervisor.layout(), supervisor.config(), NameNotes::default());
     records.await_level(supervisor)?;
     Ok(findings(&records, ledger))
 }
 
-fn findings(records: &Records<NameNotes>, ledger: &Ledger) -> Findings {
+fn findings(records: &Records<NameNotes>, ledger: &AnswerLedger) -> Findings {
     let mut all = NameNotes::default();
     for notes in records.notes() {
         all.duplicated.extend(&notes.duplicated);
@@ -146,9 +146,9 @@ mod tests {
 
     /// What is found in these two logs after one command was sent and met that fate.
     fn findings(fate: Fate, logs: [&[Entry]; 2]) -> Findings {
-        let mut ledger = Ledger::default();
-        ledger.on_sent(Ledger::FIRST);
-        ledger.on_fate(Ledger::FIRST, fate);
+        let mut ledger = AnswerLedger::default();
+        ledger.on_sent(AnswerLedger::FIRST);
+        ledger.on_fate(AnswerLedger::FIRST, fate);
         super::findings(&read(logs).unwrap(), &ledger)
     }
 

@@ -151,7 +151,7 @@ pub(super) fn table(runs: &Runs) -> Grid {
             whole(figures.commands_per_s),
             grouped(figures.best_second),
             figures.last_quote_s.map_or("-".into(), |at| format!("{at:.2}")),
-            figures.after_last_quote_per_s.map_or("-".into(), whole),
+            figures.after_quotes_per_s.map_or("-".into(), whole),
             most(|sample| sample.for_quotes),
             most(|sample| sample.for_users),
             format!("{}, ${}", grouped(figures.hits), figures.dollars),
