@@ -10,7 +10,7 @@
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
-//!   base       keys  link  log  text | os  tls | table                        what everything stands on
+//!   base       keys  link  log  chart | text | os  tls | table                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through somebody else: what they may reach is listed, and everything
@@ -77,6 +77,7 @@ pub(super) const CRATES: &[Place] = &[
     place("base", "pares-keys", 2, &[]),
     place("base", "pares-link", 2, &["pares-tls"]), // is TLS where clusters are apart
     place("base", "pares-text", 2, &[]),
+    place("base", "pares-chart", 2, &["pares-text"]), // writes figures on its axes
     place("exchange", "pares-types", 0, &[]),
     place("exchange", "pares-wire", 0, &["pares-types"]), // gives the vocabulary its bytes
     place("exchange", "pares-book", 1, &[]),

@@ -142,7 +142,7 @@ fn children(of: u32, word: &str) -> Vec<u32> {
         let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
         parent == Some(of) && line.split(|byte| *byte == 0).nth(2) == Some(word.as_bytes())
     };
-    let all = std::fs::read_dir("/proc").unwrap();
+    let all = std::fs::read_dir("/proc").expect("/proc is there");
     all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(is_child).collect()
 }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, HitName, QuoteBrought, StockQuote,
-    UserCommand, UserName, Verb, WorkloadLine, number_in_session,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, StockQuote, UserCommand, UserName,
+    Verb, WorkloadLine, number_in_session,
 };
 use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, NotTaken};
 use pares_os::clock;
@@ -19,12 +19,16 @@ use pares_site::protocol::Horizon;
 use pares_wice::TransactionId;
 use pares_wice::codec::Coded as _;
 
-use crate::desk::{DeskLinks, DeskNews};
+use crate::desk::DeskNews;
 use crate::direct::DirectClients;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::own_site::OwnSite;
-use crate::quoter::{QuoteAnswer, Quoter};
+use crate::quoter::Quoter;
 use crate::site_link::{SiteAnswer, SiteLink};
+
+mod quoting;
+
+pub(crate) use quoting::Quoting;
 
 /// The client of the site that the front of [`Floor::alone`] gets its number by; its users' are above those who read, and below this.
 const BEGINNER: u64 = 1 << 60;
@@ -43,9 +47,15 @@ pub(crate) struct Told {
 impl Told {
     /// The dump that was commanded, if it was one and is to be written.
     pub(crate) fn dump(&self) -> Option<&UserCommand> {
-        let Asked::Command { command, .. } = &self.asked else { return None };
+        let command = self.command()?;
         let is_done = !matches!(self.reply, None | Some(BrokerReply::Refused { .. }));
         (command.verb == Verb::Dumplog && is_done).then_some(command)
+    }
+
+    /// The command, if it is one of a user's language.
+    pub(crate) fn command(&self) -> Option<&UserCommand> {
+        let Asked::Command { command, .. } = &self.asked else { return None };
+        Some(command)
     }
 }
 
@@ -57,14 +67,6 @@ pub(crate) enum Executing {
     Sites(SiteLink),
 }
 
-/// Who has quotes.
-pub(crate) enum Quoting {
-    /// The server itself.
-    Server(Quoter),
-    /// Desks; who has the front turns them.
-    Desks(DeskLinks),
-}
-
 /// See the [module](self).
 pub(crate) struct Floor {
     pub(crate) executing: Executing,
@@ -72,7 +74,10 @@ pub(crate) struct Floor {
     pub(crate) front: BrokerFront,
     /// When each question was asked.
     asked: HashMap<u64, Instant>,
-    pub(crate) slowest_quote: Duration,
+    /// The longest time from a question to its answer.
+    pub(crate) slowest_quote: Option<Duration>,
+    /// When the latest quote came.
+    pub(crate) latest_quote: Option<Instant>,
     /// Whose commands of a workload arrived.
     pub(crate) users: BTreeSet<UserName>,
     /// Requests so far.
@@ -93,15 +98,17 @@ pub(crate) struct Floor {
 
 impl Floor {
     /// A site alone in `dir`, which is empty, its items in a file there or in the PostgreSQL database that the URL `store` names, and a front that
-    /// asks the quote server at `quotes`.
+    /// asks the quote server at `quotes`, and again after `hedge`.
     pub(crate) fn alone(
         dir: &Path,
         durability: Promise,
         store: Option<&str>,
         quotes: SocketAddr,
+        hedge: Option<Duration>,
     ) -> Result<Self, BrokerageError> {
         let site = OwnSite::open(dir, durability, store)?;
-        let quoter = Quoter::start(quotes, || ()).map_err(BrokerageError::io("starting the quoter"))?;
+        let quoter =
+            Quoter::start(quotes, hedge, || ()).map_err(BrokerageError::io("starting the quoter"))?;
         let mut floor = Self::new(Executing::Here(Box::new(site)), Quoting::Server(quoter), BEGINNER);
         while floor.front.number().is_none() {
             floor.turn()?;
@@ -116,7 +123,8 @@ impl Floor {
             quoting,
             front: BrokerFront::new(client),
             asked: HashMap::new(),
-            slowest_quote: Duration::ZERO,
+            slowest_quote: None,
+            latest_quote: None,
             users: BTreeSet::new(),
             submitted: 0,
             looks: Vec::new(),
@@ -147,10 +155,10 @@ impl Floor {
         }
     }
 
-    /// A command of a workload arrives, behind what arrived before of its user.
-    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> BrokerageResult {
+    /// A command of a workload arrives, behind what arrived before of its user; its place among all that did.
+    pub(crate) fn arrives(&mut self, line: WorkloadLine) -> Result<u64, BrokerageError> {
         self.users.extend(line.command.user.clone());
-        self.arrives_as(line, CommandOrder::Arrival { name: None }).map(drop).map_err(failed)
+        self.arrives_as(line, CommandOrder::Arrival { name: None }).map_err(failed)
     }
 
     /// A command of a session arrives, the `after`-th one of which was its user's before; its place among all that did.
@@ -268,7 +276,7 @@ impl Floor {
     pub(crate) fn turn(&mut self) -> Result<Vec<Told>, BrokerageError> {
         let (mut told, mut effects) = (Vec::new(), Vec::new());
         self.front.tick(now_ms(), &mut effects);
-        for news in self.quotes() {
+        for news in self.quoting.turn(self.front.number().unwrap_or_default()) {
             self.quoted(news, &mut effects);
         }
         self.carry_out(effects, &mut told);
@@ -286,20 +294,6 @@ impl Floor {
         Ok(())
     }
 
-    fn quotes(&mut self) -> Vec<DeskNews> {
-        match &mut self.quoting {
-            Quoting::Server(quoter) => {
-                let desk = self.front.number().unwrap_or_default();
-                let named = |(count, answer): QuoteAnswer| {
-                    let hit = Some(HitName { desk, count });
-                    DeskNews::Answer(count, answer.map(|quote| QuoteBrought { quote, hit }))
-                };
-                quoter.answers().map(named).collect()
-            }
-            Quoting::Desks(desks) => desks.turn(),
-        }
-    }
-
     fn answers(&mut self) -> Result<Vec<SiteAnswer>, BrokerageError> {
         match &mut self.executing {
             Executing::Here(site) => site.turn(WAIT_MAX),
@@ -311,7 +305,10 @@ impl Floor {
         match news {
             DeskNews::Answer(hit, answer) => {
                 if let Some(asked) = self.asked.remove(&hit) {
-                    self.slowest_quote = self.slowest_quote.max(asked.elapsed());
+                    self.slowest_quote = self.slowest_quote.max(Some(asked.elapsed()));
+                }
+                if answer.is_ok() {
+                    self.latest_quote = Some(Instant::now());
                 }
                 if matches!(self.quoting, Quoting::Desks(_)) {
                     self.learned.extend(answer.iter().map(|brought| brought.quote.clone()));
@@ -327,17 +324,11 @@ impl Floor {
             match effect {
                 FrontEffect::Ask { hit, symbol, user } => {
                     self.asked.insert(hit, Instant::now());
-                    match &mut self.quoting {
-                        Quoting::Server(quoter) => quoter.ask(hit, symbol, user),
-                        Quoting::Desks(desks) => desks.ask(hit, symbol, user),
-                    }
+                    self.quoting.ask(hit, symbol, user);
                 }
                 FrontEffect::Abandon { hit } => {
                     self.asked.remove(&hit);
-                    match &mut self.quoting {
-                        Quoting::Server(quoter) => quoter.abandon(hit),
-                        Quoting::Desks(desks) => desks.abandon(hit),
-                    }
+                    self.quoting.abandon(hit);
                 }
                 FrontEffect::Submit { id, request } => self.submit(id, request.to_bytes()),
                 FrontEffect::Look { read } => self.looks.push(read),

@@ -10,6 +10,7 @@
 //! | module | what |
 //! |---|---|
 //! | `run` | a workload, from its file to a log that was verified |
+//! | `tally`, `figures`, `picture` | how fast commands had their replies, and what they waited for |
 //! | `floor` | a front in its duty cycle; `own_site` a site of this process, `site_link` the way to sites elsewhere |
 //! | `front` | a front as a process: the port for loaders, pages and HTTP |
 //! | `desk` | quote desks as processes, and a front's end of them |
@@ -32,6 +33,7 @@ mod desk;
 mod direct;
 mod dump;
 mod error;
+mod figures;
 mod floor;
 mod front;
 mod generate;
@@ -39,6 +41,7 @@ mod link;
 mod loader;
 mod own_site;
 mod person;
+mod picture;
 pub mod quote_server;
 mod quoter;
 mod readers;
@@ -48,6 +51,12 @@ mod tally;
 mod up;
 
 pub use error::{BrokerageError, BrokerageResult};
+pub use figures::RunFigures;
+pub use generate::{Args as WorkloadArgs, run as generate};
+pub use quote_server::Behaviour;
+pub use run::{Args as RunArgs, measure};
+pub use tally::{BacklogSample, CommandTimes};
+pub use up::HowMany;
 
 /// Arguments of `pares broker`.
 #[derive(clap::Args)]

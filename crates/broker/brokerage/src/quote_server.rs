@@ -2,6 +2,9 @@
 //!
 //! A thread for each connection would do, until a workload asks for a thousand stocks at once and each waits for seconds. So one thread serves them all:
 //! it reads a line, asks the rules ([`StandIn`]) what to say and when, and says it then. Keys are HMACs of the quote's line, so that they can be checked.
+//!
+//! The system keeps 128 connections for a listener that is not looking, unless it is told otherwise; the next one is not told so, and dials again after a second. So
+//! a thousand questions at once take a second that nobody asked for. This listener has room for all that it would serve.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -25,6 +28,10 @@ use crate::error::{BrokerageError, BrokerageResult};
 const LINE_MAX: usize = 256;
 /// Connections at a time; more are closed at once.
 const CONNECTIONS_MAX: usize = 8_192;
+/// So many may wait to be accepted. The system may allow fewer (`net.core.somaxconn`).
+const WAITING_MAX: i32 = 4_096;
+/// After a connection could not be accepted, it is tried again.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
 const FIRST: usize = 2;
@@ -44,21 +51,16 @@ pub struct Args {
 pub struct Behaviour {
     /// What its prices, delays and misdeeds are drawn from
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     /// Answer at once; without, after 0 to 4 seconds, as the legacy server does
     #[arg(long)]
-    instant: bool,
+    pub instant: bool,
     /// Of a thousand questions so many are answered badly: not at all, or with garbage, NA, another stock
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000))]
-    bad_per_mille: u64,
+    pub bad_per_mille: u64,
 }
 
 impl Behaviour {
-    #[cfg(test)]
-    pub(crate) fn instant(seed: u64, bad_per_mille: u64) -> Self {
-        Self { seed, instant: true, bad_per_mille }
-    }
-
     pub(crate) fn settings(self) -> StandInSettings {
         let Self { seed, instant, bad_per_mille } = self;
         StandInSettings { seed, is_instant: instant, bad_per_mille }
@@ -102,6 +104,7 @@ impl QuoteServer {
         descriptors::raise_limit();
         let poll = Poll::new()?;
         let mut listener = TcpListener::bind(listen)?;
+        rustix::net::listen(&listener, WAITING_MAX)?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
         let (stop, hits) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -110,6 +113,7 @@ impl QuoteServer {
         let mut serving = Serving {
             poll,
             listener,
+            is_behind: false,
             open: HashMap::new(),
             next: FIRST,
             due: BinaryHeap::new(),
@@ -172,6 +176,8 @@ struct Caller {
 struct Serving {
     poll: Poll,
     listener: TcpListener,
+    /// Connections may wait of which no event will tell: accepting one has failed.
+    is_behind: bool,
     open: HashMap<usize, Caller>,
     next: usize,
     /// When which connection is to be answered.
@@ -185,8 +191,7 @@ impl Serving {
     fn run(&mut self, stop: &AtomicBool) {
         let mut events = Events::with_capacity(1_024);
         while !stop.load(Ordering::Relaxed) {
-            let next = self.due.peek().map(|Reverse((at, _))| at.saturating_duration_since(Instant::now()));
-            match self.poll.poll(&mut events, next) {
+            match self.poll.poll(&mut events, self.pause()) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return,
                 _ => {}
             }
@@ -197,13 +202,31 @@ impl Serving {
                     Token(caller) => self.heard(caller),
                 }
             }
+            if self.is_behind {
+                self.accept();
+            }
             self.answer_what_is_due();
         }
     }
 
+    /// How long there is nothing to do, if nobody says anything.
+    fn pause(&self) -> Option<Duration> {
+        let next = self.due.peek().map(|Reverse((at, _))| at.saturating_duration_since(Instant::now()));
+        let again = self.is_behind.then_some(ACCEPT_AGAIN);
+        next.into_iter().chain(again).min()
+    }
+
     fn accept(&mut self) {
-        // An error of one connection, or too many files: it is tried again with the next.
-        while let Ok((mut stream, _)) = self.listener.accept() {
+        self.is_behind = false;
+        loop {
+            let mut stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // An error of one connection, or too many files: others may wait behind it.
+                    self.is_behind = error.kind() != ErrorKind::WouldBlock;
+                    return;
+                }
+            };
             let token = Token(self.next);
             let is_registered = self.poll.registry().register(&mut stream, token, Interest::READABLE).is_ok();
             if is_registered && self.open.len() < CONNECTIONS_MAX {

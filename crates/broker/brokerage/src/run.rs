@@ -9,24 +9,25 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pares_broker::{AccountSummary, AuditReport, UserCommand, UserName, WorkloadLine, dollars};
-use pares_front::{FRONT_OPEN_MAX, HIT_MILLS};
+use indicatif::ProgressBar;
+use pares_broker::{AccountSummary, AuditReport, UserCommand, UserName, WorkloadLine};
+use pares_front::FRONT_OPEN_MAX;
 use pares_operator::init::promise;
 use pares_site::config::Promise;
-use pares_text::grouped;
-use serde::Serialize;
+use pares_text::progress;
 
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::figures::{Checked, QuotesSeen, RunFigures};
 use crate::floor::Floor;
 use crate::quote_server::{Behaviour, QuoteServer};
 use crate::tally::Tally;
 use crate::up::HowMany;
-use crate::{audit, dump};
+use crate::{audit, dump, picture};
 
 mod apart;
 
@@ -40,62 +41,58 @@ const FED_MAX: usize = 1_000;
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// The workload: lines of `[n] COMMAND,user,..`
-    file: PathBuf,
+    pub file: PathBuf,
     /// What a reply promises: `os` survives the death of processes, `disk` the loss of power
     #[arg(long, default_value = "disk", value_parser = promise)]
-    durability: Promise,
-    /// Keep the accounts in this PostgreSQL database, which is made if it is missing and stays: postgres://USER@HOST/NAME. One run, one database
+    pub durability: Promise,
+    /// Keep the accounts in this PostgreSQL database, which is made if it is missing and stays: postgres://USER@HOST/NAME. One run, one database.
+    /// Sites of their own have one each: {cluster} and {number} in it are the site's
     #[arg(long, value_name = "URL")]
-    store: Option<String>,
+    pub store: Option<String>,
     /// The quote server; without, a stand-in of this process, which behaves as the next three say
     #[arg(long, value_name = "ADDRESS")]
-    quote_server: Option<SocketAddr>,
+    pub quote_server: Option<SocketAddr>,
     #[command(flatten)]
-    behaviour: Behaviour,
+    /// How the stand-in behaves.
+    pub behaviour: Behaviour,
     /// With one of these the sites, fronts and desks are processes of their own
     #[command(flatten)]
-    how_many: HowMany,
-    /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
+    pub how_many: HowMany,
+    /// A question without an answer for so long is asked again, after twice as long once more, six times at most; each costs 5 cents, and moves the price
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub hedge_ms: Option<u64>,
     /// Commands without a reply at a time
     #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
-    window: u64,
+    pub window: u64,
     /// Where DUMPLOG writes; without, a temporary directory
     #[arg(long, value_name = "DIR")]
-    logs: Option<PathBuf>,
+    pub logs: Option<PathBuf>,
+    /// Draw replies over time, and what waited, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
-/// What a run came to.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RunFigures {
-    /// Commands with a reply.
-    pub(crate) commands: u64,
-    pub(crate) done: u64,
-    pub(crate) refused: u64,
-    /// Lines that are no command.
-    pub(crate) unreadable: u64,
-    pub(crate) users: usize,
-    /// From the first command to the last reply.
-    pub(crate) seconds: f64,
-    pub(crate) commands_per_s: f64,
-    pub(crate) best_second: u64,
-    pub(crate) slowest_quote_ms: Option<f64>,
-    /// Questions to the quote server, and how many of them brought no quote.
-    pub(crate) hits: u64,
-    pub(crate) quote_faults: u64,
-    pub(crate) dollars: String,
-    /// Executions that lost against a concurrent transaction.
-    pub(crate) conflicts: u64,
-    /// Elements of the log, by kind.
-    pub(crate) elements: std::collections::BTreeMap<String, u64>,
-    /// The log alone adds up, and has one entry for each command and one for each quote, with its key.
-    pub(crate) audit_verified: bool,
-    /// Each account is what the log says, and each user's money adds up.
-    pub(crate) conserved: bool,
+impl Args {
+    /// Runs the workload in `file` against a stand-in that behaves like that; the rest is as without options.
+    #[must_use]
+    pub fn of(file: PathBuf, durability: Promise, behaviour: Behaviour) -> Self {
+        Self {
+            file,
+            durability,
+            store: None,
+            quote_server: None,
+            behaviour,
+            how_many: HowMany::default(),
+            hedge_ms: None,
+            window: FRONT_OPEN_MAX as u64,
+            logs: None,
+            picture: None,
+            json: false,
+        }
+    }
 }
 
 /// Runs a workload, and prints what it came to.
@@ -104,6 +101,9 @@ pub(crate) struct RunFigures {
 /// If it cannot be run, or its log does not add up.
 pub fn run(args: &Args) -> BrokerageResult {
     let figures = measure(args)?;
+    if let Some(path) = &args.picture {
+        picture::draw(&figures, path).map_err(BrokerageError::io(format!("drawing {}", path.display())))?;
+    }
     match args.json {
         true => pares_text::say!("{}", serde_json::to_string(&figures).map_err(failed)?),
         false => figures.print(),
@@ -111,71 +111,17 @@ pub fn run(args: &Args) -> BrokerageResult {
     if figures.audit_verified && figures.conserved { Ok(()) } else { Err(failed("the log does not add up")) }
 }
 
-impl RunFigures {
-    /// `quotes`: questions to the quote server, and those of them that brought no quote.
-    fn of(
-        tally: &Tally,
-        took: Duration,
-        users: usize,
-        slowest_quote_ms: Option<f64>,
-        quotes: (u64, u64),
-        conflicts: u64,
-        checked: Checked,
-    ) -> Self {
-        Self {
-            commands: tally.told(),
-            done: tally.done,
-            refused: tally.refused,
-            unreadable: tally.unreadable,
-            users,
-            seconds: took.as_secs_f64(),
-            commands_per_s: tally.told() as f64 / took.as_secs_f64(),
-            best_second: tally.best_second(),
-            slowest_quote_ms,
-            hits: quotes.0,
-            quote_faults: quotes.1,
-            dollars: dollars(quotes.0 * HIT_MILLS / 10),
-            conflicts,
-            elements: checked.report.elements,
-            audit_verified: checked.audit_verified,
-            conserved: checked.conserved,
-        }
-    }
-
-    fn print(&self) {
-        let Self { seconds, slowest_quote_ms, best_second, users, .. } = self;
-        let lines = [
-            ("commands", format!("{} of {users} users", grouped(self.commands))),
-            ("done, refused", format!("{}, {}", grouped(self.done), grouped(self.refused))),
-            ("seconds", format!("{seconds:.3}")),
-            (
-                "commands/s",
-                format!("{} (best second {})", grouped(self.commands_per_s as u64), grouped(*best_second)),
-            ),
-            (
-                "slowest quote",
-                slowest_quote_ms.map_or("not seen from here".into(), |ms| format!("{ms:.0} ms")),
-            ),
-            (
-                "hits",
-                format!("{}, {} without a quote, ${}", grouped(self.hits), self.quote_faults, self.dollars),
-            ),
-            ("conflicts", self.conflicts.to_string()),
-            ("log verified", self.audit_verified.to_string()),
-            ("conserved", self.conserved.to_string()),
-        ];
-        for (what, figure) in lines {
-            pares_text::say!("{what:>14}  {figure}");
-        }
-    }
-}
-
-pub(crate) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
-    if args.how_many.is_told() || args.store.is_some() {
+/// Runs a workload: what it came to.
+///
+/// # Errors
+/// If it cannot be run, or its log does not add up.
+pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
+    if args.how_many.is_told() {
         return apart::measure(args);
     }
-    let reading = BrokerageError::io(format!("reading {}", args.file.display()));
-    let lines = BufReader::new(File::open(&args.file).map_err(reading)?);
+    let reading = || BrokerageError::io(format!("reading {}", args.file.display()));
+    let bar = progress::rate("commands", lines_of(&args.file).map_err(reading())?);
+    let lines = BufReader::new(File::open(&args.file).map_err(reading())?);
     let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
     let logs = args.logs.clone().unwrap_or_else(|| scratch.path().join("logs"));
     std::fs::create_dir_all(&logs).map_err(BrokerageError::io(format!("making {}", logs.display())))?;
@@ -185,13 +131,33 @@ pub(crate) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     };
     let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
     let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
-    let floor = Floor::alone(scratch.path(), args.durability, args.store.as_deref(), quotes)?;
-    let mut running = Running::begin(floor, logs)?;
+    let hedge = args.hedge_ms.map(Duration::from_millis);
+    let floor = Floor::alone(scratch.path(), args.durability, args.store.as_deref(), quotes, hedge)?;
+    let mut running = Running::begin(floor, logs, bar)?;
     running.feed(lines, args.window)?;
-    let took = running.tally.took();
+    let (took, last_quote) = (running.tally.took(), running.floor.latest_quote);
+    running.bar.finish_and_clear();
     running.settle()?;
     let checked = running.check(server.as_ref())?;
-    Ok(running.figures(took, checked))
+    running.figures(took, last_quote, checked)
+}
+
+/// How many lines a file has; 0 of what can be read once only.
+fn lines_of(path: &Path) -> std::io::Result<u64> {
+    if !path.metadata()?.is_file() {
+        return Ok(0);
+    }
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let mut count = 0;
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(count);
+        }
+        count += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let read = bytes.len();
+        file.consume(read);
+    }
 }
 
 fn stand_in(behaviour: Behaviour) -> Result<QuoteServer, BrokerageError> {
@@ -199,16 +165,10 @@ fn stand_in(behaviour: Behaviour) -> Result<QuoteServer, BrokerageError> {
     QuoteServer::start(any, behaviour.settings()).map_err(BrokerageError::io("starting the quote server"))
 }
 
-/// What the checks came to.
-struct Checked {
-    report: AuditReport,
-    audit_verified: bool,
-    conserved: bool,
-}
-
 struct Running {
     floor: Floor,
     tally: Tally,
+    bar: ProgressBar,
     logs: PathBuf,
     dumps: Dumps,
     /// The latest dump of everything, and how many requests there were before it.
@@ -216,9 +176,9 @@ struct Running {
 }
 
 impl Running {
-    fn begin(floor: Floor, logs: PathBuf) -> Result<Self, BrokerageError> {
+    fn begin(floor: Floor, logs: PathBuf, bar: ProgressBar) -> Result<Self, BrokerageError> {
         let dumps = Dumps::of(vec![floor.address()?.into()]);
-        Ok(Self { floor, tally: Tally::begin(), logs, dumps, whole: None })
+        Ok(Self { floor, tally: Tally::begin(), bar, logs, dumps, whole: None })
     }
 
     /// All commands, each of them with its reply.
@@ -233,7 +193,10 @@ impl Running {
                 let count = lines.read_until(b'\n', &mut line);
                 has_more = count.map_err(BrokerageError::io("reading the workload"))? > 0;
                 match WorkloadLine::parse(&line) {
-                    Ok(command) => self.floor.arrives(command)?,
+                    Ok(command) => {
+                        let arrival = self.floor.arrives(command)?;
+                        self.tally.arrived(arrival);
+                    }
                     Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
                 }
             }
@@ -244,12 +207,15 @@ impl Running {
 
     fn turn(&mut self) -> BrokerageResult {
         for told in self.floor.turn()? {
-            if let Some(reply) = &told.reply {
-                self.tally.note(reply);
+            if let Some((command, reply)) = told.command().zip(told.reply.as_ref()) {
+                self.tally.note(told.arrival, command.verb, reply);
             }
             if let Some(command) = told.dump() {
                 self.dump(command.clone());
             }
+        }
+        if self.tally.look(|| self.floor.front.backlog()) {
+            self.bar.set_position(self.tally.told());
         }
         self.dumps.progress().map(|_| ())
     }
@@ -308,12 +274,22 @@ impl Running {
         Ok(Checked { report, audit_verified, conserved })
     }
 
-    fn figures(&self, took: Duration, checked: Checked) -> RunFigures {
-        let desk = self.floor.front.desk();
-        let users = self.floor.users.len();
-        let slowest = Some(self.floor.slowest_quote.as_secs_f64() * 1e3);
-        let conflicts = self.floor.report().map_or(0, |report| report.work.lost);
-        RunFigures::of(&self.tally, took, users, slowest, (desk.hits(), desk.faults()), conflicts, checked)
+    fn figures(
+        &self,
+        took: Duration,
+        last_quote: Option<Instant>,
+        checked: Checked,
+    ) -> Result<RunFigures, BrokerageError> {
+        let (desk, hedges) = (self.floor.front.desk(), self.floor.quoting.hedges());
+        let quotes = QuotesSeen {
+            hits: desk.hits() + hedges.unwrap_or_default(),
+            faults: desk.faults(),
+            hedges,
+            slowest: self.floor.slowest_quote,
+            last: last_quote,
+        };
+        let conflicts = self.floor.report()?.work.lost;
+        Ok(RunFigures::of(&self.tally, took, self.floor.users.len(), quotes, conflicts, checked))
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 /// How many processes.
-#[derive(clap::Args, Clone, Copy, Debug)]
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct HowMany {
     /// Sites: 1 or 3, or clusters and the sites of each as in 2x3
     #[arg(long, value_parser = sites)]

@@ -11,10 +11,12 @@
 //! |---|---|
 //! | `front` | users' commands in order; `user` is one user's part, `parts` all of them, `numbers` what they are called |
 //! | `moments`, `look` | what happens without a command: triggers that fire, pending buys and sells that lapse; and how they are found again |
+//! | `backlog` | what waits, and for what |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
 //! | `line` | the quote server's line protocol |
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
 
+mod backlog;
 mod desk;
 mod draw;
 mod effect;
@@ -27,6 +29,7 @@ mod parts;
 mod stand_in;
 mod user;
 
+pub use backlog::FrontBacklog;
 pub use desk::{DeskEffect, HIT_MILLS, QUOTE_LIMIT_MS, QuoteDesk, QuoteStanding};
 pub use draw::SeededDraw;
 pub use effect::{Arrival, FrontEffect, NotTaken};

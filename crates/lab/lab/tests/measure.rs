@@ -86,6 +86,28 @@ fn the_papers_figures_of_a_members_traders_are_drawn_and_tabled() {
 }
 
 #[test]
+fn paper_4s_figures_are_drawn_and_tabled_and_every_run_has_a_log_that_adds_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let found = &pares(&["experiment", "daytrading", "--quick", "--json", "--out", out.to_str().unwrap()]);
+    let found = &found["daytrading"];
+    let list = |of: &str| found[of].as_array().unwrap();
+    assert_eq!(["runs", "desks", "workers"].map(|of| list(of).len()), [12, 10, 5], "{found}");
+    for run in list("runs") {
+        let figures = &run["figures"];
+        assert_eq!((&figures["audit_verified"], &figures["conserved"]), (&true.into(), &true.into()));
+        let asked_once = figures["hits"].as_u64().unwrap() - figures["hedges"].as_u64().unwrap();
+        assert!(figures["commands"].as_u64() >= Some(2_500) && asked_once >= 25, "{figures}");
+    }
+    let text = std::fs::read_to_string(dir.path().join("results.md")).unwrap();
+    for file in ["daytrading", "daytrading2", "daytrading3", "daytrading4", "daytrading5"] {
+        assert!(text.contains(&format!("(results/{file}.svg)")));
+        let data = std::fs::read_to_string(out.join(file).with_extension("csv")).unwrap();
+        assert!(data.lines().count() > 2 && !data.contains("NaN"), "{data}");
+    }
+}
+
+#[test]
 fn everything_is_killed_and_every_old_name_has_its_old_answer() {
     let arguments =
         "drill kill-everything --count 1 --rate 1000 --symbols 3 --records 5000 --check 5000 --json";

@@ -75,7 +75,7 @@ impl Serving {
         let poll = Poll::new()?;
         let port = Port::bind(args.listen, poll.registry(), FRONTS, FRONTS_MAX)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        let quoter = Quoter::start(args.quote_server, move || drop(waker.wake()))?;
+        let quoter = Quoter::start(args.quote_server, None, move || drop(waker.wake()))?;
         Ok(Self { poll, port, quoter, desk: SharedDesk::new(crate::drawn()) })
     }
 

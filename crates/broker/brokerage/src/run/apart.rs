@@ -3,18 +3,20 @@
 //! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. The log that is verified is read from the sites
 //! when all is over, and not from any front.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pares_broker::{UserName, Verb, WorkloadLine};
+use pares_broker::{UserCommand, UserName, Verb, WorkloadLine};
 use pares_operator::sites::Speech;
 
-use super::{Args, Checked, RunFigures, is_as_told, stand_in};
+use super::{Args, is_as_told, stand_in};
 use crate::children::Children;
 use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::figures::{Checked, QuotesSeen, RunFigures};
 use crate::loader::{LineAnswer, Loader};
 use crate::quote_server::QuoteServer;
 use crate::tally::Tally;
@@ -27,8 +29,22 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A line for a loader: its number, user, and the rest.
-type Sent = (u64, String, String);
+/// A line for a loader.
+struct Sent {
+    number: u64,
+    user: String,
+    verb: Verb,
+    /// All behind the number in the file.
+    command: String,
+}
+
+/// A command has its reply.
+struct Replied {
+    verb: Verb,
+    /// Since the loader had it.
+    took: Duration,
+    is_done: bool,
+}
 
 /// A workload, dealt out to loaders.
 struct Dealt {
@@ -42,6 +58,11 @@ struct Dealt {
 
 /// Runs it.
 pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
+    if args.hedge_ms.is_some() {
+        return Err(BrokerageError::Usage(
+            "--hedge-ms is for a front that asks the quote server itself, without desks".into(),
+        ));
+    }
     let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
     let server = match args.quote_server {
         Some(_) => None,
@@ -65,8 +86,12 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
 fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
     let reading = || BrokerageError::io(format!("reading {}", file.display()));
     let mut lines = BufReader::new(std::fs::File::open(file).map_err(reading())?);
-    let mut dealt =
-        Dealt { lines: vec![Vec::new(); loaders], dumps: Vec::new(), users: Vec::new(), unreadable: 0 };
+    let mut dealt = Dealt {
+        lines: (0..loaders).map(|_| Vec::new()).collect(),
+        dumps: Vec::new(),
+        users: Vec::new(),
+        unreadable: 0,
+    };
     let mut users = std::collections::BTreeMap::new();
     let mut line = Vec::new();
     for number in 1.. {
@@ -80,16 +105,14 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
         };
         let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
         let rest = text.split_once(']').map_or(String::new(), |(_, rest)| rest.trim().to_owned());
-        match command.command.user {
-            None if command.command.verb == Verb::Dumplog => {
-                dealt.dumps.push((number, String::new(), rest));
-            }
-            user => {
-                let next = users.len() % loaders;
-                let name = user.as_ref().map_or(String::new(), |user| user.as_str().to_owned());
-                let at = *users.entry(user).or_insert(next);
-                dealt.lines[at].push((number, name, rest));
-            }
+        let UserCommand { user, verb, .. } = command.command;
+        let name = user.as_ref().map_or(String::new(), |user| user.as_str().to_owned());
+        let sent = Sent { number, user: name, verb, command: rest };
+        if user.is_none() && verb == Verb::Dumplog {
+            dealt.dumps.push(sent);
+        } else {
+            let next = users.len() % loaders;
+            dealt.lines[*users.entry(user).or_insert(next)].push(sent);
         }
     }
     dealt.users = users.into_keys().flatten().collect();
@@ -127,7 +150,7 @@ impl Apart<'_> {
         let took = tally.took();
         self.settle(&fronts)?;
         let checked = self.check(&dealt.users, &tally, server)?;
-        Ok(self.figures(&tally, took, dealt.users.len(), server, checked))
+        self.figures(&tally, took, dealt.users.len(), server, checked)
     }
 
     /// Has every front note what no command used; then nothing more happens, so that the log and the accounts are of one moment.
@@ -161,10 +184,14 @@ impl Apart<'_> {
     }
 
     /// Counts answers until all loaders have ended.
-    fn follow(&mut self, told: &Receiver<Vec<LineAnswer>>, tally: &mut Tally) -> BrokerageResult {
+    fn follow(&mut self, told: &Receiver<Vec<Replied>>, tally: &mut Tally) -> BrokerageResult {
         loop {
             match told.recv_timeout(LOOK) {
-                Ok(answers) => answers.iter().for_each(|answer| tally.count(answer.is_done)),
+                Ok(replies) => {
+                    for Replied { verb, took, is_done } in replies {
+                        tally.count(verb, took, is_done);
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => self.look()?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
@@ -198,12 +225,13 @@ impl Apart<'_> {
         users: usize,
         server: Option<&QuoteServer>,
         checked: Checked,
-    ) -> RunFigures {
+    ) -> Result<RunFigures, BrokerageError> {
         let noted = checked.report.quotes.len() as u64;
         let hits = server.map_or(noted, QuoteServer::hits);
-        let reports = front::access(self.dir).map(|access| pares_operator::sites::reports(&access));
-        let conflicts = reports.unwrap_or_default().iter().map(|(_, report)| report.work.lost).sum();
-        RunFigures::of(tally, took, users, None, (hits, hits - noted), conflicts, checked)
+        let quotes = QuotesSeen { hits, faults: hits - noted, hedges: None, slowest: None, last: None };
+        let reports = pares_operator::sites::reports(&front::access(self.dir)?);
+        let conflicts = reports.iter().map(|(_, report)| report.work.lost).sum();
+        Ok(RunFigures::of(tally, took, users, quotes, conflicts, checked))
     }
 }
 
@@ -212,29 +240,52 @@ fn start(
     fronts: Vec<SocketAddr>,
     lines: Vec<Sent>,
     window: usize,
-    tell: Sender<Vec<LineAnswer>>,
+    tell: Sender<Vec<Replied>>,
 ) -> BrokerageResult {
-    let mut loader = Loader::new(fronts).map_err(BrokerageError::io("starting a loader"))?;
-    let run = move || {
-        let mut lines = lines.into_iter();
-        let (mut has_more, mut is_last) = (true, false);
-        while !is_last || !loader.is_noted() {
-            while has_more && loader.open() < window {
-                match lines.next() {
-                    Some((number, user, command)) => loader.push(number, &user, command),
-                    None => has_more = false,
-                }
-            }
-            if !has_more && loader.open() == 0 && !std::mem::replace(&mut is_last, true) {
-                loader.note();
+    let loader = Loader::new(fronts).map_err(BrokerageError::io("starting a loader"))?;
+    let loading = Loading { loader, lines: lines.into_iter(), window, open: HashMap::new(), tell };
+    let begun = std::thread::Builder::new().name("loader".into()).spawn(|| loading.run());
+    begun.map(drop).map_err(BrokerageError::io("starting a loader"))
+}
+
+struct Loading {
+    loader: Loader,
+    lines: std::vec::IntoIter<Sent>,
+    window: usize,
+    /// Lines without a reply, and since when the loader has them.
+    open: HashMap<u64, (Verb, Instant)>,
+    tell: Sender<Vec<Replied>>,
+}
+
+impl Loading {
+    fn run(mut self) {
+        let mut is_last = false;
+        while !is_last || !self.loader.is_noted() {
+            let has_all = self.push();
+            if has_all && self.loader.open() == 0 && !std::mem::replace(&mut is_last, true) {
+                self.loader.note();
             }
             // Nobody listens any more, or the system gives no sockets: who counts sees what is missing.
-            let Ok(answers) = loader.turn(WAIT_MAX) else { return };
-            if !answers.is_empty() && tell.send(answers).is_err() {
+            let Ok(answers) = self.loader.turn(WAIT_MAX) else { return };
+            let replies: Vec<_> = answers.iter().filter_map(|answer| self.replied(answer)).collect();
+            if !replies.is_empty() && self.tell.send(replies).is_err() {
                 return;
             }
         }
-    };
-    let begun = std::thread::Builder::new().name("loader".into()).spawn(run);
-    begun.map(drop).map_err(BrokerageError::io("starting a loader"))
+    }
+
+    /// Hands the loader what the window has room for; whether it has all lines.
+    fn push(&mut self) -> bool {
+        while self.loader.open() < self.window {
+            let Some(Sent { number, user, verb, command }) = self.lines.next() else { return true };
+            self.open.insert(number, (verb, Instant::now()));
+            self.loader.push(number, &user, command);
+        }
+        false
+    }
+
+    fn replied(&mut self, answer: &LineAnswer) -> Option<Replied> {
+        let (verb, since) = self.open.remove(&answer.number)?;
+        Some(Replied { verb, took: since.elapsed(), is_done: answer.is_done })
+    }
 }

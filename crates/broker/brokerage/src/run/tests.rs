@@ -53,21 +53,9 @@ fn database() -> String {
 }
 
 fn args(file: PathBuf, bad_per_mille: u64) -> Args {
-    let behaviour = Behaviour::instant(7, bad_per_mille);
-    let logs = Some(file.with_extension("logs"));
-    let how_many = HowMany { sites: None, fronts: None, desks: None };
-    let (quote_server, store) = (None, None);
-    Args {
-        file,
-        durability: Promise::Os,
-        quote_server,
-        behaviour,
-        how_many,
-        store,
-        window: 500,
-        logs,
-        json: false,
-    }
+    let behaviour = Behaviour { seed: 7, instant: true, bad_per_mille };
+    let (logs, picture) = (Some(file.with_extension("logs")), Some(file.with_extension("svg")));
+    Args { window: 500, logs, picture, json: true, ..Args::of(file, Promise::Os, behaviour) }
 }
 
 fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves(
@@ -78,7 +66,13 @@ fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves(
     generate::run(&generate::Args::of(&file, 3_000, 12, 40)).unwrap();
     for bad_per_mille in [0, 150] {
         let args = Args { store: store(), ..args(file.clone(), bad_per_mille) };
+        run(&Args { store: store(), ..args.clone() }).unwrap();
         let figures = measure(&args).unwrap();
+        assert!(std::fs::read_to_string(args.picture.unwrap()).unwrap().contains("waiting for a quote"));
+        assert_eq!(figures.times.values().map(|times| times.count).sum::<u64>(), 3_000);
+        assert_eq!(figures.per_100ms.iter().sum::<u64>(), 3_000);
+        assert!(figures.slowest_quote_ms.is_some() && figures.backlog.is_some(), "{figures:?}");
+        assert_eq!(figures.hedges, Some(0));
         assert!(figures.audit_verified && figures.conserved, "{figures:?}");
         assert_eq!((figures.commands, figures.unreadable, figures.users), (3_000, 0, 12));
         assert!(figures.refused > 500 && figures.done > 500, "{figures:?}");
@@ -114,9 +108,9 @@ fn a_workload_of_anything_ends_and_every_line_is_counted() {
 /// Runs a workload, and holds every reply, and every account in the end, against the oracle.
 fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64, store: Option<&str>) -> (Running, Checked) {
     let dir = tempfile::tempdir().unwrap();
-    let server = stand_in(Behaviour::instant(3, bad_per_mille)).unwrap();
-    let floor = Floor::alone(dir.path(), Promise::Os, store, server.address()).unwrap();
-    let mut running = Running::begin(floor, dir.path().to_owned()).unwrap();
+    let server = stand_in(Behaviour { seed: 3, instant: true, bad_per_mille }).unwrap();
+    let floor = Floor::alone(dir.path(), Promise::Os, store, server.address(), None).unwrap();
+    let mut running = Running::begin(floor, dir.path().to_owned(), ProgressBar::hidden()).unwrap();
     running.feed(Cursor::new(workload), 5_000).unwrap();
     running.settle().unwrap();
     let checked = running.check(Some(&server)).unwrap();

@@ -10,10 +10,10 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::Context;
-use super::chart::{Axis, Chart, Look, Scale, Series};
 use super::joining::CHECKPOINT_EVERY;
 use super::report::{Grid, Report, csv};
 use super::stage::{Setting, Stage, median, processed};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 const RATE: u64 = 5_000;
 const INTERVAL: Duration = Duration::from_millis(100);

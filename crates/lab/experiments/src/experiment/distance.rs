@@ -9,9 +9,9 @@ use pares_types::VenueId;
 use serde::Serialize;
 
 use super::Context;
-use super::chart::{Axis, Chart, Look, Scale, Series};
 use super::report::{Grid, Report, csv};
 use super::stage::{Setting, Stage, latencies, processed};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 const RATES: [u64; 3] = [5_000, 9_000, 100_000];
 

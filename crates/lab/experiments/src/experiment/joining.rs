@@ -15,9 +15,9 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::Context;
-use super::chart::{Axis, Chart, Look, Scale, Series};
 use super::report::{Grid, Report, count, csv};
 use super::stage::{Setting, Stage, median};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// Positions between checkpoints: as in the paper.
 pub const CHECKPOINT_EVERY: u64 = 1_024;

@@ -11,9 +11,9 @@ use pares_text::progress;
 use serde::Serialize;
 
 use super::Context;
-use super::chart::{Axis, Chart, Look, Scale, Series};
 use super::report::{Grid, Report, count, csv};
 use super::stage::{Sample, Setting, latencies};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// The paper ends at 9,000.
 const RATES: [u64; 6] = [1_000, 3_000, 5_000, 9_000, 30_000, 100_000];

@@ -1,4 +1,4 @@
-//! `pares experiment`: each figure and table of paper 1, section 6, paper 5's plots, paper 3's figure 5 and paper 2's figures 4 to 8, measured here.
+//! `pares experiment`: each figure and table of paper 1, section 6, paper 5's plots, paper 3's figure 5, paper 2's figures 4 to 8 and paper 4's 6.2 to 6.4, measured here.
 //!
 //! A claim to be better than a paper is worth what its figures are worth: taken on a named machine, at a named commit, by a
 //! command that anybody can give again. So each experiment writes its data as CSV, its chart as SVG, and a section of
@@ -15,10 +15,11 @@
 //! | `journalling` | paper 5 |
 //! | `wice` | paper 3, section 4 |
 //! | `swx` | paper 2, sections 4 and 5 |
-//! | `chart`, `report` | SVG; CSV and `results.md` |
+//! | `daytrading` | paper 4, chapters 5 and 6 |
+//! | `report` | CSV and `results.md` |
 
 mod availability;
-mod chart;
+mod daytrading;
 mod distance;
 mod joining;
 mod journalling;
@@ -79,7 +80,7 @@ const ALONE: &str = "Of one experiment alone";
 fn listed() -> String {
     let line = |experiment: &Experiment| {
         let value = experiment.to_possible_value()?;
-        Some(format!("\n  {:8} {}", value.get_name(), value.get_help()?))
+        Some(format!("\n  {:10} {}", value.get_name(), value.get_help()?))
     };
     let lines: String = Experiment::value_variants().iter().filter_map(line).collect();
     format!("Experiments:{lines}")
@@ -112,6 +113,8 @@ enum Experiment {
     Wice,
     /// Paper 2: traders of a member, quick, slow and dead, and a server that is filled meanwhile
     Swx,
+    /// Paper 4: workloads of day trading, quote desks, workers with and without work
+    Daytrading,
     /// All of these
     All,
 }
@@ -134,6 +137,7 @@ impl Experiment {
                 None => wice::run(context),
             },
             Self::Swx => swx::run(context),
+            Self::Daytrading => daytrading::run(context),
             Self::All => unreachable!("replaced by all the others"),
         }
     }

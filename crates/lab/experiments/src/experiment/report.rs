@@ -14,7 +14,7 @@ use pares_load::{LabError, LabResult};
 use pares_text::Table;
 
 use super::Context;
-use super::chart::Chart;
+use pares_chart::Chart;
 
 /// What an experiment gave.
 pub(crate) struct Report {
@@ -155,7 +155,8 @@ impl Context {
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&self, name: &str, chart: &Chart, csv: &str) -> LabResult {
-        chart.save(&self.file(name, "svg"))?;
+        let path = self.file(name, "svg");
+        chart.save(&path).map_err(LabError::io(format!("drawing {}", path.display())))?;
         let path = self.file(name, "csv");
         std::fs::write(&path, csv).map_err(LabError::io(format!("writing {}", path.display())))
     }

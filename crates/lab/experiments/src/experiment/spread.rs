@@ -9,9 +9,9 @@ use pares_text::progress;
 use serde::Serialize;
 
 use super::Context;
-use super::chart::{Axis, Chart, Look, Scale, Series};
 use super::report::{Grid, Report, count, csv};
 use super::stage::{Setting, latencies};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 const RATE: u64 = 1_000;
 /// `os` and `disk` take turns.

@@ -10,9 +10,9 @@ use crate::run::Running;
 
 /// Whether sums, shares, what is pending, and elements are those of the log.
 pub(super) fn is_as_the_log_says(url: &str, running: &mut Running, report: &AuditReport) {
-    let site = running.floor.address().unwrap();
+    let site = running.floor.address().unwrap().into();
     let users: Vec<UserName> = running.floor.users.iter().cloned().collect();
-    let summaries = std::thread::spawn(move || dump::summaries(site, users));
+    let summaries = std::thread::spawn(move || dump::summaries(vec![site], users));
     let summaries = running.wait_for(summaries).unwrap().unwrap();
     let client = &mut Client::connect(url, NoTls).unwrap();
     let sum = |of: &dyn Fn(&ReplayedAccount) -> i128| report.accounts.values().map(of).sum::<i128>();

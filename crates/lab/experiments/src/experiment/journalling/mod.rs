@@ -21,9 +21,9 @@ use pares_text::progress;
 use serde::Serialize;
 
 use crate::experiment::Context;
-use crate::experiment::chart::{Axis, Chart, Look, Scale, Series};
 use crate::experiment::report::{Grid, Report, csv};
 use beside::BesideRaw;
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 pub use round_trip::echo;
 
 const RECORDS_PER_SECOND: u64 = 20_000;

@@ -12,11 +12,11 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::chart::{Axis, Chart, Look, Scale, Series};
 use super::super::report::{Grid, csv};
 use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::people::{Delays, Read, Source, Trader, read_by};
 use super::trader::Process;
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// Quick ones, and others.
 const TRADERS: u32 = 6;

@@ -10,13 +10,13 @@ use pares_text::progress;
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::chart::{Axis, Chart, Look, Scale, Series};
 use super::super::report::{Grid, csv};
 use super::super::stage::median;
 use super::Charts;
 use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::one_thread::{OneThread, Way};
 use super::people::{Delays, Read, Source, Trader, read_by};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// As in the paper.
 const TRADERS: u32 = 10;

@@ -8,11 +8,11 @@ use pares_text::{grouped, progress};
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::chart::{Axis, Chart, Look, Scale, Series};
 use super::super::report::{Grid, csv};
 use super::Charts;
 use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::people::{Delays, Read, Source, Trader};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// Traders of each kind: twelve, as in the paper, where six or so are slow.
 const TRADERS: u32 = 4;

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{Scope, both};
 use crate::experiment::Context;
-use crate::experiment::chart::{Axis, Chart, Look, Scale, Series};
 use crate::experiment::report::{Grid, csv};
+use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 /// The paper's range.
 pub(super) const CLIENTS: [u32; 6] = [60, 500, 1_000, 2_000, 4_000, 6_000];

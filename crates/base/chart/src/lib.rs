@@ -1,10 +1,11 @@
-//! Charts as SVG: lines, dots, steps and bars over linear or logarithmic axes.
+//! Charts as SVG: lines, dots, steps and bars over linear or logarithmic axes; one, or several below each other.
 
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use pares_load::LabError;
 use pares_text::grouped;
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -83,6 +84,7 @@ pub struct Chart {
     pub marks: Vec<(f64, String)>,
 }
 
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Canvas<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Ruler, Ruler>>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
@@ -149,24 +151,39 @@ fn number(value: f64) -> String {
     }
 }
 
+/// Writes charts to `path`, below each other.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save(charts: &[&Chart], path: &Path) -> io::Result<()> {
+    let draw = || -> Drawn {
+        let size = (SIZE.0, SIZE.1 * charts.len().max(1) as u32);
+        let root = SVGBackend::new(path, size).into_drawing_area();
+        root.fill(&WHITE)?;
+        for (chart, area) in charts.iter().zip(root.split_evenly((charts.len().max(1), 1))) {
+            chart.draw(&area)?;
+        }
+        root.present()
+    };
+    draw().map_err(|error| io::Error::other(error.to_string()))
+}
+
 impl Chart {
     /// Writes the chart to `path`.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<(), LabError> {
-        self.draw(path).map_err(|error| LabError::Failed(format!("drawing {}: {error}", path.display())))
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        save(&[self], path)
     }
 
-    fn draw(&self, path: &Path) -> Drawn {
-        let root = SVGBackend::new(path, SIZE).into_drawing_area();
-        root.fill(&WHITE)?;
+    fn draw(&self, root: &Area<'_>) -> Drawn {
         let all = || self.series.iter().flat_map(|series| &series.points);
         let marked = self.marks.iter().map(|(x, _)| *x);
         let x = Ruler::tight(self.x.scale, all().map(|p| p.0).chain(marked));
         let y = Ruler::roomy(self.y.scale, all().map(|p| p.1), self.series.len());
         let height = y.range();
-        let mut canvas = ChartBuilder::on(&root)
+        let mut canvas = ChartBuilder::on(root)
             .caption(&self.title, (FONT, 24))
             .margin(14)
             .margin_right(36)
@@ -195,7 +212,7 @@ impl Chart {
             .border_style(RGBColor(200, 200, 200))
             .label_font((FONT, 16))
             .draw()?;
-        root.present()
+        Ok(())
     }
 
     /// How wide each series' line is. One that another is drawn over is wider than that one: it shows on both sides of it.
