@@ -71,7 +71,8 @@ impl OrderHappened {
     pub(crate) const ALL: [Self; 5] = [Self::Placed, Self::Traded, Self::Released, Self::Void, Self::Repaid];
 
     /// As the log's XML says it.
-    pub(crate) fn word(self) -> &'static str {
+    #[must_use]
+    pub fn word(self) -> &'static str {
         match self {
             Self::Placed => "placed",
             Self::Traded => "traded",

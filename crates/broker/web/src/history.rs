@@ -2,7 +2,9 @@
 
 use axum::Json;
 use axum::extract::{Query, State};
-use pares_broker::{AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, UserName, Verb, dollars};
+use pares_broker::{
+    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, UserName, Verb, dollars,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -199,6 +201,10 @@ pub(crate) fn note(of: &AuditNote) -> NoteShown {
         AuditNote::Deal { symbol, shares, price_cents, .. } => {
             let text = format!("{shares} {symbol} at {}", dollars(*price_cents));
             NoteShown { kind: "deal", text, amount: Some(dollars(shares.saturating_mul(*price_cents))) }
+        }
+        AuditNote::Order { note: OrderNote { order, symbol, shares, cents, happened, .. } } => {
+            let text = format!("{shares} {symbol} of order {order} {}", happened.word());
+            NoteShown { kind: "order", text, amount: Some(dollars(*cents)) }
         }
     }
 }

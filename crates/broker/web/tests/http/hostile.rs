@@ -101,7 +101,7 @@ fn good(who: &Signed) -> Vec<[Vec<u8>; 5]> {
         request(
             "POST",
             "/api/v1/session",
-            "{\"name\":\"ann\",\"password\":\"correct horse\",\"code\":\"123456\"}",
+            "{\"name\":\"ann\",\"password\":\"another horse\",\"code\":\"123456\"}",
         ),
         request("POST", "/api/v1/people", "{\"name\":\"bob\",\"password\":\"correct horse\"}"),
         request("POST", "/api/v1/totp/confirm", "{\"code\":\"123456\"}"),

@@ -9,6 +9,8 @@ use super::Page;
 
 /// Presses of Tab after which an element counts as out of reach: more than any page has stops.
 const TABS_MAX: u32 = 150;
+/// Tries to click something that is being drawn.
+const CLICKS_MAX: u32 = 50;
 
 /// By what a person does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +25,7 @@ impl Hand {
     /// Presses a button or follows a link.
     pub(crate) async fn press(self, page: &Page, css: &str) {
         match self {
-            // What is drawn anew between finding and clicking is found again.
-            Self::Mouse => while page.find(css).await.click().await.is_err() {},
+            Self::Mouse => click(page, css).await,
             Self::Keyboard => {
                 reach(page, css).await;
                 keys(page, &[char::from(Key::Enter)]).await;
@@ -63,6 +64,16 @@ impl Hand {
             }
         }
     }
+}
+
+// What is drawn anew between finding and clicking is found again.
+async fn click(page: &Page, css: &str) {
+    for _ in 0..CLICKS_MAX {
+        if page.find(css).await.click().await.is_ok() {
+            return;
+        }
+    }
+    panic!("{css} cannot be clicked; the page: {}", page.text().await);
 }
 
 async fn is_at(page: &Page, css: &str) -> bool {
