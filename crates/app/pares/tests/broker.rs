@@ -176,4 +176,9 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(figures["commands"], 20_000, "{told}");
     assert_eq!(figures["elements"]["userCommand"], 20_000, "{told}");
+    let times = figures["times"].as_object().unwrap().values();
+    assert_eq!(times.map(|times| times["count"].as_u64().unwrap()).sum::<u64>(), 20_000, "{told}");
+    for of_others in ["last_quote_s", "slowest_quote_ms", "hedges", "backlog"] {
+        assert!(figures.get(of_others).is_none(), "nobody knows it here: {of_others}");
+    }
 }

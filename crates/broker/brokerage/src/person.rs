@@ -92,37 +92,14 @@ fn execute(client: &mut Client, asked: PersonAsked) -> BrokerageResult {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use pares_accounts::Accounts;
     use pares_broker::{BrokerRead, Person, PersonRead, Refusal, UserName};
-    use pares_site::Process;
-    use pares_site::config::{Place, Promise, SiteLimits};
-    use pares_wice::{Isolation, SiteId};
+    use pares_site::config::Promise;
 
     use super::*;
-
-    fn open(dir: &std::path::Path) -> Process<Accounts> {
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let config = SitesConfig {
-            identity: SitesConfig::draw_identity(),
-            plain: false,
-            witness: None,
-            store: None,
-            system: "broker".into(),
-            durability: Promise::Os,
-            isolation: Isolation::Snapshot,
-            certifier: 0,
-            begins: 0,
-            tls: None,
-            limits: SiteLimits::default(),
-            sites: vec![Place::new(0, 0, any, any)],
-        };
-        config.make_directories(dir).unwrap();
-        Process::open(&config, SiteId::new(0, 0), dir, Accounts).unwrap()
-    }
+    use crate::own_site::OwnSite;
 
     fn known(client: &mut Client) -> Person {
         let read = PersonRead::Person { name: UserName::new("boss").unwrap() };
@@ -133,11 +110,9 @@ mod tests {
     #[test]
     fn the_first_supervisor_is_made_through_a_site_once_and_gets_another_password() {
         let dir = tempfile::tempdir().unwrap();
-        let mut site = open(dir.path());
-        let (mut client, ends) = (
-            Client::new(9, 0, vec![site.clients_address().unwrap().unwrap()]),
-            Arc::new(AtomicBool::new(false)),
-        );
+        let mut site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
+        let (mut client, ends) =
+            (Client::new(9, 0, vec![site.address().unwrap()]), Arc::new(AtomicBool::new(false)));
         let end = ends.clone();
         let turning = std::thread::spawn(move || {
             while !end.load(Ordering::Relaxed) {

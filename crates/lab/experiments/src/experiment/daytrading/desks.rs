@@ -173,6 +173,7 @@ mod tests {
             points.into_iter().partition(|point| point.division == Division::ByStock);
         assert!(ours.iter().all(|point| point.hits == 8), "{ours:?}");
         assert_eq!(theirs[0].hits, 8);
-        assert!(theirs[4].hits > 8, "{theirs:?}");
+        // Three: as eight stocks come in turn too, eight desks would have one each.
+        assert!(theirs[2].hits > 8, "{theirs:?}");
     }
 }
