@@ -82,8 +82,7 @@ pub(crate) async fn notices(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     // A page of another site may open sockets, and its browser sends the cookie along.
-    let needs_origin = !headers.contains_key(header::AUTHORIZATION);
-    if needs_origin && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
+    if !caller.is_bearer && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
         return Err(Problem::forbidden("this came from another site").reason("cross-site"));
     }
     let upgrade = upgrade.map_err(|_| Problem::bad("this is a WebSocket"))?;

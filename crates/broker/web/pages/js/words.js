@@ -13,6 +13,8 @@ const PLAIN = {
   'below-one-share': ['amount', 'That is less than the price of one share.'],
   'insufficient-shares': ['amount', 'You do not own so many free shares of this stock.'],
   'nothing-pending': ['', 'There is nothing left to confirm or cancel.'],
+  'other-pending': ['', 'Something newer is pending, from another window. Nothing was done; look at it first.'],
+  'no-right': ['', 'You may not do that.'],
   lapsed: ['', 'The 60 seconds are over: it was given back, nothing was traded.'],
   'too-many-pending': ['', 'Too much is pending. Confirm or cancel something first.'],
   'no-amount-set': ['price', 'Set the amount first, then the price.'],
@@ -30,11 +32,11 @@ const PLAIN = {
 };
 
 const BY_STATUS = {
-  0: 'No answer from the broker. It may be executed still: look at the history before you do it again.',
+  0: 'No answer from the broker. A command may be executed still: press the same button again, and it is done once.',
   401: 'You were signed out. Sign in again.',
   403: 'You may not do that.',
   413: 'That is too long.',
-  503: 'No site answers at the moment. Nothing is lost; try again soon.',
+  503: 'No site answers at the moment. A command may be executed still: press the same button again soon, and it is done once.',
 };
 
 /** What to show for a problem: `[field, words]`, the field empty if it is about none. */
