@@ -8,6 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::allowances::Allowances;
 use crate::broker::{Broker, Front};
+use crate::follow::Follows;
 use crate::passwords::Passwords;
 use crate::places::Places;
 use crate::points::Points;
@@ -33,6 +34,7 @@ pub(crate) struct App {
     /// Users who are known to have an account: once there is one, there always is.
     accounts: Mutex<BTreeSet<UserName>>,
     pub(crate) points: Points,
+    pub(crate) follows: Follows,
     /// Sockets, by user.
     pub(crate) sockets: Arc<Places<String>>,
     /// Whether all connections are TLS.
@@ -51,6 +53,7 @@ impl App {
             accounts: Mutex::default(),
             sign_ins: Allowances::new(settings.sign_ins),
             points: Points::default(),
+            follows: Follows::default(),
             sockets: Places::new(settings.connections_max, SOCKETS_OF_USER),
             settings,
             is_secure,

@@ -17,6 +17,7 @@ function password() {
   const change = form({
     id: 'password', fields: [before, wanted], button: 'Change it', isQuiet: true,
     submit: async (values) => {
+      if ([...values.new].length < 10) throw new api.Problem(422, { reason: 'bad-new-password' });
       await api.setPassword(values.password, values.new);
       change.clear();
       return 'Your password is changed. Everywhere else you are signed out.';

@@ -22,6 +22,7 @@ const PLAIN = {
   'person-taken': ['name', 'That name is taken.'],
   'bad-name': ['name', 'A name is 1 to 32 letters and digits.'],
   'bad-password': ['password', 'A password has 10 characters at least.'],
+  'bad-new-password': ['new', 'A password has 10 characters at least.'],
   'wrong-password': ['password', 'Name or password is wrong.'],
   'code-needed': ['code', 'Now the code that your app shows.'],
   'wrong-code': ['code', 'That is not the code of now.'],
