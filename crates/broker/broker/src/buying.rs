@@ -6,7 +6,7 @@ use crate::execute::{Stopped, Subject, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::request::{TradeWay, WINDOW_MS};
+use crate::request::{Asked, TradeWay, WINDOW_MS};
 use crate::rows::{self, Account, PENDING_MAX, Pending};
 
 impl<L: Ledger> Turn<'_, L> {
@@ -71,7 +71,7 @@ impl<L: Ledger> Turn<'_, L> {
         BrokerReply::Held { shares, price_cents, until_ms: placed_ms + WINDOW_MS }
     }
 
-    /// The newest, if it has not lapsed; it stays until [`Turn::settle`].
+    /// The newest, if it has not lapsed, and is the one that the request is about where it says so; it stays until [`Turn::settle`].
     pub(crate) fn pop(&mut self, way: TradeWay, user: &UserName) -> Stopped<(Account, Pending), L> {
         let mut account = self.account()?;
         let stack = account.stack(way);
@@ -81,6 +81,11 @@ impl<L: Ledger> Turn<'_, L> {
         let place = stack.top - 1;
         let pending: Pending =
             rows::take(self.ledger, &rows::pending(user, way, place))?.ok_or(Refusal::NothingPending)?;
+        if let Asked::Settle { number, .. } = self.request.asked
+            && number != pending.number
+        {
+            return Err(Refusal::OtherPending.into());
+        }
         if self.has_lapsed(&pending) {
             return Err(Refusal::Lapsed.into());
         }

@@ -67,6 +67,12 @@ impl Verb {
     pub fn needs_quote(self) -> bool {
         matches!(self, Self::Quote | Self::Buy | Self::Sell)
     }
+
+    /// Whether it commits or cancels what is pending.
+    #[must_use]
+    pub fn settles(self) -> bool {
+        matches!(self, Self::CommitBuy | Self::CancelBuy | Self::CommitSell | Self::CancelSell)
+    }
 }
 
 impl Coded for Verb {

@@ -89,7 +89,7 @@ fn begin_front<L: Ledger>(ledger: &mut L) -> Result<BrokerReply, BrokerError<L::
 /// Whose log it is noted in; none: nobody's.
 fn whose(asked: &Asked) -> Option<&UserName> {
     match asked {
-        Asked::Command { command, .. } => command.user.as_ref(),
+        Asked::Command { command, .. } | Asked::Settle { command, .. } => command.user.as_ref(),
         Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
         Asked::Hit | Asked::BeginFront | Asked::Person { .. } => None,
         Asked::Order { asked } => asked.user(),
@@ -98,7 +98,9 @@ fn whose(asked: &Asked) -> Option<&UserName> {
 
 /// The command as the log shows it: a file's name that is none is left out.
 fn logged(request: &BrokerRequest) -> Option<UserCommand> {
-    let Asked::Command { command, .. } = &request.asked else { return None };
+    let (Asked::Command { command, .. } | Asked::Settle { command, .. }) = &request.asked else {
+        return None;
+    };
     let mut command = command.clone();
     command.file.take_if(|name| file_name(name) != Some(name.as_str()));
     Some(command)
@@ -180,6 +182,10 @@ impl<'a, L: Ledger> Turn<'a, L> {
                 let wrong = fault.or_else(|| command.check().err());
                 wrong.map_or_else(|| self.command(command), |refusal| Err(refusal.into()))
             }
+            Asked::Settle { command, .. } => match command.check() {
+                Ok(()) if command.verb.settles() => self.command(command),
+                checked => Err(checked.err().unwrap_or(Refusal::Arity).into()),
+            },
             Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
             Asked::Expire { way, user } => self.expire(*way, user),

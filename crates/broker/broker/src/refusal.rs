@@ -39,6 +39,7 @@ refusals! {
     19 NoAmountSet "no amount is set for this stock"
     20 TooMuch "no account holds so much"
     21 FrontsSpent "no front has a number any more"
+    22 OtherPending "the newest that is pending is another one"
     60 BadOrder "an order is for one share at least, at a price above zero, and for no more than an account holds"
     61 OrderTooLarge "the order is larger than allowed"
     62 TooManyOrders "too many orders are open"
@@ -56,6 +57,7 @@ refusals! {
     42 TooManyTries "too many tries to sign in: wait"
     43 CodeUsed "the code was used: wait for the next one"
     44 PersonChanged "what is known of the person has changed meanwhile"
+    45 NoRight "this needs the right supervisor"
 }
 
 impl Coded for Refusal {

@@ -69,6 +69,13 @@ pub enum Asked {
         /// Why it is refused, if its form is wrong.
         fault: Option<Refusal>,
     },
+    /// A user's commit or cancel of what he has seen: refused if the newest pending is another one.
+    Settle {
+        /// `COMMIT_BUY`, `CANCEL_BUY`, `COMMIT_SELL` or `CANCEL_SELL`; refused if not.
+        command: UserCommand,
+        /// The number of the buy's or sell's request.
+        number: u64,
+    },
     /// Fire an armed trigger, if the quote says so.
     Fire {
         /// Which trigger.
@@ -108,7 +115,7 @@ impl Asked {
         match self {
             Self::Fire { .. } | Self::Expire { .. } | Self::Hit => true,
             Self::Order { asked } => asked.is_moment(),
-            Self::Command { .. } | Self::BeginFront | Self::Person { .. } => false,
+            Self::Command { .. } | Self::Settle { .. } | Self::BeginFront | Self::Person { .. } => false,
         }
     }
 }
@@ -139,6 +146,7 @@ kinds!(Asked, "request" {
     3 => Expire { way, user },
     4 => Hit,
     5 => BeginFront,
+    6 => Settle { command, number },
     20 => Order { asked },
     10 => Person { asked },
 });

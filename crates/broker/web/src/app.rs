@@ -1,12 +1,14 @@
 //! What all requests share.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use pares_broker::{Asked, BrokerReply, PersonAsked};
+use pares_broker::{AccountSummary, Asked, BrokerRead, BrokerReply, PersonAsked, UserName};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::allowances::Allowances;
 use crate::broker::{Broker, Front};
+use crate::follow::Follows;
 use crate::passwords::Passwords;
 use crate::places::Places;
 use crate::points::Points;
@@ -15,6 +17,8 @@ use crate::settings::WebSettings;
 
 /// Most sockets of a user.
 const SOCKETS_OF_USER: usize = 8;
+/// Most users who are known to have an account; then it is asked again.
+const ACCOUNTS_KNOWN_MAX: usize = 10_000;
 
 pub(crate) type Shared = Arc<App>;
 
@@ -24,8 +28,13 @@ pub(crate) struct App {
     pub(crate) passwords: Passwords,
     pub(crate) commands: Allowances,
     pub(crate) reads: Allowances,
+    pub(crate) callers: Allowances,
+    pub(crate) fresh_quotes: Allowances,
     pub(crate) sign_ins: Allowances,
+    /// Users who are known to have an account: once there is one, there always is.
+    accounts: Mutex<BTreeSet<UserName>>,
     pub(crate) points: Points,
+    pub(crate) follows: Follows,
     /// Sockets, by user.
     pub(crate) sockets: Arc<Places<String>>,
     /// Whether all connections are TLS.
@@ -39,8 +48,12 @@ impl App {
             passwords: Passwords::new(&settings),
             commands: Allowances::new(settings.commands),
             reads: Allowances::new(settings.reads),
+            callers: Allowances::new(settings.callers),
+            fresh_quotes: Allowances::new(settings.fresh_quotes),
+            accounts: Mutex::default(),
             sign_ins: Allowances::new(settings.sign_ins),
             points: Points::default(),
+            follows: Follows::default(),
             sockets: Places::new(settings.connections_max, SOCKETS_OF_USER),
             settings,
             is_secure,
@@ -67,6 +80,24 @@ impl App {
 
     pub(crate) fn now_ms(&self) -> u64 {
         (self.settings.clock)()
+    }
+
+    /// Whether the user has an account.
+    pub(crate) async fn has_account(&self, user: &UserName) -> Result<bool, Problem> {
+        let known = || self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(user) {
+            return Ok(true);
+        }
+        let reading = self.front.read(BrokerRead::Summary { user: user.clone() });
+        let summary: Option<AccountSummary> = self.in_time(reading).await??;
+        let mut known = known();
+        if summary.is_some() {
+            if known.len() >= ACCOUNTS_KNOWN_MAX {
+                known.clear();
+            }
+            known.insert(user.clone());
+        }
+        Ok(summary.is_some())
     }
 
     /// Asks about a person.

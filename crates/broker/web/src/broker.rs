@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 #[error("no site answers: {0}")]
 pub struct Unavailable(pub String);
 
-/// What quotes have cost this front so far.
+/// What the questions that this front itself has asked have cost since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Questions to the quote server.

@@ -3,7 +3,7 @@
 //! A session's token comes in a cookie, which a browser sends by itself, or as a bearer, which it does not. So with a cookie whatever changes something must also bring the session's
 //! other word, which no page of another site knows, and must not come from one.
 
-use axum::extract::{Extension, FromRequestParts};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use pares_broker::{BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName};
@@ -31,6 +31,8 @@ pub(crate) struct Caller {
     pub(crate) session: SessionDigest,
     pub(crate) csrf: String,
     pub(crate) expires_ms: u64,
+    /// Let in by a bearer, which no browser sends by itself.
+    pub(crate) is_bearer: bool,
 }
 
 /// What a token is known by: nobody who reads the items can use it.
@@ -62,6 +64,8 @@ impl FromRequestParts<Shared> for Caller {
         let is_bearer = bearer.is_some();
         let token = bearer.or_else(|| cookie(&parts.headers)).filter(|token| token.len() <= TOKEN_BYTES_MAX);
         let token = token.ok_or_else(Problem::no_session)?;
+        let from = address(parts.extensions.get::<Peer>().copied());
+        app.callers.take(&from, app.now_ms()).map_err(Problem::too_many)?;
         let session = digest_of(token);
         let found = find(app, session).await?.ok_or_else(Problem::no_session)?;
         let csrf = csrf_of(token);
@@ -71,7 +75,7 @@ impl FromRequestParts<Shared> for Caller {
         note_seen(app, session, &found).await?;
         let SessionFound { name, rights, expires_ms, .. } = found;
         app.reads.take(name.as_str(), app.now_ms()).map_err(Problem::too_many)?;
-        Ok(Self { name, rights, session, csrf, expires_ms })
+        Ok(Self { name, rights, session, csrf, expires_ms, is_bearer })
     }
 }
 
@@ -128,10 +132,25 @@ pub(crate) fn is_other_site(headers: &HeaderMap) -> bool {
 }
 
 /// From which address; in tests there is none.
-pub(crate) fn address(peer: Option<Extension<Peer>>) -> String {
-    peer.map_or_else(String::new, |Extension(Peer(address))| match address {
+pub(crate) fn address(peer: Option<Peer>) -> String {
+    // A socket for both kinds shows IPv4 as IPv6, and all of that is one network.
+    peer.map_or_else(String::new, |Peer(address)| match address.to_canonical() {
         std::net::IpAddr::V4(address) => address.to_string(),
         // A customer has a whole network of these.
         std::net::IpAddr::V6(address) => format!("{:x?}", &address.segments()[..4]),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_itself_or_its_network() {
+        let of = |text: &str| address(Some(Peer(text.parse().unwrap())));
+        assert_eq!(of("::ffff:192.0.2.1"), "192.0.2.1");
+        assert_eq!(of("192.0.2.1"), "192.0.2.1");
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:0:2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+    }
 }

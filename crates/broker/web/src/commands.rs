@@ -1,13 +1,14 @@
 //! The sixteen commands.
 //!
-//! A field that makes no sense does not stop here: the command is handed on with what is wrong of it, is refused by the rules, and has its place in the user's log like any other.
+//! A field that makes no sense does not stop here: the command is handed on with what is wrong of it, is refused by the rules, and has its place in the user's log like any other. What would have the
+//! quote server asked does: each question costs, so nobody asks without an account, and nobody without end.
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use pares_broker::{
-    Asked, BrokerReply, CommandName, PersonRight, Refusal, StockSymbol, UserCommand, UserName, Verb,
-    WINDOW_MS, cents_of, dollars, file_name,
+    Asked, BrokerReply, CommandName, PersonRight, Refusal, StockQuote, StockSymbol, UserCommand, UserName,
+    Verb, WINDOW_MS, cents_of, dollars, file_name,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,6 +17,9 @@ use crate::app::Shared;
 use crate::body::Said;
 use crate::caller::Caller;
 use crate::problem::Problem;
+
+/// A front asks anew for a quote that has less left, ms.
+const QUOTE_LEFT_MS: u64 = 3_000;
 
 /// A command's fields: those of its verb and no others.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -31,6 +35,9 @@ pub(crate) struct Fields {
     price: Option<String>,
     /// Of `dumplog`: a file's name.
     file: Option<String>,
+    /// Of `commit-buy`, `cancel-buy`, `commit-sell`, `cancel-sell`: the `number` of what is meant, as the account shows it. Refused if the newest is another one.
+    #[schema(pattern = "^[0-9]+$")]
+    number: Option<String>,
 }
 
 /// What became of a command.
@@ -82,8 +89,8 @@ pub(crate) async fn command(
     let user = caller.with(PersonRight::Trader)?.name;
     app.commands.take(user.as_str(), app.now_ms()).map_err(Problem::too_many)?;
     let name = command_name(&headers)?;
-    let (command_asked, fault) = asked(verb, &user, &fields);
-    let asked = Asked::Command { command: command_asked, fault };
+    let asked = asked(verb, &user, &fields)?;
+    may_ask(&app, &user, &asked).await?;
     let reply = app.in_time(app.front.ask(Some(user), name, asked)).await??;
     Ok(Json(Told { command, outcome: outcome(reply)? }))
 }
@@ -95,8 +102,26 @@ fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, Problem> {
     name.map(Some).ok_or_else(wrong)
 }
 
-/// The command as far as it can be read, and what is wrong of it.
-fn asked(verb: Verb, user: &UserName, fields: &Fields) -> (UserCommand, Option<Refusal>) {
+/// Whether the quote server may be asked for it, where it would be.
+async fn may_ask(app: &Shared, user: &UserName, asked: &Asked) -> Result<(), Problem> {
+    let Asked::Command { command, fault: None } = asked else { return Ok(()) };
+    let Some(symbol) = command.symbol.filter(|_| command.verb.needs_quote() && command.check().is_ok())
+    else {
+        return Ok(());
+    };
+    if !app.has_account(user).await? {
+        return Err(Problem::refused(Refusal::NoAccount));
+    }
+    let now_ms = app.now_ms();
+    let is_usable = |quote: StockQuote| now_ms < quote.server_ms.saturating_add(WINDOW_MS - QUOTE_LEFT_MS);
+    if app.front.quote(symbol).is_some_and(is_usable) {
+        return Ok(());
+    }
+    app.fresh_quotes.take(user.as_str(), now_ms).map_err(Problem::too_many)
+}
+
+/// The command as far as it can be read, with what is wrong of it.
+fn asked(verb: Verb, user: &UserName, fields: &Fields) -> Result<Asked, Problem> {
     let is_trigger = matches!(verb, Verb::SetBuyTrigger | Verb::SetSellTrigger);
     let (money, other) =
         if is_trigger { (&fields.price, &fields.amount) } else { (&fields.amount, &fields.price) };
@@ -105,7 +130,14 @@ fn asked(verb: Verb, user: &UserName, fields: &Fields) -> (UserCommand, Option<R
     let cents = read(money.as_deref(), cents_of, Refusal::BadAmount, &mut fault);
     let plain = |name: &str| file_name(name).map(str::to_owned);
     let file = read(fields.file.as_deref(), plain, Refusal::BadFile, &mut fault);
-    (UserCommand { verb, user: Some(user.clone()), symbol, cents, file }, fault)
+    let command = UserCommand { verb, user: Some(user.clone()), symbol, cents, file };
+    let wrong = || Problem::bad("number is that of what is pending, as the account shows it");
+    let number = fields.number.as_ref().map(|number| number.parse().map_err(|_| wrong()));
+    Ok(match number.transpose()? {
+        Some(number) if verb.settles() && fault.is_none() => Asked::Settle { command, number },
+        Some(_) => Asked::Command { command, fault: fault.or(Some(Refusal::Arity)) },
+        None => Asked::Command { command, fault },
+    })
 }
 
 fn read<T>(

@@ -10,7 +10,7 @@
 //! | `routes`, `pages` | which path is served by what; the pages |
 //! | `caller`, `body`, `problem`, `allowances` | who asks, what is said, what is answered if not, and how often |
 //! | `people`, `passwords`, `second_factor`, `codes` | signing up, in and out |
-//! | `commands`, `account`, `history`, `quotes`, `points`, `log`, `notices`, `supervisor` | the rest of the API |
+//! | `commands`, `account`, `history`, `quotes`, `points`, `log`, `notices`, `follow`, `supervisor` | the rest of the API |
 
 mod account;
 mod allowances;
@@ -20,6 +20,7 @@ mod broker;
 mod caller;
 mod codes;
 mod commands;
+mod follow;
 mod history;
 mod log;
 mod notices;

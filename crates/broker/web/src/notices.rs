@@ -1,6 +1,6 @@
 //! What happens to a user without his asking, as it happens: a WebSocket.
 //!
-//! The obvious form, a list of who listens in the front that did it, tells nothing of what another front did. Here each socket follows its user's log, where all of it is, by any front; and prices
+//! The obvious form, a list of who listens in the front that did it, tells nothing of what another front did. Here sockets follow their user's log, where all of it is, by any front; and prices
 //! as this front learns them. What waits for a client is bounded: one that takes nothing is closed, and reads the history when it comes back.
 
 use std::collections::BTreeSet;
@@ -11,25 +11,21 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use pares_broker::{
-    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, StockQuote, StockSymbol, Verb, audit_place,
-    dollars,
-};
+use pares_broker::{AuditEntry, AuditNote, BrokerReply, StockQuote, StockSymbol, Verb, dollars};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use utoipa::ToSchema;
 
 use crate::app::Shared;
 use crate::caller::{Caller, find, is_other_site};
-use crate::history::{done, newest};
+use crate::follow::{News, follow};
+use crate::history::done;
 use crate::problem::Problem;
 
-/// The log is looked at so often.
-const LOOK_EACH: Duration = Duration::from_millis(400);
-/// The session is looked for at each so many looks.
-const SESSION_EACH: u64 = 25;
+/// The session is looked for so often.
+const SESSION_EACH: Duration = Duration::from_secs(10);
 /// Most stocks that a socket watches.
 const WATCHED_MAX: usize = 100;
 /// Longest message of a client, bytes.
@@ -82,8 +78,7 @@ pub(crate) async fn notices(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     // A page of another site may open sockets, and its browser sends the cookie along.
-    let needs_origin = !headers.contains_key(header::AUTHORIZATION);
-    if needs_origin && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
+    if !caller.is_bearer && (is_other_site(&headers) || !headers.contains_key(header::ORIGIN)) {
         return Err(Problem::forbidden("this came from another site").reason("cross-site"));
     }
     let upgrade = upgrade.map_err(|_| Problem::bad("this is a WebSocket"))?;
@@ -92,7 +87,7 @@ pub(crate) async fn notices(
     Ok(upgrade.on_upgrade(move |socket| async move {
         let _place = place;
         let quotes = app.front.quotes();
-        let mut listener = Listener { app, caller, socket, watched: BTreeSet::new(), next: 0 };
+        let mut listener = Listener { app, caller, socket, watched: BTreeSet::new() };
         if let Err(Closing(Some((code, reason)))) = listener.run(quotes).await {
             let frame = CloseFrame { code, reason: reason.into() };
             let _ = listener.socket.send(Message::Close(Some(frame))).await;
@@ -114,24 +109,22 @@ struct Listener {
     caller: Caller,
     socket: WebSocket,
     watched: BTreeSet<StockSymbol>,
-    /// The place of the log that was not told yet.
-    next: u64,
 }
 
 impl Listener {
     async fn run(&mut self, mut quotes: Receiver<StockQuote>) -> Result<(), Closing> {
-        let latest = newest(&self.app, &self.caller.name, None).await?;
-        self.next = latest.first().map_or(0, |entry| entry.place + 1);
-        let mut looks = interval(LOOK_EACH);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut count = 0;
+        let (_follow, mut news, next) = follow(&self.app, &self.caller.name).await?;
+        let mut sessions = interval_at(Instant::now() + SESSION_EACH, SESSION_EACH);
+        sessions.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 said = self.socket.recv() => self.hear(said).await?,
                 quote = quotes.recv() => self.price(quote).await?,
-                _ = looks.tick() => {
-                    count += 1;
-                    self.look(count).await?;
+                new = news.recv() => self.happened(next, new).await?,
+                _ = sessions.tick() => {
+                    if find(&self.app, self.caller.session).await?.is_none() {
+                        return Err(Closing(Some((close_code::POLICY, "the session has ended"))));
+                    }
                 }
             }
         }
@@ -169,17 +162,16 @@ impl Listener {
         }
     }
 
-    /// Tells what is new in the log.
-    async fn look(&mut self, count: u64) -> Result<(), Closing> {
-        if count.is_multiple_of(SESSION_EACH) && find(&self.app, self.caller.session).await?.is_none() {
-            return Err(Closing(Some((close_code::POLICY, "the session has ended"))));
-        }
-        let user = self.caller.name.clone();
-        let from = Some(audit_place(&user, self.next));
-        let reading = self.app.front.read(BrokerRead::Log { user: Some(user), from });
-        let page: AuditPage = self.app.in_time(reading).await?.map_err(Problem::from)?;
-        for entry in page.entries {
-            self.next = entry.place + 1;
+    /// Tells of an entry of the log that stands behind what was there when the socket came.
+    async fn happened(&mut self, next: u64, news: Result<News, RecvError>) -> Result<(), Closing> {
+        let entry = match news {
+            Ok(entry) => entry?,
+            Err(RecvError::Lagged(_)) => {
+                return Err(Closing(Some((close_code::AGAIN, "you read too slowly"))));
+            }
+            Err(RecvError::Closed) => return Err(Closing(Some((close_code::AWAY, "the front ends")))),
+        };
+        if entry.place >= next {
             for notice in of(&entry) {
                 self.tell(&notice).await?;
             }

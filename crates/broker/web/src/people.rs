@@ -96,7 +96,7 @@ pub(crate) async fn sign_up(
     Said(who): Said<SignUp>,
 ) -> Result<Response, Problem> {
     refuse_other_site(&headers)?;
-    app.sign_ins.take(&address(peer), app.now_ms()).map_err(Problem::too_many)?;
+    app.sign_ins.take(&address(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
     let name = person_name(&who.name).ok_or_else(|| {
         let detail = "a name is 1 to 32 letters and digits";
         Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-name")
@@ -135,7 +135,7 @@ pub(crate) async fn sign_in(
     Said(who): Said<SignIn>,
 ) -> Result<Response, Problem> {
     refuse_other_site(&headers)?;
-    app.sign_ins.take(&address(peer), app.now_ms()).map_err(Problem::too_many)?;
+    app.sign_ins.take(&address(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
     let name = person_name(&who.name);
     let person = match &name {
         Some(name) => counted(&app, name).await?,
@@ -216,6 +216,50 @@ pub(crate) async fn session(caller: Caller) -> Json<Session> {
     (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_out(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
     done(app.person(PersonAsked::SignOut { session: caller.session }).await?)?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())
+}
+
+/// Another password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewPassword {
+    /// The one until now.
+    password: String,
+    /// 10 characters at least, 256 bytes at most.
+    #[schema(min_length = 10, max_length = 256)]
+    new: String,
+}
+
+/// The person, who has just shown the password: who has only a session may have stolen it.
+pub(crate) async fn proved(app: &App, name: &UserName, password: String) -> Result<Person, Problem> {
+    let person = counted(app, name).await?.ok_or_else(Problem::no_session)?;
+    if !app.passwords.fits(password, Some(person.password.clone())).await? {
+        return Err(Problem::forbidden("the password is wrong").reason("wrong-password"));
+    }
+    Ok(person)
+}
+
+/// The caller has another password from now on. All his other sessions end.
+#[utoipa::path(post, path = "/api/v1/password", request_body = NewPassword, responses(
+    (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn password(
+    State(app): State<Shared>,
+    caller: Caller,
+    Said(NewPassword { password, new }): Said<NewPassword>,
+) -> Result<StatusCode, Problem> {
+    check_password(&new)?;
+    let (name, session) = (caller.name, caller.session);
+    let before = proved(&app, &name, password).await?.password;
+    let password = app.passwords.hash(new).await?;
+    done(app.person(PersonAsked::ChangePassword { name, before, password, session }).await?)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// All sessions of the caller end, this one too.
+#[utoipa::path(delete, path = "/api/v1/sessions", responses(
+    (status = 204, description = "done"), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn sign_out_all(State(app): State<Shared>, caller: Caller) -> Result<Response, Problem> {
+    done(app.person(PersonAsked::SignOutAll { name: caller.name }).await?)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, "")?)]).into_response())
 }
 

@@ -81,8 +81,9 @@ impl Problem {
     /// The rules refuse it.
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let status = match refusal {
-            Refusal::PersonTaken | Refusal::PersonChanged => StatusCode::CONFLICT,
+            Refusal::PersonTaken | Refusal::PersonChanged | Refusal::OtherPending => StatusCode::CONFLICT,
             Refusal::NoPerson => StatusCode::NOT_FOUND,
+            Refusal::NoRight => StatusCode::FORBIDDEN,
             Refusal::CodeUsed => StatusCode::UNAUTHORIZED,
             Refusal::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
             _ => StatusCode::UNPROCESSABLE_ENTITY,

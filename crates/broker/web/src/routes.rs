@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -23,6 +23,8 @@ use crate::{account, commands, history, log, notices, pages, people, quotes, sec
         people::sign_in,
         people::session,
         people::sign_out,
+        people::sign_out_all,
+        people::password,
         commands::command,
         account::account,
         history::history,
@@ -62,6 +64,8 @@ pub(crate) fn router(app: Shared) -> Router {
     let api = Router::new()
         .route("/people", post(people::sign_up))
         .route("/session", get(people::session).post(people::sign_in).delete(people::sign_out))
+        .route("/sessions", delete(people::sign_out_all))
+        .route("/password", post(people::password))
         .route("/commands/{command}", post(commands::command))
         .route("/account", get(account::account))
         .route("/history", get(history::history))

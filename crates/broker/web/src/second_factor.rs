@@ -1,6 +1,6 @@
 //! The second factor: codes that change each 30 seconds.
 //!
-//! A secret counts when its owner has shown a code of it: a QR code that could not be read locks nobody out. From then on it goes only with the password and a code that was not used before.
+//! A secret is given for the password, since who has stolen a session would lock its owner out. It counts when its owner has shown a code of it: a QR code that could not be read locks nobody out. From then on it goes only with the password and a code that was not used before.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use crate::app::Shared;
 use crate::body::Said;
 use crate::caller::Caller;
 use crate::codes;
-use crate::people::{counted, done, person, step};
+use crate::people::{done, person, proved, step};
 use crate::problem::Problem;
 
 /// A secret, told once.
@@ -23,6 +23,13 @@ pub(crate) struct Secret {
     secret: String,
     /// `otpauth://..`, to be shown as a QR code.
     uri: String,
+}
+
+/// What a secret is given for.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnPassword {
+    password: String,
 }
 
 /// A code.
@@ -44,10 +51,15 @@ pub(crate) struct Proof {
 }
 
 /// A new secret, which counts once it is confirmed.
-#[utoipa::path(post, path = "/api/v1/totp", responses(
+#[utoipa::path(post, path = "/api/v1/totp", request_body = OwnPassword, responses(
     (status = 200, description = "the answer", body = Secret), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn begin(State(app): State<Shared>, caller: Caller) -> Result<Json<Secret>, Problem> {
+pub(crate) async fn begin(
+    State(app): State<Shared>,
+    caller: Caller,
+    Said(OwnPassword { password }): Said<OwnPassword>,
+) -> Result<Json<Secret>, Problem> {
     let (secret, name) = (codes::new_secret(), caller.name);
+    proved(&app, &name, password).await?;
     let (text, uri) = codes::shown(&secret, name.as_str())?;
     done(app.person(PersonAsked::SetCode { name, secret }).await?)?;
     Ok(Json(Secret { secret: text, uri }))
@@ -79,10 +91,7 @@ pub(crate) async fn end(
     Said(proof): Said<Proof>,
 ) -> Result<StatusCode, Problem> {
     let name = caller.name;
-    let person = counted(&app, &name).await?.ok_or_else(Problem::no_session)?;
-    if !app.passwords.fits(proof.password, Some(person.password.clone())).await? {
-        return Err(Problem::forbidden("the password is wrong").reason("wrong-password"));
-    }
+    let person = proved(&app, &name, proof.password).await?;
     let step = step(&app, &person, proof.code.as_deref())?;
     match app.person(PersonAsked::DropCode { name, step }).await? {
         BrokerReply::Refused { refusal } => Err(Problem::refused(refusal)),

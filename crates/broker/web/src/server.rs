@@ -96,7 +96,7 @@ impl WebServer {
                 tokio::time::sleep(BREATH).await;
                 continue;
             };
-            let Some(place) = self.connections.place(from.ip()) else { continue };
+            let Some(place) = self.connections.place(from.ip().to_canonical()) else { continue };
             let (tls, router, patience) = (self.tls.clone(), self.router.clone(), self.patience);
             tokio::spawn(async move {
                 let _place = place;

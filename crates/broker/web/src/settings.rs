@@ -22,6 +22,10 @@ pub struct WebSettings {
     pub commands: Allowance,
     /// Reads of a user.
     pub reads: Allowance,
+    /// Requests from an address that say that they are somebody's: looked at before a site is asked whose they are.
+    pub callers: Allowance,
+    /// Commands of a user for which the quote server has to be asked.
+    pub fresh_quotes: Allowance,
     /// Tries to sign in, or to sign up, from an address.
     pub sign_ins: Allowance,
     /// Memory in KiB (8 at least) and passes (1 at least) of argon2id.
@@ -41,6 +45,8 @@ impl Default for WebSettings {
         Self {
             commands: Allowance { burst: 50.0, per_second: 20.0 },
             reads: Allowance { burst: 200.0, per_second: 50.0 },
+            callers: Allowance { burst: 1_000.0, per_second: 200.0 },
+            fresh_quotes: Allowance { burst: 60.0, per_second: 1.0 },
             sign_ins: Allowance { burst: 20.0, per_second: 0.5 },
             password_cost: (19_456, 2),
             passwords_at_once: 2,

@@ -1,6 +1,7 @@
 //! What a supervisor sees and says.
 //!
-//! Nobody changes rights of his own: so there is always a supervisor left, and a session that was stolen cannot make itself more than it is.
+//! Nobody changes rights of his own, and whether he may change those of others is looked at again where they are changed: of two supervisors who take the right from each other at the same moment,
+//! the second has it no more. So there is always one left, and a session that was stolen cannot make itself more than it is.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -81,22 +82,22 @@ fn shown(UserListed { name, rights, cash_cents }: UserListed) -> UserShown {
     UserShown { name: name.to_string(), rights, cash }
 }
 
-/// What quotes have cost this front.
+/// What quotes have cost this front; other fronts and desks have their own.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CostsShown {
-    /// Questions to the quote server.
-    hits: u64,
+    /// Questions to the quote server, asked by this front since it started.
+    front_hits: u64,
     /// What they cost.
-    dollars: String,
+    front_dollars: String,
 }
 
-/// What quotes have cost this front since it started.
+/// What quotes have cost this front since it started. What all have cost is in the log of all.
 #[utoipa::path(get, path = "/api/v1/supervisor/costs", responses(
     (status = 200, description = "the answer", body = CostsShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn costs(State(app): State<Shared>, caller: Caller) -> Result<Json<CostsShown>, Problem> {
     caller.with(PersonRight::Supervisor)?;
     let costs = app.front.costs();
-    Ok(Json(CostsShown { hits: costs.hits, dollars: dollars(costs.cents) }))
+    Ok(Json(CostsShown { front_hits: costs.hits, front_dollars: dollars(costs.cents) }))
 }
 
 /// What somebody may do.
@@ -124,6 +125,6 @@ pub(crate) async fn rights(
     let right = |text: &String| PersonRight::ALL.into_iter().find(|right| right.name() == text);
     let rights: Option<Vec<PersonRight>> = rights.iter().map(right).collect();
     let rights = rights.ok_or_else(|| Problem::bad("rights are trader and supervisor"))?;
-    done(app.person(PersonAsked::SetRights { name, rights }).await?)?;
+    done(app.person(PersonAsked::SetRightsOf { by: caller.name, name, rights }).await?)?;
     Ok(StatusCode::NO_CONTENT)
 }

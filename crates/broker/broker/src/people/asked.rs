@@ -46,7 +46,7 @@ pub enum PersonAsked {
         /// Which.
         session: SessionDigest,
     },
-    /// The secret of a second factor, not confirmed yet. Refused while there is a confirmed one.
+    /// The secret of a second factor, not confirmed yet, for one whose password fitted: no try counts any more. Refused while there is a confirmed one.
     SetCode {
         /// Whose.
         name: UserName,
@@ -77,6 +77,31 @@ pub enum PersonAsked {
         name: UserName,
         /// What.
         rights: Vec<PersonRight>,
+    },
+    /// The same by a supervisor: refused if that is none when it is executed. Of two who take the right from each other one keeps it.
+    SetRightsOf {
+        /// The supervisor.
+        by: UserName,
+        /// Who.
+        name: UserName,
+        /// What.
+        rights: Vec<PersonRight>,
+    },
+    /// Another password, by its owner, whose second factor stays. All other sessions end, and no try counts any more.
+    ChangePassword {
+        /// Whose.
+        name: UserName,
+        /// What the password before fitted. Refused if it is another by now.
+        before: PasswordString,
+        /// The string of argon2id that the password fits.
+        password: PasswordString,
+        /// The session that goes on.
+        session: SessionDigest,
+    },
+    /// All sessions end.
+    SignOutAll {
+        /// Whose.
+        name: UserName,
     },
     /// Another password. There is no second factor any more, and all sessions end: for who has lost them.
     SetPassword {
@@ -111,4 +136,7 @@ kinds!(PersonAsked, "request about a person" {
     8 => DropCode { name, step },
     9 => SetRights { name, rights },
     10 => SetPassword { name, password },
+    11 => SetRightsOf { by, name, rights },
+    12 => ChangePassword { name, before, password, session },
+    13 => SignOutAll { name },
 });

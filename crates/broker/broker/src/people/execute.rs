@@ -35,7 +35,16 @@ pub(crate) fn execute<L: Ledger>(
             };
             desk.add(name, &person, *takes_account)
         }
+        PersonAsked::SetRightsOf { by, name, .. } => {
+            let actor = rows::take::<Person, L>(desk.ledger, &row::person(by))?;
+            if !actor.is_some_and(|actor| actor.rights.contains(&PersonRight::Supervisor)) {
+                return Ok(BrokerReply::Refused { refusal: Refusal::NoRight });
+            }
+            desk.change(name, asked)
+        }
         PersonAsked::Try { name }
+        | PersonAsked::ChangePassword { name, .. }
+        | PersonAsked::SignOutAll { name }
         | PersonAsked::SignIn { name, .. }
         | PersonAsked::SetCode { name, .. }
         | PersonAsked::ConfirmCode { name, .. }
@@ -138,6 +147,7 @@ fn changed(person: &mut Person, asked: &PersonAsked, now_ms: u64) -> Result<Vec<
                 return Err(Refusal::PersonChanged);
             }
             person.code = Some(OneTimeCode { secret: secret.clone(), is_confirmed: false, last_step: 0 });
+            (person.tries, person.wait_until_ms) = (0, 0);
         }
         PersonAsked::ConfirmCode { secret, step, session, .. } => {
             let code = person.code.as_mut().filter(|code| code.secret == *secret && !code.is_confirmed);
@@ -150,7 +160,18 @@ fn changed(person: &mut Person, asked: &PersonAsked, now_ms: u64) -> Result<Vec<
             person.code = None;
             (person.tries, person.wait_until_ms) = (0, 0);
         }
-        PersonAsked::SetRights { rights, .. } => person.rights = in_order(rights),
+        PersonAsked::SetRights { rights, .. } | PersonAsked::SetRightsOf { rights, .. } => {
+            person.rights = in_order(rights)
+        }
+        PersonAsked::ChangePassword { before, password, session, .. } => {
+            if *before != person.password {
+                return Err(Refusal::PersonChanged);
+            }
+            person.password = password.clone();
+            (person.tries, person.wait_until_ms) = (0, 0);
+            return Ok(all_but(person, session));
+        }
+        PersonAsked::SignOutAll { .. } => return Ok(core::mem::take(&mut person.sessions)),
         PersonAsked::SetPassword { password, .. } => {
             (person.password, person.code) = (password.clone(), None);
             (person.tries, person.wait_until_ms) = (0, 0);

@@ -107,6 +107,9 @@ fn command() -> impl Strategy<Value = UserCommand> {
 fn asked() -> impl Strategy<Value = Asked> {
     prop_oneof![
         12 => command().prop_map(|command| Asked::Command { command, fault: None }),
+        3 => (command(), 1..=3_u64, 1..40_u64).prop_map(|(command, session, count)| {
+            Asked::Settle { command, number: number_in_session(session, count) }
+        }),
         2 => (way(), user(), symbol()).prop_map(|(way, user, symbol)| Asked::Fire { way, user, symbol }),
         2 => (way(), user()).prop_map(|(way, user)| Asked::Expire { way, user }),
         1 => Just(Asked::Hit),
@@ -166,7 +169,7 @@ impl Senders {
     fn number(&mut self, request: &mut BrokerRequest, session: u64) {
         self.count += 1;
         request.number = number_in_session(session, self.count);
-        if let Asked::Command { command, .. } = &request.asked {
+        if let Asked::Command { command, .. } | Asked::Settle { command, .. } = &request.asked {
             let latest =
                 self.latest.entry((command.user.clone(), session)).or_insert(number_in_session(session, 0));
             request.after = core::mem::replace(latest, request.number);
@@ -199,7 +202,7 @@ impl Senders {
 
 fn symbol_of(asked: &Asked) -> StockSymbol {
     let named = match asked {
-        Asked::Command { command, .. } => command.symbol,
+        Asked::Command { command, .. } | Asked::Settle { command, .. } => command.symbol,
         Asked::Fire { symbol, .. } => Some(*symbol),
         Asked::Expire { .. }
         | Asked::Hit

@@ -57,7 +57,15 @@ fn all() -> Vec<PersonAsked> {
         PersonAsked::SetCode { name: name.clone(), secret: secret.clone() },
         PersonAsked::ConfirmCode { name: name.clone(), secret, step: 5, session },
         PersonAsked::DropCode { name: name.clone(), step: Some(6) },
-        PersonAsked::SetRights { name: name.clone(), rights },
+        PersonAsked::SetRights { name: name.clone(), rights: rights.clone() },
+        PersonAsked::SetRightsOf { by: name.clone(), name: name.clone(), rights },
+        PersonAsked::ChangePassword {
+            name: name.clone(),
+            before: password.clone(),
+            password: password.clone(),
+            session,
+        },
+        PersonAsked::SignOutAll { name: name.clone() },
         PersonAsked::SignOut { session },
         PersonAsked::SetPassword { name, password },
     ]
@@ -91,7 +99,51 @@ fn another_password_ends_all_sessions_and_one_that_fitted_the_old_one_signs_nobo
     assert_eq!(found, None);
     let reply = execute(&request(all()[2].clone(), 3), &mut items).unwrap();
     assert_eq!(reply, BrokerReply::Refused { refusal: Refusal::PersonChanged });
-    let read = BrokerRead::Person { read: PersonRead::Person { name } };
-    let person = Option::<Person>::from_bytes(&answer(&read, &items).unwrap()).unwrap().unwrap();
+    let person = person(&items, name);
     assert_eq!((person.tries, person.sessions), (0, vec![]));
+}
+
+#[test]
+fn of_two_supervisors_who_take_the_right_from_each_other_one_keeps_it() {
+    let mut items = Items::default();
+    let people = ["ann", "bob"].map(|name| UserName::new(name).unwrap());
+    for name in people.clone() {
+        let (password, rights) = (PasswordString("$argon2id$x".into()), vec![PersonRight::Supervisor]);
+        let asked = PersonAsked::Add { name, password, rights, takes_account: false };
+        execute(&request(asked, 1), &mut items).unwrap();
+    }
+    let [ann, bob] = people;
+    let of = |by: &UserName, name: &UserName| {
+        request(PersonAsked::SetRightsOf { by: by.clone(), name: name.clone(), rights: vec![] }, 2)
+    };
+    assert_eq!(execute(&of(&ann, &bob), &mut items).unwrap(), BrokerReply::Done);
+    let reply = execute(&of(&bob, &ann), &mut items).unwrap();
+    assert_eq!(reply, BrokerReply::Refused { refusal: Refusal::NoRight });
+    assert_eq!(person(&items, ann).rights, [PersonRight::Supervisor]);
+}
+
+#[test]
+fn a_password_changed_by_its_owner_ends_the_other_sessions_and_goes_with_the_one_before() {
+    let mut items = Items::default();
+    for asked in &all()[..3] {
+        execute(&request(asked.clone(), 1), &mut items).unwrap();
+    }
+    let PersonAsked::SignIn { name, password: before, .. } = all()[2].clone() else { panic!("a sign-in") };
+    let session = SessionDigest([8; 32]);
+    let again = PersonAsked::SignIn { name: name.clone(), password: before.clone(), step: None, session };
+    execute(&request(again, 2), &mut items).unwrap();
+    let password = PasswordString("$argon2id$y".into());
+    let change = PersonAsked::ChangePassword { name: name.clone(), before, password, session };
+    assert_eq!(execute(&request(change.clone(), 3), &mut items).unwrap(), BrokerReply::Done);
+    assert_eq!(person(&items, name.clone()).sessions, [session]);
+    let reply = execute(&request(change, 4), &mut items).unwrap();
+    assert_eq!(reply, BrokerReply::Refused { refusal: Refusal::PersonChanged });
+    execute(&request(PersonAsked::SignOutAll { name: name.clone() }, 5), &mut items).unwrap();
+    assert_eq!(person(&items, name).sessions, []);
+    assert_eq!(items.0.len(), 1, "no session is left");
+}
+
+fn person(items: &Items, name: UserName) -> Person {
+    let read = BrokerRead::Person { read: PersonRead::Person { name } };
+    Option::<Person>::from_bytes(&answer(&read, items).unwrap()).unwrap().unwrap()
 }

@@ -176,3 +176,27 @@ fn the_newest_entries_are_read_page_by_page() {
     let nobody = BrokerRead::Newest { user: UserName::new("al").unwrap(), before: Some(9) };
     assert_eq!(AuditPage::from_bytes(&answer(&nobody, &both.shelves).unwrap()).unwrap().entries, []);
 }
+
+#[test]
+fn what_was_seen_is_settled_or_nothing_is() {
+    let mut both = Both::default();
+    both.run(&request(1, 1, 0, "ADD,jo,500.00"));
+    let brought = || Some(hit(StockSymbol::new("A").unwrap(), 1_000, NOON_MS));
+    for count in [2, 3] {
+        both.run(&BrokerRequest { quote: brought(), ..request(1, count, count - 1, "BUY,jo,A,20.00") });
+    }
+    let settle = |count: u64, line: &str, seen: u64| {
+        let of = request(1, count, count - 1, line);
+        let Asked::Command { command, .. } = of.asked else { panic!("a command") };
+        let number = number_in_session(1, seen);
+        BrokerRequest { asked: Asked::Settle { command, number }, ..of }
+    };
+    let refused = |refusal| BrokerReply::Refused { refusal };
+    assert_eq!(both.run(&settle(4, "COMMIT_BUY,jo", 2)), refused(Refusal::OtherPending));
+    assert_eq!(both.run(&settle(5, "CANCEL_BUY,jo", 2)), refused(Refusal::OtherPending));
+    assert_eq!(both.run(&settle(6, "COMMIT_SELL,jo", 2)), refused(Refusal::NothingPending));
+    assert_eq!(both.run(&settle(7, "ADD,jo,1.00", 2)), refused(Refusal::Arity));
+    assert!(matches!(both.run(&settle(8, "COMMIT_BUY,jo", 3)), BrokerReply::Settled { shares: 2, .. }));
+    assert!(matches!(both.run(&settle(9, "CANCEL_BUY,jo", 2)), BrokerReply::Settled { shares: 2, .. }));
+    both.check();
+}

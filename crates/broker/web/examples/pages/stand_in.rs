@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pares_broker::{
-    ArmedPage, Asked, BrokerRead, BrokerReply, BrokerRequest, CommandName, HitName, LapsingPage, Ledger,
-    QuoteBrought, Shelf, StockQuote, StockSymbol, UserName, answer, execute, number_in_session,
+    ArmedPage, Asked, AuditPage, BrokerRead, BrokerReply, BrokerRequest, CommandName, HitName, LapsingPage,
+    Ledger, QuoteBrought, Shelf, StockQuote, StockSymbol, UserName, answer, execute, number_in_session,
     session_of_front,
 };
 use pares_web::{Broker, Costs, Unavailable, WebClock};
@@ -34,6 +34,7 @@ struct Inner {
     count: u64,
     quotes: BTreeMap<StockSymbol, StockQuote>,
     hits: u64,
+    looks: u64,
     is_away: bool,
 }
 
@@ -68,6 +69,11 @@ impl MemoryBroker {
     /// From now on no site answers, or all do.
     pub fn set_away(&self, is_away: bool) {
         self.inner().is_away = is_away;
+    }
+
+    /// How often a log was read and had something.
+    pub fn looks(&self) -> u64 {
+        self.inner().looks
     }
 
     /// Fires what the latest quotes fire, asks anew where something is armed, and releases what has lapsed.
@@ -164,9 +170,12 @@ impl Broker for MemoryBroker {
         if inner.is_away {
             return Err(Unavailable("away".into()));
         }
-        let (Some(user), Asked::Command { command, fault }) = (&user, &asked) else {
-            return Ok(inner.run(0, name, now_ms, None, asked));
+        let (command, fault) = match &asked {
+            Asked::Command { command, fault } => (command, *fault),
+            Asked::Settle { command, .. } => (command, None),
+            _ => return Ok(inner.run(0, name, now_ms, None, asked)),
         };
+        let Some(user) = &user else { return Ok(inner.run(0, name, now_ms, None, asked)) };
         let is_good = fault.is_none() && command.check().is_ok();
         let quote = match command.symbol.filter(|_| is_good) {
             Some(symbol) if command.verb.needs_quote() => Some(self.fresh(&mut inner, symbol, user, now_ms)),
@@ -183,11 +192,16 @@ impl Broker for MemoryBroker {
     }
 
     async fn read(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
-        let inner = self.inner();
+        let mut inner = self.inner();
         if inner.is_away {
             return Err(Unavailable("away".into()));
         }
-        Ok(answer(&read, &*inner).expect("the map is always there"))
+        let bytes = answer(&read, &*inner).expect("the map is always there");
+        let is_news = || !AuditPage::from_bytes(&bytes).unwrap().entries.is_empty();
+        if matches!(read, BrokerRead::Log { .. }) && is_news() {
+            inner.looks += 1;
+        }
+        Ok(bytes)
     }
 
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {

@@ -1,7 +1,8 @@
 // The public HTTP API, and nothing else: all that the pages know and do goes through here.
 //
 // A request that is lost may have been executed. So a command has a name of its own (`Idempotency-Key`), and is sent again under it
-// until there is an answer: the broker executes it once.
+// until there is an answer: the broker executes it once. Without one after all tries the name is kept: who presses the button again sends the
+// same command under the same name. Who has changed the form meanwhile sends another, and is told that of the first nothing is known.
 
 const BASE = '/api/v1';
 /** Pauses before a command or a read is sent again, ms. */
@@ -74,24 +75,56 @@ async function untilAnswered(method, path, body, headers, waiting) {
 
 const get = (path) => untilAnswered('GET', path);
 
+function forget() {
+  csrf = null;
+  doubted.clear();
+}
+
 function kept(session) {
   csrf = session.csrf;
   return session;
 }
 
-/** A command, executed once however often it is sent. `waiting` is told when it has to be sent again. */
-export function command(name, fields, waiting) {
-  const key = { 'Idempotency-Key': crypto.randomUUID() };
-  return untilAnswered('POST', `/commands/${name}`, fields, key, waiting);
+/** Commands that were sent and may be executed or not, the latest of each form: form -> { said, key }. */
+const doubted = new Map();
+/** Statuses that say what became of a command under its name: it is known, or was refused by the rules. */
+const settles = (problem) => [404, 409, 422].includes(problem.status);
+let tellDoubt = () => {};
+
+/** `told` hears of a command that was left without an answer when its form sends another. */
+export function hearDoubts(told) { tellDoubt = told; }
+
+/**
+ * A command, executed once however often it is sent. `waiting` is told when it has to be sent again. `form` sends it: what it sent without an
+ * answer goes under the same name when it is sent again.
+ */
+export async function command(name, fields, waiting, form = name) {
+  const said = JSON.stringify([name, fields]);
+  const before = doubted.get(form);
+  const key = before?.said === said ? before.key : crypto.randomUUID();
+  if (before && before.key !== key) tellDoubt(JSON.parse(before.said));
+  doubted.delete(form);
+  let isDoubted = before?.key === key;
+  try {
+    return await untilAnswered('POST', `/commands/${name}`, fields, { 'Idempotency-Key': key }, (problem) => {
+      isDoubted = true;
+      waiting?.(problem);
+    });
+  } catch (problem) {
+    if (mayPass(problem) || (isDoubted && !settles(problem))) doubted.set(form, { said, key });
+    throw problem;
+  }
 }
 
 export const signUp = (name, password) => once('POST', '/people', { name, password });
 export const signIn = async (name, password, code) =>
   kept(await once('POST', '/session', code ? { name, password, code } : { name, password }));
 export const session = async () => kept(await get('/session'));
-export const signOut = async () => { await once('DELETE', '/session'); csrf = null; };
+export const signOut = async () => { await once('DELETE', '/session'); forget(); };
+export const signOutAll = async () => { await once('DELETE', '/sessions'); forget(); };
+export const setPassword = (password, wanted) => once('POST', '/password', { password, new: wanted });
 
-export const totpBegin = () => once('POST', '/totp');
+export const totpBegin = (password) => once('POST', '/totp', { password });
 export const totpConfirm = (code) => once('POST', '/totp/confirm', { code });
 export const totpEnd = (password, code) => once('DELETE', '/totp', { password, code });
 

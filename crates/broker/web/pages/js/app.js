@@ -14,6 +14,7 @@ import { el, refill, setText } from './dom.js';
 import * as feed from './feed.js';
 import { history } from './history.js';
 import { dollars } from './money.js';
+import { show as tell } from './notices.js';
 import { person } from './person.js';
 import { sign } from './sign.js';
 import { listen, refresh, signedOut, state } from './state.js';
@@ -92,6 +93,10 @@ function start(isFirst) {
   else feed.close();
 }
 
+api.hearDoubts(([name, fields]) => {
+  const of = [name.replaceAll('-', ' '), fields.symbol, fields.amount ?? fields.price].filter(Boolean).join(' ');
+  tell({ kind: 'doubt', text: `Whether “${of}” was executed before is not known: no answer came. The history says. What you send now is another command.` });
+});
 listen('session', () => start(false));
 for (const topic of ['account', 'feed']) listen(topic, drawTop);
 window.addEventListener('hashchange', () => show(false));

@@ -6,7 +6,7 @@ import { dollarsOf, sharesText } from './money.js';
 /** Most that are shown at a time; the oldest goes. */
 const SHOWN_MAX = 4;
 
-const TITLES = { fired: 'Trigger fired', lapsed: 'Lapsed', settled: 'Done', order: 'Order' };
+const TITLES = { fired: 'Trigger fired', lapsed: 'Lapsed', settled: 'Done', order: 'Order', doubt: 'Not known' };
 const SIDES = { buy: ['bought', 'buy'], sell: ['sold', 'sell'] };
 
 /** A notice in words. */

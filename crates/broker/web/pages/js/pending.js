@@ -1,4 +1,5 @@
-// Pending buys and sells, their 60 seconds counting down, and confirming or cancelling the newest of each.
+// Pending buys and sells, their 60 seconds counting down, and confirming or cancelling the newest of each. What is sent says which one is meant:
+// if another window has placed a newer one meanwhile, it is refused, and the account is read again.
 
 import * as api from './api.js';
 import { card, el, refill, say, setText } from './dom.js';
@@ -59,7 +60,7 @@ function settle(of, what, id, row, error) {
     id: `${what}-${id}`, label: `${what === 'commit' ? 'Confirm' : 'Cancel'} ${of.way}`, isQuiet: what === 'cancel', describedBy: `${id}-words`, error,
     work: async (waiting) => {
       try {
-        const { outcome } = await api.command(`${what}-${of.way}`, {}, waiting);
+        const { outcome } = await api.command(`${what}-${of.way}`, { number: row.number }, waiting, id);
         return settledWords(of, what, { ...row, ...outcome });
       } finally {
         await refresh();

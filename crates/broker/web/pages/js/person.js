@@ -1,19 +1,44 @@
-// One's own page: the second factor, and one's log to take away.
+// One's own page: password and sessions, the second factor, and one's log to take away.
 
 import * as api from './api.js';
 import { card, el, refill } from './dom.js';
 import { action, field, form } from './forms.js';
-import { mark, state } from './state.js';
+import { mark, signedOut, state } from './state.js';
 
 /** The page. */
 export function person() {
   return el('div', { class: 'narrow' }, el('h1', { tabindex: '-1' }, 'You'),
-    el('p', {}, 'Signed in as ', el('strong', {}, state.session.name), '.'), factor(), log());
+    el('p', {}, 'Signed in as ', el('strong', {}, state.session.name), '.'), password(), factor(), log());
+}
+
+function password() {
+  const before = field({ id: 'password-now', name: 'password', label: 'Your password', kind: 'secret', autocomplete: 'current-password' });
+  const wanted = field({ id: 'password-new', name: 'new', label: 'The new one', kind: 'secret', autocomplete: 'new-password', hint: '10 characters at least' });
+  const change = form({
+    id: 'password', fields: [before, wanted], button: 'Change it', isQuiet: true,
+    submit: async (values) => {
+      if ([...values.new].length < 10) throw new api.Problem(422, { reason: 'bad-new-password' });
+      await api.setPassword(values.password, values.new);
+      change.clear();
+      return 'Your password is changed. Everywhere else you are signed out.';
+    },
+  });
+  const out = action({ id: 'sign-out-all', label: 'Sign out everywhere', isQuiet: true, work: async () => { await api.signOutAll(); signedOut(); } });
+  return card('Password and sessions', 'password-card', change.element,
+    el('p', {}, 'If you think that somebody else is signed in as you, change your password; or end all sessions, this one too:'), out);
 }
 
 function factor() {
   const body = el('div');
-  const begin = action({ id: 'totp-begin', label: 'Set up', work: async () => { showSecret(body, await api.totpBegin()); } });
+  const own = field({ id: 'totp-own', name: 'password', label: 'Your password', kind: 'secret', autocomplete: 'current-password' });
+  const begin = form({
+    id: 'totp-begin', fields: [own], button: 'Set up',
+    submit: async (values) => {
+      const secret = await api.totpBegin(values.password);
+      begin.clear();
+      showSecret(body, secret);
+    },
+  });
   const password = field({ id: 'totp-password', name: 'password', label: 'Your password', kind: 'secret', autocomplete: 'current-password' });
   const code = field({ id: 'totp-end-code', name: 'code', label: 'A code of now', kind: 'code' });
   const end = form({
@@ -26,7 +51,7 @@ function factor() {
   });
   return card('Codes from an app', 'factor',
     el('p', {}, 'With these, signing in asks for a code that changes every half minute as well as for your password.'),
-    begin, body, el('details', {}, el('summary', {}, 'Take the codes off'), end.element));
+    begin.element, body, el('details', {}, el('summary', {}, 'Take the codes off'), end.element));
 }
 
 function showSecret(body, { secret, uri }) {

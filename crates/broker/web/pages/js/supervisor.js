@@ -1,4 +1,4 @@
-// The supervisor's page: all users, what quotes have cost, everybody's log, and rights.
+// The supervisor's page: all users, what this front’s quotes have cost, everybody's log, and rights.
 
 import * as api from './api.js';
 import { card, el, refill, table } from './dom.js';
@@ -23,11 +23,11 @@ function into(body, work) {
 
 function costs() {
   const body = el('dl', { class: 'totals' });
-  const made = card('Cost of quotes', 'costs', body);
+  const made = card('Cost of quotes', 'costs', body, el('p', { class: 'hint' }, 'Other fronts and desks have asked for their own: the log of all has each question.'));
   const read = into(body, async () => {
-    const { hits, dollars } = await api.costs();
+    const { front_hits: hits, front_dollars: dollars } = await api.costs();
     const line = (words, value) => el('div', {}, el('dt', {}, words), el('dd', {}, value));
-    refill(body, line('Quotes asked for', grouped(hits)), line('Paid', dollarsOf(dollars)));
+    refill(body, line('Asked by this front since it started', grouped(hits)), line('Paid', dollarsOf(dollars)));
   });
   made.append(action({ id: 'costs-again', label: 'Refresh', isQuiet: true, work: async () => { await read(); return 'Costs read.'; } }));
   return made;

@@ -108,7 +108,7 @@ async function trade(way, amount, waiting) {
     document.getElementById('stock').focus();
     return 'Choose a stock first.';
   }
-  const { outcome } = await api.command(way, { symbol, amount }, waiting);
+  const { outcome } = await api.command(way, { symbol, amount }, waiting, 'ticket');
   await refresh();
   document.getElementById('pending-title')?.focus();
   const words = way === 'buy' ? 'Held' : 'Held to sell';

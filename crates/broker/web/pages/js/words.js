@@ -13,6 +13,8 @@ const PLAIN = {
   'below-one-share': ['amount', 'That is less than the price of one share.'],
   'insufficient-shares': ['amount', 'You do not own so many free shares of this stock.'],
   'nothing-pending': ['', 'There is nothing left to confirm or cancel.'],
+  'other-pending': ['', 'Something newer is pending, from another window. Nothing was done; look at it first.'],
+  'no-right': ['', 'You may not do that.'],
   lapsed: ['', 'The 60 seconds are over: it was given back, nothing was traded.'],
   'too-many-pending': ['', 'Too much is pending. Confirm or cancel something first.'],
   'no-amount-set': ['price', 'Set the amount first, then the price.'],
@@ -20,6 +22,7 @@ const PLAIN = {
   'person-taken': ['name', 'That name is taken.'],
   'bad-name': ['name', 'A name is 1 to 32 letters and digits.'],
   'bad-password': ['password', 'A password has 10 characters at least.'],
+  'bad-new-password': ['new', 'A password has 10 characters at least.'],
   'wrong-password': ['password', 'Name or password is wrong.'],
   'code-needed': ['code', 'Now the code that your app shows.'],
   'wrong-code': ['code', 'That is not the code of now.'],
@@ -30,11 +33,11 @@ const PLAIN = {
 };
 
 const BY_STATUS = {
-  0: 'No answer from the broker. It may be executed still: look at the history before you do it again.',
+  0: 'No answer from the broker. A command may be executed still: press the same button again, and it is done once.',
   401: 'You were signed out. Sign in again.',
   403: 'You may not do that.',
   413: 'That is too long.',
-  503: 'No site answers at the moment. Nothing is lost; try again soon.',
+  503: 'No site answers at the moment. A command may be executed still: press the same button again soon, and it is done once.',
 };
 
 /** What to show for a problem: `[field, words]`, the field empty if it is about none. */

@@ -26,6 +26,7 @@ async fn serve() -> SocketAddr {
         commands: much,
         reads: much,
         sign_ins: much,
+        callers: much,
         password_cost: (8, 1),
         ..WebSettings::default()
     };
@@ -94,7 +95,7 @@ async fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
             // The one is a WebSocket, the others end the session that is used.
             .args(["--exclude-path", "/api/v1/notices", "--exclude-method", "DELETE"])
             .current_dir(scratch.path()));
-        assert!(said.contains("Tested: 16"), "{said}");
+        assert!(said.contains("Tested: 17"), "{said}");
     });
     tried.await.unwrap();
 }

@@ -310,3 +310,68 @@ async fn without_a_site_everything_says_so_and_nothing_of_the_inside() {
     web.broker.set_away(false);
     assert_eq!(web.get(&ann, "/session").await.status, 200);
 }
+
+#[tokio::test]
+async fn a_commit_that_names_what_it_is_of_commits_nothing_else() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    web.broker.set_price("S", 1_000);
+    web.command(&ann, "add", json!({"amount": "1000.00"})).await;
+    let newest = async || {
+        let account = web.get(&ann, "/account").await.json();
+        account["buys"].as_array().unwrap().last().unwrap()["number"].clone()
+    };
+    web.command(&ann, "buy", json!({"symbol": "S", "amount": "20.00"})).await;
+    let seen = newest().await;
+    web.other().command(&ann, "buy", json!({"symbol": "S", "amount": "90.00"})).await;
+    for command in ["commit-buy", "cancel-buy"] {
+        let answer = web.command(&ann, command, json!({"number": seen})).await;
+        assert_eq!(answer.told(), (409, "other-pending".into()), "{command}");
+    }
+    let told = web.command(&ann, "cancel-buy", json!({"number": newest().await})).await.json();
+    assert_eq!(told["outcome"]["shares"], 9);
+    let told = web.command(&ann, "commit-buy", json!({"number": seen})).await.json();
+    assert_eq!(told["outcome"]["shares"], 2);
+    assert_eq!(web.command(&ann, "commit-buy", json!({"number": "x"})).await.status, 400);
+    let odd = web.command(&ann, "add", json!({"amount": "1.00", "number": "1"})).await;
+    assert_eq!(odd.told(), (422, "arity".into()));
+    let entries = web.get(&ann, "/history?command=commit-buy").await.json();
+    assert_eq!(entries["entries"].as_array().unwrap().len(), 2, "a refused one stands there too");
+}
+
+#[tokio::test]
+async fn without_an_account_the_quote_server_is_not_asked() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    let of = json!({"symbol": "S", "amount": "20.00"});
+    for (command, body) in [("quote", json!({"symbol": "S"})), ("buy", of.clone()), ("sell", of)] {
+        let answer = web.command(&ann, command, body).await;
+        assert_eq!((answer.told(), &answer.json()["code"]), ((422, "no-account".into()), &json!(9)));
+    }
+    assert_eq!(pares_web::Broker::costs(&web.broker).hits, 0);
+    web.command(&ann, "add", json!({"amount": "1.00"})).await;
+    assert_eq!(web.command(&ann, "quote", json!({"symbol": "S"})).await.status, 200);
+    assert_eq!(pares_web::Broker::costs(&web.broker).hits, 1);
+}
+
+#[tokio::test]
+async fn fresh_quotes_of_a_user_are_so_many_and_known_ones_are_free() {
+    let few = pares_web::Allowance { burst: 2.0, per_second: 0.5 };
+    let web = Web::with(|settings| settings.fresh_quotes = few);
+    let (ann, bob) = (web.somebody("ann").await, web.somebody("bob").await);
+    for who in [&ann, &bob] {
+        web.command(who, "add", json!({"amount": "1.00"})).await;
+    }
+    let quote = async |who, symbol: &str| web.command(who, "quote", json!({"symbol": symbol})).await;
+    for symbol in ["A", "B", "A", "B", "A"] {
+        assert_eq!(quote(&ann, symbol).await.status, 200);
+    }
+    let answer = quote(&ann, "C").await;
+    assert_eq!((answer.told(), answer.retry_s()), ((429, "too-many".into()), 2));
+    assert_eq!(quote(&bob, "C").await.status, 200);
+    assert_eq!(quote(&ann, "C").await.status, 200, "it is known now");
+    assert_eq!(pares_web::Broker::costs(&web.broker).hits, 3);
+    web.pass(58_000);
+    assert_eq!(quote(&ann, "A").await.status, 200, "a usable one no more: it is asked for anew");
+    assert_eq!(pares_web::Broker::costs(&web.broker).hits, 4);
+}

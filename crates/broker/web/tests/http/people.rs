@@ -174,6 +174,10 @@ fn code(secret: &str, now_ms: u64) -> String {
     Builder::new().with_secret(secret).build().unwrap().generate(now_ms / 1_000).to_string()
 }
 
+fn own() -> Value {
+    json!({"password": PASSWORD})
+}
+
 async fn in_by_code(web: &Web, code: Option<&str>) -> (u16, String) {
     let body = json!({"name": "ann", "password": PASSWORD, "code": code});
     web.ask("POST", "/session", &[], &body).await.told()
@@ -183,7 +187,7 @@ async fn in_by_code(web: &Web, code: Option<&str>) -> (u16, String) {
 async fn a_second_factor_is_asked_for_once_it_is_confirmed_and_each_code_goes_once() {
     let web = Web::new();
     let (ann, other) = (web.somebody("ann").await, web.sign_in("ann").await);
-    let told = web.post(&ann, "/totp", NONE).await.json();
+    let told = web.post(&ann, "/totp", own()).await.json();
     let secret = told["secret"].as_str().unwrap();
     assert!(told["uri"].as_str().unwrap().starts_with("otpauth://totp/Pares:ann?secret="), "{told}");
     assert_eq!(in_by_code(&web, None).await.0, 200, "not confirmed yet");
@@ -195,7 +199,7 @@ async fn a_second_factor_is_asked_for_once_it_is_confirmed_and_each_code_goes_on
     );
     assert_eq!(web.post(&ann, "/totp/confirm", json!({"code": code(secret, now())})).await.status, 204);
     assert_eq!(web.get(&other, "/session").await.status, 401, "other sessions end");
-    assert_eq!(web.post(&ann, "/totp", NONE).await.told(), (409, "person-changed".into()));
+    assert_eq!(web.post(&ann, "/totp", own()).await.told(), (409, "person-changed".into()));
     assert_eq!(in_by_code(&web, None).await, (401, "code-needed".into()));
     assert_eq!(in_by_code(&web, Some(&code(secret, now()))).await, (401, "code-used".into()));
     web.pass(30_000);
@@ -226,4 +230,57 @@ async fn an_address_that_tries_too_often_waits_whatever_the_names_are() {
     assert_eq!((answer.told(), answer.retry_s()), ((429, "too-many".into()), 2));
     web.pass(2_000);
     assert_eq!(web.sign_up("d").await.status, 201);
+}
+
+#[tokio::test]
+async fn a_stolen_session_sets_no_second_factor_and_no_password() {
+    let web = Web::new();
+    let stolen = web.somebody("ann").await;
+    for body in [NONE, json!({"password": "a wrong one"}), json!({"password": ""})] {
+        let answer = web.post(&stolen, "/totp", body.clone()).await;
+        assert!(matches!(answer.status.as_u16(), 400 | 403), "{body}: {answer:?}");
+        let body = json!({"password": body["password"], "new": "another password"});
+        assert!(matches!(web.post(&stolen, "/password", body).await.status.as_u16(), 400 | 403));
+    }
+    web.pass(60_000);
+    assert_eq!(in_by_code(&web, None).await.0, 200, "its owner gets in as before");
+}
+
+#[tokio::test]
+async fn who_changes_his_password_is_signed_out_everywhere_else() {
+    let web = Web::new();
+    let (ann, other) = (web.somebody("ann").await, web.sign_in("ann").await);
+    let change = |password: &str, new: &str| json!({"password": password, "new": new});
+    let short = web.post(&ann, "/password", change(PASSWORD, "short")).await;
+    assert_eq!(short.told(), (422, "bad-password".into()));
+    let wrong = web.post(&ann, "/password", change("not this one", "another password")).await;
+    assert_eq!(wrong.told(), (403, "wrong-password".into()));
+    assert_eq!(web.get(&other, "/session").await.status, 200);
+    assert_eq!(web.post(&ann, "/password", change(PASSWORD, "another password")).await.status, 204);
+    assert_eq!(web.get(&ann, "/session").await.status, 200);
+    assert_eq!(web.other().get(&other, "/session").await.status, 401);
+    assert_eq!(web.try_in("ann", PASSWORD).await.told(), (401, "wrong-password".into()));
+    assert_eq!(web.try_in("ann", "another password").await.status, 200);
+}
+
+#[tokio::test]
+async fn all_sessions_end_at_once() {
+    let web = Web::new();
+    let (ann, other, bob) = (web.somebody("ann").await, web.sign_in("ann").await, web.somebody("bob").await);
+    assert_eq!(web.ask("DELETE", "/sessions", &[ann.bearer()], &NONE).await.status, 204);
+    for (who, status) in [(&ann, 401), (&other, 401), (&bob, 200)] {
+        assert_eq!(web.get(who, "/session").await.status, status);
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_asks_too_much_waits_before_a_site_is_asked_who_it_is() {
+    let web = Web::with(|settings| settings.callers = pares_web::Allowance { burst: 3.0, per_second: 0.5 });
+    let nobody = Signed { token: "x".to_owned(), csrf: String::new() };
+    for _ in 0..3 {
+        assert_eq!(web.get(&nobody, "/session").await.status, 401);
+    }
+    web.broker.set_away(true);
+    let answer = web.get(&nobody, "/session").await;
+    assert_eq!((answer.told(), answer.retry_s()), ((429, "too-many".into()), 2));
 }

@@ -119,6 +119,11 @@ async fn a_page_of_another_site_opens_no_socket() {
     for headers in [vec![ann.cookie()], vec![ann.cookie(), origin("http://evil.example".into())]] {
         assert_eq!(open(address, headers).await.err(), Some(403));
     }
+    for more in ["Basic eA==", "x", ""] {
+        let headers =
+            vec![ann.cookie(), origin("http://evil.example".into()), ("authorization", more.into())];
+        assert_eq!(open(address, headers).await.err(), Some(403), "{more:?}: it was let in by the cookie");
+    }
     assert!(open(address, vec![ann.cookie(), origin(ours)]).await.is_ok());
 }
 
@@ -160,4 +165,29 @@ async fn a_user_has_eight_sockets() {
         sockets.push(open(address, vec![ann.bearer()]).await.unwrap());
     }
     assert_eq!(open(address, vec![ann.bearer()]).await.err(), Some(429));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_sockets_of_a_user_are_told_by_one_look() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    web.broker.set_price("S", 1_000);
+    web.command(&ann, "add", json!({"amount": "1000.00"})).await;
+    let address = serve(&web).await;
+    let mut sockets = Vec::new();
+    for _ in 0..4 {
+        let socket = open(address, vec![ann.bearer()]).await.unwrap();
+        // It follows the log once it answers.
+        let (socket, quote) = next(say(socket, Message::text("{\"watch\": [\"S\"]}")).await).await;
+        assert_eq!(quote["kind"], "quote");
+        sockets.push(socket);
+        web.command(&ann, "buy", json!({"symbol": "S", "amount": "20.00"})).await;
+    }
+    let before = web.broker.looks();
+    web.command(&ann, "commit-buy", Value::Null).await;
+    for socket in sockets {
+        assert_eq!(next(socket).await.1["kind"], "settled");
+    }
+    let looks = web.broker.looks() - before;
+    assert!((1..=2).contains(&looks), "{looks}: at most one of a buy, and one of what was told");
 }

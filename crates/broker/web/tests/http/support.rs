@@ -75,6 +75,8 @@ pub(crate) fn settings() -> (WebSettings, Arc<AtomicU64>) {
         commands: much,
         reads: much,
         sign_ins: much,
+        callers: much,
+        fresh_quotes: much,
         password_cost: (8, 1),
         patience: Duration::from_secs(60),
         clock: Arc::new(move || of.load(Ordering::SeqCst)),

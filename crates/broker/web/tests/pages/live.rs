@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::day::{add_and_quote, sign_up};
-use crate::support::{Hand, Page, in_browser};
+use crate::support::{Hand, PASSWORD, Page, in_browser};
 
 /// Bytes on the wire until the trading page can be used.
 const WEIGHT_MAX: u64 = 300_000;
@@ -40,6 +40,88 @@ fn a_command_whose_answer_is_lost_is_done_once() {
         page.goto("/#/history").await;
         page.shows("#entries", "Add").await;
         assert_eq!(page.text_of("#entries").await.matches("Add").count(), 1, "it was done once");
+    });
+}
+
+/// From now on no command gets an answer, though each is executed; until `window.isCut` is false.
+const CUT: &str = "const real = window.fetch; window.isCut = true; window.sent = 0; window.fetch = async (path, asked) => { const answer = await real(path, asked); \
+                   if (asked?.method === 'POST' && window.isCut) { window.sent += 1; throw new TypeError('cut'); } return answer; }";
+
+#[test]
+fn a_command_that_got_no_answer_in_all_tries_is_sent_again_and_done_once() {
+    in_browser(|page, _server| async move {
+        sign_up(&page, Hand::Mouse, "outage").await;
+        page.script(CUT, Value::Null).await;
+        Hand::Mouse.write(&page, "#add-amount", "500").await;
+        for sent in [6, 12] {
+            Hand::Mouse.press(&page, "#add button").await;
+            page.until(&format!("return window.sent === {sent}"), Value::Null, "all tries were made").await;
+            page.shows("#add .error[role=alert]", "press the same button again").await;
+        }
+        page.script("window.isCut = false", Value::Null).await;
+        Hand::Mouse.press(&page, "#add button").await;
+        page.shows("#add .done", "Added $500.00").await;
+        page.shows("#cash", "$500.00").await;
+        Hand::Mouse.write(&page, "#add-amount", "500").await;
+        Hand::Mouse.press(&page, "#add button").await;
+        page.shows("#cash", "$1,000.00").await;
+    });
+}
+
+#[test]
+fn another_command_after_one_without_an_answer_says_that_of_that_one_nothing_is_known() {
+    in_browser(|page, _server| async move {
+        sign_up(&page, Hand::Mouse, "doubt").await;
+        page.script(CUT, Value::Null).await;
+        Hand::Mouse.write(&page, "#add-amount", "500").await;
+        Hand::Mouse.press(&page, "#add button").await;
+        page.shows("#add .error[role=alert]", "press the same button again").await;
+        page.script("window.isCut = false", Value::Null).await;
+        Hand::Mouse.write(&page, "#add-amount", "70").await;
+        Hand::Mouse.press(&page, "#add button").await;
+        page.shows("#add .done", "Added $70.00").await;
+        page.shows(".notice.doubt", "“add 500.00” was executed before is not known").await;
+        page.shows("#cash", "$570.00").await;
+    });
+}
+
+#[test]
+fn confirming_what_another_window_has_covered_does_nothing_and_shows_it() {
+    in_browser(|page, _server| async move {
+        sign_up(&page, Hand::Mouse, "windows").await;
+        add_and_quote(&page, Hand::Mouse).await;
+        Hand::Mouse.write(&page, "#amount", "20000").await;
+        Hand::Mouse.press(&page, "#ticket button").await;
+        page.find("[id^=commit-buy-]").await;
+        // Another window buys, and this one hears nothing of it: its account is read when it is refused.
+        let script = "const done = arguments[1]; fetch('/api/v1/session').then((answer) => answer.json()).then(({ csrf }) => \
+                      fetch('/api/v1/commands/buy', { method: 'POST', headers: { 'X-CSRF': csrf, 'Content-Type': 'application/json' }, \
+                      body: JSON.stringify({ symbol: 'ABC', amount: '30000.00' }) })).then((answer) => done(answer.status))";
+        assert_eq!(page.script_ends(script, Value::Null).await, json!(200));
+        Hand::Mouse.press(&page, "[id^=commit-buy-]").await;
+        page.shows("#pending", "Something newer is pending").await;
+        page.shows("#pending", "Can be confirmed when the newer ones are gone.").await;
+        assert_eq!(page.text_of("#holdings").await.matches("ABC").count(), 0, "nothing was bought");
+    });
+}
+
+#[test]
+fn a_password_is_changed_and_all_sessions_end_from_the_page() {
+    in_browser(|page, _server| async move {
+        sign_up(&page, Hand::Mouse, "secret").await;
+        page.goto("/#/you").await;
+        Hand::Mouse.write(&page, "#password-now", PASSWORD).await;
+        Hand::Mouse.write(&page, "#password-new", "short").await;
+        Hand::Mouse.press(&page, "#password button").await;
+        page.shows("#password-new-error", "10 characters").await;
+        Hand::Mouse.write(&page, "#password-new", "another password").await;
+        Hand::Mouse.press(&page, "#password button").await;
+        page.shows("#password .done", "is changed").await;
+        Hand::Mouse.write(&page, "#totp-own", "another password").await;
+        Hand::Mouse.press(&page, "#totp-begin button").await;
+        page.find("#totp-code").await;
+        Hand::Mouse.press(&page, "#sign-out-all").await;
+        page.find("#sign-in").await;
     });
 }
 

@@ -134,7 +134,9 @@ pub(crate) struct Oracle {
 impl Oracle {
     pub(crate) fn run(&mut self, request: &BrokerRequest) -> BrokerReply {
         let (name, command) = match &request.asked {
-            Asked::Command { command, .. } => (command.user.clone(), Some(command.clone())),
+            Asked::Command { command, .. } | Asked::Settle { command, .. } => {
+                (command.user.clone(), Some(command.clone()))
+            }
             Asked::Fire { user, .. } | Asked::Expire { user, .. } => (Some(user.clone()), None),
             // Of people and orders it knows nothing.
             Asked::Hit | Asked::Person { .. } | Asked::Order { .. } => (None, None),
@@ -281,6 +283,20 @@ fn act(
                 }
             }
             Ok(if count == 0 { BrokerReply::Unchanged } else { BrokerReply::Expired { count } })
+        }
+        Asked::Settle { command, number } => {
+            command.check()?;
+            let is_buy = match command.verb {
+                Verb::CommitBuy | Verb::CancelBuy => true,
+                Verb::CommitSell | Verb::CancelSell => false,
+                _ => return Err(Refusal::Arity),
+            };
+            let user = user.as_mut().ok_or(Refusal::NoAccount)?;
+            let lots = if is_buy { &user.buys } else { &user.sells };
+            if lots.last().is_some_and(|lot| lot.number != *number) {
+                return Err(Refusal::OtherPending);
+            }
+            trade(command, request.number, now, user, &quote, notes)
         }
         Asked::Command { command, fault } => {
             if let Some(fault) = fault {

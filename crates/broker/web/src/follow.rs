@@ -1,0 +1,119 @@
+//! What is new in users' logs, looked for once for all sockets of a user.
+//!
+//! The obvious form, in which each socket looks by itself, asks the sites as often as there are windows. Here the first socket of a user begins a look that goes on for as long as there is one; what it
+//! finds is handed to all. A socket that comes later takes what lies behind the moment at which it came.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use pares_broker::{AuditEntry, AuditPage, BrokerRead, UserName, audit_place};
+use tokio::sync::{OnceCell, broadcast};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::app::{App, Shared};
+use crate::history::newest;
+use crate::problem::Problem;
+
+/// The log is looked at so often.
+const LOOK_EACH: Duration = Duration::from_millis(400);
+/// So many entries wait for a socket.
+const WAITING_MAX: usize = 1_024;
+
+/// What sockets are told: an entry, or that no site answers.
+pub(crate) type News = Result<Arc<AuditEntry>, Problem>;
+
+/// The logs that are followed.
+#[derive(Default)]
+pub(crate) struct Follows(Mutex<BTreeMap<UserName, Weak<Follow>>>);
+
+/// A log that is followed for as long as somebody has this.
+pub(crate) struct Follow {
+    user: UserName,
+    /// Where it begins, once that is known.
+    start: OnceCell<u64>,
+    news: broadcast::Sender<News>,
+}
+
+impl Follows {
+    fn of(&self) -> MutexGuard<'_, BTreeMap<UserName, Weak<Follow>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(&self, user: &UserName, which: &Weak<Follow>) {
+        let mut of = self.of();
+        if of.get(user).is_some_and(|found| found.ptr_eq(which)) {
+            of.remove(user);
+        }
+    }
+}
+
+/// The place behind the newest entry of a user's log.
+async fn behind(app: &App, user: &UserName) -> Result<u64, Problem> {
+    Ok(newest(app, user, None).await?.first().map_or(0, |entry| entry.place + 1))
+}
+
+/// Follows a user's log: what comes of it, of which only that from the place on is new, for as long as the first is kept.
+///
+/// # Errors
+/// If no site answers.
+pub(crate) async fn follow(
+    app: &Shared,
+    user: &UserName,
+) -> Result<(Arc<Follow>, broadcast::Receiver<News>, u64), Problem> {
+    let (follow, news) = joined(app, user);
+    // It begins before what is read next, so nothing lies between.
+    follow.start.get_or_try_init(|| behind(app, user)).await?;
+    Ok((follow, news, behind(app, user).await?))
+}
+
+fn joined(app: &Shared, user: &UserName) -> (Arc<Follow>, broadcast::Receiver<News>) {
+    let mut of = app.follows.of();
+    if let Some(follow) = of.get(user).and_then(Weak::upgrade) {
+        let news = follow.news.subscribe();
+        return (follow, news);
+    }
+    let (sender, news) = broadcast::channel(WAITING_MAX);
+    let follow = Arc::new(Follow { user: user.clone(), start: OnceCell::new(), news: sender });
+    of.insert(user.clone(), Arc::downgrade(&follow));
+    tokio::spawn(look(Arc::downgrade(app), user.clone(), Arc::downgrade(&follow)));
+    (follow, news)
+}
+
+/// Looks until nobody follows any more, or no site answers.
+async fn look(app: Weak<App>, user: UserName, which: Weak<Follow>) {
+    let mut looks = interval(LOOK_EACH);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut next = None;
+    loop {
+        looks.tick().await;
+        let Some(app) = app.upgrade() else { return };
+        let Some(follow) = which.upgrade() else { return app.follows.forget(&user, &which) };
+        let Some(from) = next.or_else(|| follow.start.get().copied()) else { continue };
+        match follow.entries(&app, from).await {
+            Ok(place) => next = Some(place),
+            Err(problem) => {
+                app.follows.forget(&user, &which);
+                // They may be gone.
+                let _ = follow.news.send(Err(problem));
+                return;
+            }
+        }
+    }
+}
+
+impl Follow {
+    /// Hands on what is there from a place on, and says where the next look begins.
+    async fn entries(&self, app: &App, from: u64) -> Result<u64, Problem> {
+        let read =
+            BrokerRead::Log { user: Some(self.user.clone()), from: Some(audit_place(&self.user, from)) };
+        let page: AuditPage = app.in_time(app.front.read(read)).await??;
+        let mut next = from;
+        for entry in page.entries {
+            next = entry.place + 1;
+            // They may be gone.
+            let _ = self.news.send(Ok(Arc::new(entry)));
+        }
+        Ok(next)
+    }
+}
