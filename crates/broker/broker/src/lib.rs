@@ -48,7 +48,7 @@ pub use execute::execute;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
 pub use names::{
-    COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT,
+    COMMANDS_OF_SESSION, CommandName, FRONT_MAX, HitName, NAME_BYTES_MAX, SESSIONS_OF_FRONT, is_session,
     number_in_session, session_of, session_of_front,
 };
 pub use orders::{

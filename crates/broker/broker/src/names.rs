@@ -25,7 +25,16 @@ pub fn session_of_front(front: u64, count: u64) -> u64 {
     front * SESSIONS_OF_FRONT + count
 }
 
+/// Whether some front can have given out this session: not before the first, nor behind the last of the last.
+#[must_use]
+pub fn is_session(session: u64) -> bool {
+    (1..=FRONT_MAX).contains(&(session / SESSIONS_OF_FRONT))
+}
+
 /// A command's number: `count` is 1 to below [`COMMANDS_OF_SESSION`]. With 0 it is what a session's first command comes after.
+///
+/// # Panics
+/// If the session is above all that there are: what a client says is asked of [`is_session`] before.
 #[must_use]
 pub fn number_in_session(session: u64, count: u64) -> u64 {
     session * COMMANDS_OF_SESSION + count
@@ -90,6 +99,10 @@ mod tests {
         assert_eq!(last, (1 << 63) - 1);
         assert_eq!(session_of(last), session_of_front(FRONT_MAX, SESSIONS_OF_FRONT - 1));
         assert_eq!(number_in_session(session_of_front(1, 0), 0), 1 << 42);
+        for session in [0, session_of_front(1, 0) - 1, session_of(last) + 1, u64::MAX] {
+            assert!(!is_session(session), "{session}");
+        }
+        assert!(is_session(session_of_front(1, 0)) && is_session(session_of(last)));
     }
 
     #[test]

@@ -65,11 +65,11 @@ pub enum BrokerReply {
         /// 1 to [`FRONT_MAX`](crate::FRONT_MAX).
         front: u64,
     },
-    /// It was executed once, so long ago that its reply is not looked for any more.
+    /// A later one of its session was executed, and it is in none of the latest entries: it was executed long ago, or never will be. It is not executed now.
     Repeated,
     /// Another command of this user has this name. This one is not executed.
     NameTaken,
-    /// Another command of the session was executed after the one before it: this one never will be.
+    /// A later command of the session was executed, and this one was not: it never will be.
     Overtaken,
     /// Of orders on the exchange.
     Order {

@@ -1,7 +1,7 @@
 //! What was executed before: so that no command is executed twice, nor before the one before it.
 //!
 //! Sites execute a request once under its name, but a front that dies takes the names along, and who asked repeats his command through another. So the user's row has the number of the
-//! latest command in each session. Numbers ascend, so one that is not above it was executed, and its reply is in the log. A row has room for a few sessions; the one that was used
+//! latest command in each session. Numbers ascend, so one that is not above it was executed, and its reply is in the log, or is in a gap and never will be. A row has room for a few sessions; the one that was used
 //! least recently gets an item of its own, and keeps it: however late a command is repeated, it is known.
 
 use crate::audit::AuditRecord;
@@ -72,18 +72,19 @@ impl<L: Ledger> Turn<'_, L> {
         }
     }
 
-    /// The reply to a command that was executed: it lies the less far back the sooner it is repeated.
+    /// The reply to a command that is not above the latest: it lies the less far back the sooner it is repeated. One that is in no entry was overtaken.
     fn first_reply(&mut self, user: &UserName) -> Result<BrokerReply, BrokerError<L::Error>> {
         let end = self.row.place;
-        for place in (end.saturating_sub(ENTRIES_SEARCHED_MAX)..end).rev() {
+        let begin = end.saturating_sub(ENTRIES_SEARCHED_MAX);
+        for place in (begin..end).rev() {
             let value = self.ledger.get(&rows::audit(user.as_str(), place)).map_err(BrokerError::Items)?;
-            let Some(value) = value else { break };
+            let Some(value) = value else { return Ok(BrokerReply::Repeated) };
             // An entry begins with its number: the others need not be read whole.
             if rows::row::<u64, _>(&value)? == self.request.number {
                 return Ok(rows::row::<AuditRecord, _>(&value)?.reply);
             }
         }
-        Ok(BrokerReply::Repeated)
+        Ok(if begin == 0 { BrokerReply::Overtaken } else { BrokerReply::Repeated })
     }
 
     /// If a command of this name was executed: its reply, or that the name is taken.

@@ -79,10 +79,10 @@ impl BrokerPlan {
         (0..self.fronts).filter_map(at).collect()
     }
 
-    /// Writes it as a new broker's directory; what is there already is read, and must be as many of each.
+    /// Writes it as a new broker's directory; what is there already is read instead.
     ///
     /// # Errors
-    /// If it is another broker's, or cannot be written.
+    /// If it cannot be read or written.
     pub fn settle(&self, dir: &Path) -> Result<(SitesConfig, BrokerPlaces), BrokerageError> {
         let path = dir.join(BROKER_FILE);
         if dir.join(SITES_FILE).exists() && path.exists() {

@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What the log calls the server that tells it.
 const SERVER: &str = "broker";
 
+/// So many dumps are commanded at a time, or wait to be written.
+const WAITING_MAX: usize = 16;
+
 /// Clients that only read execute nothing; so all can have this number.
 const READER: u64 = 1;
 
@@ -43,6 +46,11 @@ impl Dumps {
         self.waiting.push_back((user, path));
     }
 
+    /// So many more may be commanded.
+    pub(crate) fn room(&self) -> usize {
+        WAITING_MAX.saturating_sub(self.waiting.len())
+    }
+
     /// Goes on with them; whether there is more to do.
     pub(crate) fn progress(&mut self) -> Result<bool, BrokerageError> {
         if let Some(writing) = self.writing.take_if(|writing| writing.is_finished()) {
@@ -60,10 +68,27 @@ impl Dumps {
     }
 }
 
+/// Where in `logs` the dump of that name lies: a user's in his own folder, whose name has what is no letter, digit, `-` or `_` in hexadecimal, behind `%`.
+pub(crate) fn place(logs: &Path, user: Option<&UserName>, name: &str) -> PathBuf {
+    let Some(user) = user else { return logs.join(name) };
+    let mut folder = String::new();
+    for byte in user.as_str().bytes() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => folder.push(char::from(byte)),
+            _ => folder.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    logs.join(folder).join(name)
+}
+
 /// Writes the log of a user, or all of it, to `path`; how many entries it has.
 pub(crate) fn write(sites: Vec<Door>, user: Option<UserName>, path: &Path) -> Result<u64, BrokerageError> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
-    let part = path.with_added_extension("part");
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(writing())?;
+    }
+    // Two fronts may write one log at once.
+    let part = path.with_added_extension(format!("{}.part", std::process::id()));
     let mut file = BufWriter::new(File::create(&part).map_err(writing())?);
     let count = pages(&mut Client::new(READER, 0, sites), user, |text| {
         file.write_all(text.as_bytes()).map_err(writing())
@@ -119,4 +144,28 @@ pub(crate) fn summaries(
         found.extend(summary.map(|summary| (name, summary)));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_write_into_their_own_folders_and_nowhere_else() {
+        let logs = Path::new("logs");
+        let at = |user: &str| place(logs, Some(&UserName::new(user).unwrap()), "log");
+        assert_eq!(at("jo_1-A"), Path::new("logs/jo_1-A/log"));
+        assert_eq!(at("../al"), Path::new("logs/%2e%2e%2fal/log"));
+        assert_ne!(at("a%2e"), at("a."));
+        assert_eq!(place(logs, None, "log"), Path::new("logs/log"));
+    }
+
+    #[test]
+    fn no_more_dumps_than_a_few_wait() {
+        let mut dumps = Dumps::of(Vec::new());
+        for left in (0..WAITING_MAX).rev() {
+            dumps.push(None, "log".into());
+            assert_eq!(dumps.room(), left);
+        }
+    }
 }

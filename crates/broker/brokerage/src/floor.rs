@@ -27,37 +27,15 @@ use crate::quoter::Quoter;
 use crate::site_link::{SiteAnswer, SiteLink};
 
 mod quoting;
+mod told;
 
 pub(crate) use quoting::Quoting;
+pub(crate) use told::Told;
 
 /// The client of the site that the front of [`Floor::alone`] gets its number by; its users' are above those who read, and below this.
 const BEGINNER: u64 = 1 << 60;
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(1);
-
-/// A command with its reply.
-pub(crate) struct Told {
-    /// Its place among those that arrived at this front, from 0.
-    pub(crate) arrival: u64,
-    pub(crate) asked: Asked,
-    /// None if it was given up: the one before it in its session did not come.
-    pub(crate) reply: Option<BrokerReply>,
-}
-
-impl Told {
-    /// The dump that was commanded, if it was one and is to be written.
-    pub(crate) fn dump(&self) -> Option<&UserCommand> {
-        let command = self.command()?;
-        let is_done = !matches!(self.reply, None | Some(BrokerReply::Refused { .. }));
-        (command.verb == Verb::Dumplog && is_done).then_some(command)
-    }
-
-    /// The command, if it is one of a user's language.
-    pub(crate) fn command(&self) -> Option<&UserCommand> {
-        let Asked::Command { command, .. } = &self.asked else { return None };
-        Some(command)
-    }
-}
 
 /// Who executes requests.
 pub(crate) enum Executing {
@@ -78,6 +56,10 @@ pub(crate) struct Floor {
     pub(crate) slowest_quote: Option<Duration>,
     /// When the latest quote came.
     pub(crate) latest_quote: Option<Instant>,
+    /// Dumps without a reply.
+    dumps: usize,
+    /// So many of them are taken.
+    pub(crate) dumps_max: usize,
     /// Whose commands of a workload arrived.
     pub(crate) users: BTreeSet<UserName>,
     /// Requests so far.
@@ -125,6 +107,8 @@ impl Floor {
             asked: HashMap::new(),
             slowest_quote: None,
             latest_quote: None,
+            dumps: 0,
+            dumps_max: usize::MAX,
             users: BTreeSet::new(),
             submitted: 0,
             looks: Vec::new(),
@@ -169,7 +153,8 @@ impl Floor {
         line: WorkloadLine,
     ) -> Result<u64, NotTaken> {
         let numbered = |count| number_in_session(session, count);
-        if line.number >= COMMANDS_OF_SESSION || after >= line.number {
+        let is_in_session = line.number < COMMANDS_OF_SESSION && after < line.number;
+        if !is_in_session || !self.front.may_go_on(session) {
             return Err(NotTaken::Order);
         }
         let order = CommandOrder::Session { number: numbered(line.number), after: numbered(after) };
@@ -182,10 +167,21 @@ impl Floor {
         self.take(Arrival { user, order, asked: Asked::Command { command, fault } })
     }
 
+    /// Whether it is no dump, or there is room for one.
+    pub(crate) fn has_room_for(&self, command: &UserCommand) -> bool {
+        command.verb != Verb::Dumplog || self.dumps < self.dumps_max
+    }
+
     /// Whatever arrives.
     pub(crate) fn take(&mut self, arrival: Arrival) -> Result<u64, NotTaken> {
+        let dump = told::dumps(&arrival.asked);
+        let is_dump = dump.is_some();
+        if dump.is_some_and(|dump| !self.has_room_for(dump)) {
+            return Err(NotTaken::Dumps);
+        }
         let mut effects = Vec::new();
         let arrival = self.front.arrives(arrival, now_ms(), &mut effects)?;
+        self.dumps += usize::from(is_dump);
         self.carry_out(effects, &mut Vec::new());
         Ok(arrival)
     }
@@ -338,6 +334,7 @@ impl Floor {
                     }
                 }
                 FrontEffect::Told { arrival, asked, reply, .. } => {
+                    self.dumps -= usize::from(told::dumps(&asked).is_some());
                     told.push(Told { arrival, asked, reply });
                 }
             }
@@ -363,7 +360,7 @@ impl Floor {
         }
         let bytes = match reply {
             Ok(bytes) => bytes,
-            Err(why) => return self.not_taken(&why),
+            Err(why) => return self.not_taken(id, &why, told),
         };
         let reply = BrokerReply::from_bytes(&bytes).map_err(failed)?;
         #[cfg(test)]
@@ -376,16 +373,17 @@ impl Floor {
         Ok(())
     }
 
-    /// The accounts do not take a request: something is damaged. A run ends; a front goes on for all others, and that user's commands wait.
-    fn not_taken(&self, why: &str) -> BrokerageResult {
+    /// The accounts do not take a request: something is damaged. A run ends; a front gives its command up, with those that wait for it, and goes on.
+    fn not_taken(&mut self, id: TransactionId, why: &str, told: &mut Vec<Told>) -> BrokerageResult {
         let what = format!("the accounts do not take a request of this front: {why}");
-        match self.executing {
-            Executing::Here(_) => Err(failed(what)),
-            Executing::Sites(_) => {
-                pares_text::tell!("{what}");
-                Ok(())
-            }
+        if matches!(self.executing, Executing::Here(_)) {
+            return Err(failed(what));
         }
+        pares_text::tell!("{what}");
+        let mut effects = Vec::new();
+        self.front.not_taken(id, now_ms(), &mut effects);
+        self.carry_out(effects, told);
+        Ok(())
     }
 }
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 use pares_operator::init::promise;
 use pares_operator::sites::Speech;
 use pares_os::process::{Lock, stop_on_signals};
+use pares_site::SitesConfig;
 use pares_site::config::Promise;
 
-use crate::children::{BrokerPlan, Children};
+use crate::children::{BrokerPlaces, BrokerPlan, Children};
 use crate::error::{BrokerageError, BrokerageResult};
 use crate::quote_server::{Behaviour, QuoteServer};
 
@@ -31,14 +32,38 @@ pub struct Args {
     /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// What a reply promises: `os` survives the death of processes, `disk` the loss of power
-    #[arg(long, default_value = "disk", value_parser = promise)]
-    durability: Promise,
+    /// What a reply promises: `os` survives the death of processes, `disk` (without a word) the loss of power
+    #[arg(long, value_parser = promise)]
+    durability: Option<Promise>,
     /// The quote server; without, a stand-in of this process, which behaves as the next three say
     #[arg(long, value_name = "ADDRESS")]
     quote_server: Option<SocketAddr>,
     #[command(flatten)]
     behaviour: Behaviour,
+}
+
+impl Args {
+    /// What is said of a directory that is there already is what it says itself: it cannot become another.
+    fn agrees(&self, config: &SitesConfig, places: &BrokerPlaces) -> BrokerageResult {
+        let HowMany { sites, fronts, desks } = self.how_many;
+        let differs = |found: usize, told: Option<u16>| told.is_some_and(|told| usize::from(told) != found);
+        let of_each = |(clusters, sites): (u8, u8)| {
+            let of = |cluster| config.sites.iter().filter(|place| place.cluster == cluster).count();
+            let all = usize::from(clusters) * usize::from(sites);
+            config.sites.len() == all
+                && config.sites.iter().all(|place| of(place.cluster) == usize::from(sites))
+        };
+        let odd = [
+            ("--sites", sites.is_some_and(|sites| !of_each(sites))),
+            ("--fronts", differs(places.fronts.len(), fronts)),
+            ("--desks", differs(places.desks.len(), desks)),
+            ("--durability", self.durability.is_some_and(|told| told != config.durability)),
+            ("--store", self.store.is_some() && self.store != config.store),
+        ];
+        let Some((option, _)) = odd.into_iter().find(|(_, is_odd)| *is_odd) else { return Ok(()) };
+        let dir = self.dir.display();
+        Err(BrokerageError::Usage(format!("{dir} is there already, and was made with another {option}")))
+    }
 }
 
 /// How many processes.
@@ -102,8 +127,10 @@ pub fn run(args: &Args) -> BrokerageResult {
         BrokerageError::Usage(format!("another `pares broker up` runs what is in {}", dir.display()))
     })?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let plan = args.how_many.plan(args.durability, args.store.clone(), any, Some(args.http));
+    let durability = args.durability.unwrap_or_default();
+    let plan = args.how_many.plan(durability, args.store.clone(), any, Some(args.http));
     let (config, mut places) = plan.settle(dir)?;
+    args.agrees(&config, &places)?;
     let stand_in = stand_in(args)?;
     places.quote_server = stand_in.as_ref().map(QuoteServer::address).or(args.quote_server).unwrap_or(any);
     let mut children = Children::start(dir, Speech::File, &config, places, None)?;
@@ -148,4 +175,42 @@ fn tell(children: &Children, args: &Args) {
         "`pares site status --dir {dir}` shows the sites; what all processes say is in {dir}/*.log"
     );
     pares_text::tell!("Ctrl-C stops everything.");
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_directory_that_is_there_is_no_other_than_it_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let args = |more: &str| {
+            let line = format!("up --dir {} {more}", dir.path().display());
+            Line::parse_from(line.split_whitespace()).args
+        };
+        let settle = |args: &Args| {
+            let durability = args.durability.unwrap_or_default();
+            let plan = args.how_many.plan(durability, args.store.clone(), args.http, Some(args.http));
+            let (config, places) = plan.settle(dir.path()).unwrap();
+            args.agrees(&config, &places)
+        };
+        for same in
+            ["--sites 2x3 --fronts 3 --durability os", "", "--sites 2x3", "--desks 2", "--durability os"]
+        {
+            settle(&args(same)).unwrap();
+        }
+        for other in ["--sites 6", "--sites 3x2", "--fronts 2", "--desks 3", "--durability disk", "--store x"]
+        {
+            let why = settle(&args(other)).unwrap_err().to_string();
+            assert!(why.ends_with(other.split(' ').next().unwrap()), "{why}");
+        }
+    }
 }

@@ -47,7 +47,7 @@ pub enum FrontEffect {
         number: u64,
         /// The command.
         asked: Asked,
-        /// The reply. None: the one before it in its session did not come within [`GIVEN_UP_AFTER_MS`](crate::GIVEN_UP_AFTER_MS). It is not executed as far as this front
+        /// The reply. None: the one before it in its session did not come within [`GIVEN_UP_AFTER_MS`](crate::GIVEN_UP_AFTER_MS), or sites do not take it. It is not executed as far as this front
         /// knows; what is under way may be yet, behind the one before it. Who repeats it under its number learns what became of it.
         reply: Option<BrokerReply>,
     },
@@ -70,6 +70,9 @@ pub enum NotTaken {
     /// As many as may be are without a reply: later, or through another front.
     #[error("the front is busy")]
     Busy,
+    /// As many logs as may be wait to be written: later.
+    #[error("too many logs wait to be written")]
+    Dumps,
     /// Its number is none, or does not come after that which it says.
     #[error("the number does not come after the one before it")]
     Order,

@@ -92,6 +92,12 @@ impl BrokerFront {
         self.numbers.open_session()
     }
 
+    /// Whether a sender who numbers his commands may go on with this session, as far as this front can know.
+    #[must_use]
+    pub fn may_go_on(&self, session: u64) -> bool {
+        self.numbers.may_go_on(session)
+    }
+
     /// Commands without a reply.
     #[must_use]
     pub fn open(&self) -> usize {

@@ -1,6 +1,8 @@
 //! The numbers of a front: its sessions, and in its own session those of what has no number of its sender's.
 
-use pares_broker::{COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, number_in_session, session_of_front};
+use pares_broker::{
+    COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, is_session, number_in_session, session_of, session_of_front,
+};
 
 /// See the [module](self). Before the front has its number, and when that is used up, there are none.
 #[derive(Debug, Default)]
@@ -30,6 +32,13 @@ impl Numbers {
             self.front = None;
         }
         Some(session)
+    }
+
+    /// Whether a sender who numbers his commands may go on with this session: it can have been given out, and it is no front's own. Each front's first is its own.
+    pub(crate) fn may_go_on(&self, session: u64) -> bool {
+        let (front, count) = (session / SESSIONS_OF_FRONT, session % SESSIONS_OF_FRONT);
+        let is_given_out = self.front != Some(front) || count < self.sessions;
+        is_session(session) && is_given_out && count > 0 && session != session_of(self.own)
     }
 
     /// The number that is given out next.
@@ -64,12 +73,18 @@ mod tests {
         assert_eq!(numbers.next().map(session_of), Some(session_of_front(7, 0)));
         assert_eq!(numbers.peek().map(session_of), Some(session_of_front(7, 1)));
         assert_eq!(numbers.next(), Some(number_in_session(session_of_front(7, 1), 1)));
+        assert!(!numbers.may_go_on(session_of_front(7, 1)), "its own");
         for count in 2..SESSIONS_OF_FRONT {
             assert_eq!(numbers.open_session(), Some(session_of_front(7, count)));
         }
         assert_eq!((numbers.open_session(), numbers.front()), (None, None));
+        assert!(numbers.may_go_on(session_of_front(7, 2)));
         assert!(numbers.next().is_some(), "the own session goes on");
         numbers.begin(9);
         assert_eq!(numbers.open_session(), Some(session_of_front(9, 0)));
+        assert!(numbers.may_go_on(session_of_front(8, 5)), "another front's");
+        for never in [session_of_front(9, 1), session_of_front(8, 0), 5, 1 << 39, 1 << 40, u64::MAX] {
+            assert!(!numbers.may_go_on(never), "{never}");
+        }
     }
 }

@@ -69,6 +69,17 @@ impl BrokerFront {
         self.advance(0, now_ms, effects);
     }
 
+    /// Sites do not take a request, however often it is repeated: its command is given up with all that wait for it, and its user goes on.
+    pub fn not_taken(&mut self, id: TransactionId, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        let Some(at) = self.part_of_client(id.client) else { return };
+        self.parts[at].refuse(id.sequence, now_ms);
+        self.send_again(at, now_ms, effects);
+        self.advance(at, now_ms, effects);
+        if self.is_turn_of_dump() {
+            self.advance(0, now_ms, effects);
+        }
+    }
+
     pub(crate) fn submit(
         &mut self,
         at: usize,

@@ -187,6 +187,26 @@ impl UserPart {
         }
     }
 
+    /// The request of this name will never be taken: a moment is forgotten, a command is given up as soon as those before it are through.
+    pub(crate) fn refuse(&mut self, sequence: u64, now_ms: u64) {
+        let found = |one: &UnderWay| one.sequence == sequence && one.reply.is_none();
+        let Some(at) = self.under_way.iter().position(found) else { return };
+        if self.under_way[at].is_moment() {
+            self.under_way.remove(at);
+            return;
+        }
+        self.under_way[at].reply = Some(BrokerReply::Early);
+        let mut given_up = vec![self.under_way[at].request.number];
+        for one in self.under_way.range_mut(at..).filter(|one| !one.is_moment()) {
+            let BrokerRequest { number, after, .. } = one.request;
+            if given_up.contains(&number) || given_up.contains(&after) {
+                // Those that wait for it will be early, and their time is over.
+                one.pause = Some(Pause { next_ms: now_ms, pause_ms: 1, until_ms: now_ms });
+                given_up.push(number);
+            }
+        }
+    }
+
     /// Whether a command is not executed yet, as far as is known here. One that has its reply may still wait to be told, behind the very one that comes after it: it was repeated.
     fn is_under_way(&self, number: u64) -> bool {
         let is_it = |one: &UnderWay| one.request.number == number && !one.is_moment();

@@ -77,6 +77,16 @@ fn a_command_without_the_one_before_it_leaves_no_trace_and_is_executed_behind_it
 }
 
 #[test]
+fn a_number_in_a_gap_below_the_latest_was_overtaken_and_not_executed() {
+    let mut both = Both::default();
+    both.run(&request(1, 5, 0, "ADD,jo,5.00"));
+    assert_eq!(both.run(&request(1, 3, 0, "ADD,jo,5.00")), BrokerReply::Overtaken);
+    assert_eq!(both.run(&request(1, 5, 0, "ADD,jo,5.00")), cash(500));
+    assert_eq!(both.run(&request(1, 6, 5, "ADD,jo,5.00")), cash(1_000));
+    both.check();
+}
+
+#[test]
 fn a_session_is_known_however_many_others_were_used_since() {
     let mut both = Both::default();
     both.run(&request(1, 1, 0, "ADD,jo,5.00"));

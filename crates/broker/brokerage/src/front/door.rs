@@ -128,7 +128,9 @@ impl WebCalls {
     /// A command has its reply; it may not be one of these.
     pub(super) fn tell(&mut self, told: &Told) {
         let Some(tell) = self.open.remove(&told.arrival) else { return };
-        let late = || Unavailable("the command before it has no answer".into());
+        let late = || {
+            Unavailable("it was given up: the command before it did not come, or sites do not take it".into())
+        };
         // Who asked may be gone.
         let _ = tell.send(told.reply.clone().ok_or_else(late));
     }

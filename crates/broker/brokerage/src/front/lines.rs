@@ -1,13 +1,16 @@
 //! Lines between loaders and fronts: text that anybody can type.
 //!
 //! ```text
-//!   front:  SESSION 262144                     which session this connection's commands are of
-//!   client: SESSION 262144                     it goes on with one that it had before, perhaps at another front
+//!   front:  SESSION 262145                     which session this connection's commands are of
+//!   client: SESSION 262145                     it goes on with one that it had before, perhaps at another front
 //!   client: [7>3] BUY,jo,S,10.00               the 7th line of the session; of this user the 3rd came before
 //!   client: [8] COMMIT_BUY,jo                  what came before is known by now
 //!   front:  [7] OK pending 2 5.00 1800000060000
 //!   front:  [8] REFUSED 16 nothing is pending
+//!   front:  [9] LOST overtaken                 it was not executed, and will not be under this number
+//!   front:  [3] UNKNOWN repeated               executed long ago, or never
 //! ```
+//! A line of another shape ends its connection: a web page can have a browser send any bytes here, behind the head of an HTTP request.
 
 use pares_broker::{BrokerReply, Refusal, WorkloadLine, dollars};
 
@@ -27,6 +30,8 @@ pub enum LoaderLine {
     Note,
     /// It is no command.
     Wrong(Refusal),
+    /// No loader says this.
+    Foreign,
 }
 
 impl LoaderLine {
@@ -41,6 +46,12 @@ impl LoaderLine {
         }
         if let Some(session) = line.strip_prefix(b"SESSION ") {
             return number(session).map_or(Self::Wrong(Refusal::NoNumber), Self::Session);
+        }
+        if line == b"SESSION" {
+            return Self::Wrong(Refusal::NoNumber);
+        }
+        if !line.starts_with(b"[") {
+            return Self::Foreign;
         }
         let (plain, after) = match split_after(line) {
             Ok(split) => split,
@@ -83,9 +94,23 @@ pub fn answer(number: u64, reply: &BrokerReply) -> String {
             format!(" settled {symbol} {shares} {}", dollars(*cents))
         }
         BrokerReply::Armed { shares } => format!(" armed {shares}"),
-        _ => String::new(),
+        BrokerReply::Done => String::new(),
+        BrokerReply::Overtaken => return lost(number, "overtaken"),
+        BrokerReply::NameTaken => return lost(number, "another command has this name"),
+        BrokerReply::Repeated => return format!("[{number}] UNKNOWN repeated\n"),
+        BrokerReply::Early => return lost(number, "the one before it is missing"),
+        BrokerReply::Unchanged
+        | BrokerReply::Expired { .. }
+        | BrokerReply::FrontNumber { .. }
+        | BrokerReply::Order { .. }
+        | BrokerReply::Person { .. } => return format!("[{number}] UNKNOWN no answer to a command\n"),
     };
     format!("[{number}] OK{words}\n")
+}
+
+/// The answer to a line that is not executed, and why.
+pub fn lost(number: u64, why: &str) -> String {
+    format!("[{number}] LOST {why}\n")
 }
 
 /// The answer to a line that is refused.
@@ -113,10 +138,14 @@ mod tests {
             ("[7>] ADD,jo,1.00", Refusal::NoNumber),
             ("[7>3>2] ADD,jo,1.00", Refusal::NoNumber),
             ("[>3] ADD,jo,1.00", Refusal::NoNumber),
-            ("ADD,jo,1.00", Refusal::NoNumber),
+            ("[1 ADD,jo,1.00", Refusal::NoNumber),
+            ("SESSION", Refusal::NoNumber),
             ("[1] STEAL,jo", Refusal::UnknownCommand),
         ] {
             assert_eq!(parse(line), LoaderLine::Wrong(refusal), "{line}");
+        }
+        for line in ["POST / HTTP/1.1", "ADD,jo,1.00", "NOTED", "SESSIONS 1", "\u{1}[1] ADD,jo,1.00"] {
+            assert_eq!(parse(line), LoaderLine::Foreign, "{line}");
         }
         assert_eq!(LoaderLine::parse(&[b'[', 0xff]), LoaderLine::Wrong(Refusal::NotText));
     }
@@ -128,5 +157,9 @@ mod tests {
         let refused = BrokerReply::Refused { refusal: Refusal::NothingPending };
         assert_eq!(answer(8, &refused), "[8] REFUSED 16 nothing is pending\n");
         assert_eq!(answer(9, &BrokerReply::Done), "[9] OK\n");
+        assert_eq!(answer(9, &BrokerReply::Overtaken), "[9] LOST overtaken\n");
+        for not_executed in [BrokerReply::NameTaken, BrokerReply::Repeated, BrokerReply::Unchanged] {
+            assert!(!answer(9, &not_executed).contains("OK"), "{not_executed:?}");
+        }
     }
 }

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pares_broker::{Refusal, UserName};
+use pares_broker::{Refusal, UserName, WorkloadLine};
 use pares_front::{FRONT_OPEN_MAX, NotTaken};
 
-use super::lines::{LINE_MAX, LoaderLine, answer, refused};
+use super::lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
@@ -20,6 +20,8 @@ const UNREAD_MAX: usize = 256 << 10;
 pub(super) const BACKLOG_MAX: usize = 64 << 20;
 /// Lines of one connection that are read in one turn, bytes.
 const READ_MAX: usize = 32 << 10;
+/// Users of one connection: who has more goes on through another.
+const USERS_MAX: usize = 65_536;
 
 #[derive(Default)]
 struct Loader {
@@ -27,8 +29,10 @@ struct Loader {
     session: Option<u64>,
     /// Commands without a reply.
     open: usize,
-    /// Of each user the line before.
+    /// Of each user the line before, [`USERS_MAX`] at most.
     latest: BTreeMap<UserName, u64>,
+    /// A dump that waits until others are written; nothing behind it is read.
+    held: Option<(WorkloadLine, Option<u64>)>,
     /// It is to be told when hits are noted.
     wants_note: bool,
     /// Nothing more comes: it is closed when all is answered.
@@ -41,11 +45,12 @@ pub(super) struct Loaders {
     loaders: BTreeMap<u64, Loader>,
     /// Which line of which connection each command was that has no reply.
     open: HashMap<u64, (u64, u64)>,
+    users_max: usize,
 }
 
 impl Loaders {
     pub(super) fn at(port: Port) -> Self {
-        Self { port, loaders: BTreeMap::new(), open: HashMap::new() }
+        Self { port, loaders: BTreeMap::new(), open: HashMap::new(), users_max: USERS_MAX }
     }
 
     /// Takes in who has come and what they say.
@@ -76,7 +81,11 @@ impl Loaders {
             return Some(());
         }
         conn.fill(READ_MAX).ok()?;
-        while self.loaders.get(&number)?.open < OPEN_MAX {
+        if let Some((line, after)) = self.loaders.get_mut(&number)?.held.take() {
+            self.commanded(number, line, after, floor)?;
+        }
+        while self.loaders.get(&number).is_some_and(|loader| loader.open < OPEN_MAX && loader.held.is_none())
+        {
             let Some(line) = self.port.conn(number)?.line(LINE_MAX).ok()? else {
                 return self.has_read(number);
             };
@@ -119,6 +128,9 @@ impl Loaders {
                 if loader.open > 0 || !loader.latest.is_empty() {
                     return None;
                 }
+                if !floor.front.may_go_on(session) {
+                    return self.dismiss(number, &format!("session {session} was given out to nobody"));
+                }
                 loader.session = Some(session);
             }
             LoaderLine::Note => {
@@ -126,30 +138,53 @@ impl Loaders {
                 floor.note_unclaimed();
             }
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
-            LoaderLine::Command(line, after) => {
-                let (session, count) = (loader.session?, line.number);
-                let before = match &line.command.user {
-                    Some(user) => {
-                        let before = loader.latest.insert(user.clone(), count);
-                        after.or(before).unwrap_or(0)
-                    }
-                    None => 0,
-                };
-                match floor.arrives_in(session, before, line) {
-                    Ok(arrival) => {
-                        loader.open += 1;
-                        self.open.insert(arrival, (number, count));
-                    }
-                    // There is always room: see `read`.
-                    Err(NotTaken::Busy) => return None,
-                    Err(NotTaken::Order) => {
-                        let words = refused(count, Refusal::NoNumber);
-                        self.port.writer(number)?.push(words.as_bytes());
-                    }
-                }
+            LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
+            LoaderLine::Command(line, after) => return self.commanded(number, line, after, floor),
+        }
+        Some(())
+    }
+
+    fn commanded(
+        &mut self,
+        number: u64,
+        line: WorkloadLine,
+        after: Option<u64>,
+        floor: &mut Floor,
+    ) -> Option<()> {
+        let loader = self.loaders.get_mut(&number)?;
+        let (session, count, user) = (loader.session?, line.number, line.command.user.clone());
+        let latest = user.as_ref().and_then(|user| loader.latest.get(user).copied());
+        if user.is_some() && latest.is_none() && loader.latest.len() >= self.users_max {
+            return self.dismiss(number, "too many users on one connection");
+        }
+        if !floor.has_room_for(&line.command) {
+            loader.held = Some((line, after));
+            self.port.keep_ready(number);
+            return Some(());
+        }
+        let before = user.as_ref().and(after.or(latest)).unwrap_or(0);
+        match floor.arrives_in(session, before, line) {
+            Ok(arrival) => {
+                loader.open += 1;
+                loader.latest.extend(user.map(|user| (user, count)));
+                self.open.insert(arrival, (number, count));
+            }
+            // There is always room: see `read`.
+            Err(NotTaken::Busy | NotTaken::Dumps) => return None,
+            Err(NotTaken::Order) => {
+                self.port.writer(number)?.push(refused(count, Refusal::NoNumber).as_bytes());
             }
         }
         Some(())
+    }
+
+    /// A connection is told why it ends, if its socket takes it.
+    fn dismiss(&mut self, number: u64, why: &str) -> Option<()> {
+        let conn = self.port.conn(number)?;
+        conn.push(lost(0, why).as_bytes());
+        // It may be gone already.
+        let _ = conn.flush();
+        None
     }
 
     /// A command has its reply, or was given up; then its loader is to come again, and says again what has no answer.
@@ -193,3 +228,6 @@ impl Loaders {
         self.loaders.remove(&number);
     }
 }
+
+#[cfg(test)]
+mod tests;

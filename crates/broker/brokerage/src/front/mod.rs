@@ -28,7 +28,7 @@ use pares_wice::codec::Coded as _;
 
 use self::door::WebCalls;
 use crate::desk::DeskLinks;
-use crate::dump::Dumps;
+use crate::dump::{self, Dumps};
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting};
 use crate::link::{Port, SocketOwner};
@@ -169,6 +169,7 @@ impl FrontProcess {
             }
         }
         self.look();
+        self.floor.dumps_max = self.dumps.room();
         self.loaders.turn(&mut self.floor);
         if let Some(web) = &mut self.web {
             web.turn(&mut self.floor);
@@ -178,8 +179,11 @@ impl FrontProcess {
             if let Some(web) = &mut self.web {
                 web.tell(&told);
             }
-            if let Some((command, name)) = told.dump().and_then(|dump| Some((dump, dump.file.clone()?))) {
-                self.dumps.push(command.user.clone(), self.logs.join(name));
+            if let Some((command, name)) =
+                told.dump().and_then(|command| Some((command, command.file.clone()?)))
+            {
+                let path = dump::place(&self.logs, command.user.as_ref(), &name);
+                self.dumps.push(command.user.clone(), path);
             }
         }
         if self.loaders.wants_note() && self.floor.has_noted() {

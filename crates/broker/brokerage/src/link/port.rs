@@ -73,6 +73,15 @@ impl Port {
         })
     }
 
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// If the operating system cannot say.
+    #[cfg(test)]
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
     /// Something has happened to a socket of this port.
     pub fn wake(&mut self, number: u64) {
         match self.conns.get_mut(&number) {

@@ -395,6 +395,26 @@ fn what_was_early_and_comes_again_behind_the_one_before_it_holds_up_nobody() {
 }
 
 #[test]
+fn a_request_that_sites_never_take_is_given_up_with_what_waits_for_it_and_its_user_goes_on() {
+    let mut at = At::new();
+    for line in ["ADD,jo,5.00", "ADD,jo,6.00", "ADD,al,1.00"] {
+        at.line(line);
+    }
+    let refused = at.submitted.remove(0).0;
+    let mut effects = Vec::new();
+    at.front.not_taken(refused, at.now_ms, &mut effects);
+    at.take(effects);
+    assert_eq!(at.given_up, [0]);
+    at.answer(BrokerReply::Early); // jo's second, which waits for the first
+    at.answer(BrokerReply::Done);
+    assert_eq!((at.told.as_slice(), at.given_up.as_slice()), (&[2][..], &[0, 1][..]));
+    at.line("ADD,jo,7.00");
+    assert_eq!(at.next().after, 0);
+    at.answer(BrokerReply::Done);
+    assert_eq!((at.told.as_slice(), at.front.is_idle()), (&[2, 3][..], true));
+}
+
+#[test]
 fn a_command_whose_one_before_never_comes_is_given_up_with_all_behind_it_and_its_hit_is_noted() {
     let mut at = At::new();
     at.of_session(7, 3, "QUOTE,jo,S");

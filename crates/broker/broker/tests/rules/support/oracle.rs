@@ -192,7 +192,7 @@ impl Oracle {
         let session = session_of(request.number);
         let latest = self.sessions.entry((name.to_owned(), session)).or_insert(number_in_session(session, 0));
         if request.number <= *latest {
-            return Some(named.or(first).unwrap_or(BrokerReply::Repeated));
+            return Some(named.or(first).unwrap_or(BrokerReply::Overtaken));
         }
         if request.after > *latest {
             return Some(BrokerReply::Early);
