@@ -90,7 +90,7 @@ pub(crate) fn xmllint() {
 /// Installs what some tests need, in Debian's package or by hand in Fedora's. Where it cannot be installed they say so and leave that out: everything else can be
 /// tested without.
 fn offer(name: &str, is_there: impl Fn() -> bool, debian: &str, fedora: &str) {
-    if !is_there() && !(install(debian) && is_there()) {
+    if !(is_there() || install(debian) && is_there()) {
         println!(
             "setup: {name} is missing and cannot be installed from here, so what needs it is left out; install it \
              (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}`)"
