@@ -151,7 +151,7 @@ impl Broker {
 
     /// As many free shares as there can be: one more is too much.
     fn fill(&mut self) {
-        self.items.insert(Key::new(b"bh\x02joABC"), Value::new(u64::MAX.to_le_bytes().to_vec()));
+        self.items.insert(Key::new(b"bh\x02joABC"), Value::new(u64::MAX.to_le_bytes()));
     }
 }
 
