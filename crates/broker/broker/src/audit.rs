@@ -3,8 +3,8 @@
 //! The log's XML repeats a command's fields in each of its elements. Kept is the command once, and beside it only what the elements add.
 
 use crate::coded::{fields, kinds};
-use crate::command::{StockSymbol, UserCommand, Verb};
-use crate::orders::OrderNote;
+use crate::command::{StockSymbol, UserCommand, UserName, Verb};
+use crate::orders::{CustomerLimits, OrderNote};
 use crate::reply::BrokerReply;
 use crate::request::StockQuote;
 
@@ -54,6 +54,20 @@ pub enum AuditNote {
         /// What.
         note: OrderNote,
     },
+    /// The user's limits were set: `systemEvent`, and `debugEvent` for which.
+    Limited {
+        /// By whom.
+        by: UserName,
+        /// All of them.
+        limits: CustomerLimits,
+    },
+    /// The user was blocked, or is not any more: the same.
+    Blocked {
+        /// By whom.
+        by: UserName,
+        /// On or off.
+        is_blocked: bool,
+    },
 }
 
 /// An entry.
@@ -77,5 +91,7 @@ kinds!(AuditNote, "note" {
     3 => Done { origin, verb, symbol, cents },
     4 => Deal { origin, verb, symbol, shares, price_cents },
     20 => Order { note },
+    21 => Limited { by, limits },
+    22 => Blocked { by, is_blocked },
 });
 fields! { AuditRecord { number, time_ms, command, reply, notes } }

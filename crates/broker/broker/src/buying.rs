@@ -13,6 +13,7 @@ impl<L: Ledger> Turn<'_, L> {
     /// Holds what so many shares cost, not the whole amount.
     pub(crate) fn buy(&mut self, of: Subject<'_>) -> Stopped<BrokerReply, L> {
         let mut account = self.account()?;
+        self.may_buy(of.user, of.symbol)?;
         if account.cash_cents < of.cents {
             return Err(Refusal::InsufficientCash.into());
         }

@@ -1,11 +1,12 @@
 //! One request.
 //!
-//! A refused command has its entry in the log and no other effect. So every part first reads and decides, and writes when nothing can be refused any more.
+//! A refused command has its entry in the log and no other effect: what it wrote and noted before it was refused is dropped with its [draft](crate::draft).
 
 use pares_wice::Value;
 
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, UserName, Verb, file_name};
+use crate::draft::Draft;
 use crate::ledger::{BrokerError, Ledger};
 use crate::money::CENTS_MAX;
 use crate::names::FRONT_MAX;
@@ -58,22 +59,25 @@ pub fn execute<L: Ledger>(
     if request.number == 0 || !is_order(request.number, request.after) {
         return Err(BrokerError::Order(request.number, request.after));
     }
-    let mut turn = Turn::begin(request, ledger)?;
-    match turn.reply_before()? {
-        Some(BrokerReply::Early) => Ok(BrokerReply::Early),
+    let mut draft = Draft::of(ledger);
+    let mut turn = Turn::begin(request, &mut draft)?;
+    let reply = match turn.reply_before()? {
+        Some(BrokerReply::Early) => BrokerReply::Early,
         // Its quote is noted all the same: nobody else may bring it.
         Some(reply) => {
             turn.note_hit()?;
             turn.finish(&reply, false);
-            Ok(reply)
+            reply
         }
         None => {
             turn.note_hit()?;
-            let reply = turn.answer()?;
+            let reply = turn.answer_or_undo()?;
             turn.finish(&reply, true);
-            Ok(reply)
+            reply
         }
-    }
+    };
+    draft.keep();
+    Ok(reply)
 }
 
 /// The next number of a front. Who repeats the request gets another: there are enough.
@@ -119,6 +123,8 @@ pub(crate) struct Turn<'a, L> {
     /// The time it has effect at: not before that of the user's latest entry.
     pub(crate) time_ms: u64,
     pub(crate) notes: Vec<AuditNote>,
+    /// Stocks whose free shares have changed, of an account in debt.
+    pub(crate) received: Vec<StockSymbol>,
 }
 
 /// What a command is about, once its fields are known to be there.
@@ -129,6 +135,21 @@ pub(crate) struct Subject<'a> {
     pub(crate) cents: u64,
 }
 
+impl<L: Ledger> Turn<'_, Draft<'_, L>> {
+    /// Answers. Of what is refused nothing stays.
+    fn answer_or_undo(&mut self) -> Result<BrokerReply, BrokerError<L::Error>> {
+        self.ledger.keep();
+        let (row, has_advanced, notes) = (self.row.clone(), self.has_advanced, self.notes.len());
+        let reply = self.answer()?;
+        if matches!(reply, BrokerReply::Refused { .. }) {
+            self.ledger.forget();
+            self.notes.truncate(notes);
+            (self.row, self.has_advanced) = (row, has_advanced);
+        }
+        Ok(reply)
+    }
+}
+
 impl<'a, L: Ledger> Turn<'a, L> {
     fn begin(request: &'a BrokerRequest, ledger: &'a mut L) -> Result<Self, BrokerError<L::Error>> {
         let user = whose(&request.asked);
@@ -137,7 +158,16 @@ impl<'a, L: Ledger> Turn<'a, L> {
             None => UserRow::default(),
         };
         let time_ms = request.time_ms.max(row.account.latest_ms);
-        Ok(Self { ledger, request, user, row, has_advanced: false, time_ms, notes: Vec::new() })
+        Ok(Self {
+            ledger,
+            request,
+            user,
+            row,
+            has_advanced: false,
+            time_ms,
+            notes: Vec::new(),
+            received: Vec::new(),
+        })
     }
 
     /// The log has a hit once, however many bring it.
@@ -191,6 +221,10 @@ impl<'a, L: Ledger> Turn<'a, L> {
             Asked::Expire { way, user } => self.expire(*way, user),
             Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
             Asked::Order { asked } => self.order(asked),
+        };
+        let answered = match request.asked {
+            Asked::Order { .. } => answered,
+            _ => answered.and_then(|reply| self.repaid(reply)),
         };
         match answered {
             Ok(reply) => Ok(reply),
@@ -265,6 +299,9 @@ impl<'a, L: Ledger> Turn<'a, L> {
     }
 
     pub(crate) fn put_shares(&mut self, user: &UserName, symbol: StockSymbol, shares: u64) {
+        if self.row.is_in_debt {
+            self.received.push(symbol);
+        }
         let key = rows::of_symbol(HOLDING, user, symbol);
         match shares {
             0 => self.ledger.delete(&key),

@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | `asked`, `rows` | requests, replies, items |
+//! | `debt` | what a void trade left owed, at quotes |
 //! | `standing` | all of a customer that an order touches |
 //! | `placing` | place, cancel, limits, kill switch |
 //! | `routing` | one router at a time, names |
@@ -14,6 +15,7 @@
 //! | `reads` | what can be read |
 
 mod asked;
+mod debt;
 mod placing;
 mod reads;
 mod routing;
@@ -26,7 +28,7 @@ pub use reads::{ORDERS_PAGE_MAX, OrderRead};
 pub use routing::ROUTER_SILENT_MS;
 pub use rows::{Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, Order, OrderStage};
 
-pub(crate) use reads::answer;
+pub(crate) use reads::{answer, held};
 
 use crate::coded::fields;
 use crate::command::StockSymbol;
@@ -93,8 +95,8 @@ impl<L: Ledger> Turn<'_, L> {
         match asked {
             OrderAsked::Place { user, terms } => self.place(user, *terms),
             OrderAsked::Cancel { of } => self.cancel_order(of),
-            OrderAsked::Limit { user, limits } => self.limit(user, *limits),
-            OrderAsked::Block { user, is_blocked } => self.block(user, *is_blocked),
+            OrderAsked::Limit { user, limits, by } => self.limit(user, *limits, by),
+            OrderAsked::Block { user, is_blocked, by } => self.block(user, *is_blocked, by),
             OrderAsked::Claim { router } => self.claim(*router),
             OrderAsked::Name { term, orders } => self.name(*term, orders),
             OrderAsked::TurnAway { term, of, name, reason } => self.turn_away(*term, of, *name, *reason),

@@ -81,6 +81,8 @@ pub(crate) struct UserRow {
     pub(crate) place: u64,
     /// The numbers of his latest command in each of the sessions that he used last, the latest first.
     pub(crate) latest: Vec<u64>,
+    /// A void trade on the exchange left cash or shares owed. A byte that is there only if so.
+    pub(crate) is_in_debt: bool,
 }
 
 /// A command that its sender has named.
@@ -161,12 +163,16 @@ impl Coded for UserRow {
     fn encode(&self, to: &mut Vec<u8>) {
         self.account.encode(to);
         (self.place, self.latest.clone()).encode(to);
+        if self.is_in_debt {
+            true.encode(to);
+        }
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         let account = Account::decode(from)?;
         let (place, latest) = Coded::decode(from)?;
+        let is_in_debt = !from.is_empty() && bool::decode(from)?;
         let is_sound = place < PLACE_END && account.latest_ms <= TIME_MAX_MS;
-        if is_sound { Ok(Self { account, place, latest }) } else { Err(DecodeError::Length) }
+        if is_sound { Ok(Self { account, place, latest, is_in_debt }) } else { Err(DecodeError::Length) }
     }
 }
 

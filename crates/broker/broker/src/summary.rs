@@ -6,6 +6,7 @@ use pares_wice::{Key, KeyRange};
 use crate::coded::fields;
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
+use crate::orders;
 use crate::request::TradeWay;
 use crate::rows::{
     self, ACCOUNT, Account, BUY_TRIGGER, BuyTrigger, HOLDING, PENDING, Pending, SELL_TRIGGER, SellTrigger,
@@ -27,6 +28,10 @@ pub struct AccountSummary {
     pub buy_triggers: Vec<(StockSymbol, BuyTrigger)>,
     /// Sells at a price to come.
     pub sell_triggers: Vec<(StockSymbol, SellTrigger)>,
+    /// Cents that orders on the exchange hold.
+    pub orders_held_cents: u64,
+    /// Shares of each stock that they hold.
+    pub orders_held_shares: Vec<(StockSymbol, u64)>,
 }
 
 /// What `user` has; none without an account.
@@ -48,6 +53,7 @@ pub fn summary<S: Shelf>(
         let of_way = pending.iter().filter(move |(key, _)| key.as_bytes().get(way_at) == Some(&(way as u8)));
         of_way.map(|(_, pending)| *pending).collect()
     };
+    let held = orders::held(shelf, user)?;
     Ok(Some(AccountSummary {
         account,
         buys: of_way(TradeWay::Buy),
@@ -55,6 +61,8 @@ pub fn summary<S: Shelf>(
         shares: by_symbol(shelf, HOLDING, name)?,
         buy_triggers: by_symbol(shelf, BUY_TRIGGER, name)?,
         sell_triggers: by_symbol(shelf, SELL_TRIGGER, name)?,
+        orders_held_cents: held.cents,
+        orders_held_shares: held.shares.into_iter().collect(),
     }))
 }
 
@@ -79,4 +87,6 @@ fn by_symbol<T: Coded, S: Shelf>(
     Ok(found.into_iter().filter_map(|(key, row)| Some((symbol(&key)?, row))).collect())
 }
 
-fields! { AccountSummary { account, buys, sells, shares, buy_triggers, sell_triggers } }
+fields! {
+    AccountSummary { account, buys, sells, shares, buy_triggers, sell_triggers, orders_held_cents, orders_held_shares }
+}

@@ -18,7 +18,10 @@ impl<L: Ledger> Turn<'_, L> {
         let mut account = self.account()?;
         let reserve = self.buy_trigger(of.user, of.symbol)?.unwrap_or_default().reserve_cents;
         match of.cents.checked_sub(reserve) {
-            Some(more) => self.debit(&mut account, more)?,
+            Some(more) => {
+                self.may_buy(of.user, of.symbol)?;
+                self.debit(&mut account, more)?;
+            }
             None => self.credit(&mut account, self.request.number, reserve - of.cents)?,
         }
         let trigger = BuyTrigger { reserve_cents: of.cents, armed: None };

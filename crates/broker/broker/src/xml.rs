@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
-use crate::orders::{OrderHappened, OrderNote};
+use crate::orders::{CustomerLimits, OrderHappened, OrderNote};
 use crate::reply::BrokerReply;
 use crate::request::{StockQuote, TradeWay};
 
@@ -13,6 +13,8 @@ use crate::request::{StockQuote, TradeWay};
 pub const LOG_BEGIN: &str = "<?xml version=\"1.0\"?>\n<log>\n";
 /// What it ends with.
 pub const LOG_END: &str = "</log>\n";
+/// What the words begin with that say what a supervisor did.
+pub(crate) const SUPERVISED: &str = "supervised by ";
 
 /// Appends the elements of an entry. `user` is empty for an entry of nobody; `server` is the name of the server that tells it.
 pub fn xml(server: &str, user: &str, record: &AuditRecord, to: &mut String) {
@@ -54,7 +56,16 @@ impl Elements<'_> {
                 self.of_stock("debugEvent", *origin, *verb, *symbol, ("debugMessage", &deal));
             }
             AuditNote::Order { note } => self.order(note),
+            AuditNote::Limited { .. } | AuditNote::Blocked { .. } => self.supervised(number, note),
         }
+    }
+
+    /// The schema has no command for it: it stands with the one that changes nothing.
+    fn supervised(&mut self, number: u64, note: &AuditNote) {
+        let Some(message) = supervised(note) else { return };
+        let head = [("command", Verb::DisplaySummary.name()), ("username", self.user)];
+        self.element("systemEvent", number, &head);
+        self.element("debugEvent", number, &[head[0], head[1], ("debugMessage", &message)]);
     }
 
     fn hit(&mut self, number: u64, quote: &StockQuote) {
@@ -105,6 +116,24 @@ impl Elements<'_> {
             let _ = writeln!(self.to, "</{field}>");
         }
         let _ = writeln!(self.to, "\t</{name}>");
+    }
+}
+
+/// What a supervisor did, in words; none if it is no such note.
+#[must_use]
+pub fn supervised(note: &AuditNote) -> Option<String> {
+    match note {
+        AuditNote::Limited { by, limits } => {
+            let CustomerLimits { shares_max, cents_max, open_max, position_max, loss_max } = *limits;
+            let (cents, loss) = (dollars(cents_max), dollars(loss_max));
+            Some(format!(
+                "{SUPERVISED}{by}: limits {shares_max} shares, {cents}, {open_max} open, {position_max} of a stock, loss {loss}"
+            ))
+        }
+        AuditNote::Blocked { by, is_blocked } => {
+            Some(format!("{SUPERVISED}{by}: {}", if *is_blocked { "blocked" } else { "not blocked" }))
+        }
+        _ => None,
     }
 }
 

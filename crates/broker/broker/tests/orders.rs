@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, Asked, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId, Ledger, Order,
-    OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms, QuoteBrought, ROUTER_SILENT_MS,
-    Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, execute, summary,
+    AccountSummary, Asked, AuditReplay, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId,
+    LOG_BEGIN, LOG_END, Ledger, Order, OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms,
+    QuoteBrought, ROUTER_SILENT_MS, Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName,
+    WorkloadLine, audit_page, execute, summary, xml,
 };
 use pares_wice::{Key, KeyRange, Value};
 
@@ -62,22 +63,29 @@ impl Broker {
     fn new() -> Self {
         let mut broker = Self { now_ms: NOW_MS, ..Self::default() };
         for line in ["ADD,jo,11000.00", "BUY,jo,ABC,1000.00", "COMMIT_BUY,jo"] {
-            let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
-            let asked = Asked::Command { command: line.command, fault: line.fault };
-            assert!(!matches!(broker.request(asked), BrokerReply::Refused { .. }));
+            assert!(!matches!(broker.command(line), BrokerReply::Refused { .. }));
         }
         let claimed = broker.ask(OrderAsked::Claim { router: 1 });
         assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 1 } });
         broker
     }
 
+    fn command(&mut self, line: &str) -> BrokerReply {
+        let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
+        self.request(Asked::Command { command: line.command, fault: line.fault })
+    }
+
     fn request(&mut self, asked: Asked) -> BrokerReply {
         self.asked += 1;
         let (number, time_ms) = ((1 << 42) + self.asked, self.now_ms);
         let user = "jo".to_owned();
+        let asked_for = match &asked {
+            Asked::Command { command, .. } => command.symbol,
+            _ => None,
+        };
         let quote = StockQuote {
             price_cents: 1_000,
-            symbol: symbol(),
+            symbol: asked_for.unwrap_or(symbol()),
             user,
             server_ms: time_ms,
             key: "key".to_owned(),
@@ -118,9 +126,32 @@ impl Broker {
         }
     }
 
+    fn summary(&self) -> AccountSummary {
+        summary(self, &jo()).unwrap().unwrap()
+    }
+
     fn has(&self) -> (u64, u64) {
-        let AccountSummary { account, shares, .. } = summary(self, &jo()).unwrap().unwrap();
+        let AccountSummary { account, shares, .. } = self.summary();
         (account.cash_cents, shares.first().map_or(0, |(_, shares)| *shares))
+    }
+
+    /// Jo's log, whose replay leaves what jo has.
+    fn log(&self) -> String {
+        let mut text = LOG_BEGIN.to_owned();
+        for entry in audit_page(self, None, None).unwrap().entries {
+            xml("site", &entry.user, &entry.record, &mut text);
+        }
+        text += LOG_END;
+        let mut replay = AuditReplay::default();
+        text.lines().for_each(|line| replay.line(line).unwrap());
+        let report = replay.finish().unwrap();
+        assert!(report.accounts["jo"].is(&self.summary()), "{report:?}, and {:?}", self.summary());
+        text
+    }
+
+    /// As many free shares as there can be: one more is too much.
+    fn fill(&mut self) {
+        self.items.insert(Key::new(b"bh\x02joABC"), Value::new(u64::MAX.to_le_bytes()));
     }
 }
 
@@ -170,7 +201,7 @@ fn limits_count_what_is_open() {
     let mut broker = Broker::new();
     let limits =
         CustomerLimits { shares_max: 50, cents_max: 40_000, open_max: 2, position_max: 160, loss_max: 5_000 };
-    broker.ask(OrderAsked::Limit { user: jo(), limits });
+    broker.ask(OrderAsked::Limit { user: jo(), limits, by: jo() });
     assert_eq!(broker.place(TradeWay::Buy, 0, 1_000), Err(Refusal::BadOrder));
     assert_eq!(broker.place(TradeWay::Buy, 51, 100), Err(Refusal::OrderTooLarge));
     assert_eq!(broker.place(TradeWay::Buy, 41, 1_000), Err(Refusal::OrderTooLarge));
@@ -198,13 +229,13 @@ fn the_kill_switch_cancels_what_waits_and_wishes_cancels_for_the_rest() {
     let routed = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
     broker.name(&routed);
     let waits = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
-    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true });
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: jo() });
     assert_eq!(broker.has().0, PAID_IN - 10_000, "what may be there stays held");
     assert_eq!(broker.ask(OrderAsked::Cancel { of: waits }), refused(Refusal::OrderEnded));
     assert_eq!(broker.place(TradeWay::Buy, 1, 1), Err(Refusal::Blocked));
     let order = broker.tell(&routed, OrderEvent::Cancelled { cause: 1, shares: 10 });
     assert_eq!((order.state, broker.has().0), (OrderStage::Cancelled, PAID_IN));
-    broker.ask(OrderAsked::Block { user: jo(), is_blocked: false });
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: false, by: jo() });
     assert!(broker.place(TradeWay::Buy, 1, 1).is_ok());
 }
 
@@ -256,4 +287,94 @@ fn what_was_not_ordered_is_not_applied() {
         assert_eq!(broker.ask(told(event)), refused(Refusal::OtherOrder), "{event:?}");
     }
     assert!(broker.items == before, "nothing has changed");
+}
+
+#[test]
+fn what_an_account_cannot_hold_is_refused_as_a_whole() {
+    let mut broker = Broker::new();
+    let buy = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    let sell = broker.place(TradeWay::Sell, 10, 1_000).unwrap();
+    broker.fill();
+    let cash = broker.has().0;
+    // The first that waits could be cancelled, the second cannot.
+    assert_eq!(
+        broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: jo() }),
+        refused(Refusal::TooMuch)
+    );
+    assert_eq!(broker.has().0, cash, "nothing was cancelled");
+    broker.name(&buy);
+    broker.name(&sell);
+    let before = broker.items.clone();
+    let event = OrderEvent::Traded { price: 100_000, shares: 1 };
+    let settlement = Settlement { term: 1, shard: 0, number: 1, of: buy, event };
+    assert_eq!(broker.ask(OrderAsked::Settle { settlement }), refused(Refusal::TooMuch));
+    assert!(broker.items == before, "nothing is noted of what was not done");
+}
+
+#[test]
+fn what_orders_hold_is_in_the_summary_and_in_the_log() {
+    let mut broker = Broker::new();
+    broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    let sell = broker.place(TradeWay::Sell, 30, 1_000).unwrap();
+    broker.name(&sell);
+    broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 10 });
+    let has = broker.summary();
+    assert_eq!((has.orders_held_cents, has.orders_held_shares), (10_000, vec![(symbol(), 20)]));
+    broker.log();
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: UserName::new("max").unwrap() });
+    broker.tell(&sell, OrderEvent::Cancelled { cause: 1, shares: 20 });
+    let has = broker.summary();
+    assert_eq!((has.orders_held_cents, has.orders_held_shares), (0, Vec::new()));
+    assert!(broker.log().contains("supervised by max: blocked"));
+}
+
+#[test]
+fn cash_that_a_void_sale_left_owed_is_paid_from_whatever_comes() {
+    let mut broker = Broker::new();
+    let sell = broker.place(TradeWay::Sell, 100, 1_000).unwrap();
+    broker.name(&sell);
+    broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 100 });
+    // All of it is reserved at quotes.
+    broker.command("SET_BUY_AMOUNT,jo,ABC,11000.00");
+    broker.tell(&sell, OrderEvent::Void { price: 100_000, shares: 100 });
+    assert_eq!(broker.has(), (0, 100), "1000.00 are owed");
+    assert_eq!(broker.command("ADD,jo,400.00"), BrokerReply::Cash { cash_cents: 0 });
+    for line in ["BUY,jo,ABC,10.00", "SET_BUY_AMOUNT,jo,ABC,11001.00"] {
+        assert_eq!(broker.command(line), refused(Refusal::InDebt), "{line}");
+    }
+    broker.command("SELL,jo,ABC,500.00");
+    broker.command("COMMIT_SELL,jo");
+    assert_eq!(broker.has().0, 0, "100.00 are owed still");
+    let reply = broker.command("SET_BUY_AMOUNT,jo,ABC,10000.00");
+    assert_eq!(reply, BrokerReply::Cash { cash_cents: 90_000 }, "of 1000.00 that come back, 100.00 go");
+    broker.log();
+    assert!(!matches!(broker.command("BUY,jo,ABC,10.00"), BrokerReply::Refused { .. }));
+}
+
+#[test]
+fn shares_that_a_void_purchase_left_owed_are_taken_from_whatever_comes() {
+    let mut broker = Broker::new();
+    let buy = broker.place(TradeWay::Buy, 100, 1_000).unwrap();
+    broker.name(&buy);
+    broker.tell(&buy, OrderEvent::Traded { price: 100_000, shares: 100 });
+    broker.command("SELL,jo,ABC,2000.00");
+    broker.tell(&buy, OrderEvent::Void { price: 100_000, shares: 100 });
+    assert_eq!(broker.has(), (PAID_IN, 0), "100 shares are owed");
+    assert_eq!(broker.command("BUY,jo,XYZ,100.00"), refused(Refusal::InDebt), "another stock");
+    broker.command("BUY,jo,ABC,400.00");
+    broker.command("COMMIT_BUY,jo");
+    assert_eq!(broker.has(), (PAID_IN - 40_000, 0), "60 are owed still");
+    broker.command("CANCEL_SELL,jo");
+    assert_eq!(broker.has().1, 140);
+    broker.log();
+    assert!(!matches!(broker.command("BUY,jo,XYZ,100.00"), BrokerReply::Refused { .. }));
+}
+
+#[test]
+fn limits_stand_in_the_log_with_who_set_them() {
+    let mut broker = Broker::new();
+    let (limits, by) =
+        (CustomerLimits { open_max: 3, ..CustomerLimits::default() }, UserName::new("max").unwrap());
+    broker.ask(OrderAsked::Limit { user: jo(), limits, by });
+    assert!(broker.log().contains("supervised by max: limits 0 shares, 0.00, 3 open"));
 }

@@ -23,7 +23,7 @@ use crate::effect::{Arrival, FrontEffect, NotTaken};
 use crate::line::QuoteFault;
 use crate::look::Looks;
 use crate::moments::Ahead;
-use crate::numbers::Numbers;
+use crate::numbers::FrontNumbers;
 use crate::user::{Cause, CommandOrder, Moment, UnderWay, UserPart, Waiting};
 
 /// Most commands without a reply that a front holds.
@@ -35,7 +35,7 @@ pub(crate) const PARTS_KEPT: usize = 16_384;
 #[derive(Debug)]
 pub struct BrokerFront {
     pub(crate) desk: QuoteDesk,
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: FrontNumbers,
     /// The client that asks for numbers, and how often it has.
     begin: TransactionId,
     is_beginning: bool,
@@ -64,7 +64,7 @@ impl BrokerFront {
     pub fn new(client: u64) -> Self {
         Self {
             desk: QuoteDesk::default(),
-            numbers: Numbers::default(),
+            numbers: FrontNumbers::default(),
             begin: TransactionId { client, sequence: 0 },
             is_beginning: false,
             first_front: None,
@@ -364,7 +364,7 @@ impl BrokerFront {
             CommandOrder::Session { number, after } => (*number, *after, None),
             CommandOrder::Arrival { name } => {
                 let after = self.parts[at].latest_arrived().unwrap_or_default();
-                (self.numbers.next().expect("looked at before"), after, name.clone())
+                (self.numbers.next_own().expect("looked at before"), after, name.clone())
             }
         };
         let asked = next.asked.clone();

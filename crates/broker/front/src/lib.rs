@@ -36,5 +36,6 @@ pub use effect::{Arrival, FrontEffect, NotTaken};
 pub use front::{BrokerFront, FRONT_OPEN_MAX};
 pub use line::{QuoteFault, ask_line, read_reply, reply_line, signed_part};
 pub use look::LOOK_EVERY_MS;
+pub use numbers::FrontNumbers;
 pub use stand_in::{StandIn, StandInAnswer, StandInSettings, StandInWords};
 pub use user::{CommandOrder, GIVEN_UP_AFTER_MS};

@@ -161,7 +161,7 @@ impl BrokerFront {
             (Moment::Hit(brought), _) => (Asked::Hit, Some(brought.clone())),
             (_, None) => return,
         };
-        let Some(number) = self.numbers.next() else { return };
+        let Some(number) = self.numbers.next_own() else { return };
         let request = BrokerRequest { number, after: 0, name: None, time_ms, quote, asked };
         self.submit(at, request, Cause::Moment(moment), effects);
     }

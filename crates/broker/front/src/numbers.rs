@@ -6,7 +6,7 @@ use pares_broker::{
 
 /// See the [module](self). Before the front has its number, and when that is used up, there are none.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub struct FrontNumbers {
     front: Option<u64>,
     /// Sessions begun under this number.
     sessions: u64,
@@ -14,9 +14,9 @@ pub(crate) struct Numbers {
     own: u64,
 }
 
-impl Numbers {
+impl FrontNumbers {
     /// The front has a number that was never used.
-    pub(crate) fn begin(&mut self, front: u64) {
+    pub fn begin(&mut self, front: u64) {
         (self.front, self.sessions) = (Some(front), 0);
     }
 
@@ -42,7 +42,7 @@ impl Numbers {
     }
 
     /// The number that is given out next.
-    pub(crate) fn peek(&mut self) -> Option<u64> {
+    pub fn peek(&mut self) -> Option<u64> {
         let is_spent = self.own == 0 || (self.own + 1).is_multiple_of(COMMANDS_OF_SESSION);
         if is_spent {
             self.own = number_in_session(self.open_session()?, 0);
@@ -50,8 +50,8 @@ impl Numbers {
         Some(self.own + 1)
     }
 
-    /// The next number of the own session.
-    pub(crate) fn next(&mut self) -> Option<u64> {
+    /// The next number of the own session; none until another front's number [begins](Self::begin).
+    pub fn next_own(&mut self) -> Option<u64> {
         self.own = self.peek()?;
         Some(self.own)
     }
@@ -65,26 +65,39 @@ mod tests {
 
     #[test]
     fn a_session_that_is_used_up_is_followed_by_another_and_a_front_by_another_number() {
-        let mut numbers = Numbers::default();
-        assert_eq!((numbers.open_session(), numbers.next()), (None, None));
+        let mut numbers = FrontNumbers::default();
+        assert_eq!((numbers.open_session(), numbers.next_own()), (None, None));
         numbers.begin(7);
-        assert_eq!(numbers.next(), Some(number_in_session(session_of_front(7, 0), 1)));
+        assert_eq!(numbers.next_own(), Some(number_in_session(session_of_front(7, 0), 1)));
         numbers.own = number_in_session(session_of_front(7, 0), COMMANDS_OF_SESSION - 2);
-        assert_eq!(numbers.next().map(session_of), Some(session_of_front(7, 0)));
+        assert_eq!(numbers.next_own().map(session_of), Some(session_of_front(7, 0)));
         assert_eq!(numbers.peek().map(session_of), Some(session_of_front(7, 1)));
-        assert_eq!(numbers.next(), Some(number_in_session(session_of_front(7, 1), 1)));
+        assert_eq!(numbers.next_own(), Some(number_in_session(session_of_front(7, 1), 1)));
         assert!(!numbers.may_go_on(session_of_front(7, 1)), "its own");
         for count in 2..SESSIONS_OF_FRONT {
             assert_eq!(numbers.open_session(), Some(session_of_front(7, count)));
         }
         assert_eq!((numbers.open_session(), numbers.front()), (None, None));
         assert!(numbers.may_go_on(session_of_front(7, 2)));
-        assert!(numbers.next().is_some(), "the own session goes on");
+        assert!(numbers.next_own().is_some(), "the own session goes on");
         numbers.begin(9);
         assert_eq!(numbers.open_session(), Some(session_of_front(9, 0)));
         assert!(numbers.may_go_on(session_of_front(8, 5)), "another front's");
         for never in [session_of_front(9, 1), session_of_front(8, 0), 5, 1 << 39, 1 << 40, u64::MAX] {
             assert!(!numbers.may_go_on(never), "{never}");
         }
+    }
+
+    #[test]
+    fn more_requests_than_a_session_has_room_for_have_each_a_number_of_their_own() {
+        let mut numbers = FrontNumbers::default();
+        numbers.begin(1);
+        let mut last = 0;
+        for _ in 0..COMMANDS_OF_SESSION + 10 {
+            let next = numbers.next_own().expect("a front has many");
+            assert!(next > last, "{next} behind {last}");
+            last = next;
+        }
+        assert_eq!(session_of(last), session_of_front(1, 1));
     }
 }

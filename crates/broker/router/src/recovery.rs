@@ -102,8 +102,7 @@ impl Router {
 
     /// What the exchange keeps of a shard begins behind what is wanted: nobody can apply what is missing.
     pub fn not_kept(&mut self, effects: &mut Vec<RouterEffect>) {
-        self.stage = Stage::Halted;
-        effects.push(RouterEffect::Halt { refusal: Refusal::OtherOrder });
+        self.halt(Refusal::OtherOrder, effects);
     }
 }
 

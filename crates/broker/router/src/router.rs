@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_broker::{
-    BrokerReply, CustomerOrderId, Order, OrderAsked, OrderRead, OrderReply, OrderStage, OrderTerms, Refusal,
-    StockSymbol,
+    BrokerReply, CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderRead, OrderReply, OrderStage,
+    OrderTerms, Refusal, StockSymbol,
 };
 use pares_types::{ClientOrderId, ClientRequest, Reason};
 
@@ -18,7 +18,7 @@ pub(crate) const CLAIM_EVERY_MS: u64 = 1_000;
 pub(crate) const REPEAT_AFTER_MS: u64 = 3_000;
 /// What was turned away for now is sent again after so long, ms.
 pub(crate) const PAUSE_MS: u64 = 200;
-/// No more orders than this are named while so many are without an answer.
+/// No order of a shard is named while so many of it are without an answer.
 const UNANSWERED_MAX: usize = 256;
 /// Most orders named by one transaction.
 const NAMED_AT_ONCE: usize = 64;
@@ -54,7 +54,7 @@ pub enum RouterEffect {
     },
     /// The accounts and the exchange do not agree: nothing more is done, since it might be wrong.
     Halt {
-        /// What the accounts say.
+        /// What the accounts say; [`Refusal::OtherOrder`] also if they know of no order of that name.
         refusal: Refusal,
     },
 }
@@ -190,13 +190,25 @@ impl Router {
     fn look(&mut self, effects: &mut Vec<RouterEffect>) {
         self.look_due_ms = self.now_ms + LOOK_EVERY_MS;
         let is_naming = |question: &Question| matches!(question, Question::Waiting | Question::Name { .. });
-        let unanswered = self.orders.values().filter(|order| !order.is_answered).count();
-        if unanswered < UNANSWERED_MAX && !self.questions.values().any(is_naming) {
-            self.read(OrderRead::Waiting, Question::Waiting, effects);
+        if !self.questions.values().any(is_naming) {
+            self.read(OrderRead::Waiting { after: None }, Question::Waiting, effects);
         }
         if !self.questions.values().any(|question| matches!(question, Question::Unwanted)) {
-            self.read(OrderRead::Unwanted, Question::Unwanted, effects);
+            self.read(OrderRead::Unwanted { from: 0 }, Question::Unwanted, effects);
         }
+    }
+
+    /// How many more orders of each shard may be named now.
+    fn room(&self) -> BTreeMap<u32, usize> {
+        let shards = self.listed.values().map(|listing| listing.shard);
+        let mut room: BTreeMap<u32, usize> = shards.map(|shard| (shard, UNANSWERED_MAX)).collect();
+        for routed in self.orders.values().filter(|routed| !routed.is_answered) {
+            let listing = self.listed.get(&routed.terms.symbol);
+            if let Some(left) = listing.and_then(|listing| room.get_mut(&listing.shard)) {
+                *left = left.saturating_sub(1);
+            }
+        }
+        room
     }
 
     pub(crate) fn ask(&mut self, asked: OrderAsked, question: Question, effects: &mut Vec<RouterEffect>) {
@@ -221,16 +233,20 @@ impl Router {
         let Some(question) = self.questions.remove(&id) else { return };
         match reply {
             BrokerReply::Refused { refusal: Refusal::NotRouter | Refusal::RouterAlive } => self.lose(),
-            BrokerReply::Refused { refusal } => {
-                self.stage = Stage::Halted;
-                effects.push(RouterEffect::Halt { refusal });
-            }
+            BrokerReply::Refused { refusal } => self.halt(refusal, effects),
             BrokerReply::Order { reply } => self.reply(question, reply, effects),
             // Applied before, or by the router before: done.
             BrokerReply::Unchanged => self.done(question, None, effects),
             // The stream has a gap: what is missing is asked for again.
             _ => self.lose(),
         }
+    }
+
+    /// Nothing is done from now on: what it waits for is forgotten.
+    pub(crate) fn halt(&mut self, refusal: Refusal, effects: &mut Vec<RouterEffect>) {
+        self.stage = Stage::Halted;
+        self.questions.clear();
+        effects.push(RouterEffect::Halt { refusal });
     }
 
     fn reply(&mut self, question: Question, reply: OrderReply, effects: &mut Vec<RouterEffect>) {
@@ -309,27 +325,44 @@ impl Router {
         }
     }
 
-    /// Names what waits; what the exchange does not list is turned away.
+    /// Names what waits and whose shard has room. If all of a page has to wait, the next page is looked at.
     pub(crate) fn take_waiting(
         &mut self,
         found: Vec<(CustomerOrderId, Order)>,
         effects: &mut Vec<RouterEffect>,
     ) {
-        let mut terms = BTreeMap::new();
-        for (of, order) in found.into_iter().take(NAMED_AT_ONCE) {
-            if self.listed.contains_key(&order.terms.symbol) {
-                terms.insert(of, order.terms);
-            } else {
+        let next = found.last().filter(|_| found.len() == ORDERS_PAGE_MAX).map(|(of, _)| of.clone());
+        let had = effects.len();
+        let terms = self.pick(found, effects);
+        if !terms.is_empty() {
+            let orders = terms.keys().cloned().collect();
+            self.ask(OrderAsked::Name { term: self.term, orders }, Question::Name { terms }, effects);
+        } else if effects.len() == had && next.is_some() {
+            self.read(OrderRead::Waiting { after: next }, Question::Waiting, effects);
+        }
+    }
+
+    /// Those that are named now. What the exchange does not list is turned away.
+    fn pick(
+        &mut self,
+        found: Vec<(CustomerOrderId, Order)>,
+        effects: &mut Vec<RouterEffect>,
+    ) -> BTreeMap<CustomerOrderId, OrderTerms> {
+        let (mut terms, mut room) = (BTreeMap::new(), self.room());
+        for (of, order) in found {
+            let Some(listing) = self.listed.get(&order.terms.symbol) else {
                 let reason = Reason::UnknownInstrument as u8;
                 let asked = OrderAsked::TurnAway { term: self.term, of, name: 0, reason };
                 self.ask(asked, Question::TurnAway { name: 0 }, effects);
+                continue;
+            };
+            let left = room.entry(listing.shard).or_default();
+            if *left > 0 && terms.len() < NAMED_AT_ONCE {
+                *left -= 1;
+                terms.insert(of, order.terms);
             }
         }
-        if !terms.is_empty() {
-            let orders = terms.keys().cloned().collect();
-            let asked = OrderAsked::Name { term: self.term, orders };
-            self.ask(asked, Question::Name { terms }, effects);
-        }
+        terms
     }
 
     /// Sends the cancels that are wished.
@@ -338,6 +371,9 @@ impl Router {
             return;
         }
         self.send_due(effects);
+        if let Some(last) = names.last().filter(|_| names.len() == ORDERS_PAGE_MAX) {
+            self.read(OrderRead::Unwanted { from: last + 1 }, Question::Unwanted, effects);
+        }
         for name in names {
             let Some(routed) = self.orders.get_mut(name) else { continue };
             if routed.cancel_due_ms > self.now_ms || routed.is_plugged {

@@ -1,6 +1,6 @@
 //! What the exchange says; of it a shard's stream, message after message: each is asked to be applied when the one before it is.
 
-use pares_broker::{CustomerOrderId, OrderAsked, OrderEvent, OrderRead, Settlement};
+use pares_broker::{CustomerOrderId, OrderAsked, OrderEvent, OrderRead, Refusal, Settlement};
 use pares_types::{Reason, Reply};
 
 use crate::exchange::{self, Told, is_for_now, is_order};
@@ -135,6 +135,7 @@ impl Router {
         let Some(first) = stream.queue.front().copied() else { return };
         match (owner, first.event) {
             (Some(of), Some(event)) => self.settle(first, of, event, effects),
+            (None, Some(event)) if is_of_shares(event) => self.halt(Refusal::OtherOrder, effects),
             _ => self.pass(shard, first.number, effects),
         }
     }

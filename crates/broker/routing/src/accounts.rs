@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, number_in_session, session_of_front,
-};
+use pares_broker::{Asked, BrokerRead, BrokerReply, BrokerRequest};
+use pares_front::FrontNumbers;
 use pares_os::clock;
 use pares_site::protocol::Code;
 use pares_site::{CallError, Client};
@@ -22,16 +21,15 @@ const OWN_NUMBERS: u64 = 1 << 62;
 /// See the [module](self).
 pub struct AccountsClient {
     client: Client,
-    /// Its number as a front, and how many requests it has numbered.
-    front: Option<u64>,
-    asked: u64,
+    /// Its numbers as a front's.
+    numbers: FrontNumbers,
 }
 
 impl AccountsClient {
     /// By that client, which nobody else uses.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client, front: None, asked: 0 }
+        Self { client, numbers: FrontNumbers::default() }
     }
 
     /// A number for a client, drawn from the time: two that are drawn in the same nanosecond are the same.
@@ -72,17 +70,14 @@ impl AccountsClient {
 
     /// Its next number; a front's number is asked for first.
     fn next_number(&mut self, stop: &AtomicBool) -> Result<Option<u64>, RoutingError> {
-        if self.front.is_none() {
+        if self.numbers.peek().is_none() {
             match self.execute(Asked::BeginFront, stop)? {
-                Some(BrokerReply::FrontNumber { front }) => self.front = Some(front),
+                Some(BrokerReply::FrontNumber { front }) => self.numbers.begin(front),
                 Some(other) => return Err(RoutingError::Sites(format!("no front's number: {other:?}"))),
                 None => return Ok(None),
             }
         }
-        self.asked += 1;
-        let (session, count) = (self.asked / COMMANDS_OF_SESSION, self.asked % COMMANDS_OF_SESSION);
-        let session = session_of_front(self.front.unwrap_or_default(), session);
-        Ok(Some(number_in_session(session, count.max(1))))
+        Ok(self.numbers.next_own())
     }
 
     /// Reads, not older than what was executed before; none if this process is to end.

@@ -45,7 +45,7 @@ pub enum RoutingError {
     Exchange(String),
     /// The accounts and the exchange do not agree.
     #[error(
-        "the accounts refuse what the exchange tells: {0}. Nothing more is applied: compare the orders with the exchange's"
+        "the accounts refuse what the exchange tells: {0}. Nothing more is applied. Look whether another program signs on as this member, or whether these sites are older than the orders; compare the orders with the exchange's record, and start no router before they agree"
     )]
     Halted(pares_broker::Refusal),
     /// The operating system refused something.

@@ -26,6 +26,10 @@ pub(crate) struct AccountShown {
     holdings: Vec<HoldingShown>,
     buy_triggers: Vec<BuyTriggerShown>,
     sell_triggers: Vec<SellTriggerShown>,
+    /// Cash that orders on the exchange hold.
+    orders_held: String,
+    /// Shares that they hold.
+    orders_held_shares: Vec<HoldingShown>,
 }
 
 /// A buy or sell that waits to be committed.
@@ -41,7 +45,7 @@ pub(crate) struct PendingShown {
     until_ms: u64,
 }
 
-/// Free shares of a stock.
+/// Shares of a stock.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HoldingShown {
     symbol: String,
@@ -89,14 +93,16 @@ fn shown(user: &UserName, summary: &AccountSummary) -> AccountShown {
         cash: dollars(summary.account.cash_cents),
         buys: summary.buys.iter().map(pending).collect(),
         sells: summary.sells.iter().map(pending).collect(),
-        holdings: summary
-            .shares
-            .iter()
-            .map(|(symbol, shares)| HoldingShown { symbol: symbol.to_string(), shares: *shares })
-            .collect(),
+        holdings: summary.shares.iter().map(holding).collect(),
         buy_triggers: summary.buy_triggers.iter().map(buy_trigger).collect(),
         sell_triggers: summary.sell_triggers.iter().map(sell_trigger).collect(),
+        orders_held: dollars(summary.orders_held_cents),
+        orders_held_shares: summary.orders_held_shares.iter().map(holding).collect(),
     }
+}
+
+fn holding((symbol, shares): &(StockSymbol, u64)) -> HoldingShown {
+    HoldingShown { symbol: symbol.to_string(), shares: *shares }
 }
 
 fn pending(of: &Pending) -> PendingShown {

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Query, State};
 use pares_broker::{
-    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, UserName, Verb, dollars,
+    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, UserName, Verb, dollars, supervised,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -74,7 +74,7 @@ pub(crate) struct EntryShown {
 /// What came of it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct NoteShown {
-    /// `hit`, `moved`, `fired`, `lapsed`, `deal`.
+    /// `hit`, `moved`, `fired`, `lapsed`, `deal`, `order`, `supervised`.
     pub(crate) kind: &'static str,
     /// In words.
     pub(crate) text: String,
@@ -205,6 +205,9 @@ pub(crate) fn note(of: &AuditNote) -> NoteShown {
         AuditNote::Order { note: OrderNote { order, symbol, shares, cents, happened, .. } } => {
             let text = format!("{shares} {symbol} of order {order} {}", happened.word());
             NoteShown { kind: "order", text, amount: Some(dollars(*cents)) }
+        }
+        AuditNote::Limited { .. } | AuditNote::Blocked { .. } => {
+            NoteShown { kind: "supervised", text: supervised(of).unwrap_or_default(), amount: None }
         }
     }
 }

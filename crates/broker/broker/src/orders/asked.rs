@@ -107,6 +107,8 @@ pub enum OrderAsked {
         user: UserName,
         /// All of them.
         limits: CustomerLimits,
+        /// Who asked: it stands in the log.
+        by: UserName,
     },
     /// The kill switch.
     Block {
@@ -114,6 +116,8 @@ pub enum OrderAsked {
         user: UserName,
         /// On or off.
         is_blocked: bool,
+        /// Who asked: it stands in the log.
+        by: UserName,
     },
     /// A router wants to work, or works on.
     Claim {
@@ -227,8 +231,8 @@ kinds!(OrderEvent, "message of the exchange" {
 kinds!(OrderAsked, "request of orders" {
     1 => Place { user, terms },
     2 => Cancel { of },
-    3 => Limit { user, limits },
-    4 => Block { user, is_blocked },
+    3 => Limit { user, limits, by },
+    4 => Block { user, is_blocked, by },
     5 => Claim { router },
     6 => Name { term, orders },
     7 => TurnAway { term, of, name, reason },

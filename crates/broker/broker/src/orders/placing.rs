@@ -4,6 +4,7 @@ use super::asked::{CustomerOrderId, OrderReply, OrderTerms};
 use super::rows::{self as order_rows, CustomerLimits, Order, OrderStage, Queue};
 use super::standing::Standing;
 use super::{OrderHappened, OrderNote};
+use crate::audit::AuditNote;
 use crate::command::UserName;
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
@@ -57,16 +58,28 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(BrokerReply::Order { reply })
     }
 
-    pub(super) fn limit(&mut self, user: &UserName, limits: CustomerLimits) -> Stopped<BrokerReply, L> {
+    pub(super) fn limit(
+        &mut self,
+        user: &UserName,
+        limits: CustomerLimits,
+        by: &UserName,
+    ) -> Stopped<BrokerReply, L> {
         self.account()?;
+        self.notes.push(AuditNote::Limited { by: by.clone(), limits });
         let customer = super::Customer { limits, ..self.customer(user)? };
         rows::put(self.ledger, &order_rows::customer(user), &customer);
         Ok(BrokerReply::Done)
     }
 
     /// The kill switch: what waits is cancelled with it, for the rest cancels are wished.
-    pub(super) fn block(&mut self, user: &UserName, is_blocked: bool) -> Stopped<BrokerReply, L> {
+    pub(super) fn block(
+        &mut self,
+        user: &UserName,
+        is_blocked: bool,
+        by: &UserName,
+    ) -> Stopped<BrokerReply, L> {
         self.account()?;
+        self.notes.push(AuditNote::Blocked { by: by.clone(), is_blocked });
         if is_blocked {
             for number in self.customer(user)?.open {
                 self.cancel_order(&CustomerOrderId { user: user.clone(), number })?;

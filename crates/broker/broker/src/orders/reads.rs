@@ -1,13 +1,16 @@
 //! What can be read of orders.
 
+use std::collections::BTreeMap;
+
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, KeyRange};
 
 use super::asked::CustomerOrderId;
 use super::rows::{self as order_rows, Customer, Order, Queue};
 use crate::coded::kinds;
-use crate::command::UserName;
+use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
+use crate::request::TradeWay;
 use crate::rows;
 
 /// Most orders in an answer.
@@ -28,15 +31,21 @@ pub enum OrderRead {
         /// Whose.
         user: UserName,
     },
-    /// What waits for a name: `Vec<(CustomerOrderId, Order)>`.
-    Waiting,
+    /// What waits for a name: `Vec<(CustomerOrderId, Order)>`, [`ORDERS_PAGE_MAX`] at most.
+    Waiting {
+        /// Only those behind this one.
+        after: Option<CustomerOrderId>,
+    },
     /// What is named and has not ended, from this name on: the same.
     Open {
         /// The first name.
         from: u64,
     },
-    /// Cancels that are wished: `Vec<u64>`, names.
-    Unwanted,
+    /// Cancels that are wished, from this name on: `Vec<u64>`, names, [`ORDERS_PAGE_MAX`] at most.
+    Unwanted {
+        /// The first name.
+        from: u64,
+    },
     /// Whose a name is: `Option<CustomerOrderId>`.
     Named {
         /// The name.
@@ -51,9 +60,9 @@ pub enum OrderRead {
 kinds!(OrderRead, "read of orders" {
     1 => Mine { user, before },
     2 => Customer { user },
-    3 => Waiting,
+    3 => Waiting { after },
     4 => Open { from },
-    5 => Unwanted,
+    5 => Unwanted { from },
     6 => Named { name },
     7 => Told,
     8 => Router,
@@ -66,23 +75,23 @@ pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, B
             let found: Option<Customer> = one(shelf, &order_rows::customer(user))?;
             found.unwrap_or_default().to_bytes()
         }
-        OrderRead::Waiting => {
-            let keys = first(shelf, &KeyRange::prefix(order_rows::WAITING))?;
+        OrderRead::Waiting { after } => {
+            let mut range = KeyRange::prefix(order_rows::WAITING);
+            if let Some(after) = after {
+                range.from = behind(&order_rows::waiting(after));
+            }
+            let keys = first(shelf, &range)?;
             let orders = keys.iter().filter_map(|(key, _)| order_rows::waiting_order(key));
             with_orders(shelf, orders.collect())?.to_bytes()
         }
         OrderRead::Open { from } => {
-            let range = KeyRange {
-                from: order_rows::queued(Queue::Open, *from),
-                to: order_rows::queue_all(Queue::Open).to,
-            };
-            let found = first(shelf, &range)?;
+            let found = first(shelf, &order_rows::queue_from(Queue::Open, *from))?;
             let orders: Result<Vec<CustomerOrderId>, _> =
                 found.iter().map(|(_, value)| rows::row(value)).collect();
             with_orders(shelf, orders?)?.to_bytes()
         }
-        OrderRead::Unwanted => {
-            let found = first(shelf, &order_rows::queue_all(Queue::Unwanted))?;
+        OrderRead::Unwanted { from } => {
+            let found = first(shelf, &order_rows::queue_from(Queue::Unwanted, *from))?;
             let names = found.iter().filter_map(|(key, _)| key.as_bytes().last_chunk());
             names.map(|name| u64::from_be_bytes(*name)).collect::<Vec<_>>().to_bytes()
         }
@@ -104,9 +113,38 @@ fn first<S: Shelf>(shelf: &S, range: &KeyRange) -> Result<Found, BrokerError<S::
 }
 
 fn one<T: Coded, S: Shelf>(shelf: &S, key: &Key) -> Result<Option<T>, BrokerError<S::Error>> {
-    let to = Key::new([key.as_bytes(), &[0]].concat());
-    let found = shelf.first(&KeyRange { from: key.clone(), to: Some(to) }, 1).map_err(BrokerError::Items)?;
+    let found =
+        shelf.first(&KeyRange { from: key.clone(), to: Some(behind(key)) }, 1).map_err(BrokerError::Items)?;
     found.first().map(|(_, value)| rows::row(value)).transpose()
+}
+
+/// The least key behind that one.
+fn behind(key: &Key) -> Key {
+    Key::new([key.as_bytes(), &[0]].concat())
+}
+
+/// Cash, and shares of each stock, that a customer's orders hold.
+pub(crate) fn held<S: Shelf>(shelf: &S, user: &UserName) -> Result<HeldByOrders, BrokerError<S::Error>> {
+    let customer: Customer = one(shelf, &order_rows::customer(user))?.unwrap_or_default();
+    let mut held = HeldByOrders::default();
+    for number in customer.open {
+        let of = CustomerOrderId { user: user.clone(), number };
+        let order: Option<Order> = one(shelf, &order_rows::order(&of))?;
+        let order = order.ok_or(BrokerError::Damaged(DecodeError::Length))?;
+        held.cents = held.cents.saturating_add(order.held_cents());
+        if order.terms.way == TradeWay::Sell {
+            let shares = held.shares.entry(order.terms.symbol).or_default();
+            *shares = shares.saturating_add(order.left);
+        }
+    }
+    Ok(held)
+}
+
+/// What a customer's orders hold.
+#[derive(Default)]
+pub(crate) struct HeldByOrders {
+    pub(crate) cents: u64,
+    pub(crate) shares: BTreeMap<StockSymbol, u64>,
 }
 
 fn with_orders<S: Shelf>(

@@ -139,6 +139,8 @@ pub struct Customer {
     pub owed_cents: u64,
     /// Of how many stocks a void purchase left shares owed.
     pub owed_stocks: u64,
+    /// The stock of the latest void sale that left cash owed.
+    pub owed_for: Option<StockSymbol>,
 }
 
 impl Customer {
@@ -208,7 +210,7 @@ kinds!(OrderStage, "state of an order" {
 fields! {
     Order { terms, state, why, left, filled, value, name, is_unwanted, placed_ms }
     CustomerLimits { shares_max, cents_max, open_max, position_max, loss_max }
-    Customer { limits, is_blocked, open, day, result_cents, owed_cents, owed_stocks }
+    Customer { limits, is_blocked, open, day, result_cents, owed_cents, owed_stocks, owed_for }
     Exposure { buying, selling, owed, day, day_shares, day_cents, last }
     Seat { router, term, names, seen_ms }
 }
@@ -258,8 +260,9 @@ pub(super) fn queued(queue: Queue, name: u64) -> Key {
     Key::new([&[b'b', b'q', queue as u8][..], &name.to_be_bytes()].concat())
 }
 
-pub(super) fn queue_all(queue: Queue) -> KeyRange {
-    KeyRange::prefix(&[b'b', b'q', queue as u8])
+/// All of a list from a name on.
+pub(super) fn queue_from(queue: Queue, name: u64) -> KeyRange {
+    KeyRange { from: queued(queue, name), to: KeyRange::prefix(&[b'b', b'q', queue as u8]).to }
 }
 
 /// Where waiting orders lie: the user and the number are behind it, as in the order's own key.

@@ -168,6 +168,7 @@ impl<L: Ledger> Turn<'_, L> {
             }
             TradeWay::Sell => {
                 standing.customer.owed_cents += cents;
+                standing.customer.owed_for = Some(symbol);
                 standing.shares = standing.shares.checked_add(shares).ok_or(Refusal::TooMuch)?;
             }
         }

@@ -68,6 +68,7 @@ impl<L: Ledger> Turn<'_, L> {
     pub(super) fn put_standing(&mut self, mut standing: Standing) {
         self.repay(&mut standing);
         let Standing { user, symbol, account, customer, exposure, shares } = standing;
+        self.row.is_in_debt = customer.owed_cents > 0 || customer.owed_stocks > 0;
         rows::put(self.ledger, &order_rows::exposure(&user, symbol), &exposure);
         rows::put(self.ledger, &order_rows::customer(&user), &customer);
         self.put_shares(&user, symbol, shares);
@@ -135,12 +136,13 @@ impl<L: Ledger> Turn<'_, L> {
         shares: u64,
     ) -> Result<(), Refusal> {
         let crate::OrderTerms { symbol, way, limit_cents, .. } = order.terms;
-        let sum = standing.shares.checked_add(shares).ok_or(Refusal::TooMuch)?;
         let happened = OrderHappened::Released;
         self.note(OrderNote { order: of.number, way, symbol, shares, cents: limit_cents, happened });
         match way {
             TradeWay::Buy => self.give_cash(&mut standing.account, of.number, limit_cents * shares)?,
-            TradeWay::Sell => standing.shares = sum,
+            TradeWay::Sell => {
+                standing.shares = standing.shares.checked_add(shares).ok_or(Refusal::TooMuch)?;
+            }
         }
         order.left -= shares;
         standing.ends(way, shares);

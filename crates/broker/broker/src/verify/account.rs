@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::element::{Element, cents};
 use super::orders::{OrderStep, PlacedOrder, order_step};
-use crate::command::Verb;
+use crate::command::{StockSymbol, Verb};
 use crate::summary::AccountSummary;
+use crate::xml::SUPERVISED;
 
 /// What a command, or an event of the system, and the elements behind it say together.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl Step {
             "debugEvent" => {
                 let message = element.need("debugMessage")?;
                 self.order = order_step(message);
-                if self.order.is_some() {
+                if self.order.is_some() || message.starts_with(SUPERVISED) {
                     return Ok(());
                 }
                 let deal = message.split_once(" at ");
@@ -161,15 +162,19 @@ impl ReplayedAccount {
         self.added_cents == there && self.cash_cents >= 0
     }
 
-    /// Whether an account is what the log says: its cash, what is held of it, and its free shares; and whether the money adds up.
+    /// Whether an account is what the log says: its cash, what is held of it, its free shares, and those that orders hold; and whether the money adds up.
     #[must_use]
     pub fn is(&self, found: &AccountSummary) -> bool {
         let holds = found.buys.iter().map(|pending| i128::from(pending.cents));
         let reserves = found.buy_triggers.iter().map(|(_, trigger)| i128::from(trigger.reserve_cents));
-        let shares = found.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares));
+        let by_symbol = |all: &[(StockSymbol, u64)]| -> BTreeMap<String, u64> {
+            all.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect()
+        };
+        let orders = i128::from(found.orders_held_cents);
         i128::from(found.account.cash_cents) == self.cash_cents
-            && holds.chain(reserves).sum::<i128>() == self.held_cents()
-            && shares.collect::<BTreeMap<_, _>>() == self.shares
+            && holds.chain(reserves).chain([orders]).sum::<i128>() == self.held_cents()
+            && by_symbol(&found.shares) == self.shares
+            && by_symbol(&found.orders_held_shares) == self.held_by_orders()
             && self.is_conserved()
     }
 
@@ -199,6 +204,7 @@ impl ReplayedAccount {
                 step.moves(0)
             }
             Verb::SetBuyTrigger | Verb::SetSellTrigger => self.fired(step, step.stock()?, step.deal()?),
+            Verb::DisplaySummary => step.moves(0),
             _ => step.wrong("no event of the system"),
         }
     }

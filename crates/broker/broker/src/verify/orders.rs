@@ -1,5 +1,7 @@
 //! Orders on the exchange, as the log tells them: each holds, gives back and moves what its terms say and no other.
 
+use std::collections::BTreeMap;
+
 use super::account::{ReplayedAccount, Step};
 use super::element::cents;
 use crate::command::Verb;
@@ -35,6 +37,15 @@ impl PlacedOrder {
 }
 
 impl ReplayedAccount {
+    /// Shares of each stock that orders to sell hold.
+    pub(super) fn held_by_orders(&self) -> BTreeMap<String, u64> {
+        let mut held = BTreeMap::new();
+        for order in self.orders.values().filter(|order| !order.is_buy && order.left > 0) {
+            *held.entry(order.symbol.clone()).or_default() += order.left;
+        }
+        held
+    }
+
     pub(super) fn order_happened(&mut self, step: &Step, order: OrderStep) -> Result<(), String> {
         let (happened, shares, cents) = order;
         match happened {

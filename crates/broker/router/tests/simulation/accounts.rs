@@ -153,12 +153,7 @@ impl Accounts {
         for index in 0..USERS {
             let user = user(index);
             let (found, has) = (&report.accounts[user.as_str()], self.summary(&user));
-            let shares = has.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect();
-            let held: u64 = self.orders(&user).iter().map(|(_, order)| order.held_cents()).sum();
-            let is_so = found.cash_cents == i128::from(has.account.cash_cents)
-                && found.shares == shares
-                && found.held_cents() == i128::from(held);
-            if !is_so {
+            if !found.is(&has) {
                 return Err(format!("the log of {user} leaves {found:?}, and he has {has:?}"));
             }
         }

@@ -1,6 +1,6 @@
 //! An exchange as its protocol promises it: a name is executed once, each repeat gets the first answer, and what is told has a number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderId,
@@ -45,6 +45,10 @@ pub(crate) struct Exchange {
     pub(crate) repeats: u64,
     pub(crate) voids: u64,
     pub(crate) plugs: u64,
+    /// Names that nobody knows any more: what is not done under one never is.
+    old: BTreeSet<u64>,
+    /// Names that were too old before they were used.
+    pub(crate) never: u64,
 }
 
 fn nobody() -> OrderId {
@@ -60,6 +64,12 @@ impl Exchange {
     /// A request comes to a gateway: what its session is told besides the stream.
     pub(crate) fn take(&mut self, request: &ClientRequest, draw: &mut Draw) -> Option<Reply> {
         let name = request.client_order_id();
+        if draw.below(60) == 0 && self.old.insert(name.0) && !self.answers.contains_key(&name.0) {
+            self.never += u64::from(matches!(request, ClientRequest::Enter { .. }));
+        }
+        if self.old.contains(&name.0) {
+            return Some(Reply::Rejected { client_order_id: name, reason: Reason::TooOld });
+        }
         if let Some(first) = self.answers.get(&name.0) {
             self.repeats += 1;
             return Some(Reply::Answer(Answer { repeat: true, number: 0, ..*first }));
@@ -182,6 +192,16 @@ impl Exchange {
             number: 0,
         };
         self.tell(shard_of(live.instrument), Reply::Cancelled(cancelled));
+    }
+
+    /// Another program signs on as the member, and trades.
+    pub(crate) fn trade_of_another(&mut self, draw: &mut Draw) {
+        let name = 1 << 48 | 1 << 47;
+        let (instrument, side) = (InstrumentId(1), Side::Buy);
+        self.live.insert(name, Live { instrument, side, limit: 50_000, left: 10 });
+        self.trade(name, draw);
+        self.live.remove(&name);
+        self.done.remove(&name);
     }
 
     /// Something happens that no customer asked for.

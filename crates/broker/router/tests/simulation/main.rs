@@ -30,7 +30,7 @@ fn a_router_that_dies_at_any_step_loses_nothing_and_does_nothing_twice() {
         sum.add(&figures);
     }
     // The faults and the cases that matter did happen.
-    let Figures { orders, trades, deaths, repeats, voids, plugs, cancelled } = sum;
+    let Figures { orders, trades, deaths, repeats, voids, plugs, never, cancelled } = sum;
     for (what, count) in [
         ("orders", orders),
         ("trades", trades),
@@ -38,6 +38,7 @@ fn a_router_that_dies_at_any_step_loses_nothing_and_does_nothing_twice() {
         ("repeats", repeats),
         ("void trades", voids),
         ("names used up", plugs),
+        ("names that were too old", never),
         ("cancelled", cancelled),
     ] {
         assert!(count > 50, "{count} {what}");
@@ -54,6 +55,14 @@ fn found(broken: Broken) -> usize {
 #[test]
 fn a_message_that_is_applied_twice_is_found_out() {
     assert!(found(Broken::AppliesTwice) > 5);
+}
+
+#[test]
+fn a_trade_of_an_order_that_nobody_placed_halts_the_router() {
+    for seed in 1..=20 {
+        let halted = run(seed, Broken::IsTwo).err();
+        assert_eq!(halted, Some(pares_broker::Refusal::OtherOrder.to_string()), "seed {seed}");
+    }
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(crate) enum Broken {
     NamesAnew,
     /// A hold is released when one gateway has turned its order away.
     ReleasesAtOnce,
+    /// Another program trades as the member.
+    IsTwo,
 }
 
 /// What has happened.
@@ -45,6 +47,7 @@ pub(crate) struct Figures {
     pub(crate) repeats: u64,
     pub(crate) voids: u64,
     pub(crate) plugs: u64,
+    pub(crate) never: u64,
     pub(crate) cancelled: u64,
 }
 
@@ -56,6 +59,7 @@ impl Figures {
         self.repeats += other.repeats;
         self.voids += other.voids;
         self.plugs += other.plugs;
+        self.never += other.never;
         self.cancelled += other.cancelled;
     }
 }
@@ -265,6 +269,10 @@ impl World {
             }
         }
         if let Some(reply) = self.exchange.take(&request, &mut self.draw) {
+            if matches!(reply, Reply::Rejected { reason: Reason::TooOld, .. }) {
+                // Said behind all that the stream had told.
+                (0..SHARDS).for_each(|shard| while self.tell_next(at, shard) {});
+            }
             self.instances[at].replies.push_back(reply);
         }
     }
@@ -280,16 +288,21 @@ impl World {
             return self.carry_out(at, effects);
         }
         let shard = self.draw.below(SHARDS.into()) as u32;
-        let instance = &mut self.instances[at];
-        let Some(next) = instance.follows.get_mut(&shard) else { return };
-        match self.exchange.streams[shard as usize].get(*next as usize - 1) {
-            Some(reply) => {
-                *next += 1;
-                instance.router.told(reply, self.now_ms, &mut effects);
-            }
-            None => instance.router.resumed(shard),
+        if !self.tell_next(at, shard) && self.instances[at].follows.contains_key(&shard) {
+            self.instances[at].router.resumed(shard);
         }
+    }
+
+    /// The next message of a shard, if there is one.
+    fn tell_next(&mut self, at: usize, shard: u32) -> bool {
+        let mut effects = Vec::new();
+        let instance = &mut self.instances[at];
+        let Some(next) = instance.follows.get_mut(&shard) else { return false };
+        let Some(reply) = self.exchange.streams[shard as usize].get(*next as usize - 1) else { return false };
+        *next += 1;
+        instance.router.told(reply, self.now_ms, &mut effects);
         self.carry_out(at, effects);
+        true
     }
 
     fn release_at_once(&mut self, at: usize, reply: &Reply) {
@@ -323,11 +336,11 @@ impl World {
     fn customer(&mut self) {
         let user = user(self.draw.below(USERS as u64) as usize);
         let asked = match self.draw.below(20) {
-            0 => OrderAsked::Block { user, is_blocked: true },
-            1 | 2 => OrderAsked::Block { user, is_blocked: false },
+            0 => OrderAsked::Block { by: user.clone(), user, is_blocked: true },
+            1 | 2 => OrderAsked::Block { by: user.clone(), user, is_blocked: false },
             3 => {
                 let limits = CustomerLimits { open_max: 1 + self.draw.below(9), ..CustomerLimits::default() };
-                OrderAsked::Limit { user, limits }
+                OrderAsked::Limit { by: user.clone(), user, limits }
             }
             4..8 => {
                 let open = self.accounts.customer(&user).open;
@@ -354,6 +367,9 @@ impl World {
 
     /// One router goes on, and nothing fails any more, until all is done.
     pub(crate) fn heal(&mut self) -> Result<(), String> {
+        if self.broken == Broken::IsTwo {
+            self.exchange.trade_of_another(&mut self.draw);
+        }
         while self.instances.len() > 1 {
             self.die(0);
         }
@@ -397,6 +413,7 @@ impl World {
             repeats: self.exchange.repeats,
             voids: self.exchange.voids,
             plugs: self.exchange.plugs,
+            never: self.exchange.never,
             ..Figures::default()
         };
         let mut known = BTreeSet::new();

@@ -122,7 +122,9 @@ impl Desk {
         let command = UserCommand { user: Some(user.clone()), cents, ..UserCommand::of(Verb::Add) };
         self.execute(Asked::Command { command, fault: None })?;
         let limits = CustomerLimits { open_max: 20, ..CustomerLimits::default() };
-        self.execute(Asked::Order { asked: OrderAsked::Limit { user: user.clone(), limits } })?;
+        self.execute(Asked::Order {
+            asked: OrderAsked::Limit { by: user.clone(), user: user.clone(), limits },
+        })?;
         Ok(())
     }
 

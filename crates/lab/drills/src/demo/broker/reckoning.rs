@@ -232,12 +232,8 @@ impl Reckoning {
             }
             let off = (i128::from(has.account.cash_cents) - expected).unsigned_abs();
             verdict.money_off_cents += u64::try_from(off).unwrap_or(u64::MAX);
-            let shares: BTreeMap<String, u64> =
-                has.shares.iter().map(|(symbol, shares)| (symbol.to_string(), *shares)).collect();
             let replayed = report.accounts.get(user.as_str());
-            verdict.log_verified &= replayed.is_some_and(|replayed| {
-                replayed.cash_cents == i128::from(has.account.cash_cents) && replayed.shares == shares
-            });
+            verdict.log_verified &= replayed.is_some_and(|replayed| replayed.is(&has));
         }
         Ok(())
     }
