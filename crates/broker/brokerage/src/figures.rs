@@ -22,6 +22,25 @@ pub(crate) struct QuotesSeen {
     pub(crate) last: Option<Instant>,
 }
 
+/// What deaths of processes came to.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DeathFigures {
+    /// Processes that were killed.
+    pub killed: u64,
+    /// Commands with a reply that are not in the log.
+    pub acknowledged_lost: u64,
+    /// Entries of commands in the log beyond one for each reply.
+    pub done_twice: u64,
+    /// Users whose cash, shares or holds are not what the log says.
+    pub money_off: u64,
+    /// Longest time in which users of a front that lived had commands and no reply.
+    pub max_gap_ms: f64,
+    /// The same where the front died, and they went on at another.
+    pub max_gap_moved_ms: f64,
+    /// Questions to the quote server that are in the log.
+    pub hits_noted: u64,
+}
+
 /// What the checks of a log came to.
 pub(crate) struct Checked {
     pub(crate) report: AuditReport,
@@ -81,6 +100,9 @@ pub struct RunFigures {
     pub audit_verified: bool,
     /// Each account is what the log says, and each user's money adds up.
     pub conserved: bool,
+    /// What deaths came to, if processes were killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deaths: Option<DeathFigures>,
 }
 
 impl RunFigures {
@@ -117,6 +139,7 @@ impl RunFigures {
             elements: checked.report.elements,
             audit_verified: checked.audit_verified,
             conserved: checked.conserved,
+            deaths: None,
         }
     }
 

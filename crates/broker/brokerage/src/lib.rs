@@ -51,7 +51,7 @@ mod tally;
 mod up;
 
 pub use error::{BrokerageError, BrokerageResult};
-pub use figures::RunFigures;
+pub use figures::{DeathFigures, RunFigures};
 pub use generate::{Args as WorkloadArgs, run as generate};
 pub use quote_server::Behaviour;
 pub use run::{Args as RunArgs, measure};

@@ -62,6 +62,8 @@ pub struct Loader {
     session: Option<u64>,
     /// The front has said a session: lines may be said.
     is_greeted: bool,
+    /// How often a front was lost that had greeted it.
+    losses: u64,
     /// Without an answer.
     lines: BTreeMap<u64, Line>,
     /// Up to this line all are said that are not answered.
@@ -89,6 +91,7 @@ impl Loader {
             heard: Instant::now(),
             session: None,
             is_greeted: false,
+            losses: 0,
             lines: BTreeMap::new(),
             said: 0,
             introduced: BTreeSet::new(),
@@ -101,6 +104,11 @@ impl Loader {
     pub fn push(&mut self, number: u64, user: &str, command: String) {
         let after = self.latest.insert(user.to_owned(), number).unwrap_or(0);
         self.lines.insert(number, Line { user: user.to_owned(), command, after });
+    }
+
+    /// How often its front was lost.
+    pub fn losses(&self) -> u64 {
+        self.losses
     }
 
     /// Lines without an answer.
@@ -153,6 +161,7 @@ impl Loader {
 
     fn lose(&mut self) {
         self.conn = None;
+        self.losses += u64::from(self.is_greeted);
         (self.is_greeted, self.said) = (false, 0);
         self.introduced.clear();
         if self.noting == Noting::Asked {

@@ -172,6 +172,41 @@ fn what_clients_of_sites_saw_while_sites_died_is_snapshot_isolation() {
 }
 
 #[test]
+fn a_brokers_fronts_desks_and_sites_die_and_no_command_is_lost_or_done_twice() {
+    let figures = broker_drill();
+    for broken in ["acknowledged_lost", "done_twice", "money_off"] {
+        assert_eq!(figures[broken], 0, "{figures}");
+    }
+    assert_eq!(figures["audit_verified"], true, "{figures}");
+    assert!(figures["killed"].as_u64().unwrap() >= 6, "one of each, and one of each at once: {figures}");
+}
+
+/// As many commands as it takes to kill one of each kind, and one of each at once: how fast this machine is, is not known.
+fn broker_drill() -> Value {
+    let mut commands = 40_000;
+    loop {
+        let run = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
+            .args([
+                "drill",
+                "broker",
+                "--kill-every-ms",
+                "500",
+                "--json",
+                "--commands",
+                &commands.to_string(),
+            ])
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let figures: Value = serde_json::from_slice(&run.stdout).unwrap();
+        if figures["killed"].as_u64().unwrap() >= 6 || commands > 1_000_000 {
+            return figures;
+        }
+        commands *= 2;
+    }
+}
+
+#[test]
 fn a_member_that_was_away_is_told_every_fill_once() {
     let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
         .args(["drill", "away", "--fills", "2000", "--json"])

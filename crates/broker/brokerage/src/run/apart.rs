@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{UserCommand, UserName, Verb, WorkloadLine};
 use pares_operator::sites::Speech;
+use pares_wice::SiteId;
 
-use super::{Args, is_as_told, stand_in};
+use super::blows::Blows;
+use super::{Args, accounts_off, stand_in};
 use crate::children::Children;
 use crate::error::{BrokerageError, BrokerageResult, failed};
-use crate::figures::{Checked, QuotesSeen, RunFigures};
+use crate::figures::{Checked, DeathFigures, QuotesSeen, RunFigures};
 use crate::loader::{LineAnswer, Loader};
 use crate::quote_server::QuoteServer;
 use crate::tally::Tally;
@@ -44,6 +46,15 @@ struct Replied {
     /// Since the loader had it.
     took: Duration,
     is_done: bool,
+}
+
+/// What a loader heard at once.
+struct Heard {
+    replies: Vec<Replied>,
+    /// It had commands and no reply for so long before.
+    gap: Duration,
+    /// Its front was lost meanwhile.
+    has_moved: bool,
 }
 
 /// A workload, dealt out to loaders.
@@ -75,7 +86,9 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let (config, places) = plan.settle(&dir)?;
     let dealt = deal(&args.file, places.fronts.len())?;
     let mut children = Children::start(&dir, Speech::File, &config, places, args.logs.as_deref())?;
-    let ran = Apart { children: &mut children, dir: &dir }.run(args, dealt, server.as_ref());
+    let sites = pares_operator::sites::all(&config);
+    let mut apart = Apart { children: &mut children, dir: &dir, blows: None, gaps: <_>::default(), off: 0 };
+    let ran = apart.run(args, dealt, sites, server.as_ref());
     if ran.is_err() {
         pares_text::tell!("what all processes said is kept in {}", scratch.keep().display());
     }
@@ -122,6 +135,11 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
 struct Apart<'a> {
     children: &'a mut Children,
     dir: &'a Path,
+    blows: Option<Blows>,
+    /// The longest of loaders whose front lived, and of those whose front was lost.
+    gaps: (Duration, Duration),
+    /// Accounts that are not what the log says.
+    off: usize,
 }
 
 impl Apart<'_> {
@@ -129,6 +147,7 @@ impl Apart<'_> {
         &mut self,
         args: &Args,
         dealt: Dealt,
+        sites: Vec<SiteId>,
         server: Option<&QuoteServer>,
     ) -> Result<RunFigures, BrokerageError> {
         let fronts = self.children.places().fronts.clone();
@@ -143,14 +162,31 @@ impl Apart<'_> {
             start(order, lines, window.max(1), tell.clone())?;
         }
         drop(tell);
+        self.blows = args.kill_every.map(|every| Blows::new(every, sites));
         self.follow(&told, &mut tally)?;
+        let killed = self.blows.take().map(|blows| blows.end(self.children)).transpose()?;
         let (tell, told) = channel();
         start(fronts.clone(), dealt.dumps, 1, tell)?;
         self.follow(&told, &mut tally)?;
         let took = tally.took();
         self.settle(&fronts)?;
         let checked = self.check(&dealt.users, &tally, server)?;
-        self.figures(&tally, took, dealt.users.len(), server, checked)
+        let mut figures = self.figures(&tally, took, dealt.users.len(), server, checked)?;
+        figures.deaths = killed.map(|killed| self.deaths(killed, &figures));
+        Ok(figures)
+    }
+
+    fn deaths(&self, killed: u64, figures: &RunFigures) -> DeathFigures {
+        let logged = |kind: &str| figures.elements.get(kind).copied().unwrap_or_default();
+        DeathFigures {
+            killed,
+            acknowledged_lost: figures.commands.saturating_sub(logged("userCommand")),
+            done_twice: logged("userCommand").saturating_sub(figures.commands),
+            money_off: self.off as u64,
+            max_gap_ms: self.gaps.0.as_secs_f64() * 1e3,
+            max_gap_moved_ms: self.gaps.1.as_secs_f64() * 1e3,
+            hits_noted: logged("quoteServer"),
+        }
     }
 
     /// Has every front note what no command used; then nothing more happens, so that the log and the accounts are of one moment.
@@ -179,20 +215,30 @@ impl Apart<'_> {
     }
 
     fn look(&mut self) -> BrokerageResult {
+        if let Some(blows) = &mut self.blows {
+            blows.look(self.children)?;
+        }
         self.children.revive()?.into_iter().for_each(|dead| pares_text::tell!("{dead}; starting it again"));
         Ok(())
     }
 
     /// Counts answers until all loaders have ended.
-    fn follow(&mut self, told: &Receiver<Vec<Replied>>, tally: &mut Tally) -> BrokerageResult {
+    fn follow(&mut self, told: &Receiver<Heard>, tally: &mut Tally) -> BrokerageResult {
+        let mut looked = Instant::now();
         loop {
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                self.look()?;
+            }
             match told.recv_timeout(LOOK) {
-                Ok(replies) => {
+                Ok(Heard { replies, gap, has_moved }) => {
+                    let longest = if has_moved { &mut self.gaps.1 } else { &mut self.gaps.0 };
+                    *longest = gap.max(*longest);
                     for Replied { verb, took, is_done } in replies {
                         tally.count(verb, took, is_done);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => self.look()?,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
@@ -214,7 +260,8 @@ impl Apart<'_> {
             && report.count("errorEvent") == tally.refused
             && server.is_none_or(|server| report.quotes.len() as u64 <= server.hits())
             && is_genuine;
-        let conserved = is_as_told(&found, &report);
+        self.off = accounts_off(&found, &report);
+        let conserved = self.off == 0;
         Ok(Checked { report, audit_verified, conserved })
     }
 
@@ -236,14 +283,10 @@ impl Apart<'_> {
 }
 
 /// A loader in a thread of its own: says what became of each line.
-fn start(
-    fronts: Vec<SocketAddr>,
-    lines: Vec<Sent>,
-    window: usize,
-    tell: Sender<Vec<Replied>>,
-) -> BrokerageResult {
+fn start(fronts: Vec<SocketAddr>, lines: Vec<Sent>, window: usize, tell: Sender<Heard>) -> BrokerageResult {
     let loader = Loader::new(fronts).map_err(BrokerageError::io("starting a loader"))?;
-    let loading = Loading { loader, lines: lines.into_iter(), window, open: HashMap::new(), tell };
+    let (lines, open, heard) = (lines.into_iter(), HashMap::new(), Instant::now());
+    let loading = Loading { loader, lines, window, open, heard, losses: 0, tell };
     let begun = std::thread::Builder::new().name("loader".into()).spawn(|| loading.run());
     begun.map(drop).map_err(BrokerageError::io("starting a loader"))
 }
@@ -254,7 +297,11 @@ struct Loading {
     window: usize,
     /// Lines without a reply, and since when the loader has them.
     open: HashMap<u64, (Verb, Instant)>,
-    tell: Sender<Vec<Replied>>,
+    /// When it had a reply last, or began to wait for one.
+    heard: Instant,
+    /// Losses of its front until then.
+    losses: u64,
+    tell: Sender<Heard>,
 }
 
 impl Loading {
@@ -268,14 +315,27 @@ impl Loading {
             // Nobody listens any more, or the system gives no sockets: who counts sees what is missing.
             let Ok(answers) = self.loader.turn(WAIT_MAX) else { return };
             let replies: Vec<_> = answers.iter().filter_map(|answer| self.replied(answer)).collect();
-            if !replies.is_empty() && self.tell.send(replies).is_err() {
+            if replies.is_empty() {
+                continue;
+            }
+            let heard = self.heard(replies);
+            if self.tell.send(heard).is_err() {
                 return;
             }
         }
     }
 
+    fn heard(&mut self, replies: Vec<Replied>) -> Heard {
+        let losses = std::mem::replace(&mut self.losses, self.loader.losses());
+        let gap = std::mem::replace(&mut self.heard, Instant::now()).elapsed();
+        Heard { replies, gap, has_moved: losses != self.losses }
+    }
+
     /// Hands the loader what the window has room for; whether it has all lines.
     fn push(&mut self) -> bool {
+        if self.loader.open() == 0 {
+            self.heard = Instant::now();
+        }
         while self.loader.open() < self.window {
             let Some(Sent { number, user, verb, command }) = self.lines.next() else { return true };
             self.open.insert(number, (verb, Instant::now()));

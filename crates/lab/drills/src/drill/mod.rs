@@ -21,6 +21,7 @@
 //! | `everything`, `restart` | kill all nodes at once; start them all after a long record |
 //! | `flood`, `overload` | one session sends as fast as it can; all sessions send too much |
 //! | `diverge` | a venue that computes something else |
+//! | `broker` | a broker's fronts, desks and sites die while its users give commands |
 //! | `away` | a member is away while its orders are filled |
 //! | `days` | business days that are closed, archived and dropped; a copy of a running system |
 //! | `feed` | market data while publishers, replayers and lines die |
@@ -30,6 +31,7 @@
 //! | `poison` | a request that brings the matching engine down at every venue |
 
 mod away;
+mod broker;
 mod days;
 mod disk;
 mod diverge;
@@ -138,6 +140,8 @@ enum Own {
     Backup(days::backup::Args),
     /// Market data: kill publishers and replayers, cut lines that lose; is any receiver told anything wrong, or not everything?
     Feed(feed::Args),
+    /// A broker: kill fronts, desks and sites each second under load; is a command lost or done twice, or a cent off?
+    Broker(broker::Args),
     /// Wrong keys at rate, on many connections: is anybody let in, and do the others' orders take longer?
     WrongKeys(wrong_keys::Args),
 }
@@ -188,7 +192,8 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let days = PossibleValue::new("days").help("Business days: `pares drill days --help`");
     let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
     let feed = PossibleValue::new("feed").help("Market data: `pares drill feed --help`");
-    PossibleValuesParser::new(blows.chain([wice, history, away, days, backup, feed, wrong_keys]))
+    let broker = PossibleValue::new("broker").help("Day trading: `pares drill broker --help`");
+    PossibleValuesParser::new(blows.chain([wice, history, away, days, backup, feed, broker, wrong_keys]))
         .try_map(|word| Blow::from_str(&word, false))
 }
 
@@ -280,6 +285,7 @@ pub fn run(choice: &Choice) -> LabResult {
         Some(Own::Days(args)) => return days::run(args),
         Some(Own::Backup(args)) => return days::backup::run(args),
         Some(Own::Feed(args)) => return feed::run(args),
+        Some(Own::Broker(args)) => return broker::run(args),
         Some(Own::WrongKeys(args)) => return wrong_keys::run(args),
         None => {}
     }
