@@ -67,7 +67,7 @@ pub struct Args {
     /// A gateway of the exchange; several, one after the other
     #[arg(long = "gateway", required = true, value_name = "ADDRESS")]
     gateways: Vec<SocketAddr>,
-    /// The key of the broker's session; without one, `--member`
+    /// The key of the broker's session; without one, as --member says
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// The broker, where the exchange asks for no proof

@@ -87,12 +87,19 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let dealt = deal(&args.file, places.fronts.len())?;
     let mut children = Children::start(&dir, Speech::File, &config, places, args.logs.as_deref())?;
     let sites = pares_operator::sites::all(&config);
-    let mut apart = Apart { children: &mut children, dir: &dir, blows: None, gaps: <_>::default(), off: 0 };
+    let mut apart = Apart {
+        children: &mut children,
+        dir: &dir,
+        is_quiet: args.json,
+        blows: None,
+        gaps: <_>::default(),
+        off: 0,
+    };
     let ran = apart.run(args, dealt, sites, server.as_ref());
-    if ran.is_err() {
-        pares_text::tell!("what all processes said is kept in {}", scratch.keep().display());
-    }
-    ran
+    ran.map_err(|error| {
+        let kept = scratch.keep();
+        failed(format!("{error}; what all processes said is kept in {}", kept.display()))
+    })
 }
 
 /// Reads a workload; a user's lines are all dealt to one loader.
@@ -135,6 +142,8 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
 struct Apart<'a> {
     children: &'a mut Children,
     dir: &'a Path,
+    /// Standard output is for figures alone.
+    is_quiet: bool,
     blows: Option<Blows>,
     /// The longest of loaders whose front lived, and of those whose front was lost.
     gaps: (Duration, Duration),
@@ -218,7 +227,10 @@ impl Apart<'_> {
         if let Some(blows) = &mut self.blows {
             blows.look(self.children)?;
         }
-        self.children.revive()?.into_iter().for_each(|dead| pares_text::tell!("{dead}; starting it again"));
+        let dead = self.children.revive()?;
+        if !self.is_quiet {
+            dead.into_iter().for_each(|dead| pares_text::tell!("{dead}; starting it again"));
+        }
         Ok(())
     }
 

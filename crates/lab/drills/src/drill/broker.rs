@@ -79,6 +79,7 @@ fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
         how_many: HowMany { sites: Some((1, 3)), fronts: Some(3), desks: Some(2) },
         window: WINDOW,
         kill_every: Some(Duration::from_millis(args.kill_every_ms)),
+        json: args.json,
         ..RunArgs::of(file, Promise::Disk, behaviour)
     };
     let figures = measure(&run).map_err(failed)?;
