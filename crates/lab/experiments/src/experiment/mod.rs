@@ -107,11 +107,11 @@ enum Experiment {
     Fig9,
     /// Latency by throughput with two gateways
     Fig10,
-    /// Paper 5: the worst write of each second, rolls, and the log beside raw writes of the same bytes
+    /// Paper 5: the worst write of each second, rolls, and raw writes of the same bytes
     Journal,
     /// Paper 3: DBSM and WICE over two clusters, in virtual time
     Wice,
-    /// Paper 2: traders of a member, quick, slow and dead, and a server that is filled meanwhile
+    /// Paper 2: a member's traders, quick, slow and dead; a server that is filled
     Swx,
     /// Paper 4: workloads of day trading, quote desks, workers with and without work
     Daytrading,
