@@ -29,7 +29,7 @@ pub enum FrontEffect {
         /// The request.
         request: BrokerRequest,
     },
-    /// Read, and tell [`BrokerFront::looked`].
+    /// Read, and tell `BrokerFront::looked`.
     Look {
         /// What.
         read: BrokerRead,

@@ -4,7 +4,7 @@ use pares_broker::{
     COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, is_session, number_in_session, session_of, session_of_front,
 };
 
-/// See the [module](self). Before the front has its number, and when that is used up, there are none.
+/// The numbers of a front and its sessions. Before the front has its number, and when that is used up, there are none.
 #[derive(Debug, Default)]
 pub struct FrontNumbers {
     front: Option<u64>,
