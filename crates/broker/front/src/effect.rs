@@ -22,7 +22,7 @@ pub enum FrontEffect {
         /// The question's number.
         hit: u64,
     },
-    /// Have a request executed, once, and tell [`BrokerFront::answered`].
+    /// Have a request executed, once, and tell `BrokerFront::answered`.
     Submit {
         /// Under this name, however often it is repeated.
         id: TransactionId,

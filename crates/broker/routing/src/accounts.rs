@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Numbers of clients that draw their own begin here: sessions' are below.
 const OWN_NUMBERS: u64 = 1 << 62;
 
-/// See the [module](self).
+/// See the module.
 pub struct AccountsClient {
     client: Client,
     /// Its numbers as a front's.

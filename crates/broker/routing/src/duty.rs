@@ -15,7 +15,7 @@ use crate::gateway::{Gateways, Heard};
 /// Longest wait for something to come.
 const WAIT_MAX: Duration = Duration::from_millis(2);
 
-/// See the [module](self).
+/// See the module.
 pub struct RouterDuty {
     router: Router,
     accounts: AccountsClient,

@@ -29,7 +29,7 @@ pub(crate) enum Heard {
     NotKept,
 }
 
-/// See the [module](self).
+/// See the module.
 pub struct Gateways {
     addresses: Vec<SocketAddr>,
     at: usize,
