@@ -32,8 +32,8 @@ pub struct Args {
     #[arg(long)]
     until_failure: bool,
     /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, revocations, sessions, feed,
-    /// member; sites-calm, sites-two, sites-three, sites-lone, sites-changed, sites-gone, sites-witnessed, sites-judged, sites-serialisable, sites-mixed, sites-kept
-    /// (replication between clusters: positions are versions there, epochs are eras); broker (a broker's fronts on two clusters, in the same terms);
+    /// member; sites-calm, sites-two, sites-three, sites-lone, sites-changed, sites-gone, sites-witnessed, sites-judged, sites-serialisable, sites-mixed, sites-kept, broker
+    /// (replication between clusters: positions are versions there, epochs are eras);
     /// sites, or all
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = parse_scenario)]
     scenario: String,

@@ -91,8 +91,10 @@ fn transfers(client: &mut Client, first: i32, count: i32) -> u32 {
             continue;
         }
         loop {
-            let mut transaction = client.transaction().unwrap();
-            let done = transfer(&mut transaction, from, to).and_then(|()| transaction.commit());
+            // What makes way may learn it as late as when it begins again.
+            let done = client.transaction().and_then(|mut transaction| {
+                transfer(&mut transaction, from, to).and_then(|()| transaction.commit())
+            });
             match done {
                 Ok(()) => break,
                 // Two at one site may also wait for each other, as ever.

@@ -28,7 +28,7 @@ use crate::transaction::{SCHEMA_ALONE, about};
 use crate::wire::{Message, text};
 
 /// A cancellation may come after what it was meant for; so much later it was meant for something else.
-const CANCELLED_LATE: Duration = Duration::from_secs(1);
+const CANCELLED_LATE: Duration = Duration::from_secs(10);
 /// Of answers that are held back.
 const HELD_MAX_BYTES: usize = 1 << 20;
 const ENCODING: &str = "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'";
