@@ -1,4 +1,4 @@
-//! What a request writes, until it is known that it is not refused.
+//! What a request writes, until nothing can refuse it any more.
 //!
 //! Reading and deciding first, and writing when nothing can be refused any more, is not enough: a kill switch cancels one order after the other, and the last can be refused.
 //! So what is written lies here, and a refusal drops all of it.

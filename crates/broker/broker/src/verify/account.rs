@@ -162,7 +162,7 @@ impl ReplayedAccount {
         self.added_cents == there && self.cash_cents >= 0
     }
 
-    /// Whether an account is what the log says: its cash, what is held of it, its free shares, and those that orders hold; and whether the money adds up.
+    /// Whether an account agrees with the log in cash, holds, free shares and shares that orders hold, and the money adds up.
     #[must_use]
     pub fn is(&self, found: &AccountSummary) -> bool {
         let holds = found.buys.iter().map(|pending| i128::from(pending.cents));

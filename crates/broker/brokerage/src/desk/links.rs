@@ -16,7 +16,7 @@ use pares_wice::codec::Coded as _;
 use super::words::{FRAME_MAX, ToDesk, ToFront};
 use crate::link::{Conn, Retry, SocketOwner};
 
-/// Between two words to a desk that it should say that it is there.
+/// Between two questions to a desk whether it lives.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 /// A desk that says nothing for so long is given up.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const READ_MAX: usize = 256 << 10;
 /// What desks say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeskNews {
-    /// The answer to a question of this front's; with the hit that it is to have noted, if it is.
+    /// The answer to a question of this front's, with the hit if this front is to note it.
     Answer(u64, Result<QuoteBrought, QuoteFault>),
     /// A hit to be noted, which no question of this front waits for.
     Hit(QuoteBrought),

@@ -8,7 +8,7 @@ use postgres::{Client, NoTls};
 use crate::dump;
 use crate::run::Running;
 
-/// Whether sums, shares, what is pending, and elements are those of the log.
+/// Whether sums, shares, pending orders and elements are those of the log.
 pub(super) fn is_as_the_log_says(url: &str, running: &mut Running, report: &AuditReport) {
     let site = running.floor.address().unwrap().into();
     let users: Vec<UserName> = running.floor.users.iter().cloned().collect();
