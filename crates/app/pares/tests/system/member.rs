@@ -36,9 +36,14 @@ impl Member {
     }
 
     fn trader(&self, trader: u32) -> Trader {
+        let first = trader as u16 % 2;
+        self.trader_at(trader, &[first, 1 - first])
+    }
+
+    fn trader_at(&self, trader: u32, servers: &[u16]) -> Trader {
         let layout = self.supervisor.layout();
-        let mut servers = [0, 1].map(|server| pares_member::world::address(layout, server).unwrap()).to_vec();
-        servers.rotate_left(trader as usize % 2);
+        let address = |server: &u16| pares_member::world::address(layout, *server).unwrap();
+        let servers: Vec<_> = servers.iter().map(address).collect();
         Trader {
             client: TraderClient::connect(&servers, TraderId(trader)).unwrap(),
             told: Vec::new(),
@@ -136,6 +141,13 @@ fn a_disk_lost_in_a_burst_stops_nobody_though_two_servers_must_have_each_item() 
         for trader in &mut traders {
             trader.until(&mut member, |trader| trader.client.unplaced() == 0);
         }
+        // The other disk is lost only when this server has everything again: two copies bear one loss at a time.
+        let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
+        eventually("the server that lost its disk listens", || {
+            member.supervisor.tick();
+            member.supervisor.is_up(lost)
+        });
+        member.trader_at(9, &[lost]).until(&mut member, |trader| trader.told.len() >= count);
     }
     let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
     traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.told.len() >= count));
