@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pares_accounts::Accounts;
 use pares_broker::{
-    Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, HitName, LOG_BEGIN,
-    LOG_END, QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, xml,
+    Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, HitName,
+    QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, tell_log,
 };
 use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
@@ -121,21 +121,11 @@ fn replayed(site: &mut Process<Accounts>) -> AuditReport {
     let reader = std::thread::spawn(move || {
         let mut client = Client::new(99, 0, vec![address]);
         let mut replay = AuditReplay::default();
-        let mut tell = |text: &str| text.lines().for_each(|line| replay.line(line).unwrap());
-        tell(LOG_BEGIN);
-        let mut read = BrokerRead::Log { user: None, from: None };
-        loop {
-            let page = client.read_latest(&read.to_bytes(), PATIENCE).unwrap();
-            let AuditPage { entries, next } = AuditPage::from_bytes(&page).unwrap();
-            for entry in entries {
-                let mut text = String::new();
-                xml("site", &entry.user, &entry.record, &mut text);
-                tell(&text);
-            }
-            let Some(next) = next else { break };
-            read = BrokerRead::Log { user: None, from: Some(next) };
-        }
-        tell(LOG_END);
+        let page = |from| {
+            let read = BrokerRead::Log { user: None, from };
+            Ok(AuditPage::from_bytes(&client.read_latest(&read.to_bytes(), PATIENCE).unwrap()).unwrap())
+        };
+        tell_log(page, |text| replay.text(text)).unwrap();
         replay.finish().unwrap()
     });
     while !reader.is_finished() {

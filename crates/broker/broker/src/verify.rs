@@ -67,6 +67,14 @@ impl AuditReplay {
             .map_err(|what| AuditFault { line: self.reader.lines, what })
     }
 
+    /// Takes the next lines, each of which is whole.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn text(&mut self, text: &str) -> Result<(), AuditFault> {
+        text.lines().try_for_each(|line| self.line(line))
+    }
+
     /// The log has ended.
     ///
     /// # Errors

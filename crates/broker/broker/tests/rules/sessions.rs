@@ -122,7 +122,7 @@ fn a_name_stands_for_one_command_in_whatever_session_it_comes() {
         let dump = named("k", request(session, 1, 0, "DUMPLOG,log"));
         assert_eq!(both.run(&dump), BrokerReply::Done);
     }
-    assert_eq!(both.log().iter().filter(|(user, ..)| user.is_empty()).count(), 1);
+    assert_eq!(both.log().iter().filter(|entry| entry.user.is_empty()).count(), 1);
     both.check();
     both.replay();
 }

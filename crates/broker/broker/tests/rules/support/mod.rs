@@ -4,13 +4,14 @@ pub(crate) mod oracle;
 mod shared_data;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use oracle::{Oracle, Seen};
 use pares_broker::{
-    Asked, AuditFault, AuditPage, AuditRecord, AuditReplay, AuditReport, BrokerError, BrokerRead,
-    BrokerReply, BrokerRequest, HitName, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote,
-    StockSymbol, UserName, WorkloadLine, answer, execute, summary, xml,
+    Asked, AuditEntry, AuditFault, AuditPage, AuditReplay, AuditReport, BrokerError, BrokerRead, BrokerReply,
+    BrokerRequest, HitName, Ledger, QuoteBrought, Shelf, StockQuote, StockSymbol, UserName, WorkloadLine,
+    answer, execute, summary, tell_log,
 };
 use pares_store::{Reads, StoreError, Visit, Work, WorkError};
 use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version};
@@ -95,16 +96,16 @@ impl Both {
         }
         let log = self.log();
         assert_eq!(log.len(), self.oracle.log.len());
-        for ((user, place, found), expected) in log.into_iter().zip(&self.oracle.log) {
-            assert_eq!((&(user.len(), user, place), &found), expected);
+        for (AuditEntry { user, place, record }, expected) in log.into_iter().zip(&self.oracle.log) {
+            assert_eq!((&(user.len(), user, place), &record), expected);
         }
     }
 
     /// The whole log, read in pages.
-    pub(crate) fn log(&self) -> Vec<(String, u64, AuditRecord)> {
+    pub(crate) fn log(&self) -> Vec<AuditEntry> {
         let (mut log, mut page) = (Vec::new(), self.page(None));
         loop {
-            log.extend(page.entries.into_iter().map(|entry| (entry.user, entry.place, entry.record)));
+            log.extend(page.entries);
             match page.next {
                 Some(next) => page = self.page(Some(next)),
                 None => break,
@@ -122,11 +123,10 @@ impl Both {
 
     /// The log as XML.
     pub(crate) fn xml(&self) -> String {
-        let mut text = LOG_BEGIN.to_owned();
-        for (user, _, record) in self.log() {
-            xml("broker", &user, &record, &mut text);
-        }
-        text + LOG_END
+        let mut text = String::new();
+        let told = tell_log(|from| Ok::<_, Infallible>(self.page(from)), |part| Ok(text.push_str(part)));
+        told.unwrap();
+        text
     }
 
     /// Replays the log alone; what it leaves is what the oracle has.
@@ -145,7 +145,7 @@ impl Both {
 
 pub(crate) fn replay(log: &str) -> Result<AuditReport, AuditFault> {
     let mut replay = AuditReplay::default();
-    log.lines().try_for_each(|line| replay.line(line))?;
+    replay.text(log)?;
     replay.finish()
 }
 
