@@ -148,7 +148,7 @@ impl StockSymbol {
 
     /// The symbol of [`StockSymbol::padded`].
     #[must_use]
-    pub fn of_padded(letters: [u8; 3]) -> Option<Self> {
+    pub(crate) fn of_padded(letters: [u8; 3]) -> Option<Self> {
         let end = letters.iter().position(|byte| *byte == 0).unwrap_or(3);
         let symbol = core::str::from_utf8(&letters[..end]).ok().and_then(Self::new)?;
         (symbol.0 == letters).then_some(symbol)

@@ -50,32 +50,31 @@ pub fn execute<L: Ledger>(
     if request.time_ms > TIME_MAX_MS {
         return Err(BrokerError::Time(request.time_ms));
     }
-    if let Asked::Person { asked } = &request.asked {
-        return people::execute(asked, request.time_ms, ledger);
+    match &request.asked {
+        Asked::Person { asked } => people::execute(asked, request.time_ms, ledger),
+        Asked::BeginFront => begin_front(ledger),
+        _ if request.number == 0 || !is_order(request.number, request.after) => {
+            Err(BrokerError::Order(request.number, request.after))
+        }
+        _ => execute_numbered(request, ledger),
     }
-    if request.asked == Asked::BeginFront {
-        return begin_front(ledger);
-    }
-    if request.number == 0 || !is_order(request.number, request.after) {
-        return Err(BrokerError::Order(request.number, request.after));
-    }
+}
+
+fn execute_numbered<L: Ledger>(
+    request: &BrokerRequest,
+    ledger: &mut L,
+) -> Result<BrokerReply, BrokerError<L::Error>> {
     let mut draft = Draft::of(ledger);
     let mut turn = Turn::begin(request, &mut draft)?;
-    let reply = match turn.reply_before()? {
-        Some(BrokerReply::Early) => BrokerReply::Early,
-        // Its quote is noted all the same: nobody else may bring it.
-        Some(reply) => {
-            turn.note_hit()?;
-            turn.finish(&reply, false);
-            reply
-        }
-        None => {
-            turn.note_hit()?;
-            let reply = turn.answer_or_undo()?;
-            turn.finish(&reply, true);
-            reply
-        }
-    };
+    let before = turn.reply_before()?;
+    if before == Some(BrokerReply::Early) {
+        return Ok(BrokerReply::Early);
+    }
+    // Also of what was executed before: nobody else may bring that quote.
+    turn.note_hit()?;
+    let is_new = before.is_none();
+    let reply = before.map_or_else(|| turn.answer_or_undo(), Ok)?;
+    turn.finish(&reply, is_new);
     draft.keep();
     Ok(reply)
 }

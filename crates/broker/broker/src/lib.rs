@@ -59,7 +59,7 @@ pub use orders::{
 };
 pub use pages::{
     AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
-    WATCH_PAGE_MAX, armed_page, audit_page, audit_place, lapsing_page, newest_page,
+    WATCH_PAGE_MAX, audit_page, audit_place,
 };
 pub use people::{
     OneTimeCode, PERSON_SESSIONS_MAX, PasswordString, Person, PersonAsked, PersonRead, PersonRight,

@@ -11,5 +11,5 @@ mod recovery;
 mod router;
 mod stream;
 
-pub use exchange::{ListedStock, ORDER_SERIES};
+pub use exchange::ListedStock;
 pub use router::{Router, RouterEffect};

@@ -45,7 +45,7 @@ struct Shown {
 
 /// The web server's end.
 #[derive(Clone)]
-struct WebDoor {
+struct WebFront {
     ask: Sender<Question>,
     waker: Arc<Waker>,
     readers: Readers,
@@ -65,7 +65,7 @@ pub(super) struct WebCalls {
 }
 
 /// Both ends, for reads at these sites.
-fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebDoor, WebCalls)> {
+fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebFront, WebCalls)> {
     let (ask, asked) = channel();
     let quotes = broadcast::Sender::new(QUOTES_MAX);
     let shown = Arc::<Mutex<Shown>>::default();
@@ -77,7 +77,7 @@ fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebDoor, WebCalls)> {
         shown: Arc::clone(&shown),
         quotes: quotes.clone(),
     };
-    Ok((WebDoor { ask, waker, readers, shown, quotes }, calls))
+    Ok((WebFront { ask, waker, readers, shown, quotes }, calls))
 }
 
 /// Serves HTTP at `address`, on threads that end with the process.
@@ -87,10 +87,10 @@ pub(super) fn serve(
     sites: &[Door],
 ) -> Result<WebCalls, BrokerageError> {
     let starting = || BrokerageError::io("starting the web server");
-    let (door, calls) = ends(waker, sites).map_err(starting())?;
+    let (front, calls) = ends(waker, sites).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
-    let bound = runtime.block_on(WebServer::bind(address, None, door, WebSettings::default()));
+    let bound = runtime.block_on(WebServer::bind(address, None, front, WebSettings::default()));
     let server = bound.map_err(failed)?;
     let run = move || runtime.block_on(server.run());
     std::thread::Builder::new().name("web".into()).spawn(run).map_err(starting())?;
@@ -140,7 +140,7 @@ fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Broker for WebDoor {
+impl Broker for WebFront {
     async fn ask(
         &self,
         user: Option<UserName>,
