@@ -115,7 +115,7 @@ fn requests() -> Vec<BrokerRequest> {
     let moments = [
         (Asked::Fire { way, user: user.clone(), symbol: symbol("ABC") }, sold.clone()),
         (Asked::Fire { way: TradeWay::Buy, user: user.clone(), symbol: symbol("S") }, None),
-        (Asked::Expire { way, user }, None),
+        (Asked::Lapse { way, user }, None),
         (Asked::Hit, sold),
         (Asked::BeginFront, None),
     ];
@@ -194,7 +194,11 @@ pub fn log_seeds() -> Vec<Vec<u8>> {
     let (items, _) = ran();
     let mut text = String::new();
     let page = |from: Option<Key>| audit_page(&items, None, from.as_ref());
-    tell_log(page, |part| Ok(text.push_str(part))).expect("items are whole");
+    tell_log(page, |part| {
+        text.push_str(part);
+        Ok(())
+    })
+    .expect("items are whole");
     let half = text.as_bytes()[..text.len() / 2].to_vec();
     vec![text.into_bytes(), half]
 }

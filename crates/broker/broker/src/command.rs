@@ -1,7 +1,7 @@
 //! The sixteen commands.
 //!
-//! All of them are a verb and some of four fields, and the audit log shows them in that form too, those also that were refused because a field was missing
-//! or made no sense. So a command is kept so, and [`UserCommand::check`] says whether its fields are those of its verb.
+//! All of them are a verb and some of four fields. The audit log shows them in that form too, also those that were refused because a field was missing
+//! or made no sense. So a command is kept in that form, and [`UserCommand::check`] says whether its fields are those of its verb.
 
 use core::fmt;
 

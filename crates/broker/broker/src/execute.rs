@@ -93,7 +93,7 @@ fn begin_front<L: Ledger>(ledger: &mut L) -> Result<BrokerReply, BrokerError<L::
 fn whose(asked: &Asked) -> Option<&UserName> {
     match asked {
         Asked::Command { command, .. } | Asked::Settle { command, .. } => command.user.as_ref(),
-        Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
+        Asked::Fire { user, .. } | Asked::Lapse { user, .. } => Some(user),
         Asked::Hit | Asked::BeginFront | Asked::Person { .. } => None,
         Asked::Order { asked } => asked.user(),
     }
@@ -217,7 +217,7 @@ impl<'a, L: Ledger> Turn<'a, L> {
             },
             Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
-            Asked::Expire { way, user } => self.expire(*way, user),
+            Asked::Lapse { way, user } => self.lapse(*way, user),
             Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
             Asked::Order { asked } => self.order(asked),
         };

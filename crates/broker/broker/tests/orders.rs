@@ -114,7 +114,11 @@ impl Broker {
     fn log(&self) -> String {
         let (mut text, mut replay) = (String::new(), AuditReplay::default());
         let page = |from: Option<Key>| audit_page(&self.items, None, from.as_ref());
-        tell_log(page, |part| Ok(text.push_str(part))).unwrap();
+        tell_log(page, |part| {
+            text.push_str(part);
+            Ok(())
+        })
+        .unwrap();
         replay.text(&text).unwrap();
         let report = replay.finish().unwrap();
         assert!(report.accounts["jo"].is(&self.summary()), "{report:?}, and {:?}", self.summary());

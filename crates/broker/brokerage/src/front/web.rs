@@ -11,7 +11,7 @@ use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, Stoc
 use pares_front::{Arrival, CommandOrder, HIT_MILLS};
 use pares_link::Door;
 use pares_site::protocol::Horizon;
-use pares_web::{Broker, Costs, Unavailable, WebServer, WebSettings};
+use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings};
 use pares_wice::codec::Coded as _;
 use tokio::sync::{broadcast, oneshot};
 
@@ -141,25 +141,29 @@ fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
 }
 
 impl Broker for WebFront {
-    async fn ask(
+    fn ask(
         &self,
         user: Option<UserName>,
         name: Option<CommandName>,
         asked: Asked,
-    ) -> Result<BrokerReply, Unavailable> {
-        let (tell, told) = oneshot::channel();
-        let ends = || Unavailable("this front ends".into());
-        self.ask.send(Question { user, name, asked, tell }).map_err(|_| ends())?;
-        // A wait that is not ended ends by itself.
-        let _ = self.waker.wake();
-        told.await.unwrap_or_else(|_| Err(ends()))
+    ) -> BrokerAnswer<'_, BrokerReply> {
+        Box::pin(async move {
+            let (tell, told) = oneshot::channel();
+            let ends = || Unavailable("this front ends".into());
+            self.ask.send(Question { user, name, asked, tell }).map_err(|_| ends())?;
+            // A wait that is not ended ends by itself.
+            let _ = self.waker.wake();
+            told.await.unwrap_or_else(|_| Err(ends()))
+        })
     }
 
-    async fn read(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
-        let (tell, told) = oneshot::channel();
-        let seen = locked(&self.shown).horizon;
-        self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
-        told.await.unwrap_or_else(|_| Err("this front ends".into())).map_err(Unavailable)
+    fn read_bytes(&self, read: BrokerRead) -> BrokerAnswer<'_, Vec<u8>> {
+        Box::pin(async move {
+            let (tell, told) = oneshot::channel();
+            let seen = locked(&self.shown).horizon;
+            self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
+            told.await.unwrap_or_else(|_| Err("this front ends".into())).map_err(Unavailable)
+        })
     }
 
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {

@@ -8,7 +8,7 @@ use pares_broker::{
     ArmedPage, Asked, AuditPage, BrokerRead, BrokerReply, BrokerRequest, CommandName, HitName, LapsingPage,
     QuoteBrought, StockQuote, StockSymbol, UserName, answer, execute, number_in_session, session_of_front,
 };
-use pares_web::{Broker, Costs, Unavailable, WebClock};
+use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebClock};
 use pares_wice::codec::Coded as _;
 use pares_wice::{Key, Value};
 use tokio::sync::broadcast;
@@ -65,7 +65,7 @@ impl MemoryBroker {
         let read = BrokerRead::Lapsing { from: None };
         let lapsing = LapsingPage::from_bytes(&answer(&read, &inner.items).unwrap()).unwrap();
         for stack in lapsing.stacks {
-            inner.run(0, None, now_ms, None, Asked::Expire { way: stack.way, user: stack.user });
+            inner.run(0, None, now_ms, None, Asked::Lapse { way: stack.way, user: stack.user });
         }
     }
 
@@ -135,8 +135,8 @@ impl Inner {
     }
 }
 
-impl Broker for MemoryBroker {
-    async fn ask(
+impl MemoryBroker {
+    fn answer(
         &self,
         user: Option<UserName>,
         name: Option<CommandName>,
@@ -167,7 +167,7 @@ impl Broker for MemoryBroker {
         Ok(reply)
     }
 
-    async fn read(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
+    fn page(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
         let mut inner = self.inner();
         if inner.is_away {
             return Err(Unavailable("away".into()));
@@ -178,6 +178,21 @@ impl Broker for MemoryBroker {
             inner.looks += 1;
         }
         Ok(bytes)
+    }
+}
+
+impl Broker for MemoryBroker {
+    fn ask(
+        &self,
+        user: Option<UserName>,
+        name: Option<CommandName>,
+        asked: Asked,
+    ) -> BrokerAnswer<'_, BrokerReply> {
+        Box::pin(std::future::ready(self.answer(user, name, asked)))
+    }
+
+    fn read_bytes(&self, read: BrokerRead) -> BrokerAnswer<'_, Vec<u8>> {
+        Box::pin(std::future::ready(self.page(read)))
     }
 
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {

@@ -5,79 +5,56 @@ mod shared_data;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ops::ControlFlow;
 
 use oracle::{Oracle, Seen};
 use pares_broker::{
     Asked, AuditEntry, AuditFault, AuditPage, AuditReplay, AuditReport, BrokerError, BrokerRead, BrokerReply,
-    BrokerRequest, HitName, Ledger, QuoteBrought, Shelf, StockQuote, StockSymbol, UserName, WorkloadLine,
-    answer, execute, summary, tell_log,
+    BrokerRequest, HitName, Ledger, QuoteBrought, StockQuote, StockSymbol, UserName, WorkloadLine, answer,
+    execute, summary, tell_log,
 };
-use pares_store::{Reads, StoreError, Visit, Work, WorkError};
-use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version};
+use pares_wice::{Key, Value};
 pub(crate) use shared_data::{is_valid, workload};
 
-/// All items.
-#[derive(Default)]
-pub(crate) struct Shelves(pub(crate) BTreeMap<Key, Value>);
+/// What a request writes.
+type Writes = BTreeMap<Key, Option<Value>>;
 
-impl Reads for Shelves {
-    fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
-        Ok(self.0.get(key).cloned())
-    }
-
-    fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        for (key, value) in self.0.range(range.from.clone()..).take_while(|(key, _)| range.contains(key)) {
-            if let ControlFlow::Break(()) = visit(key.clone(), value.clone()) {
-                break;
-            }
-        }
-        Ok(())
-    }
+/// Items, and what a request would make of them.
+struct Attempt<'a> {
+    items: &'a BTreeMap<Key, Value>,
+    writes: Writes,
 }
 
-impl Shelf for Shelves {
-    type Error = StoreError;
+impl Ledger for Attempt<'_> {
+    type Error = Infallible;
 
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, StoreError> {
-        Reads::first(self, range, limit)
-    }
-}
-
-/// A transaction of the sites, as the rules want one.
-struct Transaction<'a>(Work<&'a Shelves>);
-
-impl Ledger for Transaction<'_> {
-    type Error = WorkError;
-
-    fn get(&mut self, key: &Key) -> Result<Option<Value>, WorkError> {
-        self.0.get(key)
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
+        Ok(self.writes.get(key).cloned().unwrap_or_else(|| self.items.get(key).cloned()))
     }
 
     fn put(&mut self, key: &Key, value: Value) {
-        self.0.put(key, value);
+        self.writes.insert(key.clone(), Some(value));
     }
 
     fn delete(&mut self, key: &Key) {
-        self.0.delete(key);
+        self.writes.insert(key.clone(), None);
     }
 }
 
 /// The rules, and the oracle.
 #[derive(Default)]
 pub(crate) struct Both {
-    pub(crate) shelves: Shelves,
+    pub(crate) shelves: BTreeMap<Key, Value>,
     pub(crate) oracle: Oracle,
 }
 
 impl Both {
     /// Executes on both sides; what they answer is the same.
     pub(crate) fn run(&mut self, request: &BrokerRequest) -> BrokerReply {
-        let (reply, items) = attempt(&self.shelves, request).unwrap();
-        for (key, value) in items {
+        let (reply, writes) = attempt(&self.shelves, request).unwrap();
+        for (key, value) in writes {
             match value {
-                Some(value) => drop(self.shelves.0.insert(key, value)),
-                None => drop(self.shelves.0.remove(&key)),
+                Some(value) => drop(self.shelves.insert(key, value)),
+                None => drop(self.shelves.remove(&key)),
             }
         }
         assert_eq!(reply, self.oracle.run(request), "{request:?}");
@@ -124,7 +101,13 @@ impl Both {
     /// The log as XML.
     pub(crate) fn xml(&self) -> String {
         let mut text = String::new();
-        let told = tell_log(|from| Ok::<_, Infallible>(self.page(from)), |part| Ok(text.push_str(part)));
+        let told = tell_log(
+            |from| Ok::<_, Infallible>(self.page(from)),
+            |part| {
+                text.push_str(part);
+                Ok(())
+            },
+        );
         told.unwrap();
         text
     }
@@ -149,26 +132,16 @@ pub(crate) fn replay(log: &str) -> Result<AuditReport, AuditFault> {
     replay.finish()
 }
 
-type Items = Vec<(Key, Option<Value>)>;
-
 /// Executes a request, after a journey of its bytes.
 pub(crate) fn attempt(
-    shelves: &Shelves,
+    items: &BTreeMap<Key, Value>,
     request: &BrokerRequest,
-) -> Result<(BrokerReply, Items), BrokerError<WorkError>> {
+) -> Result<(BrokerReply, Writes), BrokerError<Infallible>> {
     use pares_wice::codec::Coded as _;
     let request = BrokerRequest::from_bytes(&request.to_bytes()).unwrap();
-    let mut transaction = Transaction(Work::new(shelves));
-    let reply = execute(&request, &mut transaction)?;
-    let reply = BrokerReply::from_bytes(&reply.to_bytes()).unwrap();
-    let id = TransactionId { client: 1, sequence: request.number };
-    let writes = transaction.0.finish(id, 0, Version(0)).writes.into_iter();
-    let items = writes.map(|write| match write.change {
-        Change::Put(value) => (write.key, Some(value)),
-        Change::Delete => (write.key, None),
-        Change::Add(_) => panic!("the rules add to no counter"),
-    });
-    Ok((reply, items.collect()))
+    let mut attempt = Attempt { items, writes: BTreeMap::new() };
+    let reply = execute(&request, &mut attempt)?;
+    Ok((BrokerReply::from_bytes(&reply.to_bytes()).unwrap(), attempt.writes))
 }
 
 /// A moment that the schema of 2023 allows.
