@@ -17,14 +17,12 @@ use pares_wice::Key;
 use pares_wice::codec::Coded as _;
 
 use crate::error::{BrokerageError, failed};
+use crate::readers::READER;
 
 /// A page that does not come within this is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// So many dumps are commanded at a time, or wait to be written.
 const WAITING_MAX: usize = 16;
-
-/// Clients that only read execute nothing; so all can have this number.
-const READER: u64 = 1;
 
 /// Dumps that were commanded: one is written at a time, since each reads as fast as the site allows.
 pub(crate) struct Dumps {
