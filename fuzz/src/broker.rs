@@ -3,16 +3,14 @@
 //! An item that cannot be what its name says is an error, whatever it holds: a disk that rots is nobody's reason to bring a site down.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 use pares_broker::{
-    Asked, AuditPage, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, LOG_BEGIN, LOG_END, Ledger,
-    QuoteBrought, Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, execute,
-    number_in_session, xml,
+    Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, QuoteBrought, StockQuote, StockSymbol,
+    TradeWay, UserName, WorkloadLine, answer, audit_page, execute, number_in_session, tell_log,
 };
 use pares_front::{StandIn, StandInSettings, StandInWords, read_reply, reply_line};
 use pares_wice::codec::Coded;
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, Value};
 
 const NOON_MS: u64 = 1_680_000_000_000;
 
@@ -82,7 +80,7 @@ pub fn messages(bytes: &[u8]) {
     same::<BrokerReply>(bytes);
     same::<BrokerRead>(bytes);
     same::<AuditPage>(bytes);
-    let _ = answer_of(bytes, &Shelves::default());
+    let _ = answer_of(bytes, &Items::default());
 }
 
 fn same<T: Coded>(bytes: &[u8]) {
@@ -117,7 +115,7 @@ fn requests() -> Vec<BrokerRequest> {
     let moments = [
         (Asked::Fire { way, user: user.clone(), symbol: symbol("ABC") }, sold.clone()),
         (Asked::Fire { way: TradeWay::Buy, user: user.clone(), symbol: symbol("S") }, None),
-        (Asked::Expire { way, user }, None),
+        (Asked::Lapse { way, user }, None),
         (Asked::Hit, sold),
         (Asked::BeginFront, None),
     ];
@@ -145,36 +143,11 @@ fn reads() -> [BrokerRead; 6] {
     ]
 }
 
-/// Items in memory.
-#[derive(Default)]
-struct Shelves(BTreeMap<Key, Value>);
-
-impl Shelf for Shelves {
-    type Error = Infallible;
-
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
-        let items = self.0.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
-        Ok(items.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
-    }
-}
-
-impl Ledger for Shelves {
-    type Error = Infallible;
-
-    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
-        Ok(self.0.get(key).cloned())
-    }
-    fn put(&mut self, key: &Key, value: Value) {
-        self.0.insert(key.clone(), value);
-    }
-    fn delete(&mut self, key: &Key) {
-        self.0.remove(key);
-    }
-}
+type Items = BTreeMap<Key, Value>;
 
 /// All commands, without what fires and lapses: the items then, and the replies.
-fn ran() -> (Shelves, Vec<BrokerReply>) {
-    let mut items = Shelves::default();
+fn ran() -> (Items, Vec<BrokerReply>) {
+    let mut items = Items::default();
     let commands = requests().into_iter().take(COMMANDS.len());
     let replies = commands.map(|request| execute(&request, &mut items).expect("items are whole")).collect();
     (items, replies)
@@ -184,9 +157,9 @@ fn ran() -> (Shelves, Vec<BrokerReply>) {
 pub fn items(bytes: &[u8]) {
     let Some((which, value)) = bytes.split_first() else { return };
     let (mut items, _) = ran();
-    let which = usize::from(*which) % items.0.len();
-    let key = items.0.keys().nth(which).cloned().expect("so many there are");
-    items.0.insert(key, Value::new(value));
+    let which = usize::from(*which) % items.len();
+    let key = items.keys().nth(which).cloned().expect("so many there are");
+    items.insert(key, Value::new(value));
     for read in reads() {
         let _ = answer(&read, &items);
     }
@@ -201,7 +174,7 @@ pub fn items(bytes: &[u8]) {
 #[must_use]
 pub fn item_seeds() -> Vec<Vec<u8>> {
     let (items, _) = ran();
-    (0..=u8::MAX).zip(items.0.values()).map(|(which, value)| [&[which], value.as_bytes()].concat()).collect()
+    (0..=u8::MAX).zip(items.values()).map(|(which, value)| [&[which], value.as_bytes()].concat()).collect()
 }
 
 /// Reads a log, line by line, and replays it.
@@ -219,14 +192,13 @@ pub fn log(bytes: &[u8]) {
 #[must_use]
 pub fn log_seeds() -> Vec<Vec<u8>> {
     let (items, _) = ran();
-    let read = BrokerRead::Log { user: None, from: None };
-    let page = answer(&read, &items).expect("items are whole");
-    let page = AuditPage::from_bytes(&page).expect("it is a page");
-    let mut text = LOG_BEGIN.to_owned();
-    for entry in page.entries {
-        xml("fuzz", &entry.user, &entry.record, &mut text);
-    }
-    text += LOG_END;
+    let mut text = String::new();
+    let page = |from: Option<Key>| audit_page(&items, None, from.as_ref());
+    tell_log(page, |part| {
+        text.push_str(part);
+        Ok(())
+    })
+    .expect("items are whole");
     let half = text.as_bytes()[..text.len() / 2].to_vec();
     vec![text.into_bytes(), half]
 }

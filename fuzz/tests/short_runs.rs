@@ -103,7 +103,7 @@ fn seeds_of_the_broker_are_accepted() {
     );
     let mut replay = AuditReplay::default();
     let log = String::from_utf8(broker::log_seeds().swap_remove(0)).unwrap();
-    log.lines().for_each(|line| replay.line(line).unwrap());
+    replay.text(&log).unwrap();
     let report = replay.finish().unwrap();
     assert!(report.count("userCommand") > 10 && report.count("debugEvent") > 2, "{report:?}");
     assert!(broker::item_seeds().len() > 20, "items of each kind");

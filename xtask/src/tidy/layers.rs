@@ -113,7 +113,7 @@ pub(super) const CRATES: &[Place] = &[
     place("broker", "pares-web", 3, &[]),
     place("lab", "pares-flow", 2, &[]),
     place("lab", "pares-isolation", 1, &[]),
-    place("lab", "pares-sim", 3, &["pares-site"]), // runs its duty cycle
+    place("lab", "pares-sim", 3, &["pares-site", "pares-accounts"]), // runs the one's duty cycle, asks the other
     place("lab", "pares-tpcc", 2, &[]),
     place("lab", "pares-wholesale", 3, &[]),
     place("lab", "pares-wan", 2, &[]),

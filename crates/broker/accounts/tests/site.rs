@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pares_accounts::Accounts;
 use pares_broker::{
-    Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, HitName, LOG_BEGIN,
-    LOG_END, QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, xml,
+    Asked, AuditPage, AuditReplay, AuditReport, BrokerRead, BrokerReply, BrokerRequest, HitName,
+    QuoteBrought, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, dollars, tell_log,
 };
 use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
@@ -55,40 +55,36 @@ fn requests() -> BTreeMap<u64, VecDeque<BrokerRequest>> {
     };
     let mut of_user: BTreeMap<u64, VecDeque<BrokerRequest>> = BTreeMap::new();
     for number in 1..=COMMANDS {
-        let (user, symbol, amount) = (draw(USERS), ["A", "BC", "DEF"][draw(3) as usize], draw(90_000));
-        let amount = format!("{}.{:02}", amount / 100, amount % 100);
-        let command = match draw(12) {
-            0 | 1 => format!("ADD,u{user},9{amount}"),
-            2 | 3 => format!("BUY,u{user},{symbol},{amount}"),
-            4 => format!("COMMIT_BUY,u{user}"),
-            5 => format!("CANCEL_BUY,u{user}"),
-            6 => format!("SELL,u{user},{symbol},{amount}"),
-            7 => format!("COMMIT_SELL,u{user}"),
-            8 => format!("SET_BUY_AMOUNT,u{user},{symbol},{amount}"),
-            9 => format!("SET_BUY_TRIGGER,u{user},{symbol},{amount}"),
-            10 => format!("SET_SELL_AMOUNT,u{user},{symbol},{amount}"),
-            _ => format!("SET_SELL_TRIGGER,u{user},{symbol},{amount}"),
-        };
+        let user = draw(USERS);
+        let command = command(user, &mut draw);
         let line = WorkloadLine::parse(format!("[{number}] {command}").as_bytes()).unwrap();
-        let quote = line.command.symbol.map(|symbol| StockQuote {
-            price_cents: 1_000 + draw(20_000),
-            symbol,
-            user: format!("u{user}"),
-            server_ms: NOON_MS,
-            key: "key".to_owned(),
+        let quote = line.command.symbol.map(|symbol| {
+            let (price_cents, user, key) = (1_000 + draw(20_000), format!("u{user}"), "key".to_owned());
+            let quote = StockQuote { price_cents, symbol, user, server_ms: NOON_MS, key };
+            QuoteBrought { quote, hit: Some(HitName { desk: 1, count: number }) }
         });
-        let quote = quote.map(|quote| QuoteBrought { quote, hit: Some(HitName { desk: 1, count: number }) });
         let asked = Asked::Command { command: line.command, fault: line.fault };
-        of_user.entry(user).or_default().push_back(BrokerRequest {
-            number,
-            after: 0,
-            name: None,
-            time_ms: NOON_MS,
-            quote,
-            asked,
-        });
+        let request = BrokerRequest { number, after: 0, name: None, time_ms: NOON_MS, quote, asked };
+        of_user.entry(user).or_default().push_back(request);
     }
     of_user
+}
+
+/// A command of a user's.
+fn command(user: u64, draw: &mut impl FnMut(u64) -> u64) -> String {
+    let (symbol, amount) = (["A", "BC", "DEF"][draw(3) as usize], dollars(draw(90_000)));
+    match draw(12) {
+        0 | 1 => format!("ADD,u{user},9{amount}"),
+        2 | 3 => format!("BUY,u{user},{symbol},{amount}"),
+        4 => format!("COMMIT_BUY,u{user}"),
+        5 => format!("CANCEL_BUY,u{user}"),
+        6 => format!("SELL,u{user},{symbol},{amount}"),
+        7 => format!("COMMIT_SELL,u{user}"),
+        8 => format!("SET_BUY_AMOUNT,u{user},{symbol},{amount}"),
+        9 => format!("SET_BUY_TRIGGER,u{user},{symbol},{amount}"),
+        10 => format!("SET_SELL_AMOUNT,u{user},{symbol},{amount}"),
+        _ => format!("SET_SELL_TRIGGER,u{user},{symbol},{amount}"),
+    }
 }
 
 /// Runs all; how many were refused.
@@ -121,21 +117,11 @@ fn replayed(site: &mut Process<Accounts>) -> AuditReport {
     let reader = std::thread::spawn(move || {
         let mut client = Client::new(99, 0, vec![address]);
         let mut replay = AuditReplay::default();
-        let mut tell = |text: &str| text.lines().for_each(|line| replay.line(line).unwrap());
-        tell(LOG_BEGIN);
-        let mut read = BrokerRead::Log { user: None, from: None };
-        loop {
-            let page = client.read_latest(&read.to_bytes(), PATIENCE).unwrap();
-            let AuditPage { entries, next } = AuditPage::from_bytes(&page).unwrap();
-            for entry in entries {
-                let mut text = String::new();
-                xml("site", &entry.user, &entry.record, &mut text);
-                tell(&text);
-            }
-            let Some(next) = next else { break };
-            read = BrokerRead::Log { user: None, from: Some(next) };
-        }
-        tell(LOG_END);
+        let page = |from| {
+            let read = BrokerRead::Log { user: None, from };
+            Ok(AuditPage::from_bytes(&client.read_latest(&read.to_bytes(), PATIENCE).unwrap()).unwrap())
+        };
+        tell_log(page, |text| replay.text(text)).unwrap();
         replay.finish().unwrap()
     });
     while !reader.is_finished() {
@@ -204,13 +190,13 @@ fn what_many_fronts_ask_for_at_once_is_done_once_at_a_site() {
     let ask = |number: u64| {
         let (way, user) = (TradeWay::Buy, user.clone());
         let fires = number.is_multiple_of(2);
-        let asked = if fires { Asked::Fire { way, user, symbol } } else { Asked::Expire { way, user } };
+        let asked = if fires { Asked::Fire { way, user, symbol } } else { Asked::Lapse { way, user } };
         BrokerRequest { number, after: 0, name: None, time_ms: late_ms, quote: quote(400, late_ms), asked }
     };
     let replies = at_once(&mut site, 100, &(100..140).map(ask).collect::<Vec<_>>());
     let count = |reply: &BrokerReply| replies.iter().filter(|other| *other == reply).count();
     let fired = BrokerReply::Settled { symbol, shares: 5, cents: 2_000 };
-    assert_eq!((count(&fired), count(&BrokerReply::Expired { count: 1 })), (1, 1), "{replies:?}");
+    assert_eq!((count(&fired), count(&BrokerReply::Lapsed { count: 1 })), (1, 1), "{replies:?}");
     assert_eq!(count(&BrokerReply::Unchanged), 38, "{replies:?}");
     let report = replayed(&mut site);
     assert_eq!((report.count("userCommand"), report.count("systemEvent")), (4, 2));

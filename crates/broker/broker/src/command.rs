@@ -1,7 +1,7 @@
 //! The sixteen commands.
 //!
-//! All of them are a verb and some of four fields, and the audit log shows them in that form too, those also that were refused because a field was missing
-//! or made no sense. So a command is kept so, and [`UserCommand::check`] says whether its fields are those of its verb.
+//! All of them are a verb and some of four fields. The audit log shows them in that form too, also those that were refused because a field was missing
+//! or made no sense. So a command is kept in that form, and [`UserCommand::check`] says whether its fields are those of its verb.
 
 use core::fmt;
 
@@ -148,7 +148,7 @@ impl StockSymbol {
 
     /// The symbol of [`StockSymbol::padded`].
     #[must_use]
-    pub fn of_padded(letters: [u8; 3]) -> Option<Self> {
+    pub(crate) fn of_padded(letters: [u8; 3]) -> Option<Self> {
         let end = letters.iter().position(|byte| *byte == 0).unwrap_or(3);
         let symbol = core::str::from_utf8(&letters[..end]).ok().and_then(Self::new)?;
         (symbol.0 == letters).then_some(symbol)

@@ -50,32 +50,31 @@ pub fn execute<L: Ledger>(
     if request.time_ms > TIME_MAX_MS {
         return Err(BrokerError::Time(request.time_ms));
     }
-    if let Asked::Person { asked } = &request.asked {
-        return people::execute(asked, request.time_ms, ledger);
+    match &request.asked {
+        Asked::Person { asked } => people::execute(asked, request.time_ms, ledger),
+        Asked::BeginFront => begin_front(ledger),
+        _ if request.number == 0 || !is_order(request.number, request.after) => {
+            Err(BrokerError::Order(request.number, request.after))
+        }
+        _ => execute_numbered(request, ledger),
     }
-    if request.asked == Asked::BeginFront {
-        return begin_front(ledger);
-    }
-    if request.number == 0 || !is_order(request.number, request.after) {
-        return Err(BrokerError::Order(request.number, request.after));
-    }
+}
+
+fn execute_numbered<L: Ledger>(
+    request: &BrokerRequest,
+    ledger: &mut L,
+) -> Result<BrokerReply, BrokerError<L::Error>> {
     let mut draft = Draft::of(ledger);
     let mut turn = Turn::begin(request, &mut draft)?;
-    let reply = match turn.reply_before()? {
-        Some(BrokerReply::Early) => BrokerReply::Early,
-        // Its quote is noted all the same: nobody else may bring it.
-        Some(reply) => {
-            turn.note_hit()?;
-            turn.finish(&reply, false);
-            reply
-        }
-        None => {
-            turn.note_hit()?;
-            let reply = turn.answer_or_undo()?;
-            turn.finish(&reply, true);
-            reply
-        }
-    };
+    let before = turn.reply_before()?;
+    if before == Some(BrokerReply::Early) {
+        return Ok(BrokerReply::Early);
+    }
+    // Also of what was executed before: nobody else may bring that quote.
+    turn.note_hit()?;
+    let is_new = before.is_none();
+    let reply = before.map_or_else(|| turn.answer_or_undo(), Ok)?;
+    turn.finish(&reply, is_new);
     draft.keep();
     Ok(reply)
 }
@@ -94,7 +93,7 @@ fn begin_front<L: Ledger>(ledger: &mut L) -> Result<BrokerReply, BrokerError<L::
 fn whose(asked: &Asked) -> Option<&UserName> {
     match asked {
         Asked::Command { command, .. } | Asked::Settle { command, .. } => command.user.as_ref(),
-        Asked::Fire { user, .. } | Asked::Expire { user, .. } => Some(user),
+        Asked::Fire { user, .. } | Asked::Lapse { user, .. } => Some(user),
         Asked::Hit | Asked::BeginFront | Asked::Person { .. } => None,
         Asked::Order { asked } => asked.user(),
     }
@@ -218,7 +217,7 @@ impl<'a, L: Ledger> Turn<'a, L> {
             },
             Asked::Fire { way: TradeWay::Buy, user, symbol } => self.fire_buy(user, *symbol),
             Asked::Fire { way: TradeWay::Sell, user, symbol } => self.fire_sell(user, *symbol),
-            Asked::Expire { way, user } => self.expire(*way, user),
+            Asked::Lapse { way, user } => self.lapse(*way, user),
             Asked::Hit | Asked::BeginFront | Asked::Person { .. } => Ok(BrokerReply::Unchanged),
             Asked::Order { asked } => self.order(asked),
         };

@@ -12,10 +12,10 @@ use crate::request::TradeWay;
 use crate::rows::{self, Account, Pending};
 
 /// Most that one request releases, so that no transaction is long.
-const RELEASED_MAX: u64 = 64;
+pub const RELEASED_MAX: u64 = 64;
 
 impl<L: Ledger> Turn<'_, L> {
-    pub(crate) fn expire(&mut self, way: TradeWay, user: &UserName) -> Stopped<BrokerReply, L> {
+    pub(crate) fn lapse(&mut self, way: TradeWay, user: &UserName) -> Stopped<BrokerReply, L> {
         let mut account = self.account()?;
         let mut count = 0;
         while count < RELEASED_MAX && account.stack(way).count() > 0 {
@@ -38,7 +38,7 @@ impl<L: Ledger> Turn<'_, L> {
         }
         self.note_oldest(way, user, &mut account)?;
         self.row.account = account;
-        Ok(BrokerReply::Expired { count })
+        Ok(BrokerReply::Lapsed { count })
     }
 
     /// The stack has another oldest, or none: fronts look for it there.

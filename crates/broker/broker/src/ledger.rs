@@ -2,6 +2,9 @@
 //!
 //! Transactions are the sites' (`pares-store`), above a crate of rules. So the rules name the few things they do with one.
 
+use core::convert::Infallible;
+use std::collections::BTreeMap;
+
 use pares_wice::codec::DecodeError;
 use pares_wice::{Key, KeyRange, Value};
 
@@ -31,6 +34,32 @@ pub trait Shelf {
     /// # Errors
     /// If they cannot be read.
     fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Self::Error>;
+}
+
+/// Items in memory: for tests, simulations and stand-ins.
+impl Ledger for BTreeMap<Key, Value> {
+    type Error = Infallible;
+
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
+        Ok(BTreeMap::get(self, key).cloned())
+    }
+
+    fn put(&mut self, key: &Key, value: Value) {
+        self.insert(key.clone(), value);
+    }
+
+    fn delete(&mut self, key: &Key) {
+        self.remove(key);
+    }
+}
+
+impl Shelf for BTreeMap<Key, Value> {
+    type Error = Infallible;
+
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
+        let found = self.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
+        Ok(found.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
 }
 
 /// Why a request is not executed at all. Nothing has changed, and the log says nothing.

@@ -46,6 +46,7 @@ mod xml;
 pub use audit::{AuditNote, AuditRecord};
 pub use command::{FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, UserName, Verb, file_name};
 pub use execute::execute;
+pub use lapse::RELEASED_MAX;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};
 pub use names::{
@@ -59,7 +60,7 @@ pub use orders::{
 };
 pub use pages::{
     AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,
-    WATCH_PAGE_MAX, armed_page, audit_page, audit_place, lapsing_page, newest_page,
+    WATCH_PAGE_MAX, audit_page, audit_place,
 };
 pub use people::{
     OneTimeCode, PERSON_SESSIONS_MAX, PasswordString, Person, PersonAsked, PersonRead, PersonRight,
@@ -75,4 +76,4 @@ pub use sessions::is_order;
 pub use summary::{AccountSummary, summary};
 pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
 pub use workload::WorkloadLine;
-pub use xml::{LOG_BEGIN, LOG_END, supervised, xml};
+pub use xml::{LOG_BEGIN, LOG_END, supervised, tell_log};

@@ -96,7 +96,7 @@ pub fn audit_page<S: Shelf>(
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub fn newest_page<S: Shelf>(
+pub(crate) fn newest_page<S: Shelf>(
     shelf: &S,
     user: &UserName,
     before: Option<u64>,
@@ -119,7 +119,10 @@ pub fn audit_place(user: &UserName, place: u64) -> Key {
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub fn armed_page<S: Shelf>(shelf: &S, from: Option<&Key>) -> Result<ArmedPage, BrokerError<S::Error>> {
+pub(crate) fn armed_page<S: Shelf>(
+    shelf: &S,
+    from: Option<&Key>,
+) -> Result<ArmedPage, BrokerError<S::Error>> {
     let (triggers, next) = page(shelf, rows::all_armed(), from, WATCH_PAGE_MAX, |key, value| {
         let (letters, rest) = key.get(2..)?.split_first_chunk()?;
         let (way, user) = way_first(rest)?;
@@ -133,7 +136,10 @@ pub fn armed_page<S: Shelf>(shelf: &S, from: Option<&Key>) -> Result<ArmedPage, 
 ///
 /// # Errors
 /// If the items cannot be read, or are damaged.
-pub fn lapsing_page<S: Shelf>(shelf: &S, from: Option<&Key>) -> Result<LapsingPage, BrokerError<S::Error>> {
+pub(crate) fn lapsing_page<S: Shelf>(
+    shelf: &S,
+    from: Option<&Key>,
+) -> Result<LapsingPage, BrokerError<S::Error>> {
     let (stacks, next) = page(shelf, rows::all_lapsing(), from, WATCH_PAGE_MAX, |key, value| {
         let (way, user) = key.get(3..)?.split_last()?;
         let (way, user) = (way_of(*way)?, user_of(user)?);

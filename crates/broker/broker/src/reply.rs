@@ -52,7 +52,7 @@ pub enum BrokerReply {
         shares: u64,
     },
     /// So much was released.
-    Expired {
+    Lapsed {
         /// Buys or sells.
         count: u64,
     },
@@ -91,7 +91,7 @@ kinds!(BrokerReply, "reply" {
     5 => Held { shares, price_cents, until_ms },
     6 => Settled { symbol, shares, cents },
     7 => Armed { shares },
-    8 => Expired { count },
+    8 => Lapsed { count },
     9 => Unchanged,
     10 => Early,
     11 => FrontNumber { front },

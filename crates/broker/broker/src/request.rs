@@ -86,7 +86,7 @@ pub enum Asked {
         symbol: StockSymbol,
     },
     /// Release what has been pending for too long.
-    Expire {
+    Lapse {
         /// Of which stack.
         way: TradeWay,
         /// Whose.
@@ -113,7 +113,7 @@ impl Asked {
     #[must_use]
     pub fn is_moment(&self) -> bool {
         match self {
-            Self::Fire { .. } | Self::Expire { .. } | Self::Hit => true,
+            Self::Fire { .. } | Self::Lapse { .. } | Self::Hit => true,
             Self::Order { asked } => asked.is_moment(),
             Self::Command { .. } | Self::Settle { .. } | Self::BeginFront | Self::Person { .. } => false,
         }
@@ -143,7 +143,7 @@ kinds!(TradeWay, "way" { 1 => Buy, 2 => Sell });
 kinds!(Asked, "request" {
     1 => Command { command, fault },
     2 => Fire { way, user, symbol },
-    3 => Expire { way, user },
+    3 => Lapse { way, user },
     4 => Hit,
     5 => BeginFront,
     6 => Settle { command, number },

@@ -1,8 +1,8 @@
 //! The log alone, replayed.
 //!
 //! A log that lists what was done proves nothing unless what it lists adds up. So here the accounts are made anew from its elements, by other code than that which wrote
-//! them: every movement of cash must be the one that its command makes, no cash and no share may be spent that was not there, and in the end what
-//! each user put in is what he has or has spent.
+//! them. Every movement of cash must be the one that its command makes. No cash and no share may be spent that was not there. In the end
+//! each user has, or has spent, as much as he put in.
 
 mod account;
 mod element;
@@ -65,6 +65,14 @@ impl AuditReplay {
         element
             .and_then(|element| element.map_or(Ok(()), |element| self.element(&element)))
             .map_err(|what| AuditFault { line: self.reader.lines, what })
+    }
+
+    /// Takes the next lines, each of which is whole.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn text(&mut self, text: &str) -> Result<(), AuditFault> {
+        text.lines().try_for_each(|line| self.line(line))
     }
 
     /// The log has ended.

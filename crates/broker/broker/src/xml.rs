@@ -2,10 +2,13 @@
 
 use core::fmt::Write as _;
 
-use crate::audit::{AuditNote, AuditRecord};
+use pares_wice::Key;
+
+use crate::audit::AuditNote;
 use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
 use crate::orders::{CustomerLimits, OrderHappened, OrderNote};
+use crate::pages::{AuditEntry, AuditPage};
 use crate::reply::BrokerReply;
 use crate::request::{StockQuote, TradeWay};
 
@@ -16,23 +19,51 @@ pub const LOG_END: &str = "</log>\n";
 /// What the words begin with that say what a supervisor did.
 pub(crate) const SUPERVISED: &str = "supervised by ";
 
-/// Appends the elements of an entry. `user` is empty for an entry of nobody; `server` is the name of the server that tells it.
-pub fn xml(server: &str, user: &str, record: &AuditRecord, to: &mut String) {
-    let number = record.number;
-    let mut elements = Elements { server, user, time_ms: record.time_ms, to };
-    if let Some(command) = &record.command {
-        elements.command("userCommand", number, command, &[]);
+/// What the log calls the server that tells it.
+const SERVER: &str = "broker";
+
+impl AuditEntry {
+    /// Appends its elements.
+    pub fn xml(&self, to: &mut String) {
+        let (number, record) = (self.record.number, &self.record);
+        let mut elements = Elements { user: &self.user, time_ms: record.time_ms, to };
+        if let Some(command) = &record.command {
+            elements.command("userCommand", number, command, &[]);
+        }
+        for note in &record.notes {
+            elements.note(number, note);
+        }
+        if let (Some(command), BrokerReply::Refused { refusal }) = (&record.command, &record.reply) {
+            elements.command("errorEvent", number, command, &[("errorMessage", &refusal.to_string())]);
+        }
     }
-    for note in &record.notes {
-        elements.note(number, note);
-    }
-    if let (Some(command), BrokerReply::Refused { refusal }) = (&record.command, &record.reply) {
-        elements.command("errorEvent", number, command, &[("errorMessage", &refusal.to_string())]);
+}
+
+/// Tells a log from its beginning to its end; how many entries it has. `page` reads the page from a key on, the first without one.
+///
+/// # Errors
+/// The first of `page` and `tell`.
+pub fn tell_log<E>(
+    mut page: impl FnMut(Option<Key>) -> Result<AuditPage, E>,
+    mut tell: impl FnMut(&str) -> Result<(), E>,
+) -> Result<u64, E> {
+    tell(LOG_BEGIN)?;
+    let (mut count, mut from, mut text) = (0, None, String::new());
+    loop {
+        let AuditPage { entries, next } = page(from)?;
+        entries.iter().for_each(|entry| entry.xml(&mut text));
+        count += entries.len() as u64;
+        tell(&text)?;
+        text.clear();
+        from = next;
+        if from.is_none() {
+            tell(LOG_END)?;
+            return Ok(count);
+        }
     }
 }
 
 struct Elements<'a> {
-    server: &'a str,
     user: &'a str,
     time_ms: u64,
     to: &'a mut String,
@@ -108,7 +139,7 @@ impl Elements<'_> {
 
     fn element(&mut self, name: &str, number: u64, fields: &[(&str, &str)]) {
         let (time, number) = (self.time_ms.to_string(), number.to_string());
-        let head = [("timestamp", time.as_str()), ("server", self.server), ("transactionNum", &number)];
+        let head = [("timestamp", time.as_str()), ("server", SERVER), ("transactionNum", &number)];
         let _ = writeln!(self.to, "\t<{name}>");
         for (field, value) in head.iter().chain(fields) {
             let _ = write!(self.to, "\t\t<{field}>");

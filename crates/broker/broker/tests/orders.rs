@@ -2,15 +2,14 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, Asked, AuditReplay, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId,
-    LOG_BEGIN, LOG_END, Ledger, Order, OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms,
-    QuoteBrought, ROUTER_SILENT_MS, Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName,
-    WorkloadLine, audit_page, execute, summary, xml,
+    AccountSummary, Asked, AuditReplay, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId, Order,
+    OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms, QuoteBrought, ROUTER_SILENT_MS,
+    Refusal, Settlement, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, audit_page, execute,
+    summary, tell_log,
 };
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, Value};
 
 const PAID_IN: u64 = 1_000_000;
 /// Shares that were bought at a quote before, at 10.00.
@@ -23,31 +22,6 @@ struct Broker {
     asked: u64,
     now_ms: u64,
     told: u64,
-}
-
-impl Ledger for Broker {
-    type Error = Infallible;
-
-    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
-        Ok(self.items.get(key).cloned())
-    }
-
-    fn put(&mut self, key: &Key, value: Value) {
-        self.items.insert(key.clone(), value);
-    }
-
-    fn delete(&mut self, key: &Key) {
-        self.items.remove(key);
-    }
-}
-
-impl Shelf for Broker {
-    type Error = Infallible;
-
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
-        let found = self.items.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
-        Ok(found.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
-    }
 }
 
 fn jo() -> UserName {
@@ -91,7 +65,8 @@ impl Broker {
             key: "key".to_owned(),
         };
         let quote = Some(QuoteBrought { quote, hit: None });
-        execute(&BrokerRequest { number, after: 0, name: None, time_ms, quote, asked }, self).unwrap()
+        execute(&BrokerRequest { number, after: 0, name: None, time_ms, quote, asked }, &mut self.items)
+            .unwrap()
     }
 
     fn ask(&mut self, asked: OrderAsked) -> BrokerReply {
@@ -127,7 +102,7 @@ impl Broker {
     }
 
     fn summary(&self) -> AccountSummary {
-        summary(self, &jo()).unwrap().unwrap()
+        summary(&self.items, &jo()).unwrap().unwrap()
     }
 
     fn has(&self) -> (u64, u64) {
@@ -137,13 +112,14 @@ impl Broker {
 
     /// Jo's log, whose replay leaves what jo has.
     fn log(&self) -> String {
-        let mut text = LOG_BEGIN.to_owned();
-        for entry in audit_page(self, None, None).unwrap().entries {
-            xml("site", &entry.user, &entry.record, &mut text);
-        }
-        text += LOG_END;
-        let mut replay = AuditReplay::default();
-        text.lines().for_each(|line| replay.line(line).unwrap());
+        let (mut text, mut replay) = (String::new(), AuditReplay::default());
+        let page = |from: Option<Key>| audit_page(&self.items, None, from.as_ref());
+        tell_log(page, |part| {
+            text.push_str(part);
+            Ok(())
+        })
+        .unwrap();
+        replay.text(&text).unwrap();
         let report = replay.finish().unwrap();
         assert!(report.accounts["jo"].is(&self.summary()), "{report:?}, and {:?}", self.summary());
         text

@@ -10,23 +10,19 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pares_broker::{AccountSummary, AuditPage, BrokerRead, LOG_BEGIN, LOG_END, UserName, xml};
+use pares_broker::{AccountSummary, AuditPage, BrokerRead, UserName, tell_log};
 use pares_link::Door;
 use pares_site::Client;
+use pares_wice::Key;
 use pares_wice::codec::Coded as _;
 
 use crate::error::{BrokerageError, failed};
+use crate::readers::READER;
 
 /// A page that does not come within this is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the log calls the server that tells it.
-const SERVER: &str = "broker";
-
 /// So many dumps are commanded at a time, or wait to be written.
 const WAITING_MAX: usize = 16;
-
-/// Clients that only read execute nothing; so all can have this number.
-const READER: u64 = 1;
 
 /// Dumps that were commanded: one is written at a time, since each reads as fast as the site allows.
 pub(crate) struct Dumps {
@@ -101,30 +97,15 @@ pub(crate) fn write(sites: Vec<Door>, user: Option<UserName>, path: &Path) -> Re
 fn pages(
     client: &mut Client,
     user: Option<UserName>,
-    mut tell: impl FnMut(&str) -> Result<(), BrokerageError>,
+    tell: impl FnMut(&str) -> Result<(), BrokerageError>,
 ) -> Result<u64, BrokerageError> {
-    tell(LOG_BEGIN)?;
-    let (mut count, mut from, mut text) = (0, None, String::new());
-    loop {
-        let read = BrokerRead::Log { user: user.clone(), from: from.clone() }.to_bytes();
-        let page = match from {
-            None => client.read_latest(&read, PATIENCE),
-            Some(_) => client.read(&read, PATIENCE),
-        };
-        let AuditPage { entries, next } = AuditPage::from_bytes(&page.map_err(failed)?).map_err(failed)?;
-        for entry in &entries {
-            xml(SERVER, &entry.user, &entry.record, &mut text);
-        }
-        count += entries.len() as u64;
-        tell(&text)?;
-        text.clear();
-        from = match next {
-            Some(next) => Some(next),
-            None => break,
-        };
-    }
-    tell(LOG_END)?;
-    Ok(count)
+    let page = |from: Option<Key>| {
+        let is_first = from.is_none();
+        let read = BrokerRead::Log { user: user.clone(), from }.to_bytes();
+        let page = if is_first { client.read_latest(&read, PATIENCE) } else { client.read(&read, PATIENCE) };
+        AuditPage::from_bytes(&page.map_err(failed)?).map_err(failed)
+    };
+    tell_log(page, tell)
 }
 
 /// What each of these users has; who has no account is left out.

@@ -12,7 +12,7 @@ use pares_site::protocol::Horizon;
 /// A read that takes longer is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Clients that only read execute nothing; so all can have this number.
-const READER: u64 = 1;
+pub(crate) const READER: u64 = 1;
 
 /// Who is told what was read, or why nothing was.
 type Then = Box<dyn FnOnce(Result<Vec<u8>, String>) + Send>;

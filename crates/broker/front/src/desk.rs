@@ -209,7 +209,7 @@ impl QuoteDesk {
     }
 
     /// No trigger is armed any more.
-    pub fn unwatch(&mut self, symbol: StockSymbol) {
+    pub(crate) fn unwatch(&mut self, symbol: StockSymbol) {
         if let Some(stock) = self.stocks.get_mut(&symbol) {
             stock.watched_for = None;
         }
@@ -269,7 +269,7 @@ impl QuoteDesk {
 
     /// Whether there is a hit that no command has claimed.
     #[must_use]
-    pub fn has_unclaimed(&self) -> bool {
+    pub(crate) fn has_unclaimed(&self) -> bool {
         self.stocks.values().filter_map(|stock| stock.kept.as_ref()).any(|kept| kept.hit.is_some())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The obvious front asks for a quote when a command's turn comes, and waits. The legacy server takes up to four seconds for an answer and five cents for each: a
 //! user with thirty stocks waits for a minute, and two users pay twice for one price. Here a quote is asked for when a command *arrives*, once for each
-//! stock, and a command waits for its own user's earlier ones and for its own quote, for nothing else.
+//! stock. A command waits for its own user's earlier ones and for its own quote, for nothing else.
 //!
 //! Rules: time and what others say are arguments, effects are pushed onto a list. [`BrokerFront`] holds nothing that matters: what was done is in
 //! the accounts, and any other front that is told the same commands goes on, and finds what is armed and pending.

@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_broker::{Asked, BrokerReply, BrokerRequest, StockSymbol, TradeWay, UserCommand, UserName, Verb};
+use pares_broker::{
+    Asked, BrokerReply, BrokerRequest, RELEASED_MAX, StockSymbol, TradeWay, UserCommand, UserName, Verb,
+};
 
 use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
 use crate::user::{Cause, Moment};
 
-/// So many at once are released by one request: there may be more.
-const RELEASED_MAX: u64 = 64;
 /// So much later, ms, a front asks for what another is to ask for.
 pub(crate) const LATE_MS: u64 = 1_000;
 /// Most triggers that a front watches; those of the last stocks are left to others beyond that.
@@ -107,7 +107,7 @@ impl BrokerFront {
         while self.ahead.ends.first().is_some_and(|(due_ms, ..)| *due_ms <= now_ms)
             && let Some((_, user, way)) = self.ahead.ends.pop_first()
         {
-            self.happens(&user, Moment::Expire(way), now_ms, effects);
+            self.happens(&user, Moment::Lapse(way), now_ms, effects);
         }
         while self.ahead.later.first().is_some_and(|(due_ms, _)| *due_ms <= now_ms)
             && let Some((_, symbol)) = self.ahead.later.pop_first()
@@ -157,7 +157,7 @@ impl BrokerFront {
                 let quote = self.desk.claim(*symbol, time_ms);
                 (Asked::Fire { way: *way, user, symbol: *symbol }, quote)
             }
-            (Moment::Expire(way), Some(user)) => (Asked::Expire { way: *way, user }, None),
+            (Moment::Lapse(way), Some(user)) => (Asked::Lapse { way: *way, user }, None),
             (Moment::Hit(brought), _) => (Asked::Hit, Some(brought.clone())),
             (_, None) => return,
         };
@@ -171,8 +171,8 @@ impl BrokerFront {
             (Moment::Fire(way, symbol), BrokerReply::Settled { .. }, Some(user)) => {
                 self.disarm(*symbol, *way, user);
             }
-            (Moment::Expire(way), BrokerReply::Expired { count: RELEASED_MAX.. }, _) => {
-                self.parts[at].note(Moment::Expire(*way));
+            (Moment::Lapse(way), BrokerReply::Lapsed { count: RELEASED_MAX.. }, _) => {
+                self.parts[at].note(Moment::Lapse(*way));
             }
             _ => {}
         }

@@ -47,7 +47,7 @@ pub(crate) enum Moment {
     /// A quote has come that is good enough for an armed trigger.
     Fire(TradeWay, StockSymbol),
     /// Something pending has come to its end.
-    Expire(TradeWay),
+    Lapse(TradeWay),
     /// A hit that no command used.
     Hit(QuoteBrought),
 }

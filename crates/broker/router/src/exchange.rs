@@ -7,7 +7,7 @@ use pares_types::{
 };
 
 /// The series of orders' names; they are counted by the transactions that give them.
-pub const ORDER_SERIES: u64 = 1;
+const ORDER_SERIES: u64 = 1;
 /// The series of cancels' names.
 const CANCEL_SERIES: u64 = 2;
 const SERIES_BIT: u32 = 48;

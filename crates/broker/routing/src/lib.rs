@@ -24,9 +24,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 pub use accounts::AccountsClient;
-pub use duty::{Pulse, RouterDuty};
-pub use gateway::Gateways;
-
+use duty::{Pulse, RouterDuty};
+use gateway::Gateways;
 use pares_client::{Credential, KeyFile, Options, Tls};
 use pares_operator::init::CLIENT;
 use pares_operator::sites;

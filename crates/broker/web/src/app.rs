@@ -7,7 +7,7 @@ use pares_broker::{AccountSummary, Asked, BrokerRead, BrokerReply, PersonAsked, 
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::allowances::Allowances;
-use crate::broker::{Broker, Front};
+use crate::broker::Broker;
 use crate::follow::Follows;
 use crate::passwords::Passwords;
 use crate::places::Places;
@@ -23,7 +23,7 @@ const ACCOUNTS_KNOWN_MAX: usize = 10_000;
 pub(crate) type Shared = Arc<App>;
 
 pub(crate) struct App {
-    pub(crate) front: Front,
+    pub(crate) front: Arc<dyn Broker>,
     pub(crate) settings: WebSettings,
     pub(crate) passwords: Passwords,
     pub(crate) commands: Allowances,
@@ -44,7 +44,7 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(broker: impl Broker, settings: WebSettings, is_secure: bool) -> Shared {
         Arc::new(Self {
-            front: Front::of(broker),
+            front: Arc::new(broker),
             passwords: Passwords::new(&settings),
             commands: Allowances::new(settings.commands),
             reads: Allowances::new(settings.reads),

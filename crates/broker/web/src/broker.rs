@@ -2,10 +2,7 @@
 //!
 //! Handlers do not know how many sites there are, nor which of them answers. They ask, and are told or are not.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-
+use futures_util::future::BoxFuture;
 use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, StockSymbol, UserName};
 use pares_wice::codec::{Coded, DecodeError};
 use tokio::sync::broadcast;
@@ -24,8 +21,11 @@ pub struct Costs {
     pub cents: u64,
 }
 
-/// A front. A clone is the same front.
-pub trait Broker: Clone + Send + Sync + 'static {
+/// An answer that is to come.
+pub type BrokerAnswer<'a, T> = BoxFuture<'a, Result<T, Unavailable>>;
+
+/// A front.
+pub trait Broker: Send + Sync + 'static {
     /// Executed once; with a name, once for ever under it. A user's commands are executed in the order of the calls. For a command the front brings the quote, the
     /// number and the time; for anything else the time. What is about people (`Asked::Person`) has neither user nor name here, and waits for nothing.
     fn ask(
@@ -33,10 +33,10 @@ pub trait Broker: Clone + Send + Sync + 'static {
         user: Option<UserName>,
         name: Option<CommandName>,
         asked: Asked,
-    ) -> impl Future<Output = Result<BrokerReply, Unavailable>> + Send;
+    ) -> BrokerAnswer<'_, BrokerReply>;
 
     /// A read of a state that holds whatever this front has answered before.
-    fn read(&self, read: BrokerRead) -> impl Future<Output = Result<Vec<u8>, Unavailable>> + Send;
+    fn read_bytes(&self, read: BrokerRead) -> BrokerAnswer<'_, Vec<u8>>;
 
     /// The latest quote of a stock that this front has, however old.
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote>;
@@ -48,74 +48,10 @@ pub trait Broker: Clone + Send + Sync + 'static {
     fn costs(&self) -> Costs;
 }
 
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send + 'a>>;
-
-/// A [`Broker`] of any kind, so that handlers are built once.
-trait AnyBroker: Send + Sync {
-    fn ask(&self, user: Option<UserName>, name: Option<CommandName>, asked: Asked)
-    -> Answer<'_, BrokerReply>;
-    fn read(&self, read: BrokerRead) -> Answer<'_, Vec<u8>>;
-    fn quote(&self, symbol: StockSymbol) -> Option<StockQuote>;
-    fn quotes(&self) -> broadcast::Receiver<StockQuote>;
-    fn costs(&self) -> Costs;
-}
-
-impl<B: Broker> AnyBroker for B {
-    fn ask(
-        &self,
-        user: Option<UserName>,
-        name: Option<CommandName>,
-        asked: Asked,
-    ) -> Answer<'_, BrokerReply> {
-        Box::pin(Broker::ask(self, user, name, asked))
-    }
-    fn read(&self, read: BrokerRead) -> Answer<'_, Vec<u8>> {
-        Box::pin(Broker::read(self, read))
-    }
-    fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {
-        Broker::quote(self, symbol)
-    }
-    fn quotes(&self) -> broadcast::Receiver<StockQuote> {
-        Broker::quotes(self)
-    }
-    fn costs(&self) -> Costs {
-        Broker::costs(self)
-    }
-}
-
-/// The front that handlers ask.
-#[derive(Clone)]
-pub(crate) struct Front(Arc<dyn AnyBroker>);
-
-impl Front {
-    pub(crate) fn of(broker: impl Broker) -> Self {
-        Self(Arc::new(broker))
-    }
-
-    pub(crate) async fn ask(
-        &self,
-        user: Option<UserName>,
-        name: Option<CommandName>,
-        asked: Asked,
-    ) -> Result<BrokerReply, Unavailable> {
-        self.0.ask(user, name, asked).await
-    }
-
+impl dyn Broker {
     /// A read, as what it is the bytes of.
     pub(crate) async fn read<T: Coded>(&self, read: BrokerRead) -> Result<T, Unavailable> {
-        let bytes = self.0.read(read).await?;
+        let bytes = self.read_bytes(read).await?;
         T::from_bytes(&bytes).map_err(|why: DecodeError| Unavailable(why.to_string()))
-    }
-
-    pub(crate) fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {
-        self.0.quote(symbol)
-    }
-
-    pub(crate) fn quotes(&self) -> broadcast::Receiver<StockQuote> {
-        self.0.quotes()
-    }
-
-    pub(crate) fn costs(&self) -> Costs {
-        self.0.costs()
     }
 }

@@ -38,7 +38,7 @@ mod settings;
 mod stall;
 mod supervisor;
 
-pub use broker::{Broker, Costs, Unavailable};
+pub use broker::{Broker, BrokerAnswer, Costs, Unavailable};
 pub use people::{PersonError, add_person, person_of};
 pub use server::{WebError, WebServer};
 pub use settings::{Allowance, WebClock, WebSettings};

@@ -7,15 +7,12 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use pares_broker::{AuditPage, BrokerRead, LOG_BEGIN, LOG_END, UserName, xml};
+use pares_broker::{AuditPage, BrokerRead, LOG_BEGIN, LOG_END, UserName};
 use pares_wice::Key;
 
 use crate::app::Shared;
 use crate::caller::Caller;
 use crate::problem::Problem;
-
-/// What the log calls the server that tells it.
-const SERVER: &str = "broker";
 
 enum Next {
     Page { from: Option<Key>, is_first: bool },
@@ -52,9 +49,7 @@ async fn part(
     if is_first {
         text.push_str(LOG_BEGIN);
     }
-    for entry in &page.entries {
-        xml(SERVER, &entry.user, &entry.record, &mut text);
-    }
+    page.entries.iter().for_each(|entry| entry.xml(&mut text));
     let next = match page.next {
         Some(next) => Next::Page { from: Some(next), is_first: false },
         None => {

@@ -15,7 +15,7 @@
 
 use pares_wice::{Key, KeyRange, Value};
 
-use super::asked::{CustomerOrderId, OrderLife, OrderTerms};
+use super::asked::{CustomerOrderId, OrderTerms};
 use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserName};
 use crate::request::TradeWay;
@@ -219,12 +219,6 @@ impl Order {
     pub(super) fn placed(terms: OrderTerms, placed_ms: u64) -> Self {
         let (state, left) = (OrderStage::Waiting, terms.shares);
         Self { terms, state, why: 0, left, filled: 0, value: 0, name: 0, is_unwanted: false, placed_ms }
-    }
-
-    /// Whether what is left is cancelled by itself.
-    #[must_use]
-    pub fn is_immediate(&self) -> bool {
-        self.terms.life == OrderLife::Immediate
     }
 }
 

@@ -3,7 +3,7 @@
 use super::asked::{CustomerOrderId, OrderEvent, OrderReply, Settlement};
 use super::rows::{self as order_rows, Order, OrderStage};
 use super::standing::Standing;
-use super::{OrderHappened, OrderNote};
+use super::{OrderHappened, OrderNote, OrderTerms};
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
@@ -99,16 +99,14 @@ impl<L: Ledger> Turn<'_, L> {
         standing: &mut Standing,
         (price, shares): (u64, u64),
     ) -> Result<(), Refusal> {
-        let super::OrderTerms { symbol, way, limit_cents, .. } = order.terms;
+        let OrderTerms { way, limit_cents, .. } = order.terms;
         let is_within = match way {
             TradeWay::Buy => price <= limit_cents * UNITS,
             TradeWay::Sell => price >= limit_cents * UNITS,
         };
         let value = price.checked_mul(shares).and_then(|value| order.value.checked_add(value));
         let value = value.filter(|_| is_within && shares <= order.left).ok_or(Refusal::OtherOrder)?;
-        let cents = order.charge(value) - order.charge(order.value);
-        let happened = OrderHappened::Traded;
-        self.note(OrderNote { order: of.number, way, symbol, shares, cents, happened });
+        let cents = self.revalue(of, order, value, (shares, OrderHappened::Traded));
         let back = match way {
             TradeWay::Buy => limit_cents * shares - cents,
             TradeWay::Sell => cents,
@@ -117,13 +115,28 @@ impl<L: Ledger> Turn<'_, L> {
         if way == TradeWay::Buy {
             standing.shares = standing.shares.checked_add(shares).ok_or(Refusal::TooMuch)?;
         }
-        (order.value, order.left, order.filled) = (value, order.left - shares, order.filled + shares);
+        (order.left, order.filled) = (order.left - shares, order.filled + shares);
         standing.ends(way, shares);
         standing.count_trade(way, price, shares, cents, false);
         if order.left == 0 {
             self.end_order(of, order, standing, OrderStage::Filled);
         }
         Ok(())
+    }
+
+    /// What has traded of an order is worth `value` now. The difference in whole cents, which the log has.
+    fn revalue(
+        &mut self,
+        of: &CustomerOrderId,
+        order: &mut Order,
+        value: u64,
+        (shares, happened): (u64, OrderHappened),
+    ) -> u64 {
+        let cents = order.charge(value).abs_diff(order.charge(order.value));
+        order.value = value;
+        let OrderTerms { symbol, way, .. } = order.terms;
+        self.note(OrderNote { order: of.number, way, symbol, shares, cents, happened });
+        cents
     }
 
     fn cancelled(
@@ -156,10 +169,8 @@ impl<L: Ledger> Turn<'_, L> {
     ) -> Result<(), Refusal> {
         let value = price.checked_mul(shares).and_then(|value| order.value.checked_sub(value));
         let value = value.filter(|_| shares <= order.filled).ok_or(Refusal::OtherOrder)?;
-        let cents = order.charge(order.value) - order.charge(value);
-        let (symbol, way) = (order.terms.symbol, order.terms.way);
-        let happened = OrderHappened::Void;
-        self.note(OrderNote { order: of.number, way, symbol, shares, cents, happened });
+        let OrderTerms { symbol, way, .. } = order.terms;
+        let cents = self.revalue(of, order, value, (shares, OrderHappened::Void));
         match way {
             TradeWay::Buy => {
                 standing.customer.owed_stocks += u64::from(standing.exposure.owed == 0);
@@ -172,7 +183,7 @@ impl<L: Ledger> Turn<'_, L> {
                 standing.shares = standing.shares.checked_add(shares).ok_or(Refusal::TooMuch)?;
             }
         }
-        (order.value, order.filled) = (value, order.filled - shares);
+        order.filled -= shares;
         standing.count_trade(way, price, shares, cents, true);
         Ok(())
     }

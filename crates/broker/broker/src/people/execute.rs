@@ -2,7 +2,7 @@
 
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Ledger};
-use crate::people::asked::PersonAsked;
+use crate::people::asked::{PasswordString, PersonAsked};
 use crate::people::row::{
     self, OneTimeCode, PERSON_SESSIONS_MAX, Person, PersonRight, SessionDigest, SessionRow,
 };
@@ -19,30 +19,19 @@ pub(crate) fn execute<L: Ledger>(
     now_ms: u64,
     ledger: &mut L,
 ) -> Result<BrokerReply, BrokerError<L::Error>> {
-    let mut desk = Registry { ledger, now_ms };
+    let mut registry = Registry { ledger, now_ms };
     match asked {
-        PersonAsked::SignOut { session } => desk.sign_out(session),
-        PersonAsked::Seen { session } => desk.seen(session),
+        PersonAsked::SignOut { session } => registry.sign_out(session),
+        PersonAsked::Seen { session } => registry.seen(session),
         PersonAsked::Add { name, password, rights, takes_account } => {
-            let person = Person {
-                password: password.clone(),
-                rights: in_order(rights),
-                code: None,
-                tries: 0,
-                wait_until_ms: 0,
-                made_ms: now_ms,
-                sessions: Vec::new(),
-            };
-            desk.add(name, &person, *takes_account)
+            let person = Person::new(password.clone(), in_order(rights), now_ms);
+            registry.add(name, &person, *takes_account)
         }
-        PersonAsked::SetRightsOf { by, name, .. } => {
-            let actor = rows::take::<Person, L>(desk.ledger, &row::person(by))?;
-            if !actor.is_some_and(|actor| actor.rights.contains(&PersonRight::Supervisor)) {
-                return Ok(BrokerReply::Refused { refusal: Refusal::NoRight });
-            }
-            desk.change(name, asked)
+        PersonAsked::SetRightsOf { by, .. } if !registry.is_supervisor(by)? => {
+            Ok(BrokerReply::Refused { refusal: Refusal::NoRight })
         }
-        PersonAsked::Try { name }
+        PersonAsked::SetRightsOf { name, .. }
+        | PersonAsked::Try { name }
         | PersonAsked::ChangePassword { name, .. }
         | PersonAsked::SignOutAll { name }
         | PersonAsked::SignIn { name, .. }
@@ -50,7 +39,7 @@ pub(crate) fn execute<L: Ledger>(
         | PersonAsked::ConfirmCode { name, .. }
         | PersonAsked::DropCode { name, .. }
         | PersonAsked::SetRights { name, .. }
-        | PersonAsked::SetPassword { name, .. } => desk.change(name, asked),
+        | PersonAsked::SetPassword { name, .. } => registry.change(name, asked),
     }
 }
 
@@ -64,6 +53,11 @@ struct Registry<'a, L> {
 }
 
 impl<L: Ledger> Registry<'_, L> {
+    fn is_supervisor(&mut self, name: &UserName) -> Result<bool, BrokerError<L::Error>> {
+        let person = rows::take::<Person, L>(self.ledger, &row::person(name))?;
+        Ok(person.is_some_and(|person| person.rights.contains(&PersonRight::Supervisor)))
+    }
+
     fn add(
         &mut self,
         name: &UserName,
@@ -135,19 +129,43 @@ fn changed(person: &mut Person, asked: &PersonAsked, now_ms: u64) -> Result<Vec<
         PersonAsked::Try { .. } if now_ms < person.wait_until_ms => return Err(Refusal::TooManyTries),
         PersonAsked::Try { .. } => person.try_at(now_ms),
         PersonAsked::SignIn { password, step, session, .. } => {
-            if *password != person.password {
-                return Err(Refusal::PersonChanged);
-            }
+            has_password(person, password)?;
             use_code(person, *step)?;
-            (person.tries, person.wait_until_ms) = (0, 0);
+            person.forget_tries();
             return Ok(begun(person, *session));
         }
+        PersonAsked::SetCode { .. } | PersonAsked::ConfirmCode { .. } | PersonAsked::DropCode { .. } => {
+            return code_changed(person, asked);
+        }
+        PersonAsked::SetRights { rights, .. } | PersonAsked::SetRightsOf { rights, .. } => {
+            person.rights = in_order(rights);
+        }
+        PersonAsked::ChangePassword { before, password, session, .. } => {
+            has_password(person, before)?;
+            person.password = password.clone();
+            person.forget_tries();
+            return Ok(all_but(person, session));
+        }
+        PersonAsked::SetPassword { password, .. } => {
+            (person.password, person.code) = (password.clone(), None);
+            person.forget_tries();
+            return Ok(core::mem::take(&mut person.sessions));
+        }
+        PersonAsked::SignOutAll { .. } => return Ok(core::mem::take(&mut person.sessions)),
+        PersonAsked::Add { .. } | PersonAsked::SignOut { .. } | PersonAsked::Seen { .. } => {}
+    }
+    Ok(Vec::new())
+}
+
+/// Changes the second factor, and says which sessions end by it.
+fn code_changed(person: &mut Person, asked: &PersonAsked) -> Result<Vec<SessionDigest>, Refusal> {
+    match asked {
         PersonAsked::SetCode { secret, .. } => {
             if confirmed(person).is_some() {
                 return Err(Refusal::PersonChanged);
             }
             person.code = Some(OneTimeCode { secret: secret.clone(), is_confirmed: false, last_step: 0 });
-            (person.tries, person.wait_until_ms) = (0, 0);
+            person.forget_tries();
         }
         PersonAsked::ConfirmCode { secret, step, session, .. } => {
             let code = person.code.as_mut().filter(|code| code.secret == *secret && !code.is_confirmed);
@@ -158,28 +176,16 @@ fn changed(person: &mut Person, asked: &PersonAsked, now_ms: u64) -> Result<Vec<
         PersonAsked::DropCode { step, .. } => {
             use_code(person, *step)?;
             person.code = None;
-            (person.tries, person.wait_until_ms) = (0, 0);
+            person.forget_tries();
         }
-        PersonAsked::SetRights { rights, .. } | PersonAsked::SetRightsOf { rights, .. } => {
-            person.rights = in_order(rights)
-        }
-        PersonAsked::ChangePassword { before, password, session, .. } => {
-            if *before != person.password {
-                return Err(Refusal::PersonChanged);
-            }
-            person.password = password.clone();
-            (person.tries, person.wait_until_ms) = (0, 0);
-            return Ok(all_but(person, session));
-        }
-        PersonAsked::SignOutAll { .. } => return Ok(core::mem::take(&mut person.sessions)),
-        PersonAsked::SetPassword { password, .. } => {
-            (person.password, person.code) = (password.clone(), None);
-            (person.tries, person.wait_until_ms) = (0, 0);
-            return Ok(core::mem::take(&mut person.sessions));
-        }
-        PersonAsked::Add { .. } | PersonAsked::SignOut { .. } | PersonAsked::Seen { .. } => {}
+        _ => {}
     }
     Ok(Vec::new())
+}
+
+/// The password is still the one that was compared outside.
+fn has_password(person: &Person, password: &PasswordString) -> Result<(), Refusal> {
+    if person.password == *password { Ok(()) } else { Err(Refusal::PersonChanged) }
 }
 
 /// The second factor, once it is asked for.

@@ -110,6 +110,17 @@ pub struct Person {
 }
 
 impl Person {
+    /// Somebody new, without a second factor.
+    pub(crate) fn new(password: PasswordString, rights: Vec<PersonRight>, made_ms: u64) -> Self {
+        let (code, sessions) = (None, Vec::new());
+        Self { password, rights, code, tries: 0, wait_until_ms: 0, made_ms, sessions }
+    }
+
+    /// All is well: the next try need not wait.
+    pub(crate) fn forget_tries(&mut self) {
+        (self.tries, self.wait_until_ms) = (0, 0);
+    }
+
     /// One more try, at `now_ms`: after the free ones each waits twice as long as the one before.
     pub(crate) fn try_at(&mut self, now_ms: u64) {
         self.tries = self.tries.saturating_add(1);

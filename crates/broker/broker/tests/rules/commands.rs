@@ -111,7 +111,7 @@ fn asked() -> impl Strategy<Value = Asked> {
             Asked::Settle { command, number: number_in_session(session, count) }
         }),
         2 => (way(), user(), symbol()).prop_map(|(way, user, symbol)| Asked::Fire { way, user, symbol }),
-        2 => (way(), user()).prop_map(|(way, user)| Asked::Expire { way, user }),
+        2 => (way(), user()).prop_map(|(way, user)| Asked::Lapse { way, user }),
         1 => Just(Asked::Hit),
     ]
 }
@@ -204,11 +204,9 @@ fn symbol_of(asked: &Asked) -> StockSymbol {
     let named = match asked {
         Asked::Command { command, .. } | Asked::Settle { command, .. } => command.symbol,
         Asked::Fire { symbol, .. } => Some(*symbol),
-        Asked::Expire { .. }
-        | Asked::Hit
-        | Asked::BeginFront
-        | Asked::Person { .. }
-        | Asked::Order { .. } => None,
+        Asked::Lapse { .. } | Asked::Hit | Asked::BeginFront | Asked::Person { .. } | Asked::Order { .. } => {
+            None
+        }
     };
     named.unwrap_or(StockSymbol::new("A").unwrap())
 }
@@ -270,14 +268,14 @@ fn asks(line: &str) -> Asked {
 fn what_two_fronts_ask_for_at_once_is_done_once() {
     let (jo, stock) = (UserName::new("jo").unwrap(), StockSymbol::new("S").unwrap());
     let fire = |way| Asked::Fire { way, user: jo.clone(), symbol: stock };
-    let expire = |way| Asked::Expire { way, user: jo.clone() };
+    let lapse = |way| Asked::Lapse { way, user: jo.clone() };
     let (buy, sell) = (TradeWay::Buy, TradeWay::Sell);
     let cases = [
         (fire(buy), fire(buy), 0, 80),
         (fire(sell), fire(sell), 0, 300),
         (fire(buy), asks("CANCEL_SET_BUY,jo,S"), 0, 80),
-        (expire(buy), expire(buy), 60_001, 100),
-        (expire(sell), expire(sell), 60_001, 100),
+        (lapse(buy), lapse(buy), 60_001, 100),
+        (lapse(sell), lapse(sell), 60_001, 100),
         (asks("COMMIT_BUY,jo"), asks("CANCEL_BUY,jo"), 60_000, 100),
         (asks("COMMIT_SELL,jo"), asks("CANCEL_SELL,jo"), 60_000, 100),
     ];
@@ -309,7 +307,7 @@ fn what_two_fronts_ask_for_at_once_is_done_once() {
             let is_idle = matches!(reply, BrokerReply::Refused { .. } | BrokerReply::Unchanged);
             assert!(!is_idle, "{one:?}: {reply:?}");
         }
-        assert!(a.1.iter().any(|(key, _)| b.1.iter().any(|(other, _)| key == other)), "{one:?} {other:?}");
+        assert!(a.1.keys().any(|key| b.1.contains_key(key)), "{one:?} {other:?}");
         both.run(&first);
         let late = both.run(&second);
         assert!(matches!(late, BrokerReply::Refused { .. } | BrokerReply::Unchanged), "{other:?}: {late:?}");

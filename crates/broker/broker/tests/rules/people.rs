@@ -1,39 +1,15 @@
 //! People: what is asked about them as bytes, and that it leaves accounts and logs alone.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, Ledger, PasswordString, Person, PersonAsked, PersonRead,
-    PersonRight, Refusal, SessionDigest, Shelf, UserName, answer, execute,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, PasswordString, Person, PersonAsked, PersonRead,
+    PersonRight, Refusal, SessionDigest, UserName, answer, execute,
 };
 use pares_wice::codec::Coded as _;
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, Value};
 
-#[derive(Default)]
-struct Items(BTreeMap<Key, Value>);
-
-impl Ledger for Items {
-    type Error = Infallible;
-    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
-        Ok(self.0.get(key).cloned())
-    }
-    fn put(&mut self, key: &Key, value: Value) {
-        self.0.insert(key.clone(), value);
-    }
-    fn delete(&mut self, key: &Key) {
-        self.0.remove(key);
-    }
-}
-
-impl Shelf for Items {
-    type Error = Infallible;
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
-        let from = self.0.range(range.from.clone()..);
-        let within = from.take_while(|(key, _)| range.to.as_ref().is_none_or(|to| *key < to));
-        Ok(within.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
-    }
-}
+type Items = BTreeMap<Key, Value>;
 
 fn request(asked: PersonAsked, time_ms: u64) -> BrokerRequest {
     BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked: Asked::Person { asked } }
@@ -80,9 +56,9 @@ fn what_is_asked_about_people_is_read_back_and_writes_no_item_of_an_account_or_a
         let reply = execute(&request, &mut items).unwrap();
         assert!(!matches!(reply, BrokerReply::Refused { .. }), "{request:?}: {reply:?}");
         assert_eq!(BrokerReply::from_bytes(&reply.to_bytes()).unwrap(), reply);
-        assert!(items.0.keys().all(|key| matches!(key.as_bytes()[..2], [b'b', b'u' | b'w'])));
+        assert!(items.keys().all(|key| matches!(key.as_bytes()[..2], [b'b', b'u' | b'w'])));
     }
-    assert_eq!(items.0.len(), 1, "no session is left");
+    assert_eq!(items.len(), 1, "no session is left");
 }
 
 #[test]
@@ -140,7 +116,7 @@ fn a_password_changed_by_its_owner_ends_the_other_sessions_and_goes_with_the_one
     assert_eq!(reply, BrokerReply::Refused { refusal: Refusal::PersonChanged });
     execute(&request(PersonAsked::SignOutAll { name: name.clone() }, 5), &mut items).unwrap();
     assert_eq!(person(&items, name).sessions, []);
-    assert_eq!(items.0.len(), 1, "no session is left");
+    assert_eq!(items.len(), 1, "no session is left");
 }
 
 fn person(items: &Items, name: UserName) -> Person {

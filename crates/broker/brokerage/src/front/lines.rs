@@ -100,7 +100,7 @@ pub fn answer(number: u64, reply: &BrokerReply) -> String {
         BrokerReply::Repeated => return format!("[{number}] UNKNOWN repeated\n"),
         BrokerReply::Early => return lost(number, "the one before it is missing"),
         BrokerReply::Unchanged
-        | BrokerReply::Expired { .. }
+        | BrokerReply::Lapsed { .. }
         | BrokerReply::FrontNumber { .. }
         | BrokerReply::Order { .. }
         | BrokerReply::Person { .. } => return format!("[{number}] UNKNOWN no answer to a command\n"),

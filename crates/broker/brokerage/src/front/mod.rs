@@ -6,9 +6,9 @@
 //! One thread does it all, without ever waiting for one of them: it looks which sockets have something, tells the rules, and sends what they want sent. A front keeps nothing on a disk. When it dies
 //! its users go to another front with their sessions, and what it had under way is asked for there once more.
 
-mod door;
 mod lines;
 mod loaders;
+mod web;
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use pares_os::{descriptors, process};
 use pares_site::{Access, SitesConfig};
 use pares_wice::codec::Coded as _;
 
-use self::door::WebCalls;
+use self::web::WebCalls;
 use crate::desk::DeskLinks;
 use crate::dump::{self, Dumps};
 use crate::error::{BrokerageError, BrokerageResult, failed};
@@ -149,7 +149,7 @@ impl FrontProcess {
             dumps: Dumps::of(doors.clone()),
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
-            web: args.http.map(|http| door::serve(http, Arc::clone(&waker), &doors)).transpose()?,
+            web: args.http.map(|http| web::serve(http, Arc::clone(&waker), &doors)).transpose()?,
             waker,
         })
     }

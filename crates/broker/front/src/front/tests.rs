@@ -291,12 +291,12 @@ fn what_is_pending_lapses_after_its_minute_and_again_while_there_may_be_more() {
     at.tick(1);
     at.line("COMMIT_BUY,jo");
     at.answer(BrokerReply::Done);
-    assert!(matches!(at.next().asked, Asked::Expire { way: TradeWay::Buy, .. }));
-    at.answer(BrokerReply::Expired { count: 64 });
+    assert!(matches!(at.next().asked, Asked::Lapse { way: TradeWay::Buy, .. }));
+    at.answer(BrokerReply::Lapsed { count: 64 });
     assert_eq!(verb(&at.next()), Verb::CommitBuy, "it waits for none of this");
     at.answer(BrokerReply::Refused { refusal: Refusal::NothingPending });
-    assert!(matches!(at.next().asked, Asked::Expire { .. }), "there may be more");
-    at.answer(BrokerReply::Expired { count: 1 });
+    assert!(matches!(at.next().asked, Asked::Lapse { .. }), "there may be more");
+    at.answer(BrokerReply::Lapsed { count: 1 });
     assert!(at.submitted.is_empty() && at.front.is_idle());
 }
 
@@ -473,8 +473,8 @@ fn what_is_armed_and_pending_elsewhere_is_found_and_left_to_others_for_a_second(
     assert!(matches!(at.next().asked, Asked::Fire { way: TradeWay::Buy, .. }), "{:?}", at.submitted);
     at.answer(BrokerReply::Unchanged);
     at.tick(1_001);
-    assert!(matches!(at.next().asked, Asked::Expire { way: TradeWay::Sell, .. }));
-    at.answer(BrokerReply::Expired { count: 1 });
+    assert!(matches!(at.next().asked, Asked::Lapse { way: TradeWay::Sell, .. }));
+    at.answer(BrokerReply::Lapsed { count: 1 });
     // It is fired elsewhere: two looks do not show it any more.
     for _ in 0..2 {
         at.look_shows(&[], &[]);

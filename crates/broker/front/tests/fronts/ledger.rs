@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::{
     AccountSummary, ArmedPage, Asked, AuditEntry, AuditPage, AuditReplay, AuditReport, BrokerRead, LOG_BEGIN,
-    LOG_END, LapsingPage, StockSymbol, TradeWay, UserName, session_of, xml,
+    LOG_END, LapsingPage, StockSymbol, TradeWay, UserName, session_of,
 };
 use pares_front::CommandOrder;
 use pares_wice::codec::Coded as _;
@@ -76,10 +76,10 @@ fn is_in_order(log: &[AuditEntry]) -> Result<(), String> {
 
 fn replayed(log: &[AuditEntry]) -> Result<AuditReport, String> {
     let mut text = LOG_BEGIN.to_owned();
-    log.iter().for_each(|entry| xml("broker", &entry.user, &entry.record, &mut text));
+    log.iter().for_each(|entry| entry.xml(&mut text));
     let mut replay = AuditReplay::default();
     let wrong = |fault: pares_broker::AuditFault| format!("the log does not add up: {fault}");
-    (text + LOG_END).lines().try_for_each(|line| replay.line(line)).map_err(wrong)?;
+    replay.text(&(text + LOG_END)).map_err(wrong)?;
     replay.finish().map_err(wrong)
 }
 

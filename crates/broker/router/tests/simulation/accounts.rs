@@ -1,50 +1,21 @@
 //! The accounts: items in memory, and the rules over them.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, Customer, LOG_BEGIN, LOG_END,
-    Ledger, Order, OrderAsked, OrderRead, QuoteBrought, Shelf, StockQuote, StockSymbol, UserName,
-    WorkloadLine, answer, audit_page, execute, number_in_session, session_of_front, summary, xml,
+    AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, Customer, Order, OrderAsked,
+    OrderRead, QuoteBrought, StockQuote, StockSymbol, UserName, WorkloadLine, answer, audit_page, execute,
+    number_in_session, session_of_front, summary, tell_log,
 };
 use pares_wice::codec::Coded as _;
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, Value};
 
 pub(crate) const USERS: usize = 4;
 pub(crate) const STOCKS: [&str; 3] = ["A", "BC", "DEF"];
 
 #[derive(Default)]
-struct Items(BTreeMap<Key, Value>);
-
-impl Ledger for Items {
-    type Error = Infallible;
-
-    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
-        Ok(self.0.get(key).cloned())
-    }
-
-    fn put(&mut self, key: &Key, value: Value) {
-        self.0.insert(key.clone(), value);
-    }
-
-    fn delete(&mut self, key: &Key) {
-        self.0.remove(key);
-    }
-}
-
-impl Shelf for Items {
-    type Error = Infallible;
-
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
-        let found = self.0.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
-        Ok(found.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
-    }
-}
-
-#[derive(Default)]
 pub(crate) struct Accounts {
-    items: Items,
+    items: BTreeMap<Key, Value>,
     asked: u64,
 }
 
@@ -133,22 +104,8 @@ impl Accounts {
     /// Replays the log alone, and holds what it leaves against the accounts.
     pub(crate) fn check_log(&self) -> Result<(), String> {
         let mut replay = AuditReplay::default();
-        let mut tell = |text: &str| text.lines().try_for_each(|line| replay.line(line));
-        tell(LOG_BEGIN).map_err(|fault| fault.to_string())?;
-        let mut from = None;
-        loop {
-            let page = audit_page(&self.items, None, from.as_ref()).unwrap();
-            for entry in page.entries {
-                let mut text = String::new();
-                xml("site", &entry.user, &entry.record, &mut text);
-                tell(&text).map_err(|fault| fault.to_string())?;
-            }
-            from = page.next;
-            if from.is_none() {
-                break;
-            }
-        }
-        tell(LOG_END).map_err(|fault| fault.to_string())?;
+        let page = |from: Option<Key>| Ok(audit_page(&self.items, None, from.as_ref()).unwrap());
+        tell_log(page, |text| replay.text(text)).map_err(|fault| fault.to_string())?;
         let report = replay.finish().map_err(|fault| fault.to_string())?;
         for index in 0..USERS {
             let user = user(index);

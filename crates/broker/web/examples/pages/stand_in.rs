@@ -1,18 +1,16 @@
 //! A front, its sites and the quote server in one: the rules over a map in memory. For tests, and to work on pages. Nothing of it outlives the process.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // tests use what the example does not
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pares_broker::{
     ArmedPage, Asked, AuditPage, BrokerRead, BrokerReply, BrokerRequest, CommandName, HitName, LapsingPage,
-    Ledger, QuoteBrought, Shelf, StockQuote, StockSymbol, UserName, answer, execute, number_in_session,
-    session_of_front,
+    QuoteBrought, StockQuote, StockSymbol, UserName, answer, execute, number_in_session, session_of_front,
 };
-use pares_web::{Broker, Costs, Unavailable, WebClock};
+use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebClock};
 use pares_wice::codec::Coded as _;
-use pares_wice::{Key, KeyRange, Value};
+use pares_wice::{Key, Value};
 use tokio::sync::broadcast;
 
 /// A quote that has less left is asked for anew, ms.
@@ -38,28 +36,6 @@ struct Inner {
     is_away: bool,
 }
 
-impl Ledger for Inner {
-    type Error = Infallible;
-    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
-        Ok(self.items.get(key).cloned())
-    }
-    fn put(&mut self, key: &Key, value: Value) {
-        self.items.insert(key.clone(), value);
-    }
-    fn delete(&mut self, key: &Key) {
-        self.items.remove(key);
-    }
-}
-
-impl Shelf for Inner {
-    type Error = Infallible;
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
-        let from = self.items.range(range.from.clone()..);
-        let within = from.take_while(|(key, _)| range.to.as_ref().is_none_or(|to| *key < to));
-        Ok(within.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
-    }
-}
-
 impl MemoryBroker {
     /// Nobody is known to it, and nothing was asked.
     pub fn new(clock: WebClock) -> Self {
@@ -80,16 +56,16 @@ impl MemoryBroker {
     pub fn tick(&self) {
         let (now_ms, mut inner) = ((self.clock)(), self.inner());
         let armed =
-            ArmedPage::from_bytes(&answer(&BrokerRead::Armed { from: None }, &*inner).unwrap()).unwrap();
+            ArmedPage::from_bytes(&answer(&BrokerRead::Armed { from: None }, &inner.items).unwrap()).unwrap();
         for trigger in armed.triggers {
             let quote = self.fresh(&mut inner, trigger.symbol, &trigger.user, now_ms);
             let (way, user, symbol) = (trigger.way, trigger.user, trigger.symbol);
             inner.run(0, None, now_ms, Some(quote), Asked::Fire { way, user, symbol });
         }
         let read = BrokerRead::Lapsing { from: None };
-        let lapsing = LapsingPage::from_bytes(&answer(&read, &*inner).unwrap()).unwrap();
+        let lapsing = LapsingPage::from_bytes(&answer(&read, &inner.items).unwrap()).unwrap();
         for stack in lapsing.stacks {
-            inner.run(0, None, now_ms, None, Asked::Expire { way: stack.way, user: stack.user });
+            inner.run(0, None, now_ms, None, Asked::Lapse { way: stack.way, user: stack.user });
         }
     }
 
@@ -149,7 +125,7 @@ impl Inner {
         self.count += 1;
         let number = number_in_session(session_of_front(1, 1), self.count);
         let request = BrokerRequest { number, after, name, time_ms, quote, asked };
-        execute(&request, self).expect("the map is always there")
+        execute(&request, &mut self.items).expect("the map is always there")
     }
 
     /// The number of the user's command before.
@@ -159,8 +135,8 @@ impl Inner {
     }
 }
 
-impl Broker for MemoryBroker {
-    async fn ask(
+impl MemoryBroker {
+    fn answer(
         &self,
         user: Option<UserName>,
         name: Option<CommandName>,
@@ -191,17 +167,32 @@ impl Broker for MemoryBroker {
         Ok(reply)
     }
 
-    async fn read(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
+    fn page(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
         let mut inner = self.inner();
         if inner.is_away {
             return Err(Unavailable("away".into()));
         }
-        let bytes = answer(&read, &*inner).expect("the map is always there");
+        let bytes = answer(&read, &inner.items).expect("the map is always there");
         let is_news = || !AuditPage::from_bytes(&bytes).unwrap().entries.is_empty();
         if matches!(read, BrokerRead::Log { .. }) && is_news() {
             inner.looks += 1;
         }
         Ok(bytes)
+    }
+}
+
+impl Broker for MemoryBroker {
+    fn ask(
+        &self,
+        user: Option<UserName>,
+        name: Option<CommandName>,
+        asked: Asked,
+    ) -> BrokerAnswer<'_, BrokerReply> {
+        Box::pin(std::future::ready(self.answer(user, name, asked)))
+    }
+
+    fn read_bytes(&self, read: BrokerRead) -> BrokerAnswer<'_, Vec<u8>> {
+        Box::pin(std::future::ready(self.page(read)))
     }
 
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {

@@ -236,9 +236,7 @@ async fn the_log_is_whole_and_adds_up() {
     let answer = web.get(&ann, "/log").await;
     assert_eq!(answer.headers["content-type"], "application/xml");
     let mut replay = AuditReplay::default();
-    for line in answer.text.lines() {
-        replay.line(line).unwrap();
-    }
+    replay.text(&answer.text).unwrap();
     let report = replay.finish().unwrap();
     assert_eq!(answer.text.matches("<userCommand>").count(), 181);
     assert_eq!(answer.text.matches("<errorEvent>").count(), 60);

@@ -25,7 +25,7 @@
 //! | `face` | how: `screen` (drawn by `view`), `lines`, or nothing |
 //! | `verdict` | what it came to |
 
-pub mod broker;
+mod broker;
 mod day;
 mod director;
 mod face;

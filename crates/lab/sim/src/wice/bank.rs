@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pares_accounts::Accounts;
 use pares_site::{Application, ApplicationError, View};
 use pares_store::{Reads, Work};
 use pares_wice::codec::{Coded, DecodeError};
@@ -215,7 +216,7 @@ impl Application for Bank {
     /// All money, which is 0 at every version; and a digest of all there is, by which the version is known.
     fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
         if self.plan.brokers {
-            return brokerage::read(request, items);
+            return Accounts.read(request, items);
         }
         let all: BTreeMap<Key, Value> =
             items.first(&KeyRange::prefix(b""), usize::MAX)?.into_iter().collect();

@@ -4,16 +4,15 @@
 //! checked by the log: it is replayed while versions come, and held against the accounts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, AuditEntry, AuditNote, AuditReplay, BrokerError, BrokerRead, BrokerRequest, LOG_BEGIN,
-    LOG_END, Ledger, Shelf, UserName, audit_page, summary, xml,
+    AccountSummary, AuditEntry, AuditNote, AuditReplay, BrokerError, BrokerRequest, LOG_BEGIN, LOG_END,
+    Ledger, UserName, audit_page, summary,
 };
 use pares_site::{ApplicationError, View};
-use pares_store::{Reads, StoreError, Work, WorkError};
+use pares_store::{Work, WorkError};
 use pares_wice::codec::Coded;
-use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version, Write};
+use pares_wice::{Change, Key, TransactionId, Value, Version, Write};
 
 use super::bank::{Executed, Execution};
 use super::check::Changed;
@@ -97,38 +96,6 @@ impl Ledger for Noted<'_, '_> {
     }
 }
 
-/// Answers a read.
-pub(super) fn read(request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
-    let odd = |why: &dyn core::fmt::Display| ApplicationError::Refused(why.to_string());
-    let read = BrokerRead::from_bytes(request).map_err(|error| odd(&error))?;
-    pares_broker::answer(&read, &Snapshot(items)).map_err(|error| match error {
-        BrokerError::Items(error) => error.into(),
-        other => odd(&other),
-    })
-}
-
-struct Snapshot<'a>(&'a dyn Reads);
-
-impl Shelf for Snapshot<'_> {
-    type Error = StoreError;
-
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, StoreError> {
-        self.0.first(range, limit)
-    }
-}
-
-/// Items of which nobody has to ask a store.
-struct Items<'a>(&'a BTreeMap<Key, Value>);
-
-impl Shelf for Items<'_> {
-    type Error = Infallible;
-
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
-        let items = self.0.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
-        Ok(items.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
-    }
-}
-
 /// The log as versions bring it, and the accounts that it says.
 #[derive(Debug, Default)]
 pub(super) struct Books {
@@ -163,11 +130,9 @@ impl Books {
     }
 
     fn replays(&mut self, brought: &BTreeMap<Key, Value>) -> Result<(), String> {
-        let page = audit_page(&Items(brought), None, None).map_err(|error| error.to_string())?;
+        let page = audit_page(brought, None, None).map_err(|error| error.to_string())?;
         let mut text = if self.lines == 0 { LOG_BEGIN.to_owned() } else { String::new() };
-        for entry in page.entries {
-            xml("sim", &entry.user, &entry.record, &mut text);
-        }
+        page.entries.iter().for_each(|entry| entry.xml(&mut text));
         for line in text.lines() {
             self.lines += 1;
             self.replay.line(line).map_err(|fault| fault.to_string())?;
@@ -179,7 +144,7 @@ impl Books {
     pub(super) fn log(&self) -> Vec<AuditEntry> {
         let (mut log, mut from) = (Vec::new(), None);
         loop {
-            let page = audit_page(&Items(&self.entries), None, from.as_ref()).expect("entries are whole");
+            let page = audit_page(&self.entries, None, from.as_ref()).expect("entries are whole");
             log.extend(page.entries);
             from = page.next;
             if from.is_none() {
@@ -210,11 +175,11 @@ impl Books {
             return Ok(());
         }
         let mut replay = self.replay.clone();
-        let ended = LOG_END.lines().try_for_each(|line| replay.line(line)).and_then(|()| replay.finish());
+        let ended = replay.text(LOG_END).and_then(|()| replay.finish());
         let report = ended.map_err(|fault| (Broken::Money, fault.to_string()))?;
         for (user, told) in &report.accounts {
             let name = UserName::new(user).expect("users have names");
-            let found = summary(&Items(items), &name).expect("items are whole here");
+            let found = summary(items, &name).expect("items are whole here");
             let found: AccountSummary = found.unwrap_or_default();
             if !told.is(&found) {
                 let what = format!("{user} has {found:?}, and by the log {told:?}");

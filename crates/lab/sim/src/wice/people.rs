@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pares_broker::{Asked, AuditEntry, BrokerReply, UserName, WorkloadLine, number_in_session};
+use pares_broker::{Asked, AuditEntry, BrokerReply, UserName, WorkloadLine, dollars, number_in_session};
 use pares_front::{Arrival, CommandOrder};
 
 use super::fronts::FRONTS;
@@ -62,20 +62,19 @@ pub(super) fn people() -> Vec<Person> {
 fn line(name: &UserName, random: &mut Random) -> String {
     let symbol = ["A", "BC", "DEF"][random.index(3)];
     let (cents, more) = (random.between(1, 99_999), random.between(100, 99_999_999));
-    let amount = |cents: u64| format!("{}.{:02}", cents / 100, cents % 100);
     match random.below(22) {
-        0..=2 => format!("ADD,{name},{}", amount(more)),
+        0..=2 => format!("ADD,{name},{}", dollars(more)),
         3 => format!("QUOTE,{name},{symbol}"),
-        4..=6 => format!("BUY,{name},{symbol},{}", amount(more / 10)),
+        4..=6 => format!("BUY,{name},{symbol},{}", dollars(more / 10)),
         7 | 8 => format!("COMMIT_BUY,{name}"),
         9 => format!("CANCEL_BUY,{name}"),
-        10 | 11 => format!("SELL,{name},{symbol},{}", amount(cents)),
+        10 | 11 => format!("SELL,{name},{symbol},{}", dollars(cents)),
         12 => format!("COMMIT_SELL,{name}"),
         13 => format!("CANCEL_SELL,{name}"),
-        14 | 15 => format!("SET_BUY_AMOUNT,{name},{symbol},{}", amount(more / 10)),
-        16 | 17 => format!("SET_BUY_TRIGGER,{name},{symbol},{}", amount(cents)),
-        18 => format!("SET_SELL_AMOUNT,{name},{symbol},{}", amount(cents)),
-        19 => format!("SET_SELL_TRIGGER,{name},{symbol},{}", amount(cents)),
+        14 | 15 => format!("SET_BUY_AMOUNT,{name},{symbol},{}", dollars(more / 10)),
+        16 | 17 => format!("SET_BUY_TRIGGER,{name},{symbol},{}", dollars(cents)),
+        18 => format!("SET_SELL_AMOUNT,{name},{symbol},{}", dollars(cents)),
+        19 => format!("SET_SELL_TRIGGER,{name},{symbol},{}", dollars(cents)),
         20 => format!("CANCEL_SET_BUY,{name},{symbol}"),
         _ => format!("CANCEL_SET_SELL,{name},{symbol}"),
     }

@@ -4,79 +4,57 @@ pub(crate) mod oracle;
 mod shared_data;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::convert::Infallible;
 
 use oracle::{Oracle, Seen};
 use pares_broker::{
-    Asked, AuditFault, AuditPage, AuditRecord, AuditReplay, AuditReport, BrokerError, BrokerRead,
-    BrokerReply, BrokerRequest, HitName, LOG_BEGIN, LOG_END, Ledger, QuoteBrought, Shelf, StockQuote,
-    StockSymbol, UserName, WorkloadLine, answer, execute, summary, xml,
+    Asked, AuditEntry, AuditFault, AuditPage, AuditReplay, AuditReport, BrokerError, BrokerRead, BrokerReply,
+    BrokerRequest, HitName, Ledger, QuoteBrought, StockQuote, StockSymbol, UserName, WorkloadLine, answer,
+    execute, summary, tell_log,
 };
-use pares_store::{Reads, StoreError, Visit, Work, WorkError};
-use pares_wice::{Change, Key, KeyRange, TransactionId, Value, Version};
+use pares_wice::{Key, Value};
 pub(crate) use shared_data::{is_valid, workload};
 
-/// All items.
-#[derive(Default)]
-pub(crate) struct Shelves(pub(crate) BTreeMap<Key, Value>);
+/// What a request writes.
+type Writes = BTreeMap<Key, Option<Value>>;
 
-impl Reads for Shelves {
-    fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
-        Ok(self.0.get(key).cloned())
-    }
-
-    fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        for (key, value) in self.0.range(range.from.clone()..).take_while(|(key, _)| range.contains(key)) {
-            if let ControlFlow::Break(()) = visit(key.clone(), value.clone()) {
-                break;
-            }
-        }
-        Ok(())
-    }
+/// Items, and what a request would make of them.
+struct Attempt<'a> {
+    items: &'a BTreeMap<Key, Value>,
+    writes: Writes,
 }
 
-impl Shelf for Shelves {
-    type Error = StoreError;
+impl Ledger for Attempt<'_> {
+    type Error = Infallible;
 
-    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, StoreError> {
-        Reads::first(self, range, limit)
-    }
-}
-
-/// A transaction of the sites, as the rules want one.
-struct Transaction<'a>(Work<&'a Shelves>);
-
-impl Ledger for Transaction<'_> {
-    type Error = WorkError;
-
-    fn get(&mut self, key: &Key) -> Result<Option<Value>, WorkError> {
-        self.0.get(key)
+    fn get(&mut self, key: &Key) -> Result<Option<Value>, Infallible> {
+        Ok(self.writes.get(key).cloned().unwrap_or_else(|| self.items.get(key).cloned()))
     }
 
     fn put(&mut self, key: &Key, value: Value) {
-        self.0.put(key, value);
+        self.writes.insert(key.clone(), Some(value));
     }
 
     fn delete(&mut self, key: &Key) {
-        self.0.delete(key);
+        self.writes.insert(key.clone(), None);
     }
 }
 
 /// The rules, and the oracle.
 #[derive(Default)]
 pub(crate) struct Both {
-    pub(crate) shelves: Shelves,
+    pub(crate) shelves: BTreeMap<Key, Value>,
     pub(crate) oracle: Oracle,
 }
 
 impl Both {
     /// Executes on both sides; what they answer is the same.
     pub(crate) fn run(&mut self, request: &BrokerRequest) -> BrokerReply {
-        let (reply, items) = attempt(&self.shelves, request).unwrap();
-        for (key, value) in items {
+        let (reply, writes) = attempt(&self.shelves, request).unwrap();
+        for (key, value) in writes {
             match value {
-                Some(value) => drop(self.shelves.0.insert(key, value)),
-                None => drop(self.shelves.0.remove(&key)),
+                Some(value) => drop(self.shelves.insert(key, value)),
+                None => drop(self.shelves.remove(&key)),
             }
         }
         assert_eq!(reply, self.oracle.run(request), "{request:?}");
@@ -95,16 +73,16 @@ impl Both {
         }
         let log = self.log();
         assert_eq!(log.len(), self.oracle.log.len());
-        for ((user, place, found), expected) in log.into_iter().zip(&self.oracle.log) {
-            assert_eq!((&(user.len(), user, place), &found), expected);
+        for (AuditEntry { user, place, record }, expected) in log.into_iter().zip(&self.oracle.log) {
+            assert_eq!((&(user.len(), user, place), &record), expected);
         }
     }
 
     /// The whole log, read in pages.
-    pub(crate) fn log(&self) -> Vec<(String, u64, AuditRecord)> {
+    pub(crate) fn log(&self) -> Vec<AuditEntry> {
         let (mut log, mut page) = (Vec::new(), self.page(None));
         loop {
-            log.extend(page.entries.into_iter().map(|entry| (entry.user, entry.place, entry.record)));
+            log.extend(page.entries);
             match page.next {
                 Some(next) => page = self.page(Some(next)),
                 None => break,
@@ -122,11 +100,16 @@ impl Both {
 
     /// The log as XML.
     pub(crate) fn xml(&self) -> String {
-        let mut text = LOG_BEGIN.to_owned();
-        for (user, _, record) in self.log() {
-            xml("broker", &user, &record, &mut text);
-        }
-        text + LOG_END
+        let mut text = String::new();
+        let told = tell_log(
+            |from| Ok::<_, Infallible>(self.page(from)),
+            |part| {
+                text.push_str(part);
+                Ok(())
+            },
+        );
+        told.unwrap();
+        text
     }
 
     /// Replays the log alone; what it leaves is what the oracle has.
@@ -145,30 +128,20 @@ impl Both {
 
 pub(crate) fn replay(log: &str) -> Result<AuditReport, AuditFault> {
     let mut replay = AuditReplay::default();
-    log.lines().try_for_each(|line| replay.line(line))?;
+    replay.text(log)?;
     replay.finish()
 }
 
-type Items = Vec<(Key, Option<Value>)>;
-
 /// Executes a request, after a journey of its bytes.
 pub(crate) fn attempt(
-    shelves: &Shelves,
+    items: &BTreeMap<Key, Value>,
     request: &BrokerRequest,
-) -> Result<(BrokerReply, Items), BrokerError<WorkError>> {
+) -> Result<(BrokerReply, Writes), BrokerError<Infallible>> {
     use pares_wice::codec::Coded as _;
     let request = BrokerRequest::from_bytes(&request.to_bytes()).unwrap();
-    let mut transaction = Transaction(Work::new(shelves));
-    let reply = execute(&request, &mut transaction)?;
-    let reply = BrokerReply::from_bytes(&reply.to_bytes()).unwrap();
-    let id = TransactionId { client: 1, sequence: request.number };
-    let writes = transaction.0.finish(id, 0, Version(0)).writes.into_iter();
-    let items = writes.map(|write| match write.change {
-        Change::Put(value) => (write.key, Some(value)),
-        Change::Delete => (write.key, None),
-        Change::Add(_) => panic!("the rules add to no counter"),
-    });
-    Ok((reply, items.collect()))
+    let mut attempt = Attempt { items, writes: BTreeMap::new() };
+    let reply = execute(&request, &mut attempt)?;
+    Ok((BrokerReply::from_bytes(&reply.to_bytes()).unwrap(), attempt.writes))
 }
 
 /// A moment that the schema of 2023 allows.

@@ -137,7 +137,7 @@ impl Oracle {
             Asked::Command { command, .. } | Asked::Settle { command, .. } => {
                 (command.user.clone(), Some(command.clone()))
             }
-            Asked::Fire { user, .. } | Asked::Expire { user, .. } => (Some(user.clone()), None),
+            Asked::Fire { user, .. } | Asked::Lapse { user, .. } => (Some(user.clone()), None),
             // Of people and orders it knows nothing.
             Asked::Hit | Asked::Person { .. } | Asked::Order { .. } => (None, None),
             Asked::BeginFront => {
@@ -258,7 +258,7 @@ fn act(
             let price = quote(*symbol)?.price_cents;
             Ok(fire(*way, user, *symbol, price, notes).unwrap_or(BrokerReply::Unchanged))
         }
-        Asked::Expire { way, .. } => {
+        Asked::Lapse { way, .. } => {
             let user = user.as_mut().ok_or(Refusal::NoAccount)?;
             let mut count = 0;
             loop {
@@ -282,7 +282,7 @@ fn act(
                     user.set_shares(lot.symbol, user.own(lot.symbol) + lot.shares);
                 }
             }
-            Ok(if count == 0 { BrokerReply::Unchanged } else { BrokerReply::Expired { count } })
+            Ok(if count == 0 { BrokerReply::Unchanged } else { BrokerReply::Lapsed { count } })
         }
         Asked::Settle { command, number } => {
             command.check()?;

@@ -58,7 +58,7 @@ impl Customers {
         seed: u64,
     ) -> Result<Self, LabError> {
         let (asking, stop) = (Arc::<Asking>::default(), Arc::<AtomicBool>::default());
-        let mut desk = Desk {
+        let mut crowd = Crowd {
             accounts,
             gateways,
             asking: Arc::clone(&asking),
@@ -66,7 +66,7 @@ impl Customers {
             random: Random::new(seed),
             stocks: Vec::new(),
         };
-        let run = move || desk.run();
+        let run = move || crowd.run();
         let thread = std::thread::Builder::new().name("customers".into()).spawn(run);
         Ok(Self { asking, stop, thread: thread.map_err(LabError::io("starting the customers"))? })
     }
@@ -82,7 +82,7 @@ impl Customers {
     }
 }
 
-struct Desk {
+struct Crowd {
     accounts: AccountsClient,
     gateways: Vec<SocketAddr>,
     asking: Arc<Asking>,
@@ -92,7 +92,7 @@ struct Desk {
     stocks: Vec<(StockSymbol, u64)>,
 }
 
-impl Desk {
+impl Crowd {
     fn run(&mut self) -> LabResult {
         for index in 0..CUSTOMERS {
             self.pay_in(&customer(index))?;

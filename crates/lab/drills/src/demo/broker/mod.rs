@@ -19,7 +19,6 @@
 mod customers;
 mod parts;
 mod reckoning;
-pub mod site;
 mod stage;
 mod verdict;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, LOG_BEGIN, LOG_END, ORDERS_PAGE_MAX,
-    Order, OrderRead, OrderStage, TradeWay, UserName, dollars, xml,
+    AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, ORDERS_PAGE_MAX, Order, OrderRead,
+    OrderStage, TradeWay, UserName, dollars, tell_log,
 };
 use pares_client::{Client, ClientRequest, List, ListRequest, Options, Update};
 use pares_load::{LabError, LabResult};
@@ -240,23 +240,11 @@ impl Reckoning {
 
     fn replayed(&mut self) -> Result<AuditReport, LabError> {
         let mut replay = AuditReplay::default();
-        let mut tell = |text: &str| text.lines().try_for_each(|line| replay.line(line)).map_err(failed);
-        tell(LOG_BEGIN)?;
-        let mut from = None;
-        loop {
+        let page = |from| {
             let bytes = self.read(BrokerRead::Log { user: None, from })?;
-            let page = AuditPage::from_bytes(&bytes).map_err(failed)?;
-            for entry in page.entries {
-                let mut text = String::new();
-                xml("site", &entry.user, &entry.record, &mut text);
-                tell(&text)?;
-            }
-            from = page.next;
-            if from.is_none() {
-                break;
-            }
-        }
-        tell(LOG_END)?;
+            AuditPage::from_bytes(&bytes).map_err(failed)
+        };
+        tell_log(page, |text| replay.text(text).map_err(failed))?;
         replay.finish().map_err(failed)
     }
 }

@@ -11,7 +11,7 @@ use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, Stoc
 use pares_front::{Arrival, CommandOrder, HIT_MILLS};
 use pares_link::Door;
 use pares_site::protocol::Horizon;
-use pares_web::{Broker, Costs, Unavailable, WebServer, WebSettings};
+use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings};
 use pares_wice::codec::Coded as _;
 use tokio::sync::{broadcast, oneshot};
 
@@ -45,7 +45,7 @@ struct Shown {
 
 /// The web server's end.
 #[derive(Clone)]
-struct WebDoor {
+struct WebFront {
     ask: Sender<Question>,
     waker: Arc<Waker>,
     readers: Readers,
@@ -65,7 +65,7 @@ pub(super) struct WebCalls {
 }
 
 /// Both ends, for reads at these sites.
-fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebDoor, WebCalls)> {
+fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebFront, WebCalls)> {
     let (ask, asked) = channel();
     let quotes = broadcast::Sender::new(QUOTES_MAX);
     let shown = Arc::<Mutex<Shown>>::default();
@@ -77,7 +77,7 @@ fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebDoor, WebCalls)> {
         shown: Arc::clone(&shown),
         quotes: quotes.clone(),
     };
-    Ok((WebDoor { ask, waker, readers, shown, quotes }, calls))
+    Ok((WebFront { ask, waker, readers, shown, quotes }, calls))
 }
 
 /// Serves HTTP at `address`, on threads that end with the process.
@@ -87,10 +87,10 @@ pub(super) fn serve(
     sites: &[Door],
 ) -> Result<WebCalls, BrokerageError> {
     let starting = || BrokerageError::io("starting the web server");
-    let (door, calls) = ends(waker, sites).map_err(starting())?;
+    let (front, calls) = ends(waker, sites).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
-    let bound = runtime.block_on(WebServer::bind(address, None, door, WebSettings::default()));
+    let bound = runtime.block_on(WebServer::bind(address, None, front, WebSettings::default()));
     let server = bound.map_err(failed)?;
     let run = move || runtime.block_on(server.run());
     std::thread::Builder::new().name("web".into()).spawn(run).map_err(starting())?;
@@ -140,26 +140,30 @@ fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Broker for WebDoor {
-    async fn ask(
+impl Broker for WebFront {
+    fn ask(
         &self,
         user: Option<UserName>,
         name: Option<CommandName>,
         asked: Asked,
-    ) -> Result<BrokerReply, Unavailable> {
-        let (tell, told) = oneshot::channel();
-        let ends = || Unavailable("this front ends".into());
-        self.ask.send(Question { user, name, asked, tell }).map_err(|_| ends())?;
-        // A wait that is not ended ends by itself.
-        let _ = self.waker.wake();
-        told.await.unwrap_or_else(|_| Err(ends()))
+    ) -> BrokerAnswer<'_, BrokerReply> {
+        Box::pin(async move {
+            let (tell, told) = oneshot::channel();
+            let ends = || Unavailable("this front ends".into());
+            self.ask.send(Question { user, name, asked, tell }).map_err(|_| ends())?;
+            // A wait that is not ended ends by itself.
+            let _ = self.waker.wake();
+            told.await.unwrap_or_else(|_| Err(ends()))
+        })
     }
 
-    async fn read(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
-        let (tell, told) = oneshot::channel();
-        let seen = locked(&self.shown).horizon;
-        self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
-        told.await.unwrap_or_else(|_| Err("this front ends".into())).map_err(Unavailable)
+    fn read_bytes(&self, read: BrokerRead) -> BrokerAnswer<'_, Vec<u8>> {
+        Box::pin(async move {
+            let (tell, told) = oneshot::channel();
+            let seen = locked(&self.shown).horizon;
+            self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
+            told.await.unwrap_or_else(|_| Err("this front ends".into())).map_err(Unavailable)
+        })
     }
 
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {
