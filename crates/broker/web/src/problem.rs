@@ -78,6 +78,11 @@ impl Problem {
         Self::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("unavailable").retry(1)
     }
 
+    pub(crate) fn busy() -> Self {
+        let detail = "too much waits at this server: nothing was done, and later, or at another one, it may be";
+        Self::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("busy").retry(1)
+    }
+
     /// The rules refuse it.
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let status = match refusal {
@@ -108,8 +113,11 @@ pub(crate) fn reason_of(refusal: Refusal) -> String {
 }
 
 impl From<Unavailable> for Problem {
-    fn from(_: Unavailable) -> Self {
-        Self::unavailable()
+    fn from(why: Unavailable) -> Self {
+        match why {
+            Unavailable::Silent(_) => Self::unavailable(),
+            Unavailable::Busy(_) => Self::busy(),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::error::{BrokerageError, failed};
 use crate::floor::{Floor, Told};
-use crate::readers::Readers;
+use crate::readers::{NotRead, Readers};
 
 /// Threads of the web server.
 const THREADS: usize = 2;
@@ -107,13 +107,13 @@ impl WebCalls {
             }
             match floor.take(Arrival { user, order: CommandOrder::Arrival { name }, asked }) {
                 Ok(arrival) => drop(self.open.insert(arrival, tell)),
-                Err(why) => drop(tell.send(Err(Unavailable(why.to_string())))),
+                Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
             }
         }
         for (number, reply) in floor.sites_said() {
             if let Some(tell) = self.direct.remove(&number) {
                 // Who asked may be gone.
-                let _ = tell.send(reply.map_err(Unavailable));
+                let _ = tell.send(reply.map_err(Unavailable::Silent));
             }
         }
         let mut shown = locked(&self.shown);
@@ -129,7 +129,9 @@ impl WebCalls {
     pub(super) fn tell(&mut self, told: &Told) {
         let Some(tell) = self.open.remove(&told.arrival) else { return };
         let late = || {
-            Unavailable("it was given up: the command before it did not come, or sites do not take it".into())
+            Unavailable::Silent(
+                "it was given up: the command before it did not come, or sites do not take it".into(),
+            )
         };
         // Who asked may be gone.
         let _ = tell.send(told.reply.clone().ok_or_else(late));
@@ -148,7 +150,7 @@ impl Broker for WebDoor {
         asked: Asked,
     ) -> Result<BrokerReply, Unavailable> {
         let (tell, told) = oneshot::channel();
-        let ends = || Unavailable("this front ends".into());
+        let ends = || Unavailable::Silent("this front ends".into());
         self.ask.send(Question { user, name, asked, tell }).map_err(|_| ends())?;
         // A wait that is not ended ends by itself.
         let _ = self.waker.wake();
@@ -159,7 +161,10 @@ impl Broker for WebDoor {
         let (tell, told) = oneshot::channel();
         let seen = locked(&self.shown).horizon;
         self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
-        told.await.unwrap_or_else(|_| Err("this front ends".into())).map_err(Unavailable)
+        told.await.unwrap_or_else(|_| Err(NotRead::Silent("this front ends".into()))).map_err(|why| match why {
+            NotRead::Busy => Unavailable::Busy(why.to_string()),
+            NotRead::Silent(why) => Unavailable::Silent(why),
+        })
     }
 
     fn quote(&self, symbol: StockSymbol) -> Option<StockQuote> {
