@@ -75,4 +75,4 @@ pub use sessions::is_order;
 pub use summary::{AccountSummary, summary};
 pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
 pub use workload::WorkloadLine;
-pub use xml::{LOG_BEGIN, LOG_END, supervised, xml};
+pub use xml::{LOG_BEGIN, LOG_END, supervised, wished, xml};

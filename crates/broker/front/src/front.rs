@@ -224,7 +224,7 @@ impl BrokerFront {
                         self.parts[at].waits_for = None;
                         self.advance(at, now_ms, effects);
                     }
-                    self.fire_what_is_good(symbol, true, now_ms, effects);
+                    self.fire_what_is_good(symbol, now_ms, effects);
                 }
             }
         }

@@ -79,7 +79,8 @@ impl Problem {
     }
 
     pub(crate) fn busy() -> Self {
-        let detail = "too much waits at this server: nothing was done, and later, or at another one, it may be";
+        let detail =
+            "too much waits at this server: nothing was done, and later, or at another one, it may be";
         Self::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("busy").retry(1)
     }
 
