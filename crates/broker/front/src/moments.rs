@@ -6,7 +6,7 @@
 //!
 //! So of others' triggers a front keeps which stocks they are of, and no more: there may be any number of them. Its own, of which it keeps [`OWN_MAX`], are others' as well beyond that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_broker::{Asked, BrokerReply, BrokerRequest, StockSymbol, TradeWay, UserCommand, UserName, Verb};
 
@@ -62,22 +62,22 @@ pub(crate) struct Ahead {
     /// Of this front's own, in all.
     count: usize,
     pub(crate) own_max: usize,
-    /// When something that was placed here comes to its end.
-    ends: BTreeSet<(u64, UserName, TradeWay)>,
+    pending: Pendings,
 }
 
 impl Default for Ahead {
     fn default() -> Self {
-        Self { armed: BTreeMap::new(), count: 0, own_max: OWN_MAX, ends: BTreeSet::new() }
+        Self { armed: BTreeMap::new(), count: 0, own_max: OWN_MAX, pending: Pendings::default() }
     }
 }
 
 impl Ahead {
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        self.ends.first().map(|end| end.0)
+        self.pending.ends.first().map(|end| end.0)
     }
 
     /// Stocks that are watched, and this front's own triggers.
+    #[cfg(test)]
     pub(crate) fn kept(&self) -> (usize, usize) {
         (self.armed.len(), self.count)
     }
@@ -139,17 +139,64 @@ impl Ahead {
     }
 }
 
+/// What was placed through this front, and not committed or cancelled through it.
+#[derive(Debug, Default)]
+struct Pendings {
+    /// When each comes to its end, the oldest first.
+    of: BTreeMap<(UserName, TradeWay), VecDeque<u64>>,
+    /// The first of each.
+    ends: BTreeSet<(u64, UserName, TradeWay)>,
+}
+
+impl Pendings {
+    fn placed(&mut self, user: UserName, way: TradeWay, due_ms: u64) {
+        let dues = self.of.entry((user.clone(), way)).or_default();
+        if dues.is_empty() {
+            self.ends.insert((due_ms, user, way));
+        }
+        dues.push_back(due_ms);
+    }
+
+    /// The newest is pending no more. If that was another front's, a look finds what is forgotten here.
+    fn settled(&mut self, user: UserName, way: TradeWay) {
+        let whose = (user, way);
+        let Some(dues) = self.of.get_mut(&whose) else { return };
+        let newest = dues.pop_back();
+        if let Some(due_ms) = newest.filter(|_| dues.is_empty()) {
+            self.of.remove(&whose);
+            self.ends.remove(&(due_ms, whose.0, way));
+        }
+    }
+
+    /// Whose oldest has come to its end.
+    fn next_due(&mut self, now_ms: u64) -> Option<(UserName, TradeWay)> {
+        let (_, user, way) = self.ends.first().filter(|(due_ms, ..)| *due_ms <= now_ms)?.clone();
+        self.ends.pop_first();
+        let whose = (user, way);
+        if let Some(dues) = self.of.get_mut(&whose) {
+            while dues.pop_front_if(|due_ms| *due_ms <= now_ms).is_some() {}
+            match dues.front() {
+                Some(due_ms) => drop(self.ends.replace((*due_ms, whose.0.clone(), way))),
+                None => drop(self.of.remove(&whose)),
+            }
+        }
+        Some(whose)
+    }
+}
+
 impl BrokerFront {
     /// The ends of pending buys and sells that have come.
     pub(crate) fn happen_what_is_due(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        while self.ahead.ends.first().is_some_and(|(due_ms, ..)| *due_ms <= now_ms)
-            && let Some((_, user, way)) = self.ahead.ends.pop_first()
-        {
+        while let Some((user, way)) = self.ahead.pending.next_due(now_ms) {
             self.happens(&user, Moment::Expire(way), now_ms, effects);
         }
     }
 
+    /// With a clock that is off it is left to other fronts.
     fn happens(&mut self, user: &UserName, moment: Moment, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        if self.clock.is_off() {
+            return;
+        }
         let at = self.part_of(Some(user));
         self.parts[at].note(moment);
         self.advance(at, now_ms, effects);
@@ -229,15 +276,26 @@ impl BrokerFront {
         now_ms: u64,
     ) {
         let way = match command.verb {
-            Verb::Buy | Verb::SetBuyAmount | Verb::SetBuyTrigger | Verb::CancelSetBuy => TradeWay::Buy,
-            Verb::Sell | Verb::SetSellAmount | Verb::SetSellTrigger | Verb::CancelSetSell => TradeWay::Sell,
+            Verb::Buy
+            | Verb::CommitBuy
+            | Verb::CancelBuy
+            | Verb::SetBuyAmount
+            | Verb::SetBuyTrigger
+            | Verb::CancelSetBuy => TradeWay::Buy,
+            Verb::Sell
+            | Verb::CommitSell
+            | Verb::CancelSell
+            | Verb::SetSellAmount
+            | Verb::SetSellTrigger
+            | Verb::CancelSetSell => TradeWay::Sell,
             _ => return,
         };
         let Some(user) = command.user.clone() else { return };
         match (reply, command.symbol, command.cents) {
             (BrokerReply::Held { until_ms, .. }, ..) => {
-                drop(self.ahead.ends.insert((until_ms + 1, user, way)))
+                self.ahead.pending.placed(user, way, until_ms + 1);
             }
+            (BrokerReply::Settled { .. }, None, _) => self.ahead.pending.settled(user, way),
             (BrokerReply::Armed { .. }, Some(symbol), Some(limit)) => {
                 self.arm(at, symbol, (way, user), limit, now_ms);
             }

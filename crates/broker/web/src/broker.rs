@@ -21,13 +21,15 @@ pub enum Unavailable {
     Busy(String),
 }
 
-/// What the questions that this front itself has asked have cost since it started.
+/// What the questions that this front itself has asked have cost since it started, and what the answers say of its clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Questions to the quote server.
     pub hits: u64,
     /// Cents.
     pub cents: u64,
+    /// By how much its clock is ahead of the quote server's at least, ms; behind, if below zero; 0 if it may be right.
+    pub clock_ahead_ms: i64,
 }
 
 /// A front. A clone is the same front.

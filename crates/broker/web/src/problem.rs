@@ -92,9 +92,11 @@ impl Problem {
             Refusal::NoRight => StatusCode::FORBIDDEN,
             Refusal::CodeUsed => StatusCode::UNAUTHORIZED,
             Refusal::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+            Refusal::ClockOff => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self {
+            retry_s: (refusal == Refusal::ClockOff).then_some(10),
             code: Some(refusal as u8),
             ..Self::of(status, refusal.to_string()).reason(&reason_of(refusal))
         }

@@ -145,7 +145,7 @@ impl Position {
             }
             return self.buys.clear();
         }
-        let way = if kind % 3 == 0 { TradeWay::Buy } else { TradeWay::Sell };
+        let way = if kind.is_multiple_of(3) { TradeWay::Buy } else { TradeWay::Sell };
         self.broker.price_cents = if way == TradeWay::Buy { 500 } else { 1_001 };
         let fired = self.broker.request(Asked::Fire { way, user: jo(), symbol: symbol() });
         self.broker.price_cents = 1_000;
@@ -164,7 +164,7 @@ proptest! {
         let mut jo = Position::new();
         for (what, kind, which, shares) in steps {
             match what {
-                0..=2 => jo.place(if kind % 3 == 0 { TradeWay::Sell } else { TradeWay::Buy }, shares)?,
+                0..=2 => jo.place(if kind.is_multiple_of(3) { TradeWay::Sell } else { TradeWay::Buy }, shares)?,
                 3..=4 => jo.tell(which, kind, shares),
                 5..=6 => jo.at_quotes(kind, shares),
                 _ => jo.later(kind),

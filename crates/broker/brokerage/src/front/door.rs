@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mio::Waker;
-use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, StockSymbol, UserName};
-use pares_front::{Arrival, CommandOrder, HIT_MILLS};
+use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, Refusal, StockQuote, StockSymbol, UserName};
+use pares_front::{Arrival, CommandOrder, HIT_MILLS, NotTaken};
 use pares_link::Door;
 use pares_site::protocol::Horizon;
 use pares_web::{Broker, Costs, Unavailable, WebServer, WebSettings};
@@ -41,6 +41,7 @@ struct Shown {
     horizon: Horizon,
     quotes: BTreeMap<StockSymbol, StockQuote>,
     hits: u64,
+    clock_ahead_ms: i64,
 }
 
 /// The web server's end.
@@ -107,6 +108,9 @@ impl WebCalls {
             }
             match floor.take(Arrival { user, order: CommandOrder::Arrival { name }, asked }) {
                 Ok(arrival) => drop(self.open.insert(arrival, tell)),
+                Err(NotTaken::Clock) => {
+                    drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff })));
+                }
                 Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
             }
         }
@@ -118,6 +122,7 @@ impl WebCalls {
         }
         let mut shown = locked(&self.shown);
         (shown.horizon, shown.hits) = (floor.horizon(), floor.front.desk().hits());
+        shown.clock_ahead_ms = floor.front.clock_ahead_ms();
         for quote in floor.learned() {
             shown.quotes.insert(quote.symbol, quote.clone());
             // Nobody listens.
@@ -161,7 +166,8 @@ impl Broker for WebDoor {
         let (tell, told) = oneshot::channel();
         let seen = locked(&self.shown).horizon;
         self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
-        told.await.unwrap_or_else(|_| Err(NotRead::Silent("this front ends".into()))).map_err(|why| match why {
+        told.await.unwrap_or_else(|_| Err(NotRead::Silent("this front ends".into()))).map_err(|why| match why
+        {
             NotRead::Busy => Unavailable::Busy(why.to_string()),
             NotRead::Silent(why) => Unavailable::Silent(why),
         })
@@ -176,7 +182,7 @@ impl Broker for WebDoor {
     }
 
     fn costs(&self) -> Costs {
-        let hits = locked(&self.shown).hits;
-        Costs { hits, cents: hits * HIT_MILLS / 10 }
+        let Shown { hits, clock_ahead_ms, .. } = *locked(&self.shown);
+        Costs { hits, cents: hits * HIT_MILLS / 10, clock_ahead_ms }
     }
 }

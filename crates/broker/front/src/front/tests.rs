@@ -268,7 +268,6 @@ fn a_quote_that_is_good_enough_fires_what_is_armed_once_for_each_time_that_it_is
     at.answer(BrokerReply::Unchanged);
     at.tick(60_000);
     at.quote(3, "S", 199);
-    assert!(matches!(at.answer(BrokerReply::Unchanged).asked, Asked::Hit), "of the quote before");
     assert!(at.submitted.is_empty(), "somebody else has fired it");
     at.looks.clear();
     at.tick(2_000);
@@ -539,6 +538,41 @@ fn a_look_that_is_not_answered_or_fails_begins_anew_and_one_that_is_old_counts_f
     at.look_shows(&[("jo", TradeWay::Buy, 200)], &[]);
     at.quote(1, "S", 150);
     assert!(matches!(at.next().asked, Asked::Fire { .. }), "its own, at once");
+}
+
+#[test]
+fn a_front_whose_clock_is_off_takes_nothing_and_lets_nothing_happen_until_a_stamp_says_that_it_is_right() {
+    let mut at = At::new();
+    at.line("BUY,jo,S,5.00");
+    at.quote(1, "S", 100);
+    at.answer(BrokerReply::Held { shares: 5, price_cents: 100, until_ms: NOON + 60_000 });
+    for hit in 2..5 {
+        at.tick(70_000);
+        at.submitted.clear();
+        at.line("QUOTE,al,S");
+        // The stamp was taken an hour ago by this clock.
+        let (symbol, user, key) = (StockSymbol::new("S").unwrap(), "al".to_owned(), "k".to_owned());
+        let server_ms = at.now_ms - 3_600_000;
+        let quote = StockQuote { price_cents: 100, symbol, user, server_ms, key };
+        let (brought, mut effects) =
+            (QuoteBrought { quote, hit: Some(HitName { desk: 1, count: hit }) }, Vec::new());
+        at.front.quote(hit, Ok(brought), at.now_ms, &mut effects);
+        at.take(effects);
+    }
+    assert!(at.front.clock_ahead_ms() > 3_600_000 - 10_000, "{}", at.front.clock_ahead_ms());
+    at.submitted.clear();
+    let arrives = |at: &mut At| at.arrives("ADD,bo,1.00", CommandOrder::Arrival { name: None });
+    at.tick(70_000);
+    at.look_shows(&[("cy", TradeWay::Buy, 200)], &[("cy", TradeWay::Sell, NOON - 90_000)]);
+    let asked = at.asked.len();
+    assert_eq!([arrives(&mut at), arrives(&mut at)], [Err(NotTaken::Clock); 2]);
+    assert!(at.asked.len() <= asked + 1, "it asks for a stamp, and not for each command");
+    let happens = at.submitted.iter().any(|(_, request)| !matches!(request.asked, Asked::Hit));
+    assert!(!happens, "{:?}", at.submitted);
+    let question = at.asked.last().unwrap().0;
+    at.quote(question, "S", 100);
+    assert_eq!(at.front.clock_ahead_ms(), 0);
+    assert!(arrives(&mut at).is_ok());
 }
 
 #[test]

@@ -84,19 +84,27 @@ impl World {
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
         let mut draw = SeededDraw::new(seed);
         let fronts = 2 + draw.below(2) as usize;
-        let mut world = Self::with_fronts(draw, broken, fronts, TROUBLE_MS);
+        let names = [("jo", true), ("jo", true), ("al", true), ("jo", false), ("al", false)];
+        let mut world = Self::with_fronts(draw, &names, broken, fronts, TROUBLE_MS);
         world.after(2_000, 0, Event::Kill);
         world.after(4_000, 0, Event::KillDesk);
         world
     }
 
-    /// In which nothing goes wrong.
+    /// In which nothing goes wrong, and every user is one client, who stays at his front.
     pub(crate) fn calm(seed: u64, fronts: usize) -> Self {
-        Self::with_fronts(SeededDraw::new(seed), None, fronts, 0)
+        let names = [("jo", true), ("al", true), ("bo", true), ("cy", true), ("di", true), ("ed", true)];
+        Self::with_fronts(SeededDraw::new(seed), &names, None, fronts, 0)
     }
 
-    fn with_fronts(draw: SeededDraw, broken: Option<Broken>, fronts: usize, trouble_ms: u64) -> Self {
-        let names = [("jo", true), ("jo", true), ("al", true), ("jo", false), ("al", false)];
+    fn with_fronts(
+        draw: SeededDraw,
+        names: &[(&str, bool)],
+        broken: Option<Broken>,
+        fronts: usize,
+        trouble_ms: u64,
+    ) -> Self {
+        let clients = names.iter().map(|(user, in_session)| Client::of(user, *in_session, 22)).collect();
         let mut world = Self {
             draw,
             now_ms: NOON_MS,
@@ -105,7 +113,7 @@ impl World {
             accounts: Accounts::with(broken),
             fronts: Vec::new(),
             desk: Desk::default(),
-            clients: names.map(|(user, in_session)| Client::of(user, in_session, 22)).into(),
+            clients,
             thought: 0,
             noted: Vec::new(),
             fault: None,

@@ -224,6 +224,6 @@ impl Broker for MemoryBroker {
 
     fn costs(&self) -> Costs {
         let hits = self.inner().hits;
-        Costs { hits, cents: hits * HIT_CENTS }
+        Costs { hits, cents: hits * HIT_CENTS, clock_ahead_ms: 0 }
     }
 }
