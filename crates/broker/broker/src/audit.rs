@@ -4,7 +4,7 @@
 
 use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName, Verb};
-use crate::orders::{CustomerLimits, OrderNote};
+use crate::orders::{CustomerLimits, OrderAsked, OrderNote};
 use crate::reply::BrokerReply;
 use crate::request::StockQuote;
 
@@ -68,6 +68,11 @@ pub enum AuditNote {
         /// On or off.
         is_blocked: bool,
     },
+    /// What was asked of orders, limits or blocks, and refused: `systemEvent`, and `errorEvent` for why.
+    NotDone {
+        /// What.
+        asked: OrderAsked,
+    },
 }
 
 /// An entry.
@@ -93,5 +98,6 @@ kinds!(AuditNote, "note" {
     20 => Order { note },
     21 => Limited { by, limits },
     22 => Blocked { by, is_blocked },
+    23 => NotDone { asked },
 });
 fields! { AuditRecord { number, time_ms, command, reply, notes } }

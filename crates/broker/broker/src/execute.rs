@@ -135,7 +135,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<L: Ledger> Turn<'_, Draft<'_, L>> {
-    /// Answers. Of what is refused nothing stays.
+    /// Answers. Of what is refused nothing stays, but that it was asked for: a command's entry says so itself.
     fn answer_or_undo(&mut self) -> Result<BrokerReply, BrokerError<L::Error>> {
         self.ledger.keep();
         let (row, has_advanced, notes) = (self.row.clone(), self.has_advanced, self.notes.len());
@@ -144,6 +144,11 @@ impl<L: Ledger> Turn<'_, Draft<'_, L>> {
             self.ledger.forget();
             self.notes.truncate(notes);
             (self.row, self.has_advanced) = (row, has_advanced);
+            if let Asked::Order { asked } = &self.request.asked
+                && !asked.is_moment()
+            {
+                self.notes.push(AuditNote::NotDone { asked: asked.clone() });
+            }
         }
         Ok(reply)
     }

@@ -76,4 +76,4 @@ pub use sessions::is_order;
 pub use summary::{AccountSummary, summary};
 pub use verify::{AuditFault, AuditReplay, AuditReport, ReplayedAccount};
 pub use workload::WorkloadLine;
-pub use xml::{LOG_BEGIN, LOG_END, supervised, tell_log};
+pub use xml::{LOG_BEGIN, LOG_END, supervised, tell_log, wished};

@@ -9,6 +9,7 @@
 //! | `asked`, `rows` | requests, replies, items |
 //! | `debt` | what a void trade left owed, at quotes |
 //! | `standing` | all of a customer that an order touches |
+//! | `position` | how many shares of a stock count against a customer's limit |
 //! | `placing` | place, cancel, limits, kill switch |
 //! | `routing` | one router at a time, names |
 //! | `settling` | what the exchange tells |
@@ -17,6 +18,7 @@
 mod asked;
 mod debt;
 mod placing;
+mod position;
 mod reads;
 mod routing;
 mod rows;

@@ -40,6 +40,7 @@ refusals! {
     20 TooMuch "no account holds so much"
     21 FrontsSpent "no front has a number any more"
     22 OtherPending "the newest that is pending is another one"
+    23 ClockOff "this front's clock is off: nothing was done, and through another one it can be"
     60 BadOrder "an order is for one share at least, at a price above zero, and for no more than an account holds"
     61 OrderTooLarge "the order is larger than allowed"
     62 TooManyOrders "too many orders are open"

@@ -37,7 +37,9 @@ impl<L: Ledger> Turn<'_, L> {
         let armed = Armed { price_cents: of.cents, shares: 0, number: self.request.number };
         let armed = BuyTrigger { armed: Some(armed), ..trigger };
         rows::put(self.ledger, &rows::of_symbol(BUY_TRIGGER, of.user, of.symbol), &armed);
-        rows::put(self.ledger, &rows::armed(of.symbol, TradeWay::Buy, of.user), &of.cents);
+        // Fronts find it by this price: at one above the reserve it buys no share.
+        let fires_at = of.cents.min(trigger.reserve_cents);
+        rows::put(self.ledger, &rows::armed(of.symbol, TradeWay::Buy, of.user), &fires_at);
         match self.fire_buy(of.user, of.symbol) {
             Ok(BrokerReply::Unchanged) | Err(Stop::Refused(_)) => Ok(BrokerReply::Armed { shares: 0 }),
             fired => fired,
@@ -140,11 +142,19 @@ impl<L: Ledger> Turn<'_, L> {
         Ok(BrokerReply::Settled { symbol, shares: armed.shares, cents })
     }
 
-    fn buy_trigger(&mut self, user: &UserName, symbol: StockSymbol) -> Stopped<Option<BuyTrigger>, L> {
+    pub(crate) fn buy_trigger(
+        &mut self,
+        user: &UserName,
+        symbol: StockSymbol,
+    ) -> Stopped<Option<BuyTrigger>, L> {
         Ok(rows::take(self.ledger, &rows::of_symbol(BUY_TRIGGER, user, symbol))?)
     }
 
-    fn sell_trigger(&mut self, user: &UserName, symbol: StockSymbol) -> Stopped<Option<SellTrigger>, L> {
+    pub(crate) fn sell_trigger(
+        &mut self,
+        user: &UserName,
+        symbol: StockSymbol,
+    ) -> Stopped<Option<SellTrigger>, L> {
         Ok(rows::take(self.ledger, &rows::of_symbol(SELL_TRIGGER, user, symbol))?)
     }
 

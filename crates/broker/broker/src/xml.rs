@@ -7,8 +7,9 @@ use pares_wice::Key;
 use crate::audit::AuditNote;
 use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
-use crate::orders::{CustomerLimits, OrderHappened, OrderNote};
+use crate::orders::{CustomerLimits, OrderAsked, OrderHappened, OrderNote, OrderTerms};
 use crate::pages::{AuditEntry, AuditPage};
+use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::request::{StockQuote, TradeWay};
 
@@ -31,7 +32,7 @@ impl AuditEntry {
             elements.command("userCommand", number, command, &[]);
         }
         for note in &record.notes {
-            elements.note(number, note);
+            elements.note(number, note, &record.reply);
         }
         if let (Some(command), BrokerReply::Refused { refusal }) = (&record.command, &record.reply) {
             elements.command("errorEvent", number, command, &[("errorMessage", &refusal.to_string())]);
@@ -70,7 +71,7 @@ struct Elements<'a> {
 }
 
 impl Elements<'_> {
-    fn note(&mut self, number: u64, note: &AuditNote) {
+    fn note(&mut self, number: u64, note: &AuditNote, reply: &BrokerReply) {
         match note {
             AuditNote::Hit { quote } => self.hit(number, quote),
             AuditNote::Moved { origin, is_add, cents } => {
@@ -88,7 +89,29 @@ impl Elements<'_> {
             }
             AuditNote::Order { note } => self.order(note),
             AuditNote::Limited { .. } | AuditNote::Blocked { .. } => self.supervised(number, note),
+            AuditNote::NotDone { asked } => {
+                if let BrokerReply::Refused { refusal } = reply {
+                    self.not_done(number, asked, *refusal);
+                }
+            }
         }
+    }
+
+    /// An error belongs to what was to happen: so that is said first, and nothing moves behind it.
+    fn not_done(&mut self, number: u64, asked: &OrderAsked, refusal: Refusal) {
+        let why = format!("{}: {refusal}", wished(asked));
+        let placing = match asked {
+            OrderAsked::Place { terms, .. } => Some(terms),
+            _ => None,
+        };
+        let verb = placing.map_or(Verb::DisplaySummary, |terms| verb_of(terms.way));
+        let funds = placing.map(|terms| dollars(terms.limit_cents));
+        let mut fields = vec![("command", verb.name()), ("username", self.user)];
+        fields.extend(placing.map(|terms| ("stockSymbol", terms.symbol.as_str())));
+        fields.extend(funds.as_deref().map(|funds| ("funds", funds)));
+        self.element("systemEvent", number, &fields);
+        fields.push(("errorMessage", &why));
+        self.element("errorEvent", number, &fields);
     }
 
     /// The schema has no command for it: it stands with the one that changes nothing.
@@ -112,8 +135,7 @@ impl Elements<'_> {
 
     fn order(&mut self, note: &OrderNote) {
         let OrderNote { order, way, symbol, shares, cents, happened } = *note;
-        let verb = if way == TradeWay::Buy { Verb::Buy } else { Verb::Sell };
-        let cents = dollars(cents);
+        let (verb, cents) = (verb_of(way), dollars(cents));
         let per =
             if matches!(happened, OrderHappened::Placed | OrderHappened::Released) { "at" } else { "for" };
         let message = format!("order {}: {shares} {per} {cents}", happened.word());
@@ -148,6 +170,30 @@ impl Elements<'_> {
         }
         let _ = writeln!(self.to, "\t</{name}>");
     }
+}
+
+fn verb_of(way: TradeWay) -> Verb {
+    match way {
+        TradeWay::Buy => Verb::Buy,
+        TradeWay::Sell => Verb::Sell,
+    }
+}
+
+/// What was asked of orders, limits or blocks, in words.
+#[must_use]
+pub fn wished(asked: &OrderAsked) -> String {
+    let note = match asked {
+        OrderAsked::Place { terms: OrderTerms { symbol, shares, limit_cents, .. }, .. } => {
+            return format!("order not placed: {shares} {symbol} at {}", dollars(*limit_cents));
+        }
+        OrderAsked::Cancel { of } => return format!("order not cancelled: {}", of.number),
+        OrderAsked::Limit { limits, by, .. } => AuditNote::Limited { by: by.clone(), limits: *limits },
+        OrderAsked::Block { is_blocked, by, .. } => {
+            AuditNote::Blocked { by: by.clone(), is_blocked: *is_blocked }
+        }
+        _ => return "a router's request".to_owned(),
+    };
+    format!("not done: {}", supervised(&note).unwrap_or_default())
 }
 
 /// What a supervisor did, in words; none if it is no such note.

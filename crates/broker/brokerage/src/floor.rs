@@ -11,7 +11,7 @@ use pares_broker::{
     Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, StockQuote, UserCommand, UserName,
     Verb, WorkloadLine, number_in_session,
 };
-use pares_front::{Arrival, BrokerFront, CommandOrder, FrontEffect, NotTaken};
+use pares_front::{Arrival, BrokerFront, CommandOrder, DeskNews, FrontEffect, NotTaken};
 use pares_os::clock;
 use pares_site::SiteReport;
 use pares_site::config::Promise;
@@ -19,7 +19,6 @@ use pares_site::protocol::Horizon;
 use pares_wice::TransactionId;
 use pares_wice::codec::Coded as _;
 
-use crate::desk::DeskNews;
 use crate::direct::DirectClients;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::own_site::OwnSite;

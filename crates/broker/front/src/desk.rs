@@ -255,6 +255,11 @@ impl QuoteDesk {
         silent.into_iter().chain(self.again.first().map(|(due_ms, _)| *due_ms)).min()
     }
 
+    /// Whether this question has no answer yet.
+    pub(crate) fn awaits(&self, hit: u64) -> bool {
+        self.open.contains_key(&hit)
+    }
+
     /// Whether no question is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {

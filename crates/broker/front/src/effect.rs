@@ -73,6 +73,9 @@ pub enum NotTaken {
     /// As many logs as may be wait to be written: later.
     #[error("too many logs wait to be written")]
     Dumps,
+    /// The front's clock is off by more than [`CLOCK_OFF_MAX_MS`](crate::CLOCK_OFF_MAX_MS): through another front.
+    #[error("the front's clock is off")]
+    Clock,
     /// Its number is none, or does not come after that which it says.
     #[error("the number does not come after the one before it")]
     Order,

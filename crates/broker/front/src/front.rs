@@ -18,6 +18,7 @@ use pares_broker::{
 };
 use pares_wice::TransactionId;
 
+use crate::clock::ClockWatch;
 use crate::desk::{DeskEffect, QuoteDesk, QuoteStanding};
 use crate::effect::{Arrival, FrontEffect, NotTaken};
 use crate::line::QuoteFault;
@@ -56,6 +57,7 @@ pub struct BrokerFront {
     pub(crate) pauses: BTreeSet<(u64, usize)>,
     pub(crate) ahead: Ahead,
     pub(crate) looks: Looks,
+    pub(crate) clock: ClockWatch,
 }
 
 impl BrokerFront {
@@ -78,6 +80,7 @@ impl BrokerFront {
             pauses: BTreeSet::new(),
             ahead: Ahead::default(),
             looks: Looks::default(),
+            clock: ClockWatch::default(),
         }
     }
 
@@ -145,6 +148,10 @@ impl BrokerFront {
         if self.open.len() >= FRONT_OPEN_MAX {
             return Err(NotTaken::Busy);
         }
+        if self.clock.is_off() {
+            self.ask_for_stamp(user.as_ref(), now_ms, effects);
+            return Err(NotTaken::Clock);
+        }
         let at = self.part_of(user.as_ref());
         if let (Some(user), Some((symbol, true))) = (&user, quote_of(&asked)) {
             let mut said = Vec::new();
@@ -167,6 +174,7 @@ impl BrokerFront {
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
+        self.look_at_stamp(hit, &answer, now_ms);
         let mut said = Vec::new();
         self.desk.arrived(hit, answer, now_ms, &mut said);
         self.follow(said, now_ms, effects);
@@ -224,7 +232,7 @@ impl BrokerFront {
                         self.parts[at].waits_for = None;
                         self.advance(at, now_ms, effects);
                     }
-                    self.fire_what_is_good(symbol, true, now_ms, effects);
+                    self.fire_what_is_good(symbol, now_ms, effects);
                 }
             }
         }

@@ -11,13 +11,17 @@
 //! |---|---|
 //! | `front` | users' commands in order; `user` is one user's part, `parts` all of them, `numbers` what they are called |
 //! | `moments`, `look` | what happens without a command: triggers that fire, pending buys and sells that lapse; and how they are found again |
+//! | `clock` | whether a front's clock is right |
 //! | `backlog` | what waits, and for what |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
+//! | `desks` | desks that many fronts share: a desk's end, a front's end, and what they say |
 //! | `line` | the quote server's line protocol |
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
 
 mod backlog;
+mod clock;
 mod desk;
+mod desks;
 mod draw;
 mod effect;
 mod front;
@@ -30,7 +34,11 @@ mod stand_in;
 mod user;
 
 pub use backlog::FrontBacklog;
+pub use clock::{CLOCK_OFF_MAX_MS, CLOCK_SAID_MS};
 pub use desk::{DeskEffect, HIT_MILLS, QUOTE_LIMIT_MS, QuoteDesk, QuoteStanding};
+pub use desks::{
+    DeskCall, DeskCalls, DeskNews, FRAME_MAX, FrontNumber, SharedDesk, SharedEffect, ToDesk, ToFront,
+};
 pub use draw::SeededDraw;
 pub use effect::{Arrival, FrontEffect, NotTaken};
 pub use front::{BrokerFront, FRONT_OPEN_MAX};

@@ -1,7 +1,9 @@
 //! What is armed and pending, found again.
 //!
-//! A front that only remembers what it armed itself forgets it when it dies, and knows nothing of what others armed. So every front reads all of it from the accounts, over and over, and
-//! watches what it finds. It lets those go first that armed or placed it themselves; if they live, there is nothing left to do a moment later.
+//! A front that only remembers what it armed itself forgets it when it dies, and knows nothing of what others armed. So every front reads all of it from the accounts, over and over. It watches the
+//! stocks that it finds, and asks for what those who armed or placed it should have asked for a second before the page was read, and have not.
+//!
+//! However much there is, a page at a time is under way, and nothing of it is kept but its stocks: a million triggers are a thousand pages, and a look that takes as long as these.
 
 use pares_broker::{ArmedPage, ArmedTrigger, BrokerRead, LapsingPage, LapsingStack, WINDOW_MS};
 use pares_wice::Key;
@@ -9,7 +11,8 @@ use pares_wice::codec::Coded as _;
 
 use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
-use crate::moments::LATE_MS;
+use crate::moments::{LATE_MS, Shown, is_good};
+use crate::user::Moment;
 
 /// From the end of one look to the next, ms.
 pub const LOOK_EVERY_MS: u64 = 2_000;
@@ -21,7 +24,8 @@ pub(crate) struct Looks {
     due_ms: u64,
     /// Looks that came to their end.
     pub(crate) done: u64,
-    under_way: Option<BrokerRead>,
+    /// A page, and when it was asked for, ms.
+    under_way: Option<(BrokerRead, u64)>,
     is_closed: bool,
 }
 
@@ -45,7 +49,7 @@ impl BrokerFront {
 
     fn look_at(&mut self, read: BrokerRead, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         self.looks.due_ms = now_ms + LOOK_EVERY_MS;
-        self.looks.under_way = Some(read.clone());
+        self.looks.under_way = Some((read.clone(), now_ms));
         effects.push(FrontEffect::Look { read });
     }
 
@@ -57,37 +61,62 @@ impl BrokerFront {
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
-        if self.looks.is_closed || self.looks.under_way.take_if(|under_way| under_way == read).is_none() {
+        let is_it = |under_way: &mut (BrokerRead, u64)| under_way.0 == *read;
+        let Some((_, asked_ms)) = self.looks.under_way.take_if(is_it).filter(|_| !self.looks.is_closed)
+        else {
             return;
-        }
+        };
+        let late_ms = asked_ms.saturating_sub(LATE_MS);
         let next = match (read, answer) {
-            (BrokerRead::Armed { .. }, Some(bytes)) => self.looked_at_armed(bytes, now_ms),
-            (BrokerRead::Lapsing { .. }, Some(bytes)) => self.looked_at_lapsing(bytes),
+            (BrokerRead::Armed { .. }, Some(bytes)) => self.looked_at_armed(bytes, late_ms, now_ms, effects),
+            (BrokerRead::Lapsing { .. }, Some(bytes)) => {
+                self.looked_at_lapsing(bytes, late_ms, now_ms, effects)
+            }
             _ => None,
         };
         if let Some(read) = next {
             self.look_at(read, now_ms, effects);
         }
-        self.happen_what_is_due(now_ms, effects);
     }
 
-    fn looked_at_armed(&mut self, bytes: &[u8], now_ms: u64) -> Option<BrokerRead> {
+    /// What others could have fired at `late_ms`, and have not.
+    fn looked_at_armed(
+        &mut self,
+        bytes: &[u8],
+        late_ms: u64,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) -> Option<BrokerRead> {
         let ArmedPage { triggers, next } = ArmedPage::from_bytes(bytes).ok()?;
         for ArmedTrigger { symbol, way, user, price_cents } in triggers {
-            if self.ahead.learn(symbol, (way, user.clone()), price_cents, self.looks.done) {
-                self.desk.watch(symbol, &user, now_ms);
-                self.ahead.look_later(symbol, now_ms);
+            let whose = (way, user);
+            match self.ahead.shown(symbol, &whose, price_cents, (self.looks.done, now_ms)) {
+                Shown::First => self.desk.watch(symbol, &whose.1, now_ms),
+                Shown::Others(since_ms) if since_ms <= late_ms => {
+                    if self.desk.price(symbol, now_ms).is_some_and(|price| is_good(way, price, price_cents)) {
+                        self.happens_after_all(&whose.1, Moment::Fire(way, symbol), now_ms, effects);
+                    }
+                }
+                Shown::Own | Shown::Others(_) => {}
             }
         }
         let more = |from: Key| BrokerRead::Armed { from: Some(from) };
         Some(next.map_or(BrokerRead::Lapsing { from: None }, more))
     }
 
-    /// The last of it ends the look.
-    fn looked_at_lapsing(&mut self, bytes: &[u8]) -> Option<BrokerRead> {
+    /// What others could have released at `late_ms`, and have not. The last page ends the look.
+    fn looked_at_lapsing(
+        &mut self,
+        bytes: &[u8],
+        late_ms: u64,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) -> Option<BrokerRead> {
         let LapsingPage { stacks, next } = LapsingPage::from_bytes(bytes).ok()?;
         for LapsingStack { user, way, placed_ms } in stacks {
-            self.ahead.ends_at(placed_ms + WINDOW_MS + 1 + LATE_MS, user, way);
+            if placed_ms + WINDOW_MS < late_ms {
+                self.happens_after_all(&user, Moment::Lapse(way), now_ms, effects);
+            }
         }
         if next.is_none() {
             for symbol in self.ahead.forget_unseen(self.looks.done) {

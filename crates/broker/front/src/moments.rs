@@ -1,10 +1,12 @@
 //! What happens without a command: a trigger fires at a quote that is good enough, a pending buy or sell lapses after its minute.
 //!
 //! Both are requests in their user's order, like his commands: so it is decided once whether a commit or the end of its minute came first, and the log says
-//! which. Every front asks for both, and what was done is not done again. But the front through which something was armed or placed is first: the others wait for a second, so that they
-//! hardly ever ask for the same at once.
+//! which. If every front asked for both, all but one would ask in vain. So a front asks at once only for what was armed or placed through it; what others armed it asks for when a look, which costs no
+//! transaction, still shows it a second after they could have done it. That is only if they are gone.
+//!
+//! So of others' triggers a front keeps which stocks they are of, and no more: there may be any number of them. Its own, of which it keeps [`OWN_MAX`], are others' as well beyond that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_broker::{
     Asked, BrokerReply, BrokerRequest, RELEASED_MAX, StockSymbol, TradeWay, UserCommand, UserName, Verb,
@@ -16,84 +18,120 @@ use crate::user::{Cause, Moment};
 
 /// So much later, ms, a front asks for what another is to ask for.
 pub(crate) const LATE_MS: u64 = 1_000;
-/// Most triggers that a front watches; those of the last stocks are left to others beyond that.
-const WATCHED_MAX: usize = 1_000_000;
+/// Most triggers armed through a front that it keeps in mind.
+pub(crate) const OWN_MAX: usize = 1_000_000;
 
-/// A trigger that is armed.
+/// A trigger that was armed through this front.
 #[derive(Debug)]
-struct Watched {
+struct Own {
     price_cents: u64,
-    /// It was armed through this front.
-    is_own: bool,
     /// The latest look that has shown it, or at which it cannot be missed yet.
     seen: u64,
 }
 
-type Watch = BTreeMap<(TradeWay, UserName), Watched>;
+/// A stock with armed triggers.
+#[derive(Debug, Default)]
+struct Watched {
+    own: BTreeMap<(TradeWay, UserName), Own>,
+    /// The latest look that has shown one of others.
+    others_seen: Option<u64>,
+    /// When the latest quote came, ms.
+    news_ms: u64,
+}
+
+impl Watched {
+    fn is_over(&self) -> bool {
+        self.own.is_empty() && self.others_seen.is_none()
+    }
+}
+
+/// Whose an armed trigger is that a look shows.
+pub(crate) enum Shown {
+    /// It was armed through this front, which has done what can be done.
+    Own,
+    /// Of others, and the first of its stock.
+    First,
+    /// Of others: they could have fired it since this time, ms.
+    Others(u64),
+}
 
 /// What is to happen, as far as this front knows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ahead {
-    armed: BTreeMap<StockSymbol, Watch>,
+    armed: BTreeMap<StockSymbol, Watched>,
+    /// Of this front's own, in all.
     count: usize,
-    /// When something pending comes to its end.
-    ends: BTreeSet<(u64, UserName, TradeWay)>,
-    /// When to look whether what others armed is still there, and its price good enough.
-    later: BTreeSet<(u64, StockSymbol)>,
+    pub(crate) own_max: usize,
+    pending: Pendings,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self { armed: BTreeMap::new(), count: 0, own_max: OWN_MAX, pending: Pendings::default() }
+    }
 }
 
 impl Ahead {
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        let [ends, later] = [self.ends.first().map(|end| end.0), self.later.first().map(|later| later.0)];
-        ends.into_iter().chain(later).min()
+        self.pending.ends.first().map(|end| end.0)
     }
 
-    pub(crate) fn ends_at(&mut self, due_ms: u64, user: UserName, way: TradeWay) {
-        self.ends.insert((due_ms, user, way));
+    /// Stocks that are watched, and this front's own triggers.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        (self.armed.len(), self.count)
     }
 
-    pub(crate) fn look_later(&mut self, symbol: StockSymbol, now_ms: u64) {
-        self.later.insert((now_ms + LATE_MS, symbol));
-    }
-
-    /// A trigger was found at the `look`-th look; whether it is new.
-    pub(crate) fn learn(
+    /// The `look`-th look shows a trigger.
+    pub(crate) fn shown(
         &mut self,
         symbol: StockSymbol,
-        whose: (TradeWay, UserName),
+        whose: &(TradeWay, UserName),
         price_cents: u64,
-        look: u64,
-    ) -> bool {
-        let watch = self.armed.entry(symbol).or_default();
-        if let Some(known) = watch.get_mut(&whose) {
+        (look, now_ms): (u64, u64),
+    ) -> Shown {
+        let is_new = !self.armed.contains_key(&symbol);
+        let watched = self.armed.entry(symbol).or_default();
+        if let Some(own) = watched.own.get_mut(whose) {
             // What was armed here since the look began is not what it shows.
-            if known.seen <= look {
-                (known.price_cents, known.seen) = (price_cents, look);
+            if own.seen <= look {
+                (own.price_cents, own.seen) = (price_cents, look);
             }
-            return false;
+            return Shown::Own;
         }
-        if self.count >= WATCHED_MAX {
-            return false;
+        watched.others_seen = watched.others_seen.max(Some(look));
+        if is_new {
+            watched.news_ms = now_ms;
+            return Shown::First;
         }
-        self.count += 1;
-        watch.insert(whose, Watched { price_cents, is_own: false, seen: look });
-        true
+        Shown::Others(watched.news_ms)
+    }
+
+    /// A trigger was armed through this front. Beyond what it keeps in mind it is left to looks.
+    fn arm(&mut self, symbol: StockSymbol, whose: (TradeWay, UserName), price_cents: u64, seen: u64) {
+        let watched = self.armed.entry(symbol).or_default();
+        if self.count >= self.own_max && !watched.own.contains_key(&whose) {
+            watched.others_seen = watched.others_seen.max(Some(seen));
+            return;
+        }
+        self.count += usize::from(watched.own.insert(whose, Own { price_cents, seen }).is_none());
     }
 
     /// Forgets what neither this look nor the one before has shown; gives stocks of which nothing is left.
     pub(crate) fn forget_unseen(&mut self, look: u64) -> Vec<StockSymbol> {
-        for watch in self.armed.values_mut() {
-            watch.retain(|_, watched| watched.seen + 1 >= look);
+        for watched in self.armed.values_mut() {
+            watched.own.retain(|_, own| own.seen + 1 >= look);
+            watched.others_seen.take_if(|seen| *seen + 1 < look);
         }
-        self.count = self.armed.values().map(BTreeMap::len).sum();
-        self.armed.extract_if(.., |_, watch| watch.is_empty()).map(|(symbol, _)| symbol).collect()
+        self.count = self.armed.values().map(|watched| watched.own.len()).sum();
+        self.armed.extract_if(.., |_, watched| watched.is_over()).map(|(symbol, _)| symbol).collect()
     }
 
-    /// It is armed no more; whether nothing else is of this stock.
+    /// It is armed no more, or not as far as this front can say; whether nothing else is of this stock.
     fn disarm(&mut self, symbol: StockSymbol, whose: &(TradeWay, UserName)) -> bool {
-        let Some(watch) = self.armed.get_mut(&symbol) else { return false };
-        self.count -= usize::from(watch.remove(whose).is_some());
-        let is_last = watch.is_empty();
+        let Some(watched) = self.armed.get_mut(&symbol) else { return false };
+        self.count -= usize::from(watched.own.remove(whose).is_some());
+        let is_last = watched.is_over();
         if is_last {
             self.armed.remove(&symbol);
         }
@@ -101,45 +139,95 @@ impl Ahead {
     }
 }
 
-impl BrokerFront {
-    /// The ends of pending buys and sells that have come, and triggers of others that nobody has fired.
-    pub(crate) fn happen_what_is_due(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        while self.ahead.ends.first().is_some_and(|(due_ms, ..)| *due_ms <= now_ms)
-            && let Some((_, user, way)) = self.ahead.ends.pop_first()
-        {
-            self.happens(&user, Moment::Lapse(way), now_ms, effects);
+/// What was placed through this front, and not committed or cancelled through it.
+#[derive(Debug, Default)]
+struct Pendings {
+    /// When each comes to its end, the oldest first.
+    of: BTreeMap<(UserName, TradeWay), VecDeque<u64>>,
+    /// The first of each.
+    ends: BTreeSet<(u64, UserName, TradeWay)>,
+}
+
+impl Pendings {
+    fn placed(&mut self, user: UserName, way: TradeWay, due_ms: u64) {
+        let dues = self.of.entry((user.clone(), way)).or_default();
+        if dues.is_empty() {
+            self.ends.insert((due_ms, user, way));
         }
-        while self.ahead.later.first().is_some_and(|(due_ms, _)| *due_ms <= now_ms)
-            && let Some((_, symbol)) = self.ahead.later.pop_first()
-        {
-            self.fire_what_is_good(symbol, false, now_ms, effects);
+        dues.push_back(due_ms);
+    }
+
+    /// The newest is pending no more. If that was another front's, a look finds what is forgotten here.
+    fn settled(&mut self, user: UserName, way: TradeWay) {
+        let whose = (user, way);
+        let Some(dues) = self.of.get_mut(&whose) else { return };
+        let newest = dues.pop_back();
+        if let Some(due_ms) = newest.filter(|_| dues.is_empty()) {
+            self.of.remove(&whose);
+            self.ends.remove(&(due_ms, whose.0, way));
         }
     }
 
+    /// Whose oldest has come to its end.
+    fn next_due(&mut self, now_ms: u64) -> Option<(UserName, TradeWay)> {
+        let (_, user, way) = self.ends.first().filter(|(due_ms, ..)| *due_ms <= now_ms)?.clone();
+        self.ends.pop_first();
+        let whose = (user, way);
+        if let Some(dues) = self.of.get_mut(&whose) {
+            while dues.pop_front_if(|due_ms| *due_ms <= now_ms).is_some() {}
+            match dues.front() {
+                Some(due_ms) => drop(self.ends.replace((*due_ms, whose.0.clone(), way))),
+                None => drop(self.of.remove(&whose)),
+            }
+        }
+        Some(whose)
+    }
+}
+
+impl BrokerFront {
+    /// The ends of pending buys and sells that have come.
+    pub(crate) fn happen_what_is_due(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        while let Some((user, way)) = self.ahead.pending.next_due(now_ms) {
+            self.happens(&user, Moment::Lapse(way), now_ms, effects);
+        }
+    }
+
+    /// With a clock that is off it is left to other fronts.
     fn happens(&mut self, user: &UserName, moment: Moment, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        if self.clock.is_off() {
+            return;
+        }
         let at = self.part_of(Some(user));
         self.parts[at].note(moment);
         self.advance(at, now_ms, effects);
     }
 
-    /// Armed triggers whose price a stock's quote reaches: those armed here, and later those of others.
+    /// A look shows that it has not happened, though others could have asked for it: this front does, unless it has and waits for the reply.
+    pub(crate) fn happens_after_all(
+        &mut self,
+        user: &UserName,
+        moment: Moment,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) {
+        let at = self.part_of(Some(user));
+        if !self.parts[at].is_asking(&moment) {
+            self.happens(user, moment, now_ms, effects);
+        }
+    }
+
+    /// A quote has come: triggers that were armed here and whose price it reaches.
     pub(crate) fn fire_what_is_good(
         &mut self,
         symbol: StockSymbol,
-        is_own: bool,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
         let Some(price) = self.desk.price(symbol, now_ms) else { return };
-        let Some(watch) = self.ahead.armed.get(&symbol) else { return };
-        let good = watch.iter().filter(|((way, _), watched)| is_good(*way, price, watched.price_cents));
-        let (own, others): (Vec<_>, Vec<_>) = good.partition(|(_, watched)| watched.is_own);
-        let now = if is_own { &own } else { &others };
-        let now: Vec<_> = now.iter().map(|(whose, _)| (*whose).clone()).collect();
-        if is_own && !others.is_empty() {
-            self.ahead.look_later(symbol, now_ms);
-        }
-        for (way, user) in now {
+        let Some(watched) = self.ahead.armed.get_mut(&symbol) else { return };
+        watched.news_ms = now_ms;
+        let good = watched.own.iter().filter(|((way, _), own)| is_good(*way, price, own.price_cents));
+        for (way, user) in good.map(|(whose, _)| whose.clone()).collect::<Vec<_>>() {
             self.happens(&user, Moment::Fire(way, symbol), now_ms, effects);
         }
     }
@@ -168,8 +256,9 @@ impl BrokerFront {
 
     pub(crate) fn moment_answered(&mut self, at: usize, moment: &Moment, reply: &BrokerReply) {
         match (moment, reply, self.parts[at].user.clone()) {
-            (Moment::Fire(way, symbol), BrokerReply::Settled { .. }, Some(user)) => {
-                self.disarm(*symbol, *way, user);
+            // If there was nothing to fire, somebody else has, or a look shows it again.
+            (Moment::Fire(way, symbol), BrokerReply::Settled { .. } | BrokerReply::Unchanged, Some(user)) => {
+                self.disarm(*symbol, *way, user)
             }
             (Moment::Lapse(way), BrokerReply::Lapsed { count: RELEASED_MAX.. }, _) => {
                 self.parts[at].note(Moment::Lapse(*way));
@@ -187,13 +276,26 @@ impl BrokerFront {
         now_ms: u64,
     ) {
         let way = match command.verb {
-            Verb::Buy | Verb::SetBuyAmount | Verb::SetBuyTrigger | Verb::CancelSetBuy => TradeWay::Buy,
-            Verb::Sell | Verb::SetSellAmount | Verb::SetSellTrigger | Verb::CancelSetSell => TradeWay::Sell,
+            Verb::Buy
+            | Verb::CommitBuy
+            | Verb::CancelBuy
+            | Verb::SetBuyAmount
+            | Verb::SetBuyTrigger
+            | Verb::CancelSetBuy => TradeWay::Buy,
+            Verb::Sell
+            | Verb::CommitSell
+            | Verb::CancelSell
+            | Verb::SetSellAmount
+            | Verb::SetSellTrigger
+            | Verb::CancelSetSell => TradeWay::Sell,
             _ => return,
         };
         let Some(user) = command.user.clone() else { return };
         match (reply, command.symbol, command.cents) {
-            (BrokerReply::Held { until_ms, .. }, ..) => self.ahead.ends_at(until_ms + 1, user, way),
+            (BrokerReply::Held { until_ms, .. }, ..) => {
+                self.ahead.pending.placed(user, way, until_ms + 1);
+            }
+            (BrokerReply::Settled { .. }, None, _) => self.ahead.pending.settled(user, way),
             (BrokerReply::Armed { .. }, Some(symbol), Some(limit)) => {
                 self.arm(at, symbol, (way, user), limit, now_ms);
             }
@@ -214,9 +316,7 @@ impl BrokerFront {
     ) {
         let way = whose.0;
         self.desk.watch(symbol, &whose.1, now_ms);
-        let watched = Watched { price_cents, is_own: true, seen: self.looks.done + 1 };
-        let before = self.ahead.armed.entry(symbol).or_default().insert(whose, watched);
-        self.ahead.count += usize::from(before.is_none());
+        self.ahead.arm(symbol, whose, price_cents, self.looks.done + 1);
         // A quote may have come while it was being armed.
         if self.desk.price(symbol, now_ms).is_some_and(|price| is_good(way, price, price_cents)) {
             self.parts[at].note(Moment::Fire(way, symbol));
@@ -230,7 +330,8 @@ impl BrokerFront {
     }
 }
 
-fn is_good(way: TradeWay, price: u64, limit: u64) -> bool {
+/// Whether a price fires a trigger of this limit.
+pub(crate) fn is_good(way: TradeWay, price: u64, limit: u64) -> bool {
     match way {
         TradeWay::Buy => price <= limit,
         TradeWay::Sell => price >= limit,

@@ -1,15 +1,18 @@
-//! The numbers of a front: its sessions, and in its own session those of what has no number of its sender's.
+//! The numbers of a front: its sessions, and in its own sessions those of what has no number of its sender's.
+//!
+//! A sender goes on with his session at any front. If a front's own were numbered like those that it gives out, others could not tell them apart once its first is used up, and somebody who went on with one
+//! would give numbers that the front gives too. So even ones are a front's own, and odd ones are given out.
 
-use pares_broker::{
-    COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, is_session, number_in_session, session_of, session_of_front,
-};
+use pares_broker::{COMMANDS_OF_SESSION, SESSIONS_OF_FRONT, is_session, number_in_session, session_of_front};
 
 /// The numbers of a front and its sessions. Before the front has its number, and when that is used up, there are none.
 #[derive(Debug, Default)]
 pub struct FrontNumbers {
     front: Option<u64>,
-    /// Sessions begun under this number.
-    sessions: u64,
+    /// Sessions given out under this number.
+    given: u64,
+    /// The front's own sessions under this number.
+    own_sessions: u64,
     /// The latest number of the own session; 0 before the first.
     own: u64,
 }
@@ -17,35 +20,41 @@ pub struct FrontNumbers {
 impl FrontNumbers {
     /// The front has a number that was never used.
     pub fn begin(&mut self, front: u64) {
-        (self.front, self.sessions) = (Some(front), 0);
+        (self.front, self.given, self.own_sessions) = (Some(front), 0, 0);
     }
 
     pub(crate) fn front(&self) -> Option<u64> {
         self.front
     }
 
-    /// Another session.
+    /// Another session to give out.
     pub(crate) fn open_session(&mut self) -> Option<u64> {
-        let session = session_of_front(self.front?, self.sessions);
-        self.sessions += 1;
-        if self.sessions == SESSIONS_OF_FRONT {
-            self.front = None;
-        }
+        let session = session_of_front(self.front?, 2 * self.given + 1);
+        self.given += 1;
+        self.end_if_spent(self.given);
         Some(session)
     }
 
-    /// Whether a sender who numbers his commands may go on with this session: it can have been given out, and it is no front's own. Each front's first is its own.
+    fn end_if_spent(&mut self, sessions: u64) {
+        if sessions == SESSIONS_OF_FRONT / 2 {
+            self.front = None;
+        }
+    }
+
+    /// Whether a sender who numbers his commands may go on with this session: it can have been given out, by whichever front.
     pub(crate) fn may_go_on(&self, session: u64) -> bool {
         let (front, count) = (session / SESSIONS_OF_FRONT, session % SESSIONS_OF_FRONT);
-        let is_given_out = self.front != Some(front) || count < self.sessions;
-        is_session(session) && is_given_out && count > 0 && session != session_of(self.own)
+        let is_given_out = self.front != Some(front) || count / 2 < self.given;
+        is_session(session) && count % 2 == 1 && is_given_out
     }
 
     /// The number that is given out next.
     pub fn peek(&mut self) -> Option<u64> {
         let is_spent = self.own == 0 || (self.own + 1).is_multiple_of(COMMANDS_OF_SESSION);
         if is_spent {
-            self.own = number_in_session(self.open_session()?, 0);
+            self.own = number_in_session(session_of_front(self.front?, 2 * self.own_sessions), 0);
+            self.own_sessions += 1;
+            self.end_if_spent(self.own_sessions);
         }
         Some(self.own + 1)
     }
@@ -71,20 +80,37 @@ mod tests {
         assert_eq!(numbers.next_own(), Some(number_in_session(session_of_front(7, 0), 1)));
         numbers.own = number_in_session(session_of_front(7, 0), COMMANDS_OF_SESSION - 2);
         assert_eq!(numbers.next_own().map(session_of), Some(session_of_front(7, 0)));
-        assert_eq!(numbers.peek().map(session_of), Some(session_of_front(7, 1)));
-        assert_eq!(numbers.next_own(), Some(number_in_session(session_of_front(7, 1), 1)));
-        assert!(!numbers.may_go_on(session_of_front(7, 1)), "its own");
-        for count in 2..SESSIONS_OF_FRONT {
-            assert_eq!(numbers.open_session(), Some(session_of_front(7, count)));
+        assert_eq!(numbers.peek().map(session_of), Some(session_of_front(7, 2)));
+        assert_eq!(numbers.next_own(), Some(number_in_session(session_of_front(7, 2), 1)));
+        for count in 0..SESSIONS_OF_FRONT / 2 {
+            assert_eq!(numbers.open_session(), Some(session_of_front(7, 2 * count + 1)));
         }
         assert_eq!((numbers.open_session(), numbers.front()), (None, None));
-        assert!(numbers.may_go_on(session_of_front(7, 2)));
+        assert!(numbers.may_go_on(session_of_front(7, 3)));
         assert!(numbers.next_own().is_some(), "the own session goes on");
         numbers.begin(9);
-        assert_eq!(numbers.open_session(), Some(session_of_front(9, 0)));
-        assert!(numbers.may_go_on(session_of_front(8, 5)), "another front's");
+        assert_eq!(numbers.open_session(), Some(session_of_front(9, 1)));
+    }
+
+    #[test]
+    fn a_session_that_is_a_fronts_own_is_known_at_every_front_however_late_it_was_begun() {
+        let (mut one, mut other) = (FrontNumbers::default(), FrontNumbers::default());
+        one.begin(7);
+        other.begin(9);
+        let mut own = Vec::new();
+        for _ in 0..3 {
+            own.extend(one.next_own().map(session_of));
+            one.own = number_in_session(session_of(one.own), COMMANDS_OF_SESSION - 1);
+        }
+        assert_eq!(own, [0, 2, 4].map(|count| session_of_front(7, count)));
+        let given: Vec<_> = (0..3).filter_map(|_| one.open_session()).collect();
+        for numbers in [&one, &other] {
+            assert!(own.iter().all(|session| !numbers.may_go_on(*session)), "{own:?}");
+            assert!(given.iter().all(|session| numbers.may_go_on(*session)), "{given:?}");
+        }
+        assert!(!one.may_go_on(session_of_front(7, 7)), "not given out yet");
         for never in [session_of_front(9, 1), session_of_front(8, 0), 5, 1 << 39, 1 << 40, u64::MAX] {
-            assert!(!numbers.may_go_on(never), "{never}");
+            assert!(!other.may_go_on(never), "{never}");
         }
     }
 
@@ -98,6 +124,6 @@ mod tests {
             assert!(next > last, "{next} behind {last}");
             last = next;
         }
-        assert_eq!(session_of(last), session_of_front(1, 1));
+        assert_eq!(session_of(last), session_of_front(1, 2));
     }
 }

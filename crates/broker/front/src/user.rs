@@ -282,6 +282,12 @@ impl UserPart {
         }
     }
 
+    /// Whether this is noted, or under way.
+    pub(crate) fn is_asking(&self, moment: &Moment) -> bool {
+        let is_it = |one: &UnderWay| matches!(&one.cause, Cause::Moment(other) if other == moment);
+        self.moments.contains(moment) || self.under_way.iter().any(is_it)
+    }
+
     /// Something is to be done, unless it is noted already.
     pub(crate) fn note(&mut self, moment: Moment) {
         if !self.moments.contains(&moment) {

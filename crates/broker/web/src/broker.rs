@@ -7,18 +7,26 @@ use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, Stoc
 use pares_wice::codec::{Coded, DecodeError};
 use tokio::sync::broadcast;
 
-/// No site has answered. What was asked may be done or not: the same again, under the same name, is safe.
+/// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no site answers: {0}")]
-pub struct Unavailable(pub String);
+pub enum Unavailable {
+    /// No site has answered. What was asked may be done or not: the same again, under the same name, is safe.
+    #[error("no site answers: {0}")]
+    Silent(String),
+    /// The front has as much to do as it takes: it did nothing.
+    #[error("the front is busy: {0}")]
+    Busy(String),
+}
 
-/// What the questions that this front itself has asked have cost since it started.
+/// What the questions that this front itself has asked have cost since it started, and what the answers say of its clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Questions to the quote server.
     pub hits: u64,
     /// Cents.
     pub cents: u64,
+    /// By how much its clock is ahead of the quote server's at least, ms; behind, if below zero; 0 if it may be right.
+    pub clock_ahead_ms: i64,
 }
 
 /// An answer that is to come.
@@ -52,6 +60,6 @@ impl dyn Broker {
     /// A read, as what it is the bytes of.
     pub(crate) async fn read<T: Coded>(&self, read: BrokerRead) -> Result<T, Unavailable> {
         let bytes = self.read_bytes(read).await?;
-        T::from_bytes(&bytes).map_err(|why: DecodeError| Unavailable(why.to_string()))
+        T::from_bytes(&bytes).map_err(|why: DecodeError| Unavailable::Silent(why.to_string()))
     }
 }

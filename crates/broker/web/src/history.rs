@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::{Query, State};
 use pares_broker::{
-    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, UserName, Verb, dollars, supervised,
+    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, UserName, Verb, dollars,
+    supervised, wished,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -74,7 +75,7 @@ pub(crate) struct EntryShown {
 /// What came of it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct NoteShown {
-    /// `hit`, `moved`, `fired`, `lapsed`, `deal`, `order`, `supervised`.
+    /// `hit`, `moved`, `fired`, `lapsed`, `deal`, `order`, `supervised`, `refused`.
     pub(crate) kind: &'static str,
     /// In words.
     pub(crate) text: String,
@@ -209,6 +210,7 @@ pub(crate) fn note(of: &AuditNote) -> NoteShown {
         AuditNote::Limited { .. } | AuditNote::Blocked { .. } => {
             NoteShown { kind: "supervised", text: supervised(of).unwrap_or_default(), amount: None }
         }
+        AuditNote::NotDone { asked } => NoteShown { kind: "refused", text: wished(asked), amount: None },
     }
 }
 

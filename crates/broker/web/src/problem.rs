@@ -78,6 +78,12 @@ impl Problem {
         Self::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("unavailable").retry(1)
     }
 
+    pub(crate) fn busy() -> Self {
+        let detail =
+            "too much waits at this server: nothing was done, and later, or at another one, it may be";
+        Self::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("busy").retry(1)
+    }
+
     /// The rules refuse it.
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let status = match refusal {
@@ -86,9 +92,11 @@ impl Problem {
             Refusal::NoRight => StatusCode::FORBIDDEN,
             Refusal::CodeUsed => StatusCode::UNAUTHORIZED,
             Refusal::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+            Refusal::ClockOff => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self {
+            retry_s: (refusal == Refusal::ClockOff).then_some(10),
             code: Some(refusal as u8),
             ..Self::of(status, refusal.to_string()).reason(&reason_of(refusal))
         }
@@ -108,8 +116,11 @@ pub(crate) fn reason_of(refusal: Refusal) -> String {
 }
 
 impl From<Unavailable> for Problem {
-    fn from(_: Unavailable) -> Self {
-        Self::unavailable()
+    fn from(why: Unavailable) -> Self {
+        match why {
+            Unavailable::Silent(_) => Self::unavailable(),
+            Unavailable::Busy(_) => Self::busy(),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::app::Shared;
 use crate::body::Said;
+use crate::broker::Costs;
 use crate::caller::Caller;
 use crate::log::streamed;
 use crate::people::{done, names};
@@ -89,6 +90,8 @@ pub(crate) struct CostsShown {
     front_hits: u64,
     /// What they cost.
     front_dollars: String,
+    /// By how much this front's clock is ahead of the quote server's at least, ms; behind, if below zero; 0 if it may be right.
+    front_clock_ahead_ms: i64,
 }
 
 /// What quotes have cost this front since it started. What all have cost is in the log of all.
@@ -96,8 +99,8 @@ pub(crate) struct CostsShown {
     (status = 200, description = "the answer", body = CostsShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn costs(State(app): State<Shared>, caller: Caller) -> Result<Json<CostsShown>, Problem> {
     caller.with(PersonRight::Supervisor)?;
-    let costs = app.front.costs();
-    Ok(Json(CostsShown { front_hits: costs.hits, front_dollars: dollars(costs.cents) }))
+    let Costs { hits: front_hits, cents, clock_ahead_ms: front_clock_ahead_ms } = app.front.costs();
+    Ok(Json(CostsShown { front_hits, front_dollars: dollars(cents), front_clock_ahead_ms }))
 }
 
 /// What somebody may do.

@@ -182,6 +182,8 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
         // As it comes: what two users ask for under one name, or a reply that is another's and that nobody waits for.
         (Defect::ForgetsFronts, vec![Broken::Disordered, Broken::Twice, Broken::Lost, Broken::Unsettled]),
         (Defect::ForgetsOrder, vec![Broken::Disordered]),
+        (Defect::ForgetsHits, vec![Broken::Unsettled]),
+        (Defect::RenamesHits, vec![Broken::Twice]),
         (Defect::GivesOtherVersions, vec![Broken::Unkept]),
         // Two disks disagree, or one site finds that its own has forgotten.
         (Defect::SyncsNothing, vec![Broken::Ended, Broken::Forked]),
@@ -193,7 +195,11 @@ fn every_defect_is_found_by_the_promise_that_it_breaks() {
             Defect::GoesOnRefused => Plan::JUDGED,
             Defect::CountsOnlyNamed => Plan::GONE,
             Defect::CertifiesNoReads => Plan::SERIALISABLE,
-            Defect::KeepsTriggers | Defect::ForgetsFronts | Defect::ForgetsOrder => Plan::BROKER,
+            Defect::KeepsTriggers
+            | Defect::ForgetsFronts
+            | Defect::ForgetsOrder
+            | Defect::ForgetsHits
+            | Defect::RenamesHits => Plan::BROKER,
             Defect::GivesOtherVersions => Plan::KEPT,
             Defect::SpeaksTooNew => Plan::MIXED,
             _ => Plan::THREE,

@@ -19,6 +19,9 @@ impl<L: Ledger> Turn<'_, L> {
     pub(super) fn place(&mut self, user: &UserName, terms: OrderTerms) -> Stopped<BrokerReply, L> {
         let mut standing = self.standing(user, terms.symbol)?;
         let cents = checked_cost(&standing, terms)?;
+        if terms.way == TradeWay::Buy {
+            self.within_position(&standing, terms)?;
+        }
         may_hold(&standing, terms, cents)?;
         let of = CustomerOrderId { user: user.clone(), number: self.request.number };
         let OrderTerms { symbol, way, shares, limit_cents, .. } = terms;
@@ -93,19 +96,16 @@ impl<L: Ledger> Turn<'_, L> {
 
 /// What it costs at its limit, if that is allowed.
 fn checked_cost(standing: &Standing, terms: OrderTerms) -> Result<u64, Refusal> {
-    let OrderTerms { way, shares, limit_cents, .. } = terms;
+    let OrderTerms { shares, limit_cents, .. } = terms;
     let cents = shares.checked_mul(limit_cents).filter(|cents| (1..=CENTS_MAX).contains(cents));
     let cents = cents.ok_or(Refusal::BadOrder)?;
     let customer = &standing.customer;
     let limits = customer.limits.in_force();
-    let has = [standing.shares, standing.exposure.buying, standing.exposure.selling];
-    let position = has.iter().fold(shares, |sum, shares| sum.saturating_add(*shares));
     let loss = u64::try_from(customer.result_cents.saturating_neg()).unwrap_or_default();
     let checks = [
         (customer.is_blocked, Refusal::Blocked),
         (shares > limits.shares_max || cents > limits.cents_max, Refusal::OrderTooLarge),
         (customer.open.len() as u64 >= limits.open_max, Refusal::TooManyOrders),
-        (way == TradeWay::Buy && position > limits.position_max, Refusal::PositionLimit),
         (loss >= limits.loss_max, Refusal::LossLimit),
         (customer.owed_stocks > 0 && standing.exposure.owed == 0, Refusal::InDebt),
     ];

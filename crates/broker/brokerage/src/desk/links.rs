@@ -1,19 +1,17 @@
-//! A front's end of its connections to desks.
+//! A front's connections to desks.
 //!
-//! A desk that is silent is as good as dead: it is asked whether it is there, and if it does not say so its questions go to the next one. The quote server may then
-//! be asked twice, which costs five cents and is never wrong. With no desk at all questions wait: a desk that is started again finds them.
+//! A desk that is silent is as good as dead: it is asked whether it is there, and if it does not say so its connection is given up. What that means for questions and hits is
+//! [`DeskCalls`]'s.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use mio::Registry;
-use pares_broker::{HitName, QuoteBrought, StockSymbol, UserName};
-use pares_front::QuoteFault;
+use pares_broker::{HitName, StockSymbol, UserName};
+use pares_front::{DeskCall, DeskCalls, DeskNews, FRAME_MAX, ToDesk, ToFront};
 use pares_wice::codec::Coded as _;
 
-use super::words::{FRAME_MAX, ToDesk, ToFront};
 use crate::link::{Conn, Retry, SocketOwner};
 
 /// Between two questions to a desk whether it lives.
@@ -23,28 +21,10 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Answers of one desk that are read in one turn, bytes.
 const READ_MAX: usize = 256 << 10;
 
-/// What desks say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeskNews {
-    /// The answer to a question of this front's, with the hit if this front is to note it.
-    Answer(u64, Result<QuoteBrought, QuoteFault>),
-    /// A hit to be noted, which no question of this front waits for.
-    Hit(QuoteBrought),
-}
-
-struct Question {
-    symbol: StockSymbol,
-    user: UserName,
-    /// The desk that was asked.
-    at: Option<usize>,
-}
-
 struct Desk {
     address: SocketAddr,
     conn: Option<Conn>,
     retry: Retry,
-    /// Of its life, once it has said so: it is connected.
-    number: Option<u64>,
     heard: Instant,
     asked: Instant,
 }
@@ -54,10 +34,8 @@ pub struct DeskLinks {
     registry: Registry,
     owner: SocketOwner,
     desks: Vec<Desk>,
-    open: BTreeMap<u64, Question>,
+    calls: DeskCalls,
     news: Vec<DeskNews>,
-    /// Some question has no desk.
-    has_unasked: bool,
 }
 
 impl DeskLinks {
@@ -71,7 +49,6 @@ impl DeskLinks {
             address: *address,
             conn: None,
             retry: Retry::default(),
-            number: None,
             heard: now,
             asked: now,
         };
@@ -79,9 +56,8 @@ impl DeskLinks {
             registry: registry.try_clone()?,
             owner,
             desks: addresses.iter().map(desk).collect(),
-            open: BTreeMap::new(),
+            calls: DeskCalls::new(addresses.iter().map(name_of)),
             news: Vec::new(),
-            has_unasked: false,
         })
     }
 
@@ -95,22 +71,17 @@ impl DeskLinks {
 
     /// Asks the stock's desk.
     pub fn ask(&mut self, question: u64, symbol: StockSymbol, user: UserName) {
-        self.open.insert(question, Question { symbol, user, at: None });
-        self.send(question);
+        self.with(|calls, said| calls.ask(question, symbol, user, said));
     }
 
     /// The question is not waited for any more.
     pub fn abandon(&mut self, question: u64) {
-        self.open.remove(&question);
+        self.calls.abandon(question);
     }
 
     /// A hit is in the log.
     pub fn noted(&mut self, hit: HitName) {
-        // Of a life that is over nobody keeps hits.
-        let desk = self.desks.iter_mut().find(|desk| desk.number == Some(hit.desk));
-        if let Some(conn) = desk.and_then(|desk| desk.conn.as_mut()) {
-            conn.push_frame(&ToDesk::Noted { count: hit.count }.to_bytes());
-        }
+        self.with(|calls, said| calls.noted(hit, said));
     }
 
     /// Sends, reads and dials; what desks have said.
@@ -121,13 +92,23 @@ impl DeskLinks {
                 self.lose(desk);
             }
         }
-        if std::mem::take(&mut self.has_unasked) {
-            let unasked = self.open.iter().filter(|(_, question)| question.at.is_none());
-            for question in unasked.map(|(number, _)| *number).collect::<Vec<_>>() {
-                self.send(question);
+        std::mem::take(&mut self.news)
+    }
+
+    /// Does something with the rules, and then what they want done.
+    fn with(&mut self, does: impl FnOnce(&mut DeskCalls, &mut Vec<DeskCall>)) {
+        let mut said = Vec::new();
+        does(&mut self.calls, &mut said);
+        for call in said {
+            match call {
+                DeskCall::News(news) => self.news.push(news),
+                DeskCall::Say(at, word) => {
+                    if let Some(conn) = &mut self.desks[at].conn {
+                        conn.push_frame(&word.to_bytes());
+                    }
+                }
             }
         }
-        std::mem::take(&mut self.news)
     }
 
     /// Hands the sockets what is to go.
@@ -137,19 +118,6 @@ impl DeskLinks {
                 self.lose(desk);
             }
         }
-    }
-
-    fn send(&mut self, number: u64) {
-        let Some(question) = self.open.get(&number) else { return };
-        let living = self.desks.iter().enumerate().filter(|(_, desk)| desk.number.is_some());
-        let first = living.max_by_key(|(_, desk)| rank(question.symbol, desk.address));
-        let Some(at) = first.map(|(at, _)| at) else { return self.has_unasked = true };
-        let Question { symbol, user, .. } = question;
-        let want = ToDesk::Want { question: number, symbol: *symbol, user: user.clone() };
-        if let Some(conn) = &mut self.desks[at].conn {
-            conn.push_frame(&want.to_bytes());
-        }
-        self.open.entry(number).and_modify(|question| question.at = Some(at));
     }
 
     fn dial(&mut self, at: usize) {
@@ -165,14 +133,18 @@ impl DeskLinks {
 
     /// Reads what a desk says; nothing if the connection is over.
     fn go_on(&mut self, at: usize) -> Option<()> {
-        let Some(mut conn) = self.desks[at].conn.take() else { return Some(()) };
+        let Some(conn) = &mut self.desks[at].conn else { return Some(()) };
         conn.fill(READ_MAX).ok()?;
-        while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
+        while let Some(frame) = self.desks[at].conn.as_mut()?.frame(FRAME_MAX).ok()? {
             let word = ToFront::from_bytes(&frame).ok()?;
             self.desks[at].heard = Instant::now();
-            self.heard(at, word);
+            if matches!(word, ToFront::Desk { .. }) {
+                self.desks[at].retry.answered();
+            }
+            self.with(|calls, said| calls.heard(at, word, said));
         }
         let desk = &mut self.desks[at];
+        let conn = desk.conn.as_mut()?;
         if conn.has_ended() || desk.heard.elapsed() >= SILENCE_MAX {
             return None;
         }
@@ -180,90 +152,22 @@ impl DeskLinks {
             desk.asked = Instant::now();
             conn.push_frame(&ToDesk::AreYouThere.to_bytes());
         }
-        desk.conn = Some(conn);
         Some(())
     }
 
-    fn heard(&mut self, at: usize, word: ToFront) {
-        let name = |count: u64| self.desks[at].number.map(|desk| HitName { desk, count });
-        match word {
-            ToFront::Desk { number } => {
-                self.desks[at].number = Some(number);
-                self.desks[at].retry.answered();
-                self.has_unasked = true;
-            }
-            ToFront::Here => {}
-            ToFront::Hit { count, quote } => {
-                self.news.push(DeskNews::Hit(QuoteBrought { quote, hit: name(count) }));
-            }
-            ToFront::None { question, fault } => {
-                if self.open.remove(&question).is_some() {
-                    self.news.push(DeskNews::Answer(question, Err(fault)));
-                }
-            }
-            ToFront::Quote { question, quote, count } => {
-                let brought = QuoteBrought { quote, hit: count.and_then(name) };
-                if self.open.remove(&question).is_some() {
-                    self.news.push(DeskNews::Answer(question, Ok(brought)));
-                } else if brought.hit.is_some() {
-                    self.news.push(DeskNews::Hit(brought));
-                }
-            }
-        }
-    }
-
-    /// A desk is gone: its questions go to the next.
     fn lose(&mut self, at: usize) {
         let desk = &mut self.desks[at];
-        (desk.conn, desk.number) = (None, None);
+        desk.conn = None;
         desk.retry.failed();
-        for question in self.open.values_mut().filter(|question| question.at == Some(at)) {
-            question.at = None;
-            self.has_unasked = true;
-        }
+        self.with(|calls, said| calls.lost(at, said));
     }
 }
 
-/// How a desk ranks for a stock: the same at every front (splitmix64 over both).
-fn rank(symbol: StockSymbol, desk: SocketAddr) -> u64 {
-    let mut rank = u64::from(desk.port());
-    if let std::net::IpAddr::V4(address) = desk.ip() {
-        rank |= u64::from(address.to_bits()) << 16;
-    }
-    for byte in symbol.padded() {
-        rank = (rank ^ u64::from(byte)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        rank = (rank ^ (rank >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        rank = (rank ^ (rank >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        rank ^= rank >> 31;
-    }
-    rank
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn desks(count: u16) -> Vec<SocketAddr> {
-        (0..count).map(|at| SocketAddr::from(([127, 0, 0, 1], 4_500 + at))).collect()
-    }
-
-    fn first(symbol: StockSymbol, desks: &[SocketAddr]) -> SocketAddr {
-        *desks.iter().max_by_key(|desk| rank(symbol, **desk)).unwrap()
-    }
-
-    #[test]
-    fn stocks_are_spread_over_desks_and_a_desk_that_dies_moves_its_own_alone() {
-        let (all, symbols) = (desks(4), (b'A'..=b'Z').flat_map(|a| (b'A'..=b'Z').map(move |b| [a, b])));
-        let symbols: Vec<_> =
-            symbols.map(|letters| StockSymbol::new(str::from_utf8(&letters).unwrap()).unwrap()).collect();
-        for desk in &all {
-            let count = symbols.iter().filter(|symbol| first(**symbol, &all) == *desk).count();
-            assert!((symbols.len() / 8..symbols.len() / 2).contains(&count), "{count} of {desk}");
-        }
-        for symbol in symbols {
-            let before = first(symbol, &all);
-            let after = first(symbol, &all[1..]);
-            assert!(before == all[0] || before == after);
-        }
-    }
+/// What a desk is ranked by: its address, the same at all fronts.
+fn name_of(address: &SocketAddr) -> u64 {
+    let host = match address.ip() {
+        IpAddr::V4(host) => u64::from(host.to_bits()),
+        IpAddr::V6(_) => 0,
+    };
+    host << 16 | u64::from(address.port())
 }

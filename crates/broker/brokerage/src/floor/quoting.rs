@@ -1,8 +1,9 @@
 //! Who has quotes, as a front asks them.
 
 use pares_broker::{HitName, QuoteBrought, StockSymbol, UserName};
+use pares_front::DeskNews;
 
-use crate::desk::{DeskLinks, DeskNews};
+use crate::desk::DeskLinks;
 use crate::quoter::{QuoteAnswer, Quoter};
 
 /// See the [module](self).

@@ -174,6 +174,9 @@ impl Loaders {
             Err(NotTaken::Order) => {
                 self.port.writer(number)?.push(refused(count, Refusal::NoNumber).as_bytes());
             }
+            Err(NotTaken::Clock) => {
+                self.port.writer(number)?.push(refused(count, Refusal::ClockOff).as_bytes());
+            }
         }
         Some(())
     }

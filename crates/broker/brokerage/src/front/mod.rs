@@ -6,6 +6,7 @@
 //! One thread does it all, without ever waiting for one of them: it looks which sockets have something, tells the rules, and sends what they want sent. A front keeps nothing on a disk. When it dies
 //! its users go to another front with their sessions, and what it had under way is asked for there once more.
 
+mod clock_said;
 mod lines;
 mod loaders;
 mod web;
@@ -26,6 +27,7 @@ use pares_os::{descriptors, process};
 use pares_site::{Access, SitesConfig};
 use pares_wice::codec::Coded as _;
 
+use self::clock_said::ClockSaid;
 use self::web::WebCalls;
 use crate::desk::DeskLinks;
 use crate::dump::{self, Dumps};
@@ -69,6 +71,9 @@ pub struct Args {
     /// Where DUMPLOG writes
     #[arg(long, value_name = "DIR", default_value = "broker-logs")]
     logs: PathBuf,
+    /// Take commands also when the quote server's stamps say that this clock is off by more than 30 s
+    #[arg(long)]
+    trust_clock: bool,
     /// End when the process of this number, which started this one, ends
     #[arg(long, hide = true)]
     with_parent: Option<u32>,
@@ -117,6 +122,7 @@ struct FrontProcess {
     looked: (Sender<Looked>, Receiver<Looked>),
     waker: Arc<Waker>,
     web: Option<WebCalls>,
+    clock_said: ClockSaid,
 }
 
 /// A read of the front's, and the answer; none if no site has answered.
@@ -136,12 +142,14 @@ impl FrontProcess {
         let desks = DeskLinks::new(&args.desks, poll.registry(), DESKS).map_err(watching())?;
         let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
+        let beginner = BEGINNERS + (crate::drawn() % BEGINNERS);
+        let mut floor = Floor::new(Executing::Sites(link), Quoting::Desks(desks), beginner);
+        if args.trust_clock {
+            floor.front.trust_clock();
+        }
         Ok(Self {
-            floor: Floor::new(
-                Executing::Sites(link),
-                Quoting::Desks(desks),
-                BEGINNERS + (crate::drawn() % BEGINNERS),
-            ),
+            floor,
+            clock_said: ClockSaid::default(),
             poll,
             events: Events::with_capacity(1_024),
             loaders: loaders::Loaders::at(port),
@@ -191,6 +199,9 @@ impl FrontProcess {
         }
         if let Err(error) = self.dumps.progress() {
             pares_text::tell!("a log was not written: {error}");
+        }
+        if let Some(said) = self.clock_said.of(self.floor.front.clock_ahead_ms()) {
+            pares_text::tell!("{said}");
         }
         self.floor.flush();
         self.loaders.flush();

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mio::Waker;
-use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, StockQuote, StockSymbol, UserName};
-use pares_front::{Arrival, CommandOrder, HIT_MILLS};
+use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, Refusal, StockQuote, StockSymbol, UserName};
+use pares_front::{Arrival, CommandOrder, HIT_MILLS, NotTaken};
 use pares_link::Door;
 use pares_site::protocol::Horizon;
 use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings};
@@ -17,7 +17,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::error::{BrokerageError, failed};
 use crate::floor::{Floor, Told};
-use crate::readers::Readers;
+use crate::readers::{NotRead, Readers};
 
 /// Threads of the web server.
 const THREADS: usize = 2;
@@ -41,6 +41,7 @@ struct Shown {
     horizon: Horizon,
     quotes: BTreeMap<StockSymbol, StockQuote>,
     hits: u64,
+    clock_ahead_ms: i64,
 }
 
 /// The web server's end.
@@ -107,17 +108,21 @@ impl WebCalls {
             }
             match floor.take(Arrival { user, order: CommandOrder::Arrival { name }, asked }) {
                 Ok(arrival) => drop(self.open.insert(arrival, tell)),
-                Err(why) => drop(tell.send(Err(Unavailable(why.to_string())))),
+                Err(NotTaken::Clock) => {
+                    drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff })));
+                }
+                Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
             }
         }
         for (number, reply) in floor.sites_said() {
             if let Some(tell) = self.direct.remove(&number) {
                 // Who asked may be gone.
-                let _ = tell.send(reply.map_err(Unavailable));
+                let _ = tell.send(reply.map_err(Unavailable::Silent));
             }
         }
         let mut shown = locked(&self.shown);
         (shown.horizon, shown.hits) = (floor.horizon(), floor.front.desk().hits());
+        shown.clock_ahead_ms = floor.front.clock_ahead_ms();
         for quote in floor.learned() {
             shown.quotes.insert(quote.symbol, quote.clone());
             // Nobody listens.
@@ -129,7 +134,9 @@ impl WebCalls {
     pub(super) fn tell(&mut self, told: &Told) {
         let Some(tell) = self.open.remove(&told.arrival) else { return };
         let late = || {
-            Unavailable("it was given up: the command before it did not come, or sites do not take it".into())
+            Unavailable::Silent(
+                "it was given up: the command before it did not come, or sites do not take it".into(),
+            )
         };
         // Who asked may be gone.
         let _ = tell.send(told.reply.clone().ok_or_else(late));
@@ -149,7 +156,7 @@ impl Broker for WebFront {
     ) -> BrokerAnswer<'_, BrokerReply> {
         Box::pin(async move {
             let (tell, told) = oneshot::channel();
-            let ends = || Unavailable("this front ends".into());
+            let ends = || Unavailable::Silent("this front ends".into());
             self.ask.send(Question { user, name, asked, tell }).map_err(|_| ends())?;
             // A wait that is not ended ends by itself.
             let _ = self.waker.wake();
@@ -162,7 +169,11 @@ impl Broker for WebFront {
             let (tell, told) = oneshot::channel();
             let seen = locked(&self.shown).horizon;
             self.readers.read(read.to_bytes(), seen, move |answer| drop(tell.send(answer)));
-            told.await.unwrap_or_else(|_| Err("this front ends".into())).map_err(Unavailable)
+            let read = told.await.unwrap_or_else(|_| Err(NotRead::Silent("this front ends".into())));
+            read.map_err(|why| match why {
+                NotRead::Busy => Unavailable::Busy(why.to_string()),
+                NotRead::Silent(why) => Unavailable::Silent(why),
+            })
         })
     }
 
@@ -175,7 +186,7 @@ impl Broker for WebFront {
     }
 
     fn costs(&self) -> Costs {
-        let hits = locked(&self.shown).hits;
-        Costs { hits, cents: hits * HIT_MILLS / 10 }
+        let Shown { hits, clock_ahead_ms, .. } = *locked(&self.shown);
+        Costs { hits, cents: hits * HIT_MILLS / 10, clock_ahead_ms }
     }
 }

@@ -9,7 +9,7 @@ mod ledger;
 mod world;
 
 use accounts::Broken;
-use world::World;
+use world::{Moments, World};
 
 /// Runs a seed to its end, and looks at what the log says.
 fn run(seed: u64, broken: Option<Broken>) -> Result<(), String> {
@@ -63,5 +63,47 @@ fn a_fault_that_is_put_in_is_found() {
         let found = (0..200).find_map(|seed| run(seed, Some(broken)).err().map(|fault| (seed, fault)));
         let (seed, fault) = found.unwrap_or_else(|| panic!("{broken:?} is not found"));
         println!("{broken:?} is found by seed {seed}: {fault}");
+    }
+}
+
+/// What so many fronts ask for without a command, in a calm world; perhaps all of them are others after some seconds.
+fn asked_for(fronts: usize, are_replaced: bool) -> Moments {
+    let mut all = Moments::default();
+    for seed in 0..100 {
+        let mut world = World::calm(seed, fronts);
+        let begin_ms = world.now_ms;
+        world.run_until(begin_ms + 8_000);
+        if are_replaced {
+            world.replace_all();
+        }
+        world.run_until(begin_ms + 250_000);
+        assert_eq!(world.fault, None, "seed {seed}");
+        all.fired += world.moments.fired;
+        all.fired_in_vain += world.moments.fired_in_vain;
+        all.released += world.moments.released;
+        all.released_in_vain += world.moments.released_in_vain;
+    }
+    println!("{fronts} fronts, replaced: {are_replaced}: {all:?}");
+    all
+}
+
+#[test]
+fn nobody_asks_in_vain_for_what_the_front_that_armed_or_placed_it_does() {
+    for fronts in [2, 5, 8] {
+        let asked = asked_for(fronts, false);
+        assert!(asked.fired > 30 && asked.released > 100, "{asked:?}");
+        let (in_vain, done) = (asked.fired_in_vain + asked.released_in_vain, asked.fired + asked.released);
+        assert!(100 * in_vain <= done, "at most one of a hundred, when a look crosses it: {asked:?}");
+    }
+}
+
+#[test]
+fn of_what_a_front_that_is_gone_has_armed_each_other_front_asks_once_at_most() {
+    for fronts in [2, 5, 8] {
+        let asked = asked_for(fronts, true);
+        assert!(asked.fired > 30 && asked.released > 100, "{asked:?}");
+        let others = fronts as u64 - 1;
+        assert!(asked.fired_in_vain <= others * asked.fired, "{asked:?}");
+        assert!(asked.released_in_vain <= others * asked.released, "{asked:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{
-    BrokerRead, BrokerReply, BrokerRequest, HitName, QuoteBrought, StockQuote, StockSymbol, UserName,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, HitName, QuoteBrought, StockQuote, StockSymbol, UserName,
 };
 use pares_front::{Arrival, BrokerFront, FrontEffect, QuoteFault, SeededDraw};
 use pares_wice::TransactionId;
@@ -12,8 +12,8 @@ use crate::accounts::{Accounts, Broken};
 use crate::clients::Client;
 
 const NOON_MS: u64 = 1_680_000_000_000;
-/// From then on nothing is lost and nobody dies.
-const QUIET_FROM_MS: u64 = NOON_MS + 15_000;
+/// After so long nothing is lost any more and nobody dies, ms.
+const TROUBLE_MS: u64 = 15_000;
 /// A request without an answer is repeated.
 const REPEAT_MS: u64 = 1_000;
 /// A site remembers so many names of a client.
@@ -67,36 +67,69 @@ pub(crate) struct World {
     /// Hits that fronts said to be noted, and those of a living desk.
     pub(crate) noted: Vec<HitName>,
     pub(crate) fault: Option<String>,
+    quiet_from_ms: u64,
+    pub(crate) moments: Moments,
+}
+
+/// What fronts asked for without a command: what was done, and what there was nothing to do for. In a calm world nothing is repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moments {
+    pub(crate) fired: u64,
+    pub(crate) fired_in_vain: u64,
+    pub(crate) released: u64,
+    pub(crate) released_in_vain: u64,
 }
 
 impl World {
     pub(crate) fn new(seed: u64, broken: Option<Broken>) -> Self {
+        let mut draw = SeededDraw::new(seed);
+        let fronts = 2 + draw.below(2) as usize;
         let names = [("jo", true), ("jo", true), ("al", true), ("jo", false), ("al", false)];
+        let mut world = Self::with_fronts(draw, &names, broken, fronts, TROUBLE_MS);
+        world.after(2_000, 0, Event::Kill);
+        world.after(4_000, 0, Event::KillDesk);
+        world
+    }
+
+    /// In which nothing goes wrong, and every user is one client, who stays at his front.
+    pub(crate) fn calm(seed: u64, fronts: usize) -> Self {
+        let names = [("jo", true), ("al", true), ("bo", true), ("cy", true), ("di", true), ("ed", true)];
+        Self::with_fronts(SeededDraw::new(seed), &names, None, fronts, 0)
+    }
+
+    fn with_fronts(
+        draw: SeededDraw,
+        names: &[(&str, bool)],
+        broken: Option<Broken>,
+        fronts: usize,
+        trouble_ms: u64,
+    ) -> Self {
+        let clients = names.iter().map(|(user, in_session)| Client::of(user, *in_session, 22)).collect();
         let mut world = Self {
-            draw: SeededDraw::new(seed),
+            draw,
             now_ms: NOON_MS,
             events: BTreeMap::new(),
             order: 0,
             accounts: Accounts::with(broken),
             fronts: Vec::new(),
             desk: Desk::default(),
-            clients: names.map(|(user, in_session)| Client::of(user, in_session, 22)).into(),
+            clients,
             thought: 0,
             noted: Vec::new(),
             fault: None,
+            quiet_from_ms: NOON_MS + trouble_ms,
+            moments: Moments::default(),
         };
-        for at in 0..2 + world.draw.below(2) as usize {
+        for at in 0..fronts {
             world.fronts.push(FrontAt::born(at, 0));
             world.after(1, at, Event::Tick(0));
         }
         (0..world.clients.len()).for_each(|client| world.after(5, 0, Event::Client(client)));
-        world.after(2_000, 0, Event::Kill);
-        world.after(4_000, 0, Event::KillDesk);
         world
     }
 
     fn is_quiet(&self) -> bool {
-        self.now_ms >= QUIET_FROM_MS
+        self.now_ms >= self.quiet_from_ms
     }
 
     /// Whether something goes wrong that does in one of so many cases.
@@ -178,8 +211,28 @@ impl World {
             Some(reply) => reply,
             None => self.accounts.execute(id, request, behind),
         };
+        self.count(&request.asked, &reply);
         if self.fronts[front].life == life {
             self.travels(front, Event::Reply(id, reply));
+        }
+    }
+
+    fn count(&mut self, asked: &Asked, reply: &BrokerReply) {
+        let moments = &mut self.moments;
+        match (asked, reply) {
+            (Asked::Fire { .. }, BrokerReply::Settled { .. }) => moments.fired += 1,
+            (Asked::Fire { .. }, BrokerReply::Unchanged) => moments.fired_in_vain += 1,
+            (Asked::Lapse { .. }, BrokerReply::Lapsed { .. }) => moments.released += 1,
+            (Asked::Lapse { .. }, BrokerReply::Unchanged) => moments.released_in_vain += 1,
+            _ => {}
+        }
+    }
+
+    /// Every front is another one now, which has armed and placed nothing.
+    pub(crate) fn replace_all(&mut self) {
+        for at in 0..self.fronts.len() {
+            self.fronts[at] = FrontAt::born(at, self.fronts[at].life + 1);
+            self.after(1 + at as u64, at, Event::Tick(0));
         }
     }
 

@@ -34,6 +34,7 @@ struct Inner {
     hits: u64,
     looks: u64,
     is_away: bool,
+    is_busy: bool,
 }
 
 impl MemoryBroker {
@@ -45,6 +46,11 @@ impl MemoryBroker {
     /// From now on no site answers, or all do.
     pub fn set_away(&self, is_away: bool) {
         self.inner().is_away = is_away;
+    }
+
+    /// From now on it has too much to do, or not.
+    pub fn set_busy(&self, is_busy: bool) {
+        self.inner().is_busy = is_busy;
     }
 
     /// How often a log was read and had something.
@@ -114,6 +120,14 @@ impl MemoryBroker {
 }
 
 impl Inner {
+    fn reachable(&self) -> Result<(), Unavailable> {
+        match (self.is_away, self.is_busy) {
+            (true, _) => Err(Unavailable::Silent("away".into())),
+            (false, true) => Err(Unavailable::Busy("busy".into())),
+            (false, false) => Ok(()),
+        }
+    }
+
     fn run(
         &mut self,
         after: u64,
@@ -143,9 +157,7 @@ impl MemoryBroker {
         asked: Asked,
     ) -> Result<BrokerReply, Unavailable> {
         let (now_ms, mut inner) = ((self.clock)(), self.inner());
-        if inner.is_away {
-            return Err(Unavailable("away".into()));
-        }
+        inner.reachable()?;
         let (command, fault) = match &asked {
             Asked::Command { command, fault } => (command, *fault),
             Asked::Settle { command, .. } => (command, None),
@@ -169,9 +181,7 @@ impl MemoryBroker {
 
     fn page(&self, read: BrokerRead) -> Result<Vec<u8>, Unavailable> {
         let mut inner = self.inner();
-        if inner.is_away {
-            return Err(Unavailable("away".into()));
-        }
+        inner.reachable()?;
         let bytes = answer(&read, &inner.items).expect("the map is always there");
         let is_news = || !AuditPage::from_bytes(&bytes).unwrap().entries.is_empty();
         if matches!(read, BrokerRead::Log { .. }) && is_news() {
@@ -205,6 +215,6 @@ impl Broker for MemoryBroker {
 
     fn costs(&self) -> Costs {
         let hits = self.inner().hits;
-        Costs { hits, cents: hits * HIT_CENTS }
+        Costs { hits, cents: hits * HIT_CENTS, clock_ahead_ms: 0 }
     }
 }

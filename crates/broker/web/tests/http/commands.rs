@@ -310,6 +310,19 @@ async fn without_a_site_everything_says_so_and_nothing_of_the_inside() {
 }
 
 #[tokio::test]
+async fn a_front_with_too_much_to_do_says_that_nothing_was_done_and_when_to_come_again() {
+    let web = Web::new();
+    let ann = web.somebody("ann").await;
+    web.broker.set_busy(true);
+    for (method, path) in [("GET", "/account"), ("GET", "/history"), ("POST", "/commands/add")] {
+        let answer = web.ask(method, path, &[ann.bearer()], &NONE).await;
+        assert_eq!((answer.told(), answer.retry_s()), ((503, "busy".into()), 1), "{path}");
+    }
+    web.broker.set_busy(false);
+    assert_eq!(web.get(&ann, "/session").await.status, 200);
+}
+
+#[tokio::test]
 async fn a_commit_that_names_what_it_is_of_commits_nothing_else() {
     let web = Web::new();
     let ann = web.somebody("ann").await;

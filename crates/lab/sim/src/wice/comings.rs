@@ -269,6 +269,8 @@ impl Event {
             | Self::Roll { site } => [Some(site), None],
             Self::Act { .. }
             | Self::Front { .. }
+            | Self::Desk { .. }
+            | Self::Line { .. }
             | Self::Quoted { .. }
             | Self::Keep
             | Self::Fault

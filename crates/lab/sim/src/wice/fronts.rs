@@ -1,37 +1,35 @@
-//! A broker's fronts as clients of the sites: the shipped ones, which die and begin anew; their users, and a quote server that is slow, silent and odd.
+//! A broker's fronts as clients of the sites: the shipped ones, which die and begin anew; and their users.
 //!
 //! ```text
 //!   users --a few commands at a time--> front --requests, late, lost, repeated, at any site--> sites
-//!                                        |  <--answers to questions: late, odd, or none-- the stand-in of the quote server
+//!                                        |  <--connections that break--> desks (`desks`)
 //! ```
 
 use std::collections::BTreeMap;
 
-use pares_broker::{BrokerRead, BrokerReply, HitName, QuoteBrought, StockSymbol, UserName};
-use pares_front::{
-    BrokerFront, FrontEffect, QuoteFault, StandIn, StandInSettings, StandInWords, ask_line, read_reply,
-    reply_line,
-};
+use pares_broker::{BrokerRead, BrokerReply};
+use pares_front::{BrokerFront, DeskCalls, FrontEffect, FrontNumber};
 use pares_link::ClientId;
 use pares_site::protocol::{Ask, Code, Horizon};
 use pares_wice::codec::Coded;
 use pares_wice::{SiteId, TransactionId};
 
 use super::clients::READ;
+use super::desks::{DESKS, Desks};
 use super::people::{Person, people};
 use super::sites::{Event, Sites};
 use super::{Broken, Defect, Verdict, bank, brokerage};
 
 /// A front's clock runs so much faster than the sites': minutes pass in a run.
-const SPEED: u64 = 50;
-const NOON_MS: u64 = 1_700_000_000_000;
+pub(super) const SPEED: u64 = 50;
+pub(super) const NOON_MS: u64 = 1_700_000_000_000;
 const MINUTE_MS: u64 = 60_000;
 /// A front has a turn so often, microseconds.
-const TURN_US: u64 = 10_000;
+pub(super) const TURN_US: u64 = 10_000;
 /// A request that has no answer for so long is repeated at another site.
 const PATIENCE_US: u64 = 400_000;
-/// How long a front is down, microseconds.
-const DOWN_US: (u64, u64) = (20_000, 400_000);
+/// How long a front or a desk is down, microseconds.
+pub(super) const DOWN_US: (u64, u64) = (20_000, 400_000);
 pub(super) const FRONTS: usize = 3;
 /// Fronts are clients of sites from this number on until they have theirs.
 const BEGINNERS: u64 = 1 << 60;
@@ -39,18 +37,6 @@ const BEGINNERS: u64 = 1 << 60;
 const FIRST: usize = 0x8000;
 /// Of a thousand turns of a front, in how many it dies.
 const DEATHS_PERMILLE: u64 = 4;
-/// Of a thousand questions, how many have no good answer.
-const BAD_PER_MILLE: u64 = 150;
-
-/// A question to the quote server.
-#[derive(Clone, Debug)]
-pub(super) struct Question {
-    hit: u64,
-    symbol: StockSymbol,
-    user: UserName,
-    answer: Vec<u8>,
-}
-
 /// A request that has no answer.
 #[derive(Debug)]
 struct Open {
@@ -75,15 +61,18 @@ pub(super) struct Place {
     asked: BTreeMap<ClientId, TransactionId>,
     /// What it reads, and on which connection.
     reads: BTreeMap<ClientId, BrokerRead>,
+    /// Its end of the connections to desks, and which they are.
+    pub(super) calls: DeskCalls,
+    pub(super) lines: BTreeMap<usize, FrontNumber>,
     /// Whose command was the nth to arrive, and its number.
     pub(super) of: BTreeMap<u64, (usize, u64)>,
 }
 
-/// All fronts, users, and the quote server.
+/// All fronts, desks and users.
 pub(super) struct Fronts {
     pub(super) places: Vec<Place>,
     pub(super) people: Vec<Person>,
-    server: StandIn,
+    pub(super) desks: Desks,
     /// Beginnings of all fronts.
     lives: u64,
     /// Since when no user waits for anything, after faults have ended.
@@ -94,11 +83,10 @@ pub(super) struct Fronts {
 
 impl Fronts {
     pub(super) fn new(seed: u64) -> Self {
-        let settings = StandInSettings { seed, is_instant: false, bad_per_mille: BAD_PER_MILLE };
         Self {
             places: (0..FRONTS).map(|_| Place::default()).collect(),
             people: people(),
-            server: StandIn::new(settings),
+            desks: Desks::new(seed),
             lives: 0,
             calm_since_us: None,
             is_closed: false,
@@ -113,7 +101,7 @@ impl Fronts {
     pub(super) fn are_settled(&self) -> bool {
         let is_idle =
             |place: &Place| place.open.is_empty() && place.front.as_ref().is_some_and(BrokerFront::is_idle);
-        self.is_closed && self.places.iter().all(is_idle)
+        self.is_closed && self.places.iter().all(is_idle) && self.desks.are_settled()
     }
 
     pub(super) fn unsettled(&self) -> String {
@@ -126,7 +114,7 @@ impl Fronts {
             let busy = place.front.as_ref().filter(|front| !front.is_idle());
             text += &busy.map_or_else(String::new, |front| format!(", busy: {front:?}"));
         }
-        text
+        text + &self.desks.unsettled()
     }
 }
 
@@ -150,6 +138,7 @@ impl Sites {
         for front in 0..self.fronts.as_ref().map_or(0, |fronts| fronts.places.len()) {
             self.begin_front(front);
         }
+        self.begin_desks();
     }
 
     fn begin_front(&mut self, front: usize) {
@@ -158,7 +147,8 @@ impl Sites {
         fronts.lives += 1;
         let (client, place) = (BEGINNERS + fronts.lives, &mut fronts.places[front]);
         let (began, life) = (Some(BrokerFront::new(client)), place.life + 1);
-        *place = Place { front: began, life, ahead_ms, ..Place::default() };
+        let calls = DeskCalls::new(0..DESKS as u64);
+        *place = Place { front: began, life, ahead_ms, calls, ..Place::default() };
         self.note(|| format!("front {front} begins"));
         self.schedule(TURN_US, Event::Front { front, life });
     }
@@ -175,12 +165,16 @@ impl Sites {
             return self.front_dies(front);
         }
         self.schedule(TURN_US, Event::Front { front, life });
-        let now_ms = self.front_ms(front);
+        let (now_ms, is_closed) = (self.front_ms(front), self.fronts().is_closed);
         self.with_front(front, |place, effects| {
             if let Some(front) = &mut place.front {
                 front.tick(now_ms, effects);
+                if is_closed {
+                    front.settle_hits(now_ms, effects);
+                }
             }
         });
+        self.dial_desks(front);
         for person in 0..self.fronts().people.len() {
             self.person_turn(person, front);
         }
@@ -194,7 +188,8 @@ impl Sites {
         let place = &mut self.fronts().places[front];
         place.front = None;
         place.life += 1;
-        let life = place.life;
+        let (life, lines) = (place.life, std::mem::take(&mut place.lines));
+        lines.into_values().for_each(|line| self.cut_line(line));
         let after = self.random.between(DOWN_US.0, DOWN_US.1);
         self.schedule(after, Event::Front { front, life });
     }
@@ -212,9 +207,12 @@ impl Sites {
                     let bytes = brokerage::named(id, &request);
                     self.submit(front, id, bytes);
                 }
-                FrontEffect::Ask { hit, symbol, user } => self.ask_quote(front, hit, symbol, user),
+                FrontEffect::Ask { hit, symbol, user } => {
+                    self.call_desks(front, |calls, said| calls.ask(hit, symbol, user, said));
+                }
                 FrontEffect::Look { read } => self.look_up(front, read),
-                FrontEffect::Abandon { .. } | FrontEffect::Noted { .. } => {}
+                FrontEffect::Abandon { hit } => self.fronts().places[front].calls.abandon(hit),
+                FrontEffect::Noted { hit } => self.call_desks(front, |calls, said| calls.noted(hit, said)),
                 FrontEffect::Told { arrival, reply, number, .. } => {
                     self.note(|| format!("front {front} tells {number:#x}: {reply:?}"));
                     if let Some((person, number)) = self.fronts().places[front].of.remove(&arrival) {
@@ -324,48 +322,6 @@ impl Sites {
                 front.looked(read, found.map(|(body, _)| body), now_ms, effects);
             }
         });
-    }
-
-    /// Asks the quote server, which answers some time, or never.
-    fn ask_quote(&mut self, front: usize, hit: u64, symbol: StockSymbol, user: UserName) {
-        let now_ms = self.front_ms(front);
-        let fronts = self.fronts();
-        let life = fronts.places[front].life;
-        let said = fronts.server.answer(ask_line(symbol, &user).trim_end().as_bytes(), now_ms);
-        let key = format!("key{}", fronts.server.hits());
-        let answer = match said.words {
-            StandInWords::Quote(quote) => reply_line(&pares_broker::StockQuote { key, ..quote }).into_bytes(),
-            StandInWords::Text(text) => text.into_bytes(),
-            StandInWords::Silence => return,
-        };
-        let question = Question { hit, symbol, user, answer };
-        let after = said.delay_ms * 1_000 / SPEED + self.random.between(50, 400);
-        self.schedule(after, Event::Quoted { front, life, question });
-    }
-
-    /// It has answered.
-    pub(super) fn quoted(&mut self, front: usize, life: u64, question: &Question) {
-        if self.fronts().places[front].life != life {
-            return;
-        }
-        let Question { hit, symbol, user, answer } = question;
-        let quote = match answer.is_empty() {
-            true => Err(QuoteFault::Closed),
-            false => read_reply(answer, *symbol, user),
-        };
-        let now_ms = self.front_ms(front);
-        let name = HitName { desk: self.desk_of(front), count: *hit };
-        let quote = quote.map(|quote| QuoteBrought { quote, hit: Some(name) });
-        self.with_front(front, |place, effects| {
-            if let Some(front) = &mut place.front {
-                front.quote(*hit, quote, now_ms, effects);
-            }
-        });
-    }
-
-    /// A front's own desk has its number.
-    fn desk_of(&mut self, front: usize) -> u64 {
-        self.front_of(front).and_then(|front| front.number()).unwrap_or_default()
     }
 
     /// When faults are over and nobody has waited for a minute and more, no command comes any more.

@@ -28,6 +28,7 @@ mod brokerage;
 mod check;
 mod clients;
 mod comings;
+mod desks;
 mod faults;
 mod fronts;
 mod keeper;
@@ -136,7 +137,7 @@ impl Plan {
     pub const MIXED: Self = Self { name: "sites-mixed", mixed: true, ..Self::TWO };
     /// The same as two clusters of three, of which a backup is taken.
     pub const KEPT: Self = Self { name: "sites-kept", keeps: true, ..Self::TWO };
-    /// Two clusters under the fronts of a broker, which die too.
+    /// Two clusters under the fronts and desks of a broker, which die too.
     pub const BROKER: Self = Self {
         name: "broker",
         clients: 0,
@@ -205,6 +206,10 @@ pub enum Defect {
     ForgetsFronts,
     /// Fronts do not say which command comes before another.
     ForgetsOrder,
+    /// Desks do not give another front the hits of one that has gone.
+    ForgetsHits,
+    /// They give them under another name.
+    RenamesHits,
 }
 
 /// Which promise was broken.

@@ -198,6 +198,7 @@ impl Sites {
     pub(super) fn check_people(&self) -> Verdict {
         let Some(fronts) = &self.fronts else { return Ok(()) };
         let log = self.checker.log();
+        fronts.desks.check(&log)?;
         let mut of: BTreeMap<&str, Vec<&AuditEntry>> = BTreeMap::new();
         for entry in &log {
             of.entry(&entry.user).or_default().push(entry);

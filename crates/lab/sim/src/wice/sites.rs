@@ -14,8 +14,9 @@ use super::bank::{Bank, Shared};
 use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::comings::Change;
+use super::desks::{LineEvent, Question};
 use super::faults::Faults;
-use super::fronts::{Fronts, Question};
+use super::fronts::Fronts;
 use super::keeper::Keeper;
 use super::machine::{Arrived, Machine, number_of};
 use super::third_place::ThirdPlace;
@@ -39,7 +40,9 @@ pub(super) enum Event {
     Relieve { site: SiteId },
     Roll { site: SiteId },
     Front { front: usize, life: u64 },
-    Quoted { front: usize, life: u64, question: Question },
+    Desk { desk: usize, life: u64 },
+    Line { line: u64, event: LineEvent },
+    Quoted { desk: usize, life: u64, question: Question },
     Keep,
     Fault,
     Operator,
@@ -325,7 +328,9 @@ impl Sites {
             Event::Operator => return self.operate(),
             Event::Keep => return self.keep(),
             Event::Front { front, life } => self.front_turn(front, life),
-            Event::Quoted { front, life, question } => self.quoted(front, life, &question),
+            Event::Desk { desk, life } => self.desk_turn(desk, life),
+            Event::Line { line, event } => self.line_happens(line, event),
+            Event::Quoted { desk, life, question } => self.quoted(desk, life, &question),
         }
         Ok(())
     }

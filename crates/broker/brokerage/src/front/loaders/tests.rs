@@ -107,7 +107,7 @@ fn the_body_of_a_web_pages_request_is_not_executed() {
 fn a_session_that_was_given_out_to_nobody_ends_its_connection_and_not_the_front() {
     let mut at = At::new();
     let own = at.floor.front.number().unwrap() << 18;
-    for session in [0, 5, own, own + 1_000, 1 << 39, 1 << 40, u64::MAX] {
+    for session in [0, 5, own, own + 1_001, own + (1 << 18) + 2, 1 << 39, 1 << 40, u64::MAX] {
         let told = at.says(format!("SESSION {session}\n[1] ADD,eve,1.00\n").as_bytes());
         assert_eq!(told, format!("[0] LOST session {session} was given out to nobody\n"));
     }

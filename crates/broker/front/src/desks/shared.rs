@@ -10,9 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol};
-use pares_front::{DeskEffect, QuoteDesk, QuoteFault, QuoteStanding};
 
 use super::words::{ToDesk, ToFront};
+use crate::desk::{DeskEffect, QuoteDesk, QuoteStanding};
+use crate::line::QuoteFault;
 
 /// A front's connection; never used again.
 pub type FrontNumber = u64;
@@ -48,6 +49,7 @@ pub struct SharedDesk {
 
 impl SharedDesk {
     /// A desk whose hits are those of `number`, which no other desk has or had.
+    #[must_use]
     pub fn new(number: u64) -> Self {
         Self {
             desk: QuoteDesk::default(),
@@ -60,8 +62,15 @@ impl SharedDesk {
     }
 
     /// The desk that asks.
+    #[must_use]
     pub fn desk(&self) -> &QuoteDesk {
         &self.desk
+    }
+
+    /// Hits that are not noted yet, as far as it has heard.
+    #[must_use]
+    pub fn unnoted(&self) -> usize {
+        self.unnoted.len()
     }
 
     /// A front has connected.

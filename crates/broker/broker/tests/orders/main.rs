@@ -1,135 +1,14 @@
 //! The rules of orders, one after the other; what routers do with them at every fault is `pares-router`'s simulation.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
-use std::collections::BTreeMap;
+mod position;
+mod support;
 
 use pares_broker::{
-    AccountSummary, Asked, AuditReplay, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId, Order,
-    OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms, QuoteBrought, ROUTER_SILENT_MS,
-    Refusal, Settlement, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, audit_page, execute,
-    summary, tell_log,
+    BrokerReply, CustomerLimits, OrderAsked, OrderEvent, OrderReply, OrderStage, ROUTER_SILENT_MS, Refusal,
+    Settlement, TradeWay, UserName,
 };
-use pares_wice::{Key, Value};
-
-const PAID_IN: u64 = 1_000_000;
-/// Shares that were bought at a quote before, at 10.00.
-const SHARES: u64 = 100;
-const NOW_MS: u64 = 1_680_000_000_000;
-
-#[derive(Default)]
-struct Broker {
-    items: BTreeMap<Key, Value>,
-    asked: u64,
-    now_ms: u64,
-    told: u64,
-}
-
-fn jo() -> UserName {
-    UserName::new("jo").unwrap()
-}
-
-fn symbol() -> StockSymbol {
-    StockSymbol::new("ABC").unwrap()
-}
-
-impl Broker {
-    /// Jo with cash and shares, and router 1 at work in term 1.
-    fn new() -> Self {
-        let mut broker = Self { now_ms: NOW_MS, ..Self::default() };
-        for line in ["ADD,jo,11000.00", "BUY,jo,ABC,1000.00", "COMMIT_BUY,jo"] {
-            assert!(!matches!(broker.command(line), BrokerReply::Refused { .. }));
-        }
-        let claimed = broker.ask(OrderAsked::Claim { router: 1 });
-        assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 1 } });
-        broker
-    }
-
-    fn command(&mut self, line: &str) -> BrokerReply {
-        let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
-        self.request(Asked::Command { command: line.command, fault: line.fault })
-    }
-
-    fn request(&mut self, asked: Asked) -> BrokerReply {
-        self.asked += 1;
-        let (number, time_ms) = ((1 << 42) + self.asked, self.now_ms);
-        let user = "jo".to_owned();
-        let asked_for = match &asked {
-            Asked::Command { command, .. } => command.symbol,
-            _ => None,
-        };
-        let quote = StockQuote {
-            price_cents: 1_000,
-            symbol: asked_for.unwrap_or(symbol()),
-            user,
-            server_ms: time_ms,
-            key: "key".to_owned(),
-        };
-        let quote = Some(QuoteBrought { quote, hit: None });
-        execute(&BrokerRequest { number, after: 0, name: None, time_ms, quote, asked }, &mut self.items)
-            .unwrap()
-    }
-
-    fn ask(&mut self, asked: OrderAsked) -> BrokerReply {
-        self.request(Asked::Order { asked })
-    }
-
-    fn place(&mut self, way: TradeWay, shares: u64, limit_cents: u64) -> Result<CustomerOrderId, Refusal> {
-        let terms = OrderTerms { symbol: symbol(), way, shares, limit_cents, life: OrderLife::Day };
-        match self.ask(OrderAsked::Place { user: jo(), terms }) {
-            BrokerReply::Order { reply: OrderReply::Placed { order } } => {
-                Ok(CustomerOrderId { user: jo(), number: order })
-            }
-            BrokerReply::Refused { refusal } => Err(refusal),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn name(&mut self, of: &CustomerOrderId) -> u64 {
-        match self.ask(OrderAsked::Name { term: 1, orders: vec![of.clone()] }) {
-            BrokerReply::Order { reply: OrderReply::Named { names } } => names[0].1,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// The exchange tells the next message.
-    fn tell(&mut self, of: &CustomerOrderId, event: OrderEvent) -> Order {
-        self.told += 1;
-        let settlement = Settlement { term: 1, shard: 0, number: self.told, of: of.clone(), event };
-        match self.ask(OrderAsked::Settle { settlement }) {
-            BrokerReply::Order { reply: OrderReply::Now { order } } => order,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn summary(&self) -> AccountSummary {
-        summary(&self.items, &jo()).unwrap().unwrap()
-    }
-
-    fn has(&self) -> (u64, u64) {
-        let AccountSummary { account, shares, .. } = self.summary();
-        (account.cash_cents, shares.first().map_or(0, |(_, shares)| *shares))
-    }
-
-    /// Jo's log, whose replay leaves what jo has.
-    fn log(&self) -> String {
-        let (mut text, mut replay) = (String::new(), AuditReplay::default());
-        let page = |from: Option<Key>| audit_page(&self.items, None, from.as_ref());
-        tell_log(page, |part| {
-            text.push_str(part);
-            Ok(())
-        })
-        .unwrap();
-        replay.text(&text).unwrap();
-        let report = replay.finish().unwrap();
-        assert!(report.accounts["jo"].is(&self.summary()), "{report:?}, and {:?}", self.summary());
-        text
-    }
-
-    /// As many free shares as there can be: one more is too much.
-    fn fill(&mut self) {
-        self.items.insert(Key::new(b"bh\x02joABC"), Value::new(u64::MAX.to_le_bytes()));
-    }
-}
+use support::{Broker, PAID_IN, SHARES, jo, refused, symbol};
 
 #[test]
 fn orders_keep_every_cent_and_every_share() {
@@ -213,10 +92,6 @@ fn the_kill_switch_cancels_what_waits_and_wishes_cancels_for_the_rest() {
     assert_eq!((order.state, broker.has().0), (OrderStage::Cancelled, PAID_IN));
     broker.ask(OrderAsked::Block { user: jo(), is_blocked: false, by: jo() });
     assert!(broker.place(TradeWay::Buy, 1, 1).is_ok());
-}
-
-fn refused(refusal: Refusal) -> BrokerReply {
-    BrokerReply::Refused { refusal }
 }
 
 #[test]
@@ -353,4 +228,29 @@ fn limits_stand_in_the_log_with_who_set_them() {
         (CustomerLimits { open_max: 3, ..CustomerLimits::default() }, UserName::new("max").unwrap());
     broker.ask(OrderAsked::Limit { user: jo(), limits, by });
     assert!(broker.log().contains("supervised by max: limits 0 shares, 0.00, 3 open"));
+}
+
+#[test]
+fn what_is_refused_stands_in_the_log_with_its_reason() {
+    let mut broker = Broker::new();
+    let max = UserName::new("max").unwrap();
+    assert_eq!(broker.place(TradeWay::Sell, 101, 1_000), Err(Refusal::InsufficientShares));
+    let nobodys = pares_broker::CustomerOrderId { user: jo(), number: 7 };
+    assert_eq!(broker.ask(OrderAsked::Cancel { of: nobodys }), refused(Refusal::NoOrder));
+    broker.place(TradeWay::Sell, 10, 1_000).unwrap();
+    broker.fill();
+    let blocked = OrderAsked::Block { user: jo(), is_blocked: true, by: max };
+    assert_eq!(broker.ask(blocked), refused(Refusal::TooMuch));
+    broker.items.insert(pares_wice::Key::new(b"bh\x02joABC"), pares_wice::Value::new(90_u64.to_le_bytes()));
+    let log = broker.log();
+    for said in [
+        "order not placed: 101 ABC at 10.00: insufficient shares",
+        "order not cancelled: 7: there is no such order",
+        "not done: supervised by max: blocked: no account holds so much",
+    ] {
+        let element = format!("<errorMessage>{said}</errorMessage>");
+        assert_eq!(log.matches(&element).count(), 1, "{said}, in {log}");
+    }
+    let moved = log.replacen("order not placed", "order placed: 101 at 10.00", 1);
+    assert_ne!(moved, log);
 }

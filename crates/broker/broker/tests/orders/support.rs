@@ -1,0 +1,142 @@
+//! Jo, his account, and a router at work.
+
+use std::collections::BTreeMap;
+
+use pares_broker::{
+    AccountSummary, Asked, AuditReplay, BrokerReply, BrokerRequest, CustomerOrderId, Order, OrderAsked,
+    OrderEvent, OrderLife, OrderReply, OrderTerms, QuoteBrought, Refusal, Settlement, StockQuote,
+    StockSymbol, TradeWay, UserName, WorkloadLine, audit_page, execute, summary, tell_log,
+};
+use pares_wice::{Key, Value};
+
+pub(crate) const PAID_IN: u64 = 1_000_000;
+/// Shares that were bought at a quote before, at 10.00.
+pub(crate) const SHARES: u64 = 100;
+pub(crate) const NOW_MS: u64 = 1_680_000_000_000;
+
+#[derive(Default)]
+pub(crate) struct Broker {
+    pub(crate) items: BTreeMap<Key, Value>,
+    pub(crate) asked: u64,
+    pub(crate) now_ms: u64,
+    pub(crate) told: u64,
+    /// At quotes, cents.
+    pub(crate) price_cents: u64,
+}
+
+pub(crate) fn jo() -> UserName {
+    UserName::new("jo").unwrap()
+}
+
+pub(crate) fn symbol() -> StockSymbol {
+    StockSymbol::new("ABC").unwrap()
+}
+
+impl Broker {
+    /// Jo with cash and shares, and router 1 at work in term 1.
+    pub(crate) fn new() -> Self {
+        let mut broker = Self { now_ms: NOW_MS, price_cents: 1_000, ..Self::default() };
+        for line in ["ADD,jo,11000.00", "BUY,jo,ABC,1000.00", "COMMIT_BUY,jo"] {
+            assert!(!matches!(broker.command(line), BrokerReply::Refused { .. }));
+        }
+        let claimed = broker.ask(OrderAsked::Claim { router: 1 });
+        assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 1 } });
+        broker
+    }
+
+    pub(crate) fn command(&mut self, line: &str) -> BrokerReply {
+        let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
+        self.request(Asked::Command { command: line.command, fault: line.fault })
+    }
+
+    pub(crate) fn request(&mut self, asked: Asked) -> BrokerReply {
+        self.asked += 1;
+        let (number, time_ms) = ((1 << 42) + self.asked, self.now_ms);
+        let user = "jo".to_owned();
+        let asked_for = match &asked {
+            Asked::Command { command, .. } => command.symbol,
+            Asked::Fire { symbol, .. } => Some(*symbol),
+            _ => None,
+        };
+        let quote = StockQuote {
+            price_cents: self.price_cents,
+            symbol: asked_for.unwrap_or(symbol()),
+            user,
+            server_ms: time_ms,
+            key: "key".to_owned(),
+        };
+        let quote = Some(QuoteBrought { quote, hit: None });
+        execute(&BrokerRequest { number, after: 0, name: None, time_ms, quote, asked }, &mut self.items)
+            .unwrap()
+    }
+
+    pub(crate) fn ask(&mut self, asked: OrderAsked) -> BrokerReply {
+        self.request(Asked::Order { asked })
+    }
+
+    pub(crate) fn place(
+        &mut self,
+        way: TradeWay,
+        shares: u64,
+        limit_cents: u64,
+    ) -> Result<CustomerOrderId, Refusal> {
+        let terms = OrderTerms { symbol: symbol(), way, shares, limit_cents, life: OrderLife::Day };
+        match self.ask(OrderAsked::Place { user: jo(), terms }) {
+            BrokerReply::Order { reply: OrderReply::Placed { order } } => {
+                Ok(CustomerOrderId { user: jo(), number: order })
+            }
+            BrokerReply::Refused { refusal } => Err(refusal),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn name(&mut self, of: &CustomerOrderId) -> u64 {
+        match self.ask(OrderAsked::Name { term: 1, orders: vec![of.clone()] }) {
+            BrokerReply::Order { reply: OrderReply::Named { names } } => names[0].1,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The exchange tells the next message.
+    pub(crate) fn tell(&mut self, of: &CustomerOrderId, event: OrderEvent) -> Order {
+        self.told += 1;
+        let settlement = Settlement { term: 1, shard: 0, number: self.told, of: of.clone(), event };
+        match self.ask(OrderAsked::Settle { settlement }) {
+            BrokerReply::Order { reply: OrderReply::Now { order } } => order,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn summary(&self) -> AccountSummary {
+        summary(&self.items, &jo()).unwrap().unwrap()
+    }
+
+    pub(crate) fn has(&self) -> (u64, u64) {
+        let AccountSummary { account, shares, .. } = self.summary();
+        (account.cash_cents, shares.first().map_or(0, |(_, shares)| *shares))
+    }
+
+    /// Jo's log, whose replay leaves what jo has.
+    pub(crate) fn log(&self) -> String {
+        let (mut text, mut replay) = (String::new(), AuditReplay::default());
+        let page = |from: Option<Key>| audit_page(&self.items, None, from.as_ref());
+        tell_log(page, |part| {
+            text.push_str(part);
+            Ok(())
+        })
+        .unwrap();
+        replay.text(&text).unwrap();
+        let report = replay.finish().unwrap();
+        assert!(report.accounts["jo"].is(&self.summary()), "{report:?}, and {:?}", self.summary());
+        text
+    }
+
+    /// As many free shares as there can be: one more is too much.
+    pub(crate) fn fill(&mut self) {
+        self.items.insert(Key::new(b"bh\x02joABC"), Value::new(u64::MAX.to_le_bytes()));
+    }
+}
+
+pub(crate) fn refused(refusal: Refusal) -> BrokerReply {
+    BrokerReply::Refused { refusal }
+}

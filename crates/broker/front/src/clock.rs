@@ -1,0 +1,145 @@
+//! Whether a front's clock is right, as far as the quote server's stamps say.
+//!
+//! A front whose clock is ahead takes its users along: until that moment comes quotes are too old for them, and what is pending lapses. Any stamp could be held against the clock, but a shared quote is
+//! up to a minute old, and one odd stamp would stop every front. So only a quote counts whose hit this front was given: it was stamped while this front waited for it, which is [`QUOTE_LIMIT_MS`] at
+//! most. And three such stamps in a row have to agree.
+//!
+//! ```text
+//!   asked ......... stamp ......... answered          stamp in [answered - 6 s, answered]: the clock may be right
+//! ```
+//! Times in entries of the log say nothing here: they are those of fronts, of which this may be the only right one.
+
+use std::collections::VecDeque;
+
+use pares_broker::{QuoteBrought, StockSymbol, UserName};
+
+use crate::desk::QUOTE_LIMIT_MS;
+use crate::effect::FrontEffect;
+use crate::front::BrokerFront;
+use crate::line::QuoteFault;
+
+/// A clock that is off by more, ms, is spoken of.
+pub const CLOCK_SAID_MS: u64 = 5_000;
+/// A front whose clock is off by more, ms, takes no commands.
+pub const CLOCK_OFF_MAX_MS: u64 = 30_000;
+/// So many stamps in a row have to agree.
+const AGREEING: usize = 3;
+/// So often a front whose clock is off asks for a stamp, ms, if somebody comes with a command.
+const ASK_EVERY_MS: u64 = 10_000;
+
+/// What the latest stamps say of the clock.
+#[derive(Debug, Default)]
+pub(crate) struct ClockWatch {
+    /// By how much it is ahead at least, ms; behind, if below zero; 0 if it may be right.
+    ahead_ms: VecDeque<i64>,
+    /// The stock of the latest stamp.
+    stock: Option<StockSymbol>,
+    asked_ms: u64,
+    /// The operator trusts the clock, and not the server's.
+    pub(crate) is_trusted: bool,
+}
+
+impl ClockWatch {
+    /// A quote has come whose hit is this front's.
+    pub(crate) fn stamped(&mut self, symbol: StockSymbol, server_ms: u64, now_ms: u64) {
+        let [ahead_ms, behind_ms] = [
+            now_ms.saturating_sub(server_ms.saturating_add(QUOTE_LIMIT_MS)),
+            server_ms.saturating_sub(now_ms),
+        ]
+        .map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
+        self.ahead_ms.push_back(ahead_ms.saturating_sub(behind_ms));
+        if self.ahead_ms.len() > AGREEING {
+            self.ahead_ms.pop_front();
+        }
+        self.stock = Some(symbol);
+    }
+
+    /// By how much the clock is ahead at least, ms, as the latest stamps agree; behind, if below zero; 0 if it may be right.
+    pub(crate) fn ahead_ms(&self) -> i64 {
+        if self.ahead_ms.len() < AGREEING {
+            return 0;
+        }
+        let least = self.ahead_ms.iter().copied().min().unwrap_or_default().max(0);
+        let most = self.ahead_ms.iter().copied().max().unwrap_or_default().min(0);
+        least + most
+    }
+
+    /// Whether it is so far off that no command is taken.
+    pub(crate) fn is_off(&self) -> bool {
+        !self.is_trusted && self.ahead_ms().unsigned_abs() > CLOCK_OFF_MAX_MS
+    }
+
+    /// The stock to ask for, to see whether the clock is right again: not too often, since it costs.
+    pub(crate) fn asks(&mut self, now_ms: u64) -> Option<StockSymbol> {
+        if now_ms.abs_diff(self.asked_ms) < ASK_EVERY_MS {
+            return None;
+        }
+        self.asked_ms = now_ms;
+        self.stock
+    }
+}
+
+impl BrokerFront {
+    /// The clock that its times are taken from is right, whatever the quote server's stamps say.
+    pub fn trust_clock(&mut self) {
+        self.clock.is_trusted = true;
+    }
+
+    /// By how much its clock is ahead of the quote server's at least, ms; behind, if below zero; 0 if it may be right.
+    #[must_use]
+    pub fn clock_ahead_ms(&self) -> i64 {
+        self.clock.ahead_ms()
+    }
+
+    /// The clock may be right again: the next stamp tells.
+    pub(crate) fn ask_for_stamp(
+        &mut self,
+        user: Option<&UserName>,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) {
+        let Some(user) = user else { return };
+        if let Some(symbol) = self.clock.asks(now_ms) {
+            let mut said = Vec::new();
+            self.desk.want(symbol, user, now_ms, &mut said);
+            self.follow(said, now_ms, effects);
+        }
+    }
+
+    /// An answer to a question that this front waits for, whose hit is its own.
+    pub(crate) fn look_at_stamp(&mut self, hit: u64, answer: &Result<QuoteBrought, QuoteFault>, now_ms: u64) {
+        if let Ok(QuoteBrought { quote, hit: Some(_) }) = answer
+            && self.desk.awaits(hit)
+        {
+            self.clock.stamped(quote.symbol, quote.server_ms, now_ms);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON_MS: u64 = 1_680_000_000_000;
+
+    fn ahead(stamps: &[u64]) -> (i64, bool) {
+        let mut clock = ClockWatch::default();
+        for server_ms in stamps {
+            clock.stamped(StockSymbol::new("S").unwrap(), *server_ms, NOON_MS);
+        }
+        (clock.ahead_ms(), clock.is_off())
+    }
+
+    #[test]
+    fn a_clock_is_off_if_three_stamps_in_a_row_say_so_by_as_much_as_all_of_them_say() {
+        assert_eq!(ahead(&[NOON_MS, NOON_MS - 4_100, NOON_MS - 6_000]), (0, false), "a slow server");
+        assert_eq!(ahead(&[NOON_MS - 50_000, NOON_MS - 50_000]), (0, false), "two are not enough");
+        assert_eq!(ahead(&[NOON_MS - 50_000, NOON_MS - 40_000, NOON_MS - 36_001]), (30_001, true));
+        assert_eq!(ahead(&[NOON_MS - 50_000, NOON_MS - 40_000, NOON_MS - 36_000]), (30_000, false));
+        assert_eq!(ahead(&[NOON_MS + 50_000, NOON_MS + 30_001, NOON_MS + 40_000]), (-30_001, true));
+        assert_eq!(ahead(&[NOON_MS + 50_000, NOON_MS - 60_000, NOON_MS + 40_000]), (0, false), "they differ");
+        assert!(ahead(&[0, u64::MAX, u64::MAX, u64::MAX]).1, "whatever they are");
+        let right_again = [NOON_MS - 90_000, NOON_MS - 90_000, NOON_MS - 90_000, NOON_MS - 9];
+        assert_eq!(ahead(&right_again), (0, false), "one is enough to be right again");
+    }
+}
