@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use crate::audit::{AuditNote, AuditRecord};
 use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
-use crate::orders::{CustomerLimits, OrderHappened, OrderNote};
+use crate::orders::{CustomerLimits, OrderNote};
 use crate::reply::BrokerReply;
 use crate::request::{StockQuote, TradeWay};
 
@@ -83,8 +83,7 @@ impl Elements<'_> {
         let OrderNote { order, way, symbol, shares, cents, happened } = *note;
         let verb = if way == TradeWay::Buy { Verb::Buy } else { Verb::Sell };
         let cents = dollars(cents);
-        let per =
-            if matches!(happened, OrderHappened::Placed | OrderHappened::Released) { "at" } else { "for" };
+        let per = if happened.is_at_limit() { "at" } else { "for" };
         let message = format!("order {}: {shares} {per} {cents}", happened.word());
         self.of_stock("systemEvent", order, verb, symbol, ("funds", &cents));
         self.of_stock("debugEvent", order, verb, symbol, ("debugMessage", &message));

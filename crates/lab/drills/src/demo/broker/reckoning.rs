@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{
     AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, LOG_BEGIN, LOG_END, ORDERS_PAGE_MAX,
-    Order, OrderRead, OrderStage, TradeWay, UserName, dollars, xml,
+    Order, OrderListed, OrderRead, OrderStage, TradeWay, UserName, dollars, xml,
 };
 use pares_client::{Client, ClientRequest, List, ListRequest, Options, Update};
 use pares_load::{LabError, LabResult};
@@ -90,10 +90,12 @@ impl Reckoning {
             loop {
                 let read = OrderRead::Mine { user: user.clone(), before };
                 let bytes = self.read(BrokerRead::Order { read })?;
-                let page = Vec::<(u64, Order)>::from_bytes(&bytes).map_err(failed)?;
-                before = page.last().map(|(number, _)| *number);
+                let page = Vec::<OrderListed>::from_bytes(&bytes).map_err(failed)?;
+                before = page.last().map(|listed| listed.place);
                 let is_last = page.len() < ORDERS_PAGE_MAX;
-                all.extend(page.into_iter().map(|(number, order)| (user.clone(), number, order)));
+                all.extend(
+                    page.into_iter().map(|OrderListed { number, order, .. }| (user.clone(), number, order)),
+                );
                 if is_last {
                     break;
                 }
