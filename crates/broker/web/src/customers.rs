@@ -117,7 +117,7 @@ pub(crate) async fn release(
 
 /// Somebody who has an account.
 async fn customer(app: &App, name: &str) -> Result<UserName, Problem> {
-    let nobody = || Problem::unknown("nobody of that name has an account").reason("no-account");
+    let nobody = || Problem::unknown("nobody of that name has an account").reason("no-customer");
     let user = UserName::new(name).ok_or_else(nobody)?;
     if app.has_account(&user).await? { Ok(user) } else { Err(nobody()) }
 }

@@ -46,7 +46,7 @@ mod supervisor;
 
 pub use broker::{Broker, Costs, Unavailable};
 pub use people::{PersonError, add_person, person_of};
-pub use server::{WebError, WebServer};
+pub use server::{WebError, WebServer, WebTransport};
 pub use settings::{Allowance, WebClock, WebSettings};
 
 /// The server's paths without connections, for tests.

@@ -60,15 +60,9 @@ enum Command {
     /// One site of a replicated database started here
     #[command(hide = true)]
     Site(pares_operator::Args),
-    /// One site of a broker started here
-    #[command(hide = true)]
-    BrokerSite(demo::broker::site::Args),
     /// One part of a broker started here
     #[command(hide = true)]
     Broker(pares_brokerage::Args),
-    /// One router of a broker started here
-    #[command(hide = true)]
-    Router(pares_routing::Args),
     /// One site of a wholesale supplier's database started here
     #[command(hide = true)]
     Wholesale(bench::tpcc::site::Args),
@@ -103,12 +97,8 @@ fn run(command: Command) -> LabResult {
         Command::Member(command) => member::run(&command),
         Command::Trader(args) => experiment::trader::run(&args),
         Command::Site(args) => Ok(pares_operator::run(&args)?),
-        Command::BrokerSite(args) => demo::broker::site::run(&args),
         Command::Broker(args) => {
             pares_brokerage::run(&args).map_err(|error| LabError::Failed(error.to_string()))
-        }
-        Command::Router(args) => {
-            pares_routing::run(&args).map_err(|error| LabError::Failed(error.to_string()))
         }
         Command::Wholesale(args) => bench::tpcc::site::run(&args),
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pares_broker::PersonRight;
-use pares_web::{Allowance, WebServer, WebSettings, add_person};
+use pares_web::{Allowance, WebServer, WebSettings, WebTransport, add_person};
 use stand_in::MemoryBroker;
 
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
@@ -33,7 +33,7 @@ async fn serve() -> SocketAddr {
     let broker = MemoryBroker::new(settings.clock.clone());
     add_person(&broker, &settings, "boss", PASSWORD, &PersonRight::ALL).await.unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = WebServer::bind(any, None, broker, settings).await.unwrap();
+    let server = WebServer::bind(any, WebTransport::Loopback, broker, settings).await.unwrap();
     let address = server.address();
     tokio::spawn(server.run());
     address

@@ -203,7 +203,7 @@ async fn a_supervisor_limits_and_stops_others_and_never_himself() {
         let answer = web.put(&boss, &format!("/supervisor/{path}/boss"), Value::Null).await;
         assert_eq!(answer.told(), (403, "own-limits".into()));
         let answer = web.put(&boss, &format!("/supervisor/{path}/nobody"), Value::Null).await;
-        assert_eq!(answer.told(), (404, "no-account".into()));
+        assert_eq!(answer.told(), (404, "no-customer".into()));
     }
     let limits = json!({"shares": 10, "amount": "50.00", "position": 12, "loss": "5.00"});
     assert_eq!(web.put(&boss, "/supervisor/limits/ann", limits.clone()).await.status, 204);

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use pares_web::WebServer;
+use pares_web::{WebServer, WebTransport};
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::http::HeaderValue;
@@ -14,7 +14,8 @@ pub(crate) type Socket = WebSocket<TcpStream>;
 
 pub(crate) async fn serve(web: &Web) -> SocketAddr {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = WebServer::bind(any, None, web.broker.clone(), web.settings.clone()).await.unwrap();
+    let server =
+        WebServer::bind(any, WebTransport::Loopback, web.broker.clone(), web.settings.clone()).await.unwrap();
     let address = server.address();
     tokio::spawn(server.run());
     address

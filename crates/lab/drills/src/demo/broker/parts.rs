@@ -14,7 +14,6 @@ use pares_types::MemberId;
 use pares_wice::{Isolation, SiteId};
 
 use super::customers::failed;
-use super::site;
 
 /// Sites of the one cluster.
 pub(super) const SITES: u8 = 3;
@@ -39,7 +38,7 @@ impl BrokerSites {
         };
         let config = SitesConfig { isolation: Isolation::Snapshot, ..init::configuration(&args)? };
         init::write(&config, dir)?;
-        let mut processes = Processes::new(dir, Speech::File, site::COMMAND)?;
+        let mut processes = Processes::new(dir, Speech::File, &["broker", "site"])?;
         let access = Access::named(config, dir, &[init::CLIENT]).map_err(failed)?;
         sites::all(&access.config).into_iter().try_for_each(|site| processes.start(site))?;
         Ok(Self { access, processes })
@@ -75,9 +74,10 @@ pub(super) struct Routers {
 impl Routers {
     pub(super) fn start(dir: &Path, gateways: &[SocketAddr], member: MemberId) -> Result<Self, LabError> {
         let own = std::process::id();
-        let mut arguments = ["router", "--member", &member.to_string(), "--with-parent", &own.to_string()]
-            .map(str::to_owned)
-            .to_vec();
+        let mut arguments =
+            ["broker", "router", "--member", &member.to_string(), "--with-parent", &own.to_string()]
+                .map(str::to_owned)
+                .to_vec();
         arguments.extend(["--dir".to_owned(), dir.display().to_string()]);
         arguments.extend(gateways.iter().flat_map(|address| ["--gateway".to_owned(), address.to_string()]));
         let program = pares_load::own_program()?;
