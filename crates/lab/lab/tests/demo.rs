@@ -141,7 +141,8 @@ fn ask(address: &str, method: &str, path: &str, token: &str, body: &Value) -> Op
 fn answer(address: &str, method: &str, path: &str, token: &str, body: &Value) -> Value {
     loop {
         match ask(address, method, path, token, body) {
-            Some((200..=204, answer)) => return answer,
+            // A person is made once, and the first answer may have been lost.
+            Some((200..=204 | 409, answer)) => return answer,
             Some((503, _)) | None => std::thread::sleep(std::time::Duration::from_millis(50)),
             Some(other) => panic!("{method} {path}: {other:?}"),
         }
