@@ -1,15 +1,18 @@
 //! The rules of orders, one after the other; what routers do with them at every fault is `pares-router`'s simulation.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, Asked, AuditReplay, BrokerReply, BrokerRequest, CustomerLimits, CustomerOrderId,
-    LOG_BEGIN, LOG_END, Ledger, Order, OrderAsked, OrderEvent, OrderLife, OrderReply, OrderStage, OrderTerms,
-    QuoteBrought, ROUTER_SILENT_MS, Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName,
-    WorkloadLine, audit_page, execute, summary, xml,
+    AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CustomerLimits,
+    CustomerOrderId, LOG_BEGIN, LOG_END, Ledger, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent, OrderLife,
+    OrderListed, OrderRead, OrderReply, OrderStage, OrderTerms, QuoteBrought, ROUTER_SILENT_MS, Refusal,
+    Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page,
+    execute, summary, xml,
 };
+use pares_wice::codec::Coded;
 use pares_wice::{Key, KeyRange, Value};
 
 const PAID_IN: u64 = 1_000_000;
@@ -23,6 +26,8 @@ struct Broker {
     asked: u64,
     now_ms: u64,
     told: u64,
+    /// Items that were read from ranges.
+    read: Cell<usize>,
 }
 
 impl Ledger for Broker {
@@ -46,7 +51,9 @@ impl Shelf for Broker {
 
     fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
         let found = self.items.range(range.from.clone()..).take_while(|(key, _)| range.contains(key));
-        Ok(found.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+        let found: Vec<_> = found.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect();
+        self.read.set(self.read.get() + found.len());
+        Ok(found)
     }
 }
 
@@ -124,6 +131,10 @@ impl Broker {
             BrokerReply::Order { reply: OrderReply::Now { order } } => order,
             other => panic!("{other:?}"),
         }
+    }
+
+    fn listed<T: Coded>(&self, read: OrderRead) -> T {
+        T::from_bytes(&answer(&BrokerRead::Order { read }, self).unwrap()).unwrap()
     }
 
     fn summary(&self) -> AccountSummary {
@@ -377,4 +388,52 @@ fn limits_stand_in_the_log_with_who_set_them() {
         (CustomerLimits { open_max: 3, ..CustomerLimits::default() }, UserName::new("max").unwrap());
     broker.ask(OrderAsked::Limit { user: jo(), limits, by });
     assert!(broker.log().contains("supervised by max: limits 0 shares, 0.00, 3 open"));
+}
+
+#[test]
+fn the_newest_orders_come_first_whatever_their_numbers_and_a_page_reads_no_others() {
+    let mut broker = Broker::new();
+    let mut placed = Vec::new();
+    for count in 0..250 {
+        // Every other one by a front whose numbers are higher.
+        broker.asked += if count % 2 == 0 { 1 << 30 } else { 0 };
+        let of = broker.place(TradeWay::Buy, 1, 1_000).unwrap();
+        if count % 50 != 49 {
+            broker.ask(OrderAsked::Cancel { of: of.clone() });
+        }
+        broker.asked -= if count % 2 == 0 { 1 << 30 } else { 0 };
+        placed.push(of.number);
+    }
+    placed.reverse();
+    let (mut found, mut before, mut pages) = (Vec::new(), None, 0);
+    loop {
+        broker.read.set(0);
+        let page: Vec<OrderListed> = broker.listed(OrderRead::Mine { user: jo(), before });
+        assert!(broker.read.get() <= 2 * ORDERS_PAGE_MAX + 1, "{} items", broker.read.get());
+        let Some(last) = page.last() else { break };
+        before = Some(last.place);
+        pages += 1;
+        found.extend(page.iter().map(|listed| listed.number));
+    }
+    assert_eq!((&found, pages), (&placed, 3));
+    let working: Vec<(u64, Order)> = broker.listed(OrderRead::Working { user: jo() });
+    let open: Vec<u64> = placed.iter().step_by(50).copied().collect();
+    assert_eq!(working.iter().map(|(number, _)| *number).collect::<Vec<_>>(), open);
+    let one: Option<Order> =
+        broker.listed(OrderRead::One { of: CustomerOrderId { user: jo(), number: open[0] } });
+    assert_eq!(one, Some(working[0].1));
+    let none: Option<Order> = broker.listed(OrderRead::One { of: CustomerOrderId { user: jo(), number: 7 } });
+    assert_eq!(none, None);
+}
+
+#[test]
+fn that_the_exchange_has_an_order_stands_in_the_log_once() {
+    let mut broker = Broker::new();
+    let buy = broker.place(TradeWay::Buy, 10, 1_001).unwrap();
+    broker.name(&buy);
+    assert!(!broker.log().contains("order accepted"));
+    for _ in 0..2 {
+        assert_eq!(broker.tell(&buy, OrderEvent::Accepted).state, OrderStage::Open);
+    }
+    assert_eq!(broker.log().matches("order accepted: 10 at 10.01").count(), 1);
 }
