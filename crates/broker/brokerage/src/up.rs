@@ -138,6 +138,7 @@ fn sites(text: &str) -> Result<(u8, u8), String> {
 /// # Errors
 /// If another process does it, or one cannot be started.
 pub fn run(args: &Args) -> BrokerageResult {
+    args.entrance.check(args.http)?;
     let stop = stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
     let dir = &args.dir;
     std::fs::create_dir_all(dir).map_err(BrokerageError::io(format!("making {}", dir.display())))?;
