@@ -1,7 +1,11 @@
 //! `pares broker` as a person uses it: a workload is written, run, and its log verified.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+
+use pares_tls::{Authority, Lifetime, TlsFiles, Trust};
 
 fn pares(dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
@@ -180,5 +184,89 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     assert_eq!(times.map(|times| times["count"].as_u64().unwrap()).sum::<u64>(), 20_000, "{told}");
     for of_others in ["last_quote_s", "slowest_quote_ms", "hedges", "backlog"] {
         assert!(figures.get(of_others).is_none(), "nobody knows it here: {of_others}");
+    }
+}
+
+#[test]
+fn pages_that_others_would_read_along_are_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = pares(dir.path(), &["up", "--http", "0.0.0.0:8080"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "{said}");
+    assert!(said.contains("--tls-cert FILE") && said.contains("--plain-behind-proxy"), "{said}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was made");
+}
+
+/// A broker that runs; it is told to end when this is dropped.
+struct Up(Child);
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// One front with pages by TLS, and routers for an exchange that is not there.
+fn up(dir: &Path, files: &TlsFiles, port: u16) -> Up {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+    command.current_dir(dir).args(["broker", "up", "--instant", "--fronts", "1", "--desks", "1"]);
+    command.args(["--http", &format!("127.0.0.1:{port}"), "--exchange", "127.0.0.1:1"]);
+    command.arg("--tls-cert").arg(&files.certificate).arg("--tls-key").arg(&files.key);
+    Up(command.stdout(Stdio::piped()).spawn().unwrap())
+}
+
+/// The front's answer by TLS, once there is one.
+fn answer(trust: &Trust, port: u16) -> String {
+    loop {
+        let asked = TcpStream::connect(("127.0.0.1", port)).and_then(|mut stream| {
+            let mut client = trust.dial("localhost").unwrap();
+            let request = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+            client.writer().write_all(request.as_bytes())?;
+            let mut text = Vec::new();
+            while !text.ends_with(b"}") {
+                client.complete_io(&mut stream)?;
+                let mut part = [0; 4_096];
+                match client.reader().read(&mut part) {
+                    Ok(0) => break,
+                    Ok(count) => text.extend_from_slice(&part[..count]),
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(String::from_utf8(text).unwrap())
+        });
+        match asked {
+            Ok(text) => return text,
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(50)),
+        }
+    }
+}
+
+#[test]
+fn up_serves_pages_by_tls_and_starts_routers_again_when_they_die() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = TlsFiles::named(dir.path(), "web");
+    let authority = Authority::in_dir(dir.path(), "broker").unwrap();
+    authority.issue(&files, &["localhost".to_owned()], Lifetime::Endless).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut broker = up(dir.path(), &files, port);
+    let mut said = BufReader::new(broker.0.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let told: Vec<String> = said.by_ref().take_while(|line| !line.contains("Ctrl-C")).collect();
+    let has = |words: &str| told.iter().any(|line| line.contains(words));
+    assert!(has("pages at https://127.0.0.1:") && has("the exchange at 127.0.0.1:1"), "{told:?}");
+    let text = answer(&Trust::load(&files.ca).unwrap(), port);
+    assert!(text.starts_with("HTTP/1.1 200") && text.contains("strict-transport-security"), "{text}");
+    let routers = || children(broker.0.id(), "router");
+    let first = loop {
+        match routers().as_slice() {
+            [first, _] => break *first,
+            _ => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    };
+    assert!(Command::new("kill").args(["-9", &first.to_string()]).status().unwrap().success());
+    assert!(said.any(|line| line.contains("router") && line.contains("starting it again")));
+    while routers().len() < 2 || routers().contains(&first) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

@@ -13,9 +13,9 @@ use rustls::client::{
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::server::{ParsedCertificate, WantsServerCert, WebPkiClientVerifier};
 use rustls::version::TLS13;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, ClientConnection, ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier};
 use webpki::EndEntityCert;
 
 use crate::error::TlsError;
@@ -86,6 +86,32 @@ pub fn revoked_file(ca: &Path) -> PathBuf {
     ca.with_file_name("revoked.pem")
 }
 
+/// For people's browsers and programs: shows this certificate, with what lies between it and its authority. Nobody is asked for one.
+///
+/// # Errors
+/// If a file is missing or not what it should be, or they do not go together.
+pub fn web_server(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain = certificates(certificate)?;
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|why| TlsError::file(key, why))?;
+    finished(serving().with_no_client_auth(), chain, key)
+}
+
+fn serving() -> ConfigBuilder<ServerConfig, WantsVerifier> {
+    ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .expect("ring has suites of TLS 1.3")
+}
+
+fn finished(
+    config: ConfigBuilder<ServerConfig, WantsServerCert>,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let mut config = config.with_single_cert(chain, key).map_err(mismatch)?;
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
 impl Identity {
     /// Reads the files.
     ///
@@ -103,9 +129,7 @@ impl Identity {
     /// # Errors
     /// If certificate, key and authority do not go together.
     pub fn server(&self, callers: Callers) -> Result<Arc<ServerConfig>, TlsError> {
-        let config = ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&TLS13])
-            .expect("ring has suites of TLS 1.3");
+        let config = serving();
         let config = match callers {
             Callers::Anybody => config.with_no_client_auth(),
             Callers::Certified => {
@@ -117,10 +141,7 @@ impl Identity {
                 config.with_client_cert_verifier(verifier.build().map_err(mismatch)?)
             }
         };
-        let mut config =
-            config.with_single_cert(self.chain.clone(), self.key.clone_key()).map_err(mismatch)?;
-        config.send_tls13_tickets = 0;
-        Ok(Arc::new(config))
+        finished(config, self.chain.clone(), self.key.clone_key())
     }
 
     /// For connections opened from here: believes the authority, and shows the certificate to who asks for one.

@@ -17,7 +17,7 @@ mod issue;
 mod stream;
 
 pub use error::{IssueError, TlsError};
-pub use identity::{Callers, Identity, TlsFiles, Trust, names, names_in, revoked_file};
+pub use identity::{Callers, Identity, TlsFiles, Trust, names, names_in, revoked_file, web_server};
 pub use issue::{Authority, Lifetime};
 pub use rustls::pki_types::CertificateDer;
 pub use rustls::{ClientConfig, ClientConnection, Connection, Error, ServerConfig, ServerConnection};

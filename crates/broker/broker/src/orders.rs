@@ -26,7 +26,7 @@ mod settling;
 mod standing;
 
 pub use asked::{CustomerOrderId, OrderAsked, OrderEvent, OrderLife, OrderReply, OrderTerms, Settlement};
-pub use reads::{ORDERS_PAGE_MAX, OrderRead};
+pub use reads::{ORDERS_PAGE_MAX, OrderListed, OrderRead};
 pub use routing::ROUTER_SILENT_MS;
 pub use rows::{Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, Order, OrderStage};
 
@@ -50,7 +50,7 @@ pub struct OrderNote {
     pub symbol: StockSymbol,
     /// How many shares are concerned.
     pub shares: u64,
-    /// Cents: the limit of a share where something was placed or released, else the sum.
+    /// Cents: the limit of a share where something was placed, accepted or released, else the sum.
     pub cents: u64,
     /// What happened.
     pub happened: OrderHappened,
@@ -69,10 +69,18 @@ pub enum OrderHappened {
     Void,
     /// So much that was owed is paid.
     Repaid,
+    /// The exchange has it: so much of it may trade.
+    Accepted,
 }
 
 impl OrderHappened {
-    pub(crate) const ALL: [Self; 5] = [Self::Placed, Self::Traded, Self::Released, Self::Void, Self::Repaid];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Placed, Self::Traded, Self::Released, Self::Void, Self::Repaid, Self::Accepted];
+
+    /// Whether its cents are a share's, and not the sum.
+    pub(crate) fn is_at_limit(self) -> bool {
+        matches!(self, Self::Placed | Self::Accepted | Self::Released)
+    }
 
     /// As the log's XML says it.
     #[must_use]
@@ -83,12 +91,13 @@ impl OrderHappened {
             Self::Released => "released",
             Self::Void => "void",
             Self::Repaid => "repaid",
+            Self::Accepted => "accepted",
         }
     }
 }
 
 crate::coded::kinds!(OrderHappened, "event of an order" {
-    1 => Placed, 2 => Traded, 3 => Released, 4 => Void, 5 => Repaid,
+    1 => Placed, 2 => Traded, 3 => Released, 4 => Void, 5 => Repaid, 6 => Accepted,
 });
 fields! { OrderNote { order, way, symbol, shares, cents, happened } }
 

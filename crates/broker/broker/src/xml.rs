@@ -7,7 +7,7 @@ use pares_wice::Key;
 use crate::audit::AuditNote;
 use crate::command::{StockSymbol, UserCommand, Verb};
 use crate::money::dollars;
-use crate::orders::{CustomerLimits, OrderAsked, OrderHappened, OrderNote, OrderTerms};
+use crate::orders::{CustomerLimits, OrderAsked, OrderNote, OrderTerms};
 use crate::pages::{AuditEntry, AuditPage};
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
@@ -136,8 +136,7 @@ impl Elements<'_> {
     fn order(&mut self, note: &OrderNote) {
         let OrderNote { order, way, symbol, shares, cents, happened } = *note;
         let (verb, cents) = (verb_of(way), dollars(cents));
-        let per =
-            if matches!(happened, OrderHappened::Placed | OrderHappened::Released) { "at" } else { "for" };
+        let per = if happened.is_at_limit() { "at" } else { "for" };
         let message = format!("order {}: {shares} {per} {cents}", happened.word());
         self.of_stock("systemEvent", order, verb, symbol, ("funds", &cents));
         self.of_stock("debugEvent", order, verb, symbol, ("debugMessage", &message));

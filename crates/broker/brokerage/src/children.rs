@@ -1,6 +1,7 @@
-//! Processes of a broker on this machine: sites, desks and fronts, each started again when it dies.
+//! Processes of a broker on this machine: sites, desks, fronts and routers, each started again when it dies.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{BrokerageError, BrokerageResult, failed};
 
+/// One at work, and one that takes over.
+const ROUTERS: usize = 2;
 /// What dies is not started again more often than this.
 const LIFE_MIN: Duration = Duration::from_secs(1);
 /// What was told to end and has not is killed.
@@ -133,6 +136,8 @@ pub enum BrokerPart {
     Desk(usize),
     /// The front of that number.
     Front(usize),
+    /// The router of that number.
+    Router(usize),
 }
 
 impl std::fmt::Display for BrokerPart {
@@ -141,14 +146,26 @@ impl std::fmt::Display for BrokerPart {
             Self::Site(site) => write!(f, "site {}", sites::name(*site)),
             Self::Desk(desk) => write!(f, "desk {desk}"),
             Self::Front(front) => write!(f, "front {front}"),
+            Self::Router(router) => write!(f, "router {router}"),
         }
     }
+}
+
+/// What processes are told besides where the others are.
+#[derive(Clone, Debug, Default)]
+pub struct ToldBesides {
+    /// Where fronts write dumps to; without, to a folder `logs` beside the sites.
+    pub logs: Option<PathBuf>,
+    /// Arguments of fronts.
+    pub fronts: Vec<OsString>,
+    /// Arguments of routers; without any there are none.
+    pub routers: Vec<OsString>,
 }
 
 /// All processes of a broker. Dropping them kills them.
 pub struct Children {
     dir: PathBuf,
-    logs: PathBuf,
+    told: ToldBesides,
     program: PathBuf,
     speech: Speech,
     places: BrokerPlaces,
@@ -160,7 +177,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// Starts all of them; fronts write dumps to `logs`, without to a folder `logs` there.
+    /// Starts all of them.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -169,7 +186,7 @@ impl Children {
         speech: Speech,
         config: &SitesConfig,
         places: BrokerPlaces,
-        logs: Option<&Path>,
+        told: ToldBesides,
     ) -> Result<Self, BrokerageError> {
         let program = std::env::current_exe();
         let program = program.map_err(BrokerageError::io("finding the path of this program"))?;
@@ -177,10 +194,12 @@ impl Children {
         let sites = sites::all(config).into_iter().map(BrokerPart::Site);
         let desks = (0..places.desks.len()).map(BrokerPart::Desk);
         let fronts = (0..places.fronts.len()).map(BrokerPart::Front);
-        let due = sites.chain(desks).chain(fronts).map(|part| (part, now)).collect();
+        let routers = if told.routers.is_empty() { 0 } else { ROUTERS };
+        let routers = (0..routers).map(BrokerPart::Router);
+        let due = sites.chain(desks).chain(fronts).chain(routers).map(|part| (part, now)).collect();
         let mut children = Self {
             dir: dir.to_owned(),
-            logs: logs.map_or_else(|| dir.join("logs"), Path::to_owned),
+            told,
             program,
             speech,
             places,
@@ -260,7 +279,11 @@ impl Children {
                 for desk in &self.places.desks {
                     command.args(["--desk", &desk.to_string()]);
                 }
-                command.arg("--dir").arg(&self.dir).arg("--logs").arg(&self.logs);
+                let logs = self.told.logs.clone().unwrap_or_else(|| self.dir.join("logs"));
+                command.arg("--dir").arg(&self.dir).arg("--logs").arg(logs).args(&self.told.fronts);
+            }
+            BrokerPart::Router(_) => {
+                command.arg("router").arg("--dir").arg(&self.dir).args(&self.told.routers);
             }
             BrokerPart::Site(_) => {}
         }
@@ -287,7 +310,7 @@ impl Children {
         }
     }
 
-    /// Ends fronts and desks, which are not started again.
+    /// Ends all that are no sites; they are not started again.
     pub fn end_all_but_sites(&mut self) {
         let left: Vec<BrokerPart> = self.running.keys().copied().collect();
         self.kill(&left);

@@ -16,6 +16,7 @@
 //! | `desk` | quote desks as processes, and a front's end of them |
 //! | `loader` | who brings commands, and goes on at another front |
 //! | `up`, `children` | all processes on one machine |
+//! | `entrance` | how people reach the pages: plain, TLS, behind a proxy |
 //! | `link` | sockets that never wait |
 //! | `readers`, `direct` | reads, and requests that no user's order binds |
 //! | `quoter` | questions to the quote server |
@@ -32,6 +33,7 @@ mod children;
 mod desk;
 mod direct;
 mod dump;
+mod entrance;
 mod error;
 mod figures;
 mod floor;

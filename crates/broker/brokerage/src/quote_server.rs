@@ -61,7 +61,9 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    pub(crate) fn settings(self) -> StandInSettings {
+    /// The same, for [`QuoteServer::start`].
+    #[must_use]
+    pub fn settings(self) -> StandInSettings {
         let Self { seed, instant, bad_per_mille } = self;
         StandInSettings { seed, is_instant: instant, bad_per_mille }
     }

@@ -8,10 +8,12 @@ use std::time::Duration;
 use pares_operator::init::promise;
 use pares_operator::sites::Speech;
 use pares_os::process::{Lock, stop_on_signals};
+use pares_routing::SignOn;
 use pares_site::SitesConfig;
 use pares_site::config::Promise;
 
-use crate::children::{BrokerPlaces, BrokerPlan, Children};
+use crate::children::{BrokerPlaces, BrokerPlan, Children, ToldBesides};
+use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult};
 use crate::quote_server::{Behaviour, QuoteServer};
 
@@ -27,8 +29,15 @@ pub struct Args {
     #[command(flatten)]
     how_many: HowMany,
     /// Where people reach the first front; the others at the ports behind it
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = crate::on_loopback)]
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     http: SocketAddr,
+    #[command(flatten)]
+    entrance: Entrance,
+    /// A gateway of an exchange, on which customers then trade; several, one after the other. Two routers are started
+    #[arg(long = "exchange", value_name = "ADDRESS")]
+    exchange: Vec<SocketAddr>,
+    #[command(flatten)]
+    sign_on: SignOn,
     /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
     #[arg(long, value_name = "URL")]
     store: Option<String>,
@@ -43,6 +52,16 @@ pub struct Args {
 }
 
 impl Args {
+    /// What its processes are told besides.
+    fn told(&self) -> ToldBesides {
+        let gateways = self.exchange.iter().flat_map(|at| ["--gateway".into(), at.to_string().into()]);
+        let routers = match self.exchange.as_slice() {
+            [] => Vec::new(),
+            _ => gateways.chain(self.sign_on.arguments()).collect(),
+        };
+        ToldBesides { logs: None, fronts: self.entrance.arguments(), routers }
+    }
+
     /// What is said of a directory that is there already is what it says itself: it cannot become another.
     fn agrees(&self, config: &SitesConfig, places: &BrokerPlaces) -> BrokerageResult {
         let HowMany { sites, fronts, desks } = self.how_many;
@@ -119,6 +138,7 @@ fn sites(text: &str) -> Result<(u8, u8), String> {
 /// # Errors
 /// If another process does it, or one cannot be started.
 pub fn run(args: &Args) -> BrokerageResult {
+    args.entrance.check(args.http)?;
     let stop = stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
     let dir = &args.dir;
     std::fs::create_dir_all(dir).map_err(BrokerageError::io(format!("making {}", dir.display())))?;
@@ -131,9 +151,12 @@ pub fn run(args: &Args) -> BrokerageResult {
     let plan = args.how_many.plan(durability, args.store.clone(), any, Some(args.http));
     let (config, mut places) = plan.settle(dir)?;
     args.agrees(&config, &places)?;
+    for pages in &places.pages {
+        args.entrance.check(*pages)?;
+    }
     let stand_in = stand_in(args)?;
     places.quote_server = stand_in.as_ref().map(QuoteServer::address).or(args.quote_server).unwrap_or(any);
-    let mut children = Children::start(dir, Speech::File, &config, places, None)?;
+    let mut children = Children::start(dir, Speech::File, &config, places, args.told())?;
     tell(&children, args);
     while !stop.load(Ordering::Relaxed) {
         for dead in children.revive()? {
@@ -159,8 +182,12 @@ fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
 fn tell(children: &Children, args: &Args) {
     let places = children.places();
     let dir = args.dir.display();
+    if !args.exchange.is_empty() {
+        let gateways: Vec<String> = args.exchange.iter().map(SocketAddr::to_string).collect();
+        pares_text::tell!("customers' orders go to the exchange at {}", gateways.join(", "));
+    }
     for pages in &places.pages {
-        pares_text::tell!("pages at http://{pages}");
+        pares_text::tell!("pages at {}://{pages}", args.entrance.scheme());
     }
     for front in &places.fronts {
         pares_text::tell!(

@@ -19,6 +19,7 @@ mod accounts;
 mod duty;
 mod gateway;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -57,6 +58,42 @@ pub enum RoutingError {
     },
 }
 
+/// As whom a broker signs on at an exchange, and how.
+#[derive(clap::Args, Clone, Debug)]
+pub struct SignOn {
+    /// The key of the broker's session at the exchange; without one, as --member says
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// The broker as a member, where the exchange asks for no proof
+    #[arg(long, default_value_t = 1)]
+    member: u32,
+    /// The exchange's authority (`ca.pem`), if its gateways speak TLS
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
+}
+
+impl SignOn {
+    /// The same arguments, for another process.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<OsString> {
+        let mut arguments = vec!["--member".into(), self.member.to_string().into()];
+        for (name, file) in [("--key", &self.key), ("--authority", &self.authority)] {
+            arguments.extend(file.iter().flat_map(|file| [name.into(), file.clone().into()]));
+        }
+        arguments
+    }
+
+    fn options(&self) -> Result<(MemberId, Options), RoutingError> {
+        let failed = |error: &dyn std::fmt::Display| RoutingError::Exchange(error.to_string());
+        let key = self.key.as_deref().map(KeyFile::read).transpose().map_err(|error| failed(&error))?;
+        let tls =
+            self.authority.as_deref().map(Tls::of_exchange).transpose().map_err(|error| failed(&error))?;
+        let member = MemberId(key.as_ref().map_or(self.member, |key| key.member));
+        let credential = key.as_ref().map(Credential::from);
+        Ok((member, Options { credential, tls, resumes: true, ..Options::default() }))
+    }
+}
+
 /// Arguments of `pares broker router`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
@@ -66,15 +103,8 @@ pub struct Args {
     /// A gateway of the exchange; several, one after the other
     #[arg(long = "gateway", required = true, value_name = "ADDRESS")]
     gateways: Vec<SocketAddr>,
-    /// The key of the broker's session; without one, as --member says
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// The broker, where the exchange asks for no proof
-    #[arg(long, default_value_t = 1)]
-    member: u32,
-    /// The exchange's authority (`ca.pem`), if its gateways speak TLS
-    #[arg(long, value_name = "FILE")]
-    authority: Option<PathBuf>,
+    #[command(flatten)]
+    sign_on: SignOn,
     /// Its number as a router and as a client of the sites, below 2^63, which nobody else has had; drawn if it is not given
     #[arg(long, hide = true)]
     number: Option<u64>,
@@ -103,7 +133,7 @@ fn route(args: &Args, stop: &AtomicBool) -> Result<(), RoutingError> {
     let all = sites::all(&access.config);
     let number = args.number.unwrap_or_else(AccountsClient::draw_number);
     let client = access.client(number, 0, &all).map_err(|error| sites_failed(&error))?;
-    let (member, options) = sign_on(args)?;
+    let (member, options) = args.sign_on.options()?;
     let gateways = Gateways::new(args.gateways.clone(), member, options);
     let mut duty = RouterDuty::new(number, AccountsClient::new(client), gateways);
     pares_text::tell!("router {number:x}: for member {member}, sites in {}", args.dir.display());
@@ -113,14 +143,4 @@ fn route(args: &Args, stop: &AtomicBool) -> Result<(), RoutingError> {
         pulse.tell(&duty);
     }
     Ok(())
-}
-
-/// As whom it signs on, and how.
-fn sign_on(args: &Args) -> Result<(MemberId, Options), RoutingError> {
-    let failed = |error: &dyn std::fmt::Display| RoutingError::Exchange(error.to_string());
-    let key = args.key.as_deref().map(KeyFile::read).transpose().map_err(|error| failed(&error))?;
-    let tls = args.authority.as_deref().map(Tls::of_exchange).transpose().map_err(|error| failed(&error))?;
-    let member = MemberId(key.as_ref().map_or(args.member, |key| key.member));
-    let credential = key.as_ref().map(Credential::from);
-    Ok((member, Options { credential, tls, resumes: true, ..Options::default() }))
 }

@@ -37,7 +37,7 @@ pub(crate) struct App {
     pub(crate) follows: Follows,
     /// Sockets, by user.
     pub(crate) sockets: Arc<Places<String>>,
-    /// Whether all connections are TLS.
+    /// Whether people's connections are TLS.
     pub(crate) is_secure: bool,
 }
 

@@ -95,7 +95,7 @@ pub(crate) async fn command(
     Ok(Json(Told { command, outcome: outcome(reply)? }))
 }
 
-fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, Problem> {
+pub(crate) fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, Problem> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let name = key.to_str().ok().and_then(CommandName::new);
     let wrong = || Problem::bad("an Idempotency-Key is 1 to 64 visible ASCII characters").reason("bad-key");
@@ -155,7 +155,6 @@ fn read<T>(
 
 fn outcome(reply: BrokerReply) -> Result<Outcome, Problem> {
     Ok(match reply {
-        BrokerReply::Refused { refusal } => return Err(Problem::refused(refusal)),
         BrokerReply::Cash { cash_cents } => Outcome::Cash { cash: dollars(cash_cents) },
         BrokerReply::Price { price_cents, server_ms } => {
             Outcome::Price { price: dollars(price_cents), server_ms, usable_until_ms: server_ms + WINDOW_MS }
@@ -170,11 +169,22 @@ fn outcome(reply: BrokerReply) -> Result<Outcome, Problem> {
         BrokerReply::Armed { shares } => Outcome::Armed { shares },
         BrokerReply::Done => Outcome::Done,
         BrokerReply::Repeated => Outcome::Repeated,
+        other => return Err(not_done(&other)),
+    })
+}
+
+/// A reply that does not say that it was done.
+pub(crate) fn not_done(reply: &BrokerReply) -> Problem {
+    let conflict = |detail: &str, reason: &str| Problem::of(StatusCode::CONFLICT, detail).reason(reason);
+    match reply {
+        BrokerReply::Refused { refusal } => Problem::refused(*refusal),
         BrokerReply::NameTaken => {
-            let detail = "another command was sent under this Idempotency-Key";
-            return Err(Problem::of(StatusCode::CONFLICT, detail).reason("name-taken"));
+            conflict("another command was sent under this Idempotency-Key", "name-taken")
+        }
+        BrokerReply::Repeated => {
+            conflict("it was done once, too long ago to say what it came to: the history says", "repeated")
         }
         // No front answers a command with anything else.
-        _ => return Err(Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command")),
-    })
+        _ => Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command"),
+    }
 }

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::{Query, State};
 use pares_broker::{
-    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, UserName, Verb, dollars,
-    supervised, wished,
+    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, OrderReply, UserName, Verb,
+    dollars, supervised, wished,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -57,11 +57,14 @@ pub(crate) struct EntryShown {
     /// As text: it may be above 2^53, which a script would round.
     number: String,
     time_ms: u64,
-    /// Absent for what nobody commanded: a trigger that fires, something that lapses.
+    /// Absent for what is none of the sixteen: a trigger that fires, something that lapses, orders on the exchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<String>,
+    /// The order on the exchange that it is about, as text; of several the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<String>,
     /// Dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     amount: Option<String>,
@@ -178,10 +181,24 @@ fn shown(AuditEntry { place, record, .. }: AuditEntry) -> EntryShown {
         time_ms: record.time_ms,
         command: command.map(|command| kebab(command.verb)),
         symbol: command.and_then(|command| command.symbol).map(|symbol| symbol.to_string()),
+        order: record.notes.iter().find_map(order_of).map(|order| order.to_string()),
         amount: command.and_then(|command| command.cents).map(dollars),
         outcome: if refusal.is_some() { "refused" } else { "done" },
         reason: refusal.map(reason_of),
-        notes: record.notes.iter().map(note).collect(),
+        notes: record.notes.iter().map(note).chain(wish(&record.reply)).collect(),
+    }
+}
+
+/// A cancel that is on its way has changed nothing yet, so nothing is noted of it.
+fn wish(reply: &BrokerReply) -> Option<NoteShown> {
+    let is_wish = matches!(reply, BrokerReply::Order { reply: OrderReply::Cancelling });
+    is_wish.then(|| NoteShown { kind: "order", text: "a cancel is on its way".into(), amount: None })
+}
+
+fn order_of(note: &AuditNote) -> Option<u64> {
+    match note {
+        AuditNote::Order { note } => Some(note.order),
+        _ => None,
     }
 }
 

@@ -10,7 +10,10 @@
 //! | `routes`, `pages` | which path is served by what; the pages |
 //! | `caller`, `body`, `problem`, `allowances` | who asks, what is said, what is answered if not, and how often |
 //! | `people`, `passwords`, `second_factor`, `codes` | signing up, in and out |
-//! | `commands`, `account`, `history`, `quotes`, `points`, `log`, `notices`, `follow`, `supervisor` | the rest of the API |
+//! | `commands`, `account`, `history`, `quotes`, `points`, `log` | commands, and what can be read |
+//! | `orders` | orders on the exchange |
+//! | `notices`, `follow`, `news` | what happens, as it happens |
+//! | `supervisor`, `customers` | what supervisors see and say |
 
 mod account;
 mod allowances;
@@ -20,10 +23,13 @@ mod broker;
 mod caller;
 mod codes;
 mod commands;
+mod customers;
 mod follow;
 mod history;
 mod log;
+mod news;
 mod notices;
+mod orders;
 mod pages;
 mod passwords;
 mod people;
@@ -40,7 +46,7 @@ mod supervisor;
 
 pub use broker::{Broker, BrokerAnswer, Costs, Unavailable};
 pub use people::{PersonError, add_person, person_of};
-pub use server::{WebError, WebServer};
+pub use server::{WebError, WebServer, WebTransport};
 pub use settings::{Allowance, WebClock, WebSettings};
 
 /// The server's paths without connections, for tests.

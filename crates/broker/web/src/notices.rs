@@ -11,7 +11,7 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use pares_broker::{AuditEntry, AuditNote, BrokerReply, StockQuote, StockSymbol, Verb, dollars};
+use pares_broker::{StockQuote, StockSymbol, dollars};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 use crate::app::Shared;
 use crate::caller::{Caller, find, is_other_site};
 use crate::follow::{News, follow};
-use crate::history::done;
+use crate::news::{self, Happened, OrderNews};
 use crate::problem::Problem;
 
 /// The session is looked for so often.
@@ -49,23 +49,10 @@ pub(crate) enum Notice {
     Lapsed(Happened),
     /// A buy or sell is committed.
     Settled(Happened),
+    /// Something happened to an order on the exchange.
+    Order(OrderNews),
     /// A price.
     Quote { symbol: String, price: String, server_ms: u64 },
-}
-
-/// What happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Happened {
-    /// `buy` or `sell`.
-    way: &'static str,
-    symbol: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shares: Option<u64>,
-    /// Dollars.
-    amount: String,
-    time_ms: u64,
-    /// Where in the history.
-    place: u64,
 }
 
 /// Notices, as text messages in JSON. A client may send `{"watch": ["ABC"]}`.
@@ -172,7 +159,7 @@ impl Listener {
             Err(RecvError::Closed) => return Err(Closing(Some((close_code::AWAY, "the front ends")))),
         };
         if entry.place >= next {
-            for notice in of(&entry) {
+            for notice in news::of(&entry) {
                 self.tell(&notice).await?;
             }
         }
@@ -198,38 +185,4 @@ fn price(quote: &StockQuote) -> Notice {
         price: dollars(quote.price_cents),
         server_ms: quote.server_ms,
     }
-}
-
-/// What an entry of the log says that its user did not ask for, or wants to see in his other windows too.
-fn of(entry: &AuditEntry) -> Vec<Notice> {
-    let (record, place) = (&entry.record, entry.place);
-    let happened = |is_buy, symbol: StockSymbol, shares, cents| {
-        let (way, symbol) = (if is_buy { "buy" } else { "sell" }, symbol.to_string());
-        Happened { way, symbol, shares, amount: dollars(cents), time_ms: record.time_ms, place }
-    };
-    let mut notices = Vec::new();
-    for note in &record.notes {
-        let AuditNote::Done { verb, symbol, cents, .. } = note else { continue };
-        let is_buy = matches!(verb, Verb::SetBuyTrigger | Verb::Buy);
-        match done(*verb).0 {
-            "fired" => notices.push(Notice::Fired(happened(is_buy, *symbol, dealt(record), *cents))),
-            _ => notices.push(Notice::Lapsed(happened(is_buy, *symbol, None, *cents))),
-        }
-    }
-    let verb = record.command.as_ref().map(|command| command.verb);
-    if let (Some(Verb::CommitBuy | Verb::CommitSell), BrokerReply::Settled { symbol, shares, cents }) =
-        (verb, &record.reply)
-    {
-        let is_buy = verb == Some(Verb::CommitBuy);
-        notices.push(Notice::Settled(happened(is_buy, *symbol, Some(*shares), *cents)));
-    }
-    notices
-}
-
-/// How many shares changed hands.
-fn dealt(record: &pares_broker::AuditRecord) -> Option<u64> {
-    record.notes.iter().find_map(|note| match note {
-        AuditNote::Deal { shares, .. } => Some(*shares),
-        _ => None,
-    })
 }

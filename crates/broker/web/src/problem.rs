@@ -87,8 +87,10 @@ impl Problem {
     /// The rules refuse it.
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let status = match refusal {
-            Refusal::PersonTaken | Refusal::PersonChanged | Refusal::OtherPending => StatusCode::CONFLICT,
-            Refusal::NoPerson => StatusCode::NOT_FOUND,
+            Refusal::PersonTaken | Refusal::PersonChanged | Refusal::OtherPending | Refusal::OrderEnded => {
+                StatusCode::CONFLICT
+            }
+            Refusal::NoPerson | Refusal::NoOrder => StatusCode::NOT_FOUND,
             Refusal::NoRight => StatusCode::FORBIDDEN,
             Refusal::CodeUsed => StatusCode::UNAUTHORIZED,
             Refusal::TooManyTries => StatusCode::TOO_MANY_REQUESTS,

@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -12,7 +12,10 @@ use utoipa::{Modify, OpenApi};
 use crate::app::Shared;
 use crate::caller::COOKIE;
 use crate::problem::Problem;
-use crate::{account, commands, history, log, notices, pages, people, quotes, second_factor, supervisor};
+use crate::{
+    account, commands, customers, history, log, notices, orders, pages, people, quotes, second_factor,
+    supervisor,
+};
 
 /// The document that describes this interface.
 #[derive(OpenApi)]
@@ -26,6 +29,10 @@ use crate::{account, commands, history, log, notices, pages, people, quotes, sec
         people::sign_out_all,
         people::password,
         commands::command,
+        orders::place,
+        orders::list,
+        orders::one,
+        orders::cancel,
         account::account,
         history::history,
         quotes::quote,
@@ -39,6 +46,10 @@ use crate::{account, commands, history, log, notices, pages, people, quotes, sec
         supervisor::users,
         supervisor::costs,
         supervisor::rights,
+        customers::limits,
+        customers::set_limits,
+        customers::kill,
+        customers::release,
         health,
         document
     ),
@@ -67,6 +78,8 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/sessions", delete(people::sign_out_all))
         .route("/password", post(people::password))
         .route("/commands/{command}", post(commands::command))
+        .route("/orders", get(orders::list).post(orders::place))
+        .route("/orders/{number}", get(orders::one).delete(orders::cancel))
         .route("/account", get(account::account))
         .route("/history", get(history::history))
         .route("/quotes/{symbol}", get(quotes::quote))
@@ -94,6 +107,8 @@ fn of_supervisors() -> Router<Shared> {
         .route("/users", get(supervisor::users))
         .route("/costs", get(supervisor::costs))
         .route("/people/{name}/rights", post(supervisor::rights))
+        .route("/limits/{user}", get(customers::limits).put(customers::set_limits))
+        .route("/kill/{user}", put(customers::kill).delete(customers::release))
 }
 
 /// This document.

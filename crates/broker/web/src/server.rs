@@ -35,11 +35,22 @@ const BREATH: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// Passwords would go through a network in the open.
-    #[error("{0} is not on this machine alone: it needs a certificate")]
+    #[error("{0} is not on this machine alone: it needs a certificate, or a proxy in front that has one")]
     Plain(SocketAddr),
     /// The address cannot be listened to.
     #[error("listening on {0}: {1}")]
     Listen(SocketAddr, io::Error),
+}
+
+/// How people's connections reach a server.
+#[derive(Clone, Debug)]
+pub enum WebTransport {
+    /// Plain, and from this machine alone.
+    Loopback,
+    /// By TLS.
+    Tls(Arc<ServerConfig>),
+    /// Plain, on any address: nobody reaches it but a proxy, which people reach by TLS.
+    BehindProxy,
 }
 
 /// A server that listens, and serves once it is [run](WebServer::run).
@@ -53,30 +64,33 @@ pub struct WebServer {
 }
 
 impl WebServer {
-    /// Listens on `address`; port 0 is any free one. Without `tls` that must be an address of this machine alone. Needs a runtime of tokio with I/O and time.
+    /// Listens on `address`; port 0 is any free one. Needs a runtime of tokio with I/O and time.
     ///
     /// # Errors
-    /// If it is not, or cannot be listened to.
+    /// If it may not be reached so, or cannot be listened to.
     pub async fn bind(
         address: SocketAddr,
-        tls: Option<Arc<ServerConfig>>,
+        transport: WebTransport,
         broker: impl Broker,
         settings: WebSettings,
     ) -> Result<Self, WebError> {
-        if tls.is_none() && !address.ip().is_loopback() {
-            return Err(WebError::Plain(address));
-        }
+        let (is_secure, tls) = match transport {
+            WebTransport::Loopback if !address.ip().is_loopback() => return Err(WebError::Plain(address)),
+            WebTransport::Loopback => (false, None),
+            WebTransport::Tls(config) => (true, Some(TlsAcceptor::from(config))),
+            WebTransport::BehindProxy => (true, None),
+        };
         let failed = |why| WebError::Listen(address, why);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let most = settings.connections_max;
         let connections = Places::new(most, most.div_ceil(2));
         let patience = settings.patience;
-        let app = App::new(broker, settings, tls.is_some());
+        let app = App::new(broker, settings, is_secure);
         app.watch();
         Ok(Self {
             address: listener.local_addr().map_err(failed)?,
             listener,
-            tls: tls.map(TlsAcceptor::from),
+            tls,
             router: router(app),
             connections,
             patience,

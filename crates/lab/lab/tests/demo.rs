@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
 
 /// The phases of the day, in order.
 const COURSE: [&str; 11] = [
@@ -115,4 +119,61 @@ fn a_broker_s_orders_and_the_exchange_s_agree_in_the_end() {
         assert_eq!(count(promise), 0, "{promise}: {verdict}");
     }
     assert_eq!(verdict["log_verified"], true, "{verdict}");
+}
+
+/// What the pages at `address` answer, if they do: a status and JSON.
+fn ask(address: &str, method: &str, path: &str, token: &str, body: &Value) -> Option<(u16, Value)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let length = body.len();
+    let request = format!(
+        "{method} /api/v1{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, serde_json::from_str(body).unwrap_or_default()))
+}
+
+/// The answer, once there is one that is no promise of a later one.
+fn answer(address: &str, method: &str, path: &str, token: &str, body: &Value) -> Value {
+    loop {
+        match ask(address, method, path, token, body) {
+            // A person is made once, and the first answer may have been lost.
+            Some((200..=204 | 409, answer)) => return answer,
+            Some((503, _)) | None => std::thread::sleep(std::time::Duration::from_millis(50)),
+            Some(other) => panic!("{method} {path}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_order_by_hand_among_a_broker_s_customers_is_taken_and_the_end_agrees() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
+        .args(["demo", "--broker", "--plain", "--seconds", "15", "--kill-every", "4"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let at = said.find_map(|line| Some(line.split_once("pages at http://")?.1.split(' ').next()?.to_owned()));
+    let at = at.expect("the address of the pages");
+    let ask = |method: &str, path: &str, token: &str, body: Value| answer(&at, method, path, token, &body);
+    let who = json!({"name": "hand", "password": "by my own hand"});
+    ask("POST", "/people", "", who.clone());
+    let token = ask("POST", "/session", "", who)["token"].as_str().unwrap().to_owned();
+    ask("POST", "/commands/add", &token, json!({"amount": "10000.00"}));
+    let wanted = json!({"symbol": "ALF", "side": "buy", "shares": 10, "limit": "20.00"});
+    let number = ask("POST", "/orders", &token, wanted)["number"].as_str().unwrap().to_owned();
+    let order = loop {
+        let order = ask("GET", &format!("/orders/{number}"), &token, Value::Null);
+        if !["waiting", "routed"].contains(&order["state"].as_str().unwrap()) {
+            break order;
+        }
+    };
+    let rest: Vec<String> = said.collect();
+    assert!(child.wait().unwrap().success(), "{order} {rest:?}");
+    assert_ne!(order["state"], "refused", "{order}");
+    assert!(rest.iter().any(|line| line.contains("$0.00 missing")), "{rest:?}");
 }

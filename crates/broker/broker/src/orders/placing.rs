@@ -1,9 +1,9 @@
 //! What customers ask, and supervisors about them.
 
+use super::OrderHappened;
 use super::asked::{CustomerOrderId, OrderReply, OrderTerms};
 use super::rows::{self as order_rows, CustomerLimits, Order, OrderStage, Queue};
 use super::standing::Standing;
-use super::{OrderHappened, OrderNote};
 use crate::audit::AuditNote;
 use crate::command::UserName;
 use crate::execute::{Stopped, Turn};
@@ -24,16 +24,17 @@ impl<L: Ledger> Turn<'_, L> {
         }
         may_hold(&standing, terms, cents)?;
         let of = CustomerOrderId { user: user.clone(), number: self.request.number };
-        let OrderTerms { symbol, way, shares, limit_cents, .. } = terms;
-        let (order, happened) = (of.number, OrderHappened::Placed);
-        self.note(OrderNote { order, way, symbol, shares, cents: limit_cents, happened });
+        let (order, OrderTerms { way, shares, .. }) = (Order::placed(terms, self.time_ms), terms);
+        self.note_of(&of, &order, shares, OrderHappened::Placed);
         match way {
             TradeWay::Buy => self.take_cash(&mut standing.account, of.number, cents),
             TradeWay::Sell => standing.shares -= shares,
         }
         *standing.exposure.working(way) += shares;
         standing.customer.open.push(of.number);
-        self.put_order(&of, &Order::placed(terms, self.time_ms));
+        rows::put(self.ledger, &order_rows::place(user, standing.customer.placed), &of.number);
+        standing.customer.placed += 1;
+        self.put_order(&of, &order);
         self.ledger.put(&order_rows::waiting(&of), order_rows::mark());
         self.put_standing(standing);
         Ok(BrokerReply::Order { reply: OrderReply::Placed { order: of.number } })

@@ -7,7 +7,7 @@ use pares_wice::{Key, KeyRange};
 
 use super::asked::CustomerOrderId;
 use super::rows::{self as order_rows, Customer, Order, Queue};
-use crate::coded::kinds;
+use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
 use crate::request::TradeWay;
@@ -19,12 +19,23 @@ pub const ORDERS_PAGE_MAX: usize = 100;
 /// What is asked for. Each answer is the bytes of what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderRead {
-    /// A customer's orders, the newest first: `Vec<(u64, Order)>`, [`ORDERS_PAGE_MAX`] at most.
+    /// A customer's orders, the newest first: `Vec<OrderListed>`, [`ORDERS_PAGE_MAX`] at most.
     Mine {
         /// Whose.
         user: UserName,
-        /// Only those below this number.
+        /// Only those before this place.
         before: Option<u64>,
+    },
+    /// A customer's orders that have not ended, the newest first: `Vec<(u64, Order)>`, numbers and orders,
+    /// [`OPEN_ORDERS_MAX`](super::OPEN_ORDERS_MAX) at most.
+    Working {
+        /// Whose.
+        user: UserName,
+    },
+    /// An order: `Option<Order>`.
+    One {
+        /// Which.
+        of: CustomerOrderId,
     },
     /// What counts against a customer's limits: a [`Customer`].
     Customer {
@@ -57,6 +68,18 @@ pub enum OrderRead {
     Router,
 }
 
+/// One of a customer's orders, in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderListed {
+    /// Its place among all that he ever placed, from 0: numbers of several fronts do not rise with time.
+    pub place: u64,
+    /// Its number.
+    pub number: u64,
+    /// The order.
+    pub order: Order,
+}
+
+fields! { OrderListed { place, number, order } }
 kinds!(OrderRead, "read of orders" {
     1 => Mine { user, before },
     2 => Customer { user },
@@ -66,15 +89,16 @@ kinds!(OrderRead, "read of orders" {
     6 => Named { name },
     7 => Told,
     8 => Router,
+    9 => Working { user },
+    10 => One { of },
 });
 
 pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
     Ok(match read {
         OrderRead::Mine { user, before } => mine(shelf, user, *before)?.to_bytes(),
-        OrderRead::Customer { user } => {
-            let found: Option<Customer> = one(shelf, &order_rows::customer(user))?;
-            found.unwrap_or_default().to_bytes()
-        }
+        OrderRead::Working { user } => working(shelf, user)?.to_bytes(),
+        OrderRead::One { of } => one::<Order, S>(shelf, &order_rows::order(of))?.to_bytes(),
+        OrderRead::Customer { user } => customer(shelf, user)?.to_bytes(),
         OrderRead::Waiting { after } => {
             let mut range = KeyRange::prefix(order_rows::WAITING);
             if let Some(after) = after {
@@ -125,12 +149,8 @@ fn behind(key: &Key) -> Key {
 
 /// Cash, and shares of each stock, that a customer's orders hold.
 pub(crate) fn held<S: Shelf>(shelf: &S, user: &UserName) -> Result<HeldByOrders, BrokerError<S::Error>> {
-    let customer: Customer = one(shelf, &order_rows::customer(user))?.unwrap_or_default();
     let mut held = HeldByOrders::default();
-    for number in customer.open {
-        let of = CustomerOrderId { user: user.clone(), number };
-        let order: Option<Order> = one(shelf, &order_rows::order(&of))?;
-        let order = order.ok_or(BrokerError::Damaged(DecodeError::Length))?;
+    for (_, order) in working(shelf, user)? {
         held.cents = held.cents.saturating_add(order.held_cents());
         if order.terms.way == TradeWay::Sell {
             let shares = held.shares.entry(order.terms.symbol).or_default();
@@ -153,29 +173,47 @@ fn with_orders<S: Shelf>(
 ) -> Result<Vec<(CustomerOrderId, Order)>, BrokerError<S::Error>> {
     let mut found = Vec::with_capacity(orders.len());
     for of in orders {
-        let order = one(shelf, &order_rows::order(&of))?;
-        found.push((of, order.ok_or(BrokerError::Damaged(DecodeError::Length))?));
+        let order = known(shelf, &of)?;
+        found.push((of, order));
     }
     Ok(found)
 }
 
-/// Ranges are read upwards, and the newest are at the end: so many more are read than are shown only of one who has very many.
+/// An order that must be there.
+fn known<S: Shelf>(shelf: &S, of: &CustomerOrderId) -> Result<Order, BrokerError<S::Error>> {
+    one(shelf, &order_rows::order(of))?.ok_or(BrokerError::Damaged(DecodeError::Length))
+}
+
+fn customer<S: Shelf>(shelf: &S, user: &UserName) -> Result<Customer, BrokerError<S::Error>> {
+    Ok(one(shelf, &order_rows::customer(user))?.unwrap_or_default())
+}
+
+fn working<S: Shelf>(shelf: &S, user: &UserName) -> Result<Vec<(u64, Order)>, BrokerError<S::Error>> {
+    let open = customer(shelf, user)?.open.into_iter().rev();
+    open.map(|number| Ok((number, known(shelf, &CustomerOrderId { user: user.clone(), number })?))).collect()
+}
+
+/// Ranges are read upwards. Places have no gaps, so the page is known before it is read: a customer's first order is as far as his latest.
 fn mine<S: Shelf>(
     shelf: &S,
     user: &UserName,
     before: Option<u64>,
-) -> Result<Vec<(u64, Order)>, BrokerError<S::Error>> {
-    let mut range = order_rows::orders_of(user);
-    if let Some(number) = before {
-        range.to = Some(order_rows::order(&CustomerOrderId { user: user.clone(), number }));
-    }
-    let found = shelf.first(&range, usize::MAX).map_err(BrokerError::Items)?;
-    let mut orders = Vec::new();
-    for (key, value) in found.iter().rev().take(ORDERS_PAGE_MAX) {
-        let number = key.as_bytes().last_chunk().ok_or(BrokerError::Damaged(DecodeError::Length))?;
-        orders.push((u64::from_be_bytes(*number), rows::row(value)?));
-    }
-    Ok(orders)
+) -> Result<Vec<OrderListed>, BrokerError<S::Error>> {
+    let end = customer(shelf, user)?.placed;
+    let end = before.map_or(end, |before| before.min(end));
+    let begin = end.saturating_sub(ORDERS_PAGE_MAX as u64);
+    let range = KeyRange { from: order_rows::place(user, begin), to: Some(order_rows::place(user, end)) };
+    let numbers = first(shelf, &range)?;
+    let places = (begin..end).rev().zip(numbers.iter().rev());
+    let listed = places.map(|(place, (_, value))| {
+        let number = rows::row(value)?;
+        Ok(OrderListed {
+            place,
+            number,
+            order: known(shelf, &CustomerOrderId { user: user.clone(), number })?,
+        })
+    });
+    listed.collect()
 }
 
 fn told<S: Shelf>(shelf: &S) -> Result<Vec<(u32, u64)>, BrokerError<S::Error>> {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   bo user number      Order          order
+//!   bi user place       u64            order: its number; places are counted from 0, as orders are placed
 //!   bg user             Customer       customer
 //!   bg user symbol      Exposure       customer and stock
 //!   bq w user number    -              order that waits for its name
@@ -141,6 +142,8 @@ pub struct Customer {
     pub owed_stocks: u64,
     /// The stock of the latest void sale that left cash owed.
     pub owed_for: Option<StockSymbol>,
+    /// How many orders were ever placed: the place of the next one.
+    pub placed: u64,
 }
 
 impl Customer {
@@ -210,7 +213,7 @@ kinds!(OrderStage, "state of an order" {
 fields! {
     Order { terms, state, why, left, filled, value, name, is_unwanted, placed_ms }
     CustomerLimits { shares_max, cents_max, open_max, position_max, loss_max }
-    Customer { limits, is_blocked, open, day, result_cents, owed_cents, owed_stocks, owed_for }
+    Customer { limits, is_blocked, open, day, result_cents, owed_cents, owed_stocks, owed_for, placed }
     Exposure { buying, selling, owed, day, day_shares, day_cents, last }
     Seat { router, term, names, seen_ms }
 }
@@ -224,13 +227,15 @@ impl Order {
 
 const ORDER: u8 = b'o';
 const CUSTOMER: u8 = b'g';
+const PLACE: u8 = b'i';
 
 pub(super) fn order(of: &CustomerOrderId) -> Key {
     Key::new(of_user(ORDER, of.user.as_str(), &of.number.to_be_bytes()))
 }
 
-pub(super) fn orders_of(user: &UserName) -> KeyRange {
-    KeyRange::prefix(&of_user(ORDER, user.as_str(), &[]))
+/// Where the number of a customer's order lies, by its place among all of his.
+pub(super) fn place(user: &UserName, place: u64) -> Key {
+    Key::new(of_user(PLACE, user.as_str(), &place.to_be_bytes()))
 }
 
 pub(super) fn customer(user: &UserName) -> Key {

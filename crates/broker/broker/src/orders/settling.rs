@@ -60,11 +60,17 @@ impl<L: Ledger> Turn<'_, L> {
         if order.name == 0 {
             return Err(Refusal::OtherOrder);
         }
-        if order.state == OrderStage::Routed {
+        let is_new = order.state == OrderStage::Routed;
+        if is_new {
             order.state = OrderStage::Open;
         }
         match event {
-            OrderEvent::Accepted => Ok(()),
+            OrderEvent::Accepted => {
+                if is_new {
+                    self.note_of(of, order, order.left, OrderHappened::Accepted);
+                }
+                Ok(())
+            }
             OrderEvent::Refused { reason } => self.refused(of, order, standing, reason),
             OrderEvent::Traded { price, shares } => self.traded(of, order, standing, (price, shares)),
             OrderEvent::Cancelled { cause, shares } => self.cancelled(of, order, standing, (cause, shares)),

@@ -96,6 +96,18 @@ impl<L: Ledger> Turn<'_, L> {
         self.notes.push(AuditNote::Order { note });
     }
 
+    /// Something happened to so many shares of an order, at its limit.
+    pub(super) fn note_of(
+        &mut self,
+        of: &CustomerOrderId,
+        order: &Order,
+        shares: u64,
+        happened: OrderHappened,
+    ) {
+        let crate::OrderTerms { symbol, way, limit_cents, .. } = order.terms;
+        self.note(OrderNote { order: of.number, way, symbol, shares, cents: limit_cents, happened });
+    }
+
     /// Cash goes that is known to be there.
     pub(super) fn take_cash(&mut self, account: &mut Account, origin: u64, cents: u64) {
         account.cash_cents -= cents;
@@ -135,9 +147,8 @@ impl<L: Ledger> Turn<'_, L> {
         standing: &mut Standing,
         shares: u64,
     ) -> Result<(), Refusal> {
-        let crate::OrderTerms { symbol, way, limit_cents, .. } = order.terms;
-        let happened = OrderHappened::Released;
-        self.note(OrderNote { order: of.number, way, symbol, shares, cents: limit_cents, happened });
+        let crate::OrderTerms { way, limit_cents, .. } = order.terms;
+        self.note_of(of, order, shares, OrderHappened::Released);
         match way {
             TradeWay::Buy => self.give_cash(&mut standing.account, of.number, limit_cents * shares)?,
             TradeWay::Sell => {

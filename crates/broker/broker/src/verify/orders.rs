@@ -61,6 +61,10 @@ impl ReplayedAccount {
                 match happened {
                     OrderHappened::Traded => self.order_traded(step, &mut placed, shares, cents)?,
                     OrderHappened::Void => self.order_void(step, &mut placed, shares, cents)?,
+                    OrderHappened::Accepted if shares > placed.left => {
+                        return step.wrong("more is accepted than is held");
+                    }
+                    OrderHappened::Accepted => step.moves(0)?,
                     _ => self.order_released(step, &mut placed, shares)?,
                 }
                 self.orders.insert(step.number, placed);

@@ -5,8 +5,9 @@ mod position;
 mod support;
 
 use pares_broker::{
-    BrokerReply, CustomerLimits, OrderAsked, OrderEvent, OrderReply, OrderStage, ROUTER_SILENT_MS, Refusal,
-    Settlement, TradeWay, UserName,
+    BrokerReply, CustomerLimits, CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent,
+    OrderListed, OrderRead, OrderReply, OrderStage, ROUTER_SILENT_MS, Refusal, Settlement, TradeWay,
+    UserName,
 };
 use support::{Broker, PAID_IN, SHARES, jo, refused, symbol};
 
@@ -253,4 +254,52 @@ fn what_is_refused_stands_in_the_log_with_its_reason() {
     }
     let moved = log.replacen("order not placed", "order placed: 101 at 10.00", 1);
     assert_ne!(moved, log);
+}
+
+#[test]
+fn the_newest_orders_come_first_whatever_their_numbers_and_a_page_reads_no_others() {
+    let mut broker = Broker::new();
+    let mut placed = Vec::new();
+    for count in 0..250 {
+        // Every other one by a front whose numbers are higher.
+        broker.asked += if count % 2 == 0 { 1 << 30 } else { 0 };
+        let of = broker.place(TradeWay::Buy, 1, 1_000).unwrap();
+        if count % 50 != 49 {
+            broker.ask(OrderAsked::Cancel { of: of.clone() });
+        }
+        broker.asked -= if count % 2 == 0 { 1 << 30 } else { 0 };
+        placed.push(of.number);
+    }
+    placed.reverse();
+    let (mut found, mut before, mut pages) = (Vec::new(), None, 0);
+    loop {
+        broker.read.set(0);
+        let page: Vec<OrderListed> = broker.listed(OrderRead::Mine { user: jo(), before });
+        assert!(broker.read.get() <= 2 * ORDERS_PAGE_MAX + 1, "{} items", broker.read.get());
+        let Some(last) = page.last() else { break };
+        before = Some(last.place);
+        pages += 1;
+        found.extend(page.iter().map(|listed| listed.number));
+    }
+    assert_eq!((&found, pages), (&placed, 3));
+    let working: Vec<(u64, Order)> = broker.listed(OrderRead::Working { user: jo() });
+    let open: Vec<u64> = placed.iter().step_by(50).copied().collect();
+    assert_eq!(working.iter().map(|(number, _)| *number).collect::<Vec<_>>(), open);
+    let one: Option<Order> =
+        broker.listed(OrderRead::One { of: CustomerOrderId { user: jo(), number: open[0] } });
+    assert_eq!(one, Some(working[0].1));
+    let none: Option<Order> = broker.listed(OrderRead::One { of: CustomerOrderId { user: jo(), number: 7 } });
+    assert_eq!(none, None);
+}
+
+#[test]
+fn that_the_exchange_has_an_order_stands_in_the_log_once() {
+    let mut broker = Broker::new();
+    let buy = broker.place(TradeWay::Buy, 10, 1_001).unwrap();
+    broker.name(&buy);
+    assert!(!broker.log().contains("order accepted"));
+    for _ in 0..2 {
+        assert_eq!(broker.tell(&buy, OrderEvent::Accepted).state, OrderStage::Open);
+    }
+    assert_eq!(broker.log().matches("order accepted: 10 at 10.01").count(), 1);
 }

@@ -1,13 +1,17 @@
 //! Jo, his account, and a router at work.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, Asked, AuditReplay, BrokerReply, BrokerRequest, CustomerOrderId, Order, OrderAsked,
-    OrderEvent, OrderLife, OrderReply, OrderTerms, QuoteBrought, Refusal, Settlement, StockQuote,
-    StockSymbol, TradeWay, UserName, WorkloadLine, audit_page, execute, summary, tell_log,
+    AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CustomerOrderId, Order,
+    OrderAsked, OrderEvent, OrderLife, OrderRead, OrderReply, OrderTerms, QuoteBrought, Refusal, Settlement,
+    Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute, summary,
+    tell_log,
 };
-use pares_wice::{Key, Value};
+use pares_wice::codec::Coded;
+use pares_wice::{Key, KeyRange, Value};
 
 pub(crate) const PAID_IN: u64 = 1_000_000;
 /// Shares that were bought at a quote before, at 10.00.
@@ -20,8 +24,21 @@ pub(crate) struct Broker {
     pub(crate) asked: u64,
     pub(crate) now_ms: u64,
     pub(crate) told: u64,
+    /// Items that were read from ranges.
+    pub(crate) read: Cell<usize>,
     /// At quotes, cents.
     pub(crate) price_cents: u64,
+}
+
+/// What is read of it is counted.
+impl Shelf for Broker {
+    type Error = Infallible;
+
+    fn first(&self, range: &KeyRange, limit: usize) -> Result<Vec<(Key, Value)>, Infallible> {
+        let found = self.items.first(range, limit)?;
+        self.read.set(self.read.get() + found.len());
+        Ok(found)
+    }
 }
 
 pub(crate) fn jo() -> UserName {
@@ -105,6 +122,10 @@ impl Broker {
             BrokerReply::Order { reply: OrderReply::Now { order } } => order,
             other => panic!("{other:?}"),
         }
+    }
+
+    pub(crate) fn listed<T: Coded>(&self, read: OrderRead) -> T {
+        T::from_bytes(&answer(&BrokerRead::Order { read }, self).unwrap()).unwrap()
     }
 
     pub(crate) fn summary(&self) -> AccountSummary {

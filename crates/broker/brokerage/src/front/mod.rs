@@ -31,6 +31,7 @@ use self::clock_said::ClockSaid;
 use self::web::WebCalls;
 use crate::desk::DeskLinks;
 use crate::dump::{self, Dumps};
+use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting};
 use crate::link::{Port, SocketOwner};
@@ -63,8 +64,10 @@ pub struct Args {
     #[arg(long, default_value = "127.0.0.1:4600", value_parser = on_loopback)]
     loaders: SocketAddr,
     /// Where people reach the pages and the HTTP interface; without, nobody does
-    #[arg(long, value_name = "ADDRESS", value_parser = on_loopback)]
+    #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    #[command(flatten)]
+    entrance: Entrance,
     /// A desk; as often as there are desks
     #[arg(long = "desk", value_name = "ADDRESS", required = true)]
     desks: Vec<SocketAddr>,
@@ -85,11 +88,12 @@ pub struct Args {
 /// If it cannot listen, or there are no sites there.
 pub fn run(args: &Args) -> BrokerageResult {
     crate::children::end_with(args.with_parent)?;
+    args.http.map_or(Ok(()), |http| args.entrance.check(http))?;
     let stop = process::stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
     let mut front = FrontProcess::open(args)?;
     pares_text::tell!("front for loaders at {}", args.loaders);
     if let Some(http) = args.http {
-        pares_text::tell!("pages at http://{http}");
+        pares_text::tell!("pages at {}://{http}", args.entrance.scheme());
     }
     while !stop.load(Ordering::Relaxed) {
         front.turn()?;
@@ -157,7 +161,10 @@ impl FrontProcess {
             dumps: Dumps::of(doors.clone()),
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
-            web: args.http.map(|http| web::serve(http, Arc::clone(&waker), &doors)).transpose()?,
+            web: match args.http {
+                Some(http) => Some(web::serve(http, args.entrance.transport()?, Arc::clone(&waker), &doors)?),
+                None => None,
+            },
             waker,
         })
     }

@@ -11,7 +11,7 @@ use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, Refusal, StockQu
 use pares_front::{Arrival, CommandOrder, HIT_MILLS, NotTaken};
 use pares_link::Door;
 use pares_site::protocol::Horizon;
-use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings};
+use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings, WebTransport};
 use pares_wice::codec::Coded as _;
 use tokio::sync::{broadcast, oneshot};
 
@@ -84,6 +84,7 @@ fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebFront, WebCalls)> {
 /// Serves HTTP at `address`, on threads that end with the process.
 pub(super) fn serve(
     address: SocketAddr,
+    transport: WebTransport,
     waker: Arc<Waker>,
     sites: &[Door],
 ) -> Result<WebCalls, BrokerageError> {
@@ -91,7 +92,7 @@ pub(super) fn serve(
     let (front, calls) = ends(waker, sites).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
-    let bound = runtime.block_on(WebServer::bind(address, None, front, WebSettings::default()));
+    let bound = runtime.block_on(WebServer::bind(address, transport, front, WebSettings::default()));
     let server = bound.map_err(failed)?;
     let run = move || runtime.block_on(server.run());
     std::thread::Builder::new().name("web".into()).spawn(run).map_err(starting())?;

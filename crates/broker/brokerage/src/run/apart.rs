@@ -16,7 +16,7 @@ use pares_wice::SiteId;
 
 use super::blows::Blows;
 use super::{Args, accounts_off, stand_in};
-use crate::children::Children;
+use crate::children::{Children, ToldBesides};
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::figures::{Checked, DeathFigures, QuotesSeen, RunFigures};
 use crate::loader::{LineAnswer, Loader};
@@ -85,7 +85,8 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let plan = args.how_many.plan(args.durability, args.store.clone(), quotes, None);
     let (config, places) = plan.settle(&dir)?;
     let dealt = deal(&args.file, places.fronts.len())?;
-    let mut children = Children::start(&dir, Speech::File, &config, places, args.logs.as_deref())?;
+    let told = ToldBesides { logs: args.logs.clone(), ..ToldBesides::default() };
+    let mut children = Children::start(&dir, Speech::File, &config, places, told)?;
     let sites = pares_operator::sites::all(&config);
     let mut apart = Apart {
         children: &mut children,

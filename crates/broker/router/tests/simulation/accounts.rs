@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use pares_broker::{
     AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, Customer, Order, OrderAsked,
-    OrderRead, QuoteBrought, StockQuote, StockSymbol, UserName, WorkloadLine, answer, audit_page, execute,
-    number_in_session, session_of_front, summary, tell_log,
+    OrderListed, OrderRead, QuoteBrought, StockQuote, StockSymbol, UserName, WorkloadLine, answer,
+    audit_page, execute, number_in_session, session_of_front, summary, tell_log,
 };
 use pares_wice::codec::Coded as _;
 use pares_wice::{Key, Value};
@@ -85,10 +85,10 @@ impl Accounts {
         let (mut all, mut before) = (Vec::new(), None);
         loop {
             let read = self.read(OrderRead::Mine { user: user.clone(), before });
-            let page = Vec::<(u64, Order)>::from_bytes(&read).unwrap();
-            let Some((last, _)) = page.last() else { break };
-            before = Some(*last);
-            all.extend(page);
+            let page = Vec::<OrderListed>::from_bytes(&read).unwrap();
+            let Some(last) = page.last() else { break };
+            before = Some(last.place);
+            all.extend(page.iter().map(|listed| (listed.number, listed.order)));
         }
         all
     }

@@ -8,7 +8,7 @@ mod stand_in;
 use std::net::SocketAddr;
 
 use pares_broker::PersonRight;
-use pares_web::{WebServer, WebSettings, add_person};
+use pares_web::{WebServer, WebSettings, WebTransport, add_person};
 use stand_in::MemoryBroker;
 
 #[tokio::main]
@@ -22,7 +22,7 @@ async fn main() {
     add_person(&broker, &settings, "demo", "demo-password", &PersonRight::ALL).await.unwrap();
     tokio::spawn(broker.clone().live());
     let address = SocketAddr::from(([127, 0, 0, 1], port));
-    let server = WebServer::bind(address, None, broker, settings).await.unwrap();
+    let server = WebServer::bind(address, WebTransport::Loopback, broker, settings).await.unwrap();
     println!("http://{}/  (demo, demo-password)", server.address());
     server.run().await;
 }

@@ -1,21 +1,28 @@
-//! A front, its sites and the quote server in one: the rules over a map in memory. For tests, and to work on pages. Nothing of it outlives the process.
+//! A front, its sites, the quote server and an exchange in one: the rules over a map in memory. For tests, and to work on pages. Nothing of it outlives the process.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // tests use what the example does not
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pares_broker::{
-    ArmedPage, Asked, AuditPage, BrokerRead, BrokerReply, BrokerRequest, CommandName, HitName, LapsingPage,
-    QuoteBrought, StockQuote, StockSymbol, UserName, answer, execute, number_in_session, session_of_front,
+    ArmedPage, Asked, AuditPage, BrokerRead, BrokerReply, BrokerRequest, CommandName, CustomerOrderId,
+    HitName, LapsingPage, Order, OrderAsked, OrderEvent, OrderLife, OrderRead, OrderReply, QuoteBrought,
+    Settlement, StockQuote, StockSymbol, TradeWay, UserName, answer, execute, number_in_session,
+    session_of_front,
 };
 use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebClock};
-use pares_wice::codec::Coded as _;
+use pares_wice::codec::Coded;
 use pares_wice::{Key, Value};
 use tokio::sync::broadcast;
 
 /// A quote that has less left is asked for anew, ms.
 const LEFT_MS: u64 = 3_000;
 const HIT_CENTS: u64 = 5;
+/// So much of an order trades at a time.
+const TRADED_MAX: u64 = 100;
+/// The exchange's codes of why shares are cancelled.
+const REQUESTED: u8 = 1;
+const REMAINDER: u8 = 3;
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -33,6 +40,8 @@ struct Inner {
     quotes: BTreeMap<StockSymbol, StockQuote>,
     hits: u64,
     looks: u64,
+    /// Messages of the exchange so far.
+    told: u64,
     is_away: bool,
     is_busy: bool,
 }
@@ -58,7 +67,7 @@ impl MemoryBroker {
         self.inner().looks
     }
 
-    /// Fires what the latest quotes fire, asks anew where something is armed, and releases what has lapsed.
+    /// Fires what the latest quotes fire, asks anew where something is armed, and releases what has lapsed; and the exchange does something with each order.
     pub fn tick(&self) {
         let (now_ms, mut inner) = ((self.clock)(), self.inner());
         let armed =
@@ -73,6 +82,7 @@ impl MemoryBroker {
         for stack in lapsing.stacks {
             inner.run(0, None, now_ms, None, Asked::Lapse { way: stack.way, user: stack.user });
         }
+        inner.exchange(now_ms);
     }
 
     /// Ticks, four times a second.
@@ -140,6 +150,60 @@ impl Inner {
         let number = number_in_session(session_of_front(1, 1), self.count);
         let request = BrokerRequest { number, after, name, time_ms, quote, asked };
         execute(&request, &mut self.items).expect("the map is always there")
+    }
+
+    /// An exchange without anybody else: it accepts what waits, cancels what is not wanted, and trades at its limit, a hundred shares at a time, what is
+    /// good enough for the latest quote.
+    fn exchange(&mut self, now_ms: u64) {
+        let waiting: Vec<(CustomerOrderId, Order)> = self.orders(OrderRead::Waiting { after: None });
+        let open: Vec<(CustomerOrderId, Order)> = self.orders(OrderRead::Open { from: 0 });
+        if waiting.is_empty() && open.is_empty() {
+            return;
+        }
+        let claimed = self.order(now_ms, OrderAsked::Claim { router: 1 });
+        let BrokerReply::Order { reply: OrderReply::Claimed { term } } = claimed else { return };
+        for (of, order) in open {
+            if let Some(event) = self.next_event(&order) {
+                self.settle(now_ms, term, of, event);
+            }
+        }
+        let orders: Vec<CustomerOrderId> = waiting.into_iter().map(|(of, _)| of).collect();
+        self.order(now_ms, OrderAsked::Name { term, orders: orders.clone() });
+        for of in orders {
+            self.settle(now_ms, term, of, OrderEvent::Accepted);
+        }
+    }
+
+    fn next_event(&self, order: &Order) -> Option<OrderEvent> {
+        let (limit, shares) = (order.terms.limit_cents, order.left);
+        let is_good = |quote: &StockQuote| match order.terms.way {
+            TradeWay::Buy => quote.price_cents <= limit,
+            TradeWay::Sell => quote.price_cents >= limit,
+        };
+        if order.is_unwanted {
+            Some(OrderEvent::Cancelled { cause: REQUESTED, shares })
+        } else if self.quotes.get(&order.terms.symbol).is_some_and(is_good) {
+            Some(OrderEvent::Traded { price: limit * 100, shares: shares.min(TRADED_MAX) })
+        } else if order.terms.life == OrderLife::Immediate {
+            Some(OrderEvent::Cancelled { cause: REMAINDER, shares })
+        } else {
+            None
+        }
+    }
+
+    fn settle(&mut self, now_ms: u64, term: u64, of: CustomerOrderId, event: OrderEvent) {
+        self.told += 1;
+        let settlement = Settlement { term, shard: 0, number: self.told, of, event };
+        let reply = self.order(now_ms, OrderAsked::Settle { settlement });
+        assert!(matches!(reply, BrokerReply::Order { .. }), "{reply:?}");
+    }
+
+    fn order(&mut self, now_ms: u64, asked: OrderAsked) -> BrokerReply {
+        self.run(0, None, now_ms, None, Asked::Order { asked })
+    }
+
+    fn orders(&self, read: OrderRead) -> Vec<(CustomerOrderId, Order)> {
+        Coded::from_bytes(&answer(&BrokerRead::Order { read }, &self.items).unwrap()).unwrap()
     }
 
     /// The number of the user's command before.

@@ -98,7 +98,9 @@ export function hearDoubts(told) { tellDoubt = told; }
  * A command, executed once however often it is sent. `waiting` is told when it has to be sent again. `form` sends it: what it sent without an
  * answer goes under the same name when it is sent again.
  */
-export async function command(name, fields, waiting, form = name) {
+export const command = (name, fields, waiting, form = name) => named(`/commands/${name}`, name, fields, waiting, form);
+
+async function named(path, name, fields, waiting, form) {
   const said = JSON.stringify([name, fields]);
   const before = doubted.get(form);
   const key = before?.said === said ? before.key : crypto.randomUUID();
@@ -106,7 +108,7 @@ export async function command(name, fields, waiting, form = name) {
   doubted.delete(form);
   let isDoubted = before?.key === key;
   try {
-    return await untilAnswered('POST', `/commands/${name}`, fields, { 'Idempotency-Key': key }, (problem) => {
+    return await untilAnswered('POST', path, fields, { 'Idempotency-Key': key }, (problem) => {
       isDoubted = true;
       waiting?.(problem);
     });
@@ -129,13 +131,25 @@ export const totpConfirm = (code) => once('POST', '/totp/confirm', { code });
 export const totpEnd = (password, code) => once('DELETE', '/totp', { password, code });
 
 export const account = () => get('/account');
-export const history = (wanted) => get(`/history?${new URLSearchParams(Object.entries(wanted).filter(([, value]) => value))}`);
+const query = (wanted) => new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+export const history = (wanted) => get(`/history?${query(wanted)}`);
+
+/** Places an order on the exchange, once. */
+export const placeOrder = (wanted, waiting) => named('/orders', 'order', wanted, waiting, 'order');
+export const orders = (wanted) => get(`/orders?${query(wanted)}`);
+export const cancelOrder = (number, waiting) => untilAnswered('DELETE', `/orders/${number}`, undefined, {}, waiting);
+
 export const quote = (symbol) => get(`/quotes/${symbol}`);
 export const points = (symbol) => get(`/quotes/${symbol}/points`);
 
 export const users = (from) => get(`/supervisor/users${from ? `?from=${encodeURIComponent(from)}` : ''}`);
 export const costs = () => get('/supervisor/costs');
 export const setRights = (name, rights) => once('POST', `/supervisor/people/${encodeURIComponent(name)}/rights`, rights);
+
+const ofUser = (what, name) => `/supervisor/${what}/${encodeURIComponent(name)}`;
+export const limits = (name) => get(ofUser('limits', name));
+export const setLimits = (name, limits) => once('PUT', ofUser('limits', name), limits);
+export const kill = (name, isOn) => once(isOn ? 'PUT' : 'DELETE', ofUser('kill', name));
 
 export const noticesUrl = () => `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${BASE}/notices`;
 export const logUrl = `${BASE}/log`;

@@ -6,8 +6,8 @@
 // | state | what is known, and who hears of changes, once a frame |
 // | feed, notices | the WebSocket, and what it tells |
 // | forms, dom, money, words | fields and what is wrong with them; elements; cents; refusals in plain words |
-// | sign, trade, history, person, supervisor | the pages |
-// | ticket, pending, triggers, chart, holdings | the parts of the trading page |
+// | sign, trade, orders, history, person, supervisor | the pages |
+// | ticket, pending, triggers, chart, holdings; customer | the parts of the trading page; of the supervisor's |
 
 import * as api from './api.js';
 import { el, refill, setText } from './dom.js';
@@ -15,6 +15,7 @@ import * as feed from './feed.js';
 import { history } from './history.js';
 import { dollars } from './money.js';
 import { show as tell } from './notices.js';
+import { orders } from './orders.js';
 import { person } from './person.js';
 import { sign } from './sign.js';
 import { listen, refresh, signedOut, state } from './state.js';
@@ -24,6 +25,7 @@ import { trade } from './trade.js';
 
 const PAGES = {
   trade: { title: 'Trade', view: trade },
+  orders: { title: 'Orders', view: orders },
   history: { title: 'History', view: history },
   you: { title: 'You', view: person },
   supervisor: { title: 'Supervisor', view: supervisor, right: 'supervisor' },
@@ -94,7 +96,7 @@ function start(isFirst) {
 }
 
 api.hearDoubts(([name, fields]) => {
-  const of = [name.replaceAll('-', ' '), fields.symbol, fields.amount ?? fields.price].filter(Boolean).join(' ');
+  const of = [name.replaceAll('-', ' '), fields.symbol, fields.amount ?? fields.price ?? fields.limit].filter(Boolean).join(' ');
   tell({ kind: 'doubt', text: `Whether “${of}” was executed before is not known: no answer came. The history says. What you send now is another command.` });
 });
 listen('session', () => start(false));

@@ -43,6 +43,7 @@ function readField(kind, text, isOptional) {
   if (kind === 'symbol' && !/^[A-Z]{1,3}$/.test(text)) throw 'A stock’s symbol is one to three letters.';
   if (kind === 'code' && !/^\d{6}$/.test(text)) throw 'A code has six digits.';
   if (text === '') throw 'Please fill this in.';
+  if (kind === 'whole' && !/^[1-9]\d{0,14}$/.test(text)) throw 'That is a whole number, from 1.';
   return text;
 }
 

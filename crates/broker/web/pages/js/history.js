@@ -76,10 +76,16 @@ function cells(entry) {
   const said = [why, ...notes.map(noteText)].filter(Boolean);
   return [
     el('time', { datetime: new Date(entry.time_ms).toISOString() }, timeText(entry.time_ms)),
-    [entry.command ? titleOf(entry.command) : '', entry.symbol].filter(Boolean).join(' ') || '–', entry.amount == null ? '' : dollarsOf(entry.amount),
+    [commandOf(entry), entry.symbol].filter(Boolean).join(' ') || '–', entry.amount == null ? '' : dollarsOf(entry.amount),
     el('span', { class: isRefused ? 'bad' : 'good' }, isRefused ? 'Refused' : 'Done'),
     said.map((words) => el('div', {}, words)), el('span', { class: 'muted' }, String(entry.number)),
   ];
+}
+
+// None of the sixteen is refused without its name: so that was an order on the exchange.
+function commandOf({ command, order, outcome }) {
+  if (command) return titleOf(command);
+  return order || outcome === 'refused' ? 'Order' : '';
 }
 
 function noteText({ kind, text, amount }) {

@@ -46,13 +46,14 @@ function row({ symbol, shares }) {
 const sum = (amounts) => amounts.reduce((all, one) => all + one, 0n);
 
 function fillTotals(totals, rows) {
-  const { buys = [], sells = [], buy_triggers: buyTriggers = [], sell_triggers: sellTriggers = [] } = state.account ?? {};
+  const { buys = [], sells = [], buy_triggers: buyTriggers = [], sell_triggers: sellTriggers = [], orders_held: held = '0.00', orders_held_shares: heldShares = [] } = state.account ?? {};
   const atPrice = ({ symbol, shares, price }) => BigInt(shares ?? 0) * (state.quotes.get(symbol)?.cents ?? centsOf(price ?? '0') ?? 0n);
   const parts = [
     ['Cash', cash()],
     ['Held for pending buys', sum(buys.map((row) => centsOf(row.amount) ?? 0n))],
+    ['Held for orders to buy', centsOf(held) ?? 0n],
     ['Reserved for triggers', sum(buyTriggers.map(amountOf))],
-    ['Shares held for sells', sum([...sells.map((row) => centsOf(row.amount) ?? 0n), ...sellTriggers.map(atPrice)])],
+    ['Shares held for sells', sum([...sells.map((row) => centsOf(row.amount) ?? 0n), ...sellTriggers.map(atPrice), ...heldShares.map(atPrice)])],
     ['Free shares at these prices', sum(rows.map(({ cents }) => cents ?? 0n))],
   ];
   const lines = [...parts, ['Together', sum(parts.map(([, cents]) => cents))]];

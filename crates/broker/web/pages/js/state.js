@@ -95,8 +95,8 @@ export function signedOut() {
 
 /** Stocks whose quotes the pages show. */
 export function watched() {
-  const { holdings = [], buy_triggers: buys = [], sell_triggers: sells = [] } = state.account ?? {};
-  const symbols = [...holdings, ...buys, ...sells].map((row) => row.symbol);
+  const { holdings = [], buy_triggers: buys = [], sell_triggers: sells = [], orders_held_shares: held = [] } = state.account ?? {};
+  const symbols = [...holdings, ...buys, ...sells, ...held].map((row) => row.symbol);
   return [...new Set([state.symbol, ...symbols])].filter(Boolean).sort();
 }
 

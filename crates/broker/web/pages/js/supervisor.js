@@ -1,6 +1,7 @@
-// The supervisor's page: all users, what this front’s quotes have cost, everybody's log, and rights.
+// The supervisor's page: all users, what this front’s quotes have cost, everybody's log, limits, and rights.
 
 import * as api from './api.js';
+import { customerCard } from './customer.js';
 import { card, el, refill, table } from './dom.js';
 import { action, errorPlace, field, form } from './forms.js';
 import { dollarsOf, grouped } from './money.js';
@@ -9,7 +10,7 @@ import { inWords } from './words.js';
 /** The page. */
 export function supervisor() {
   return el('div', { class: 'supervisor' }, el('h1', { tabindex: '-1' }, 'Supervisor'),
-    costs(), dump(), users(), rights());
+    costs(), dump(), users(), customerCard(), rights());
 }
 
 // Reads into `body` and shows there what went wrong.

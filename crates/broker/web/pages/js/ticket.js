@@ -66,20 +66,25 @@ async function askQuote({ symbol }, waiting) {
   return `${symbol} is at ${dollarsOf(outcome.price)}.`;
 }
 
-/** Buys or sells the stock in hand: first held for 60 seconds, then confirmed or not. */
-export function ticket(hear) {
-  const amount = field({ id: 'amount', name: 'amount', label: 'Amount in dollars', kind: 'money' });
+/** Choosing between buying and selling: the element, and which it is. */
+export function sides() {
   const side = (value, words) => [
     el('input', { type: 'radio', name: 'side', id: `side-${value}`, value, checked: value === 'buy' }),
     el('label', { for: `side-${value}` }, words)];
-  const sides = el('fieldset', { class: 'sides' }, el('legend', {}, 'What to do'), side('buy', 'Buy'), side('sell', 'Sell'));
-  const way = () => (sides.querySelector(':checked')?.value ?? 'buy');
+  const element = el('fieldset', { class: 'sides' }, el('legend', {}, 'What to do'), side('buy', 'Buy'), side('sell', 'Sell'));
+  return { element, way: () => (element.querySelector(':checked')?.value ?? 'buy') };
+}
+
+/** Buys or sells the stock in hand: first held for 60 seconds, then confirmed or not. */
+export function ticket(hear) {
+  const amount = field({ id: 'amount', name: 'amount', label: 'Amount in dollars', kind: 'money' });
+  const { element, way } = sides();
   const made = form({
     id: 'ticket', fields: [amount], button: 'Hold for 60 seconds',
     estimate: (values) => estimate(way(), values.amount),
     submit: ({ amount: wanted }, waiting) => trade(way(), wanted, waiting).then((words) => { made.clear(); return words; }),
   });
-  made.element.prepend(sides);
+  made.element.prepend(element);
   for (const topic of ['quotes', 'account', 'symbol', 'second']) hear(topic, made.redo);
   return card('Buy or sell', 'ticket-card', made.element,
     el('p', { class: 'hint' }, 'Nothing is traded yet: the price is held, and you confirm or cancel it under Pending.'));

@@ -19,6 +19,17 @@ const PLAIN = {
   'too-many-pending': ['', 'Too much is pending. Confirm or cancel something first.'],
   'no-amount-set': ['price', 'Set the amount first, then the price.'],
   'too-much': ['amount', 'No account holds so much.'],
+  'bad-order': ['shares', 'That is more than an account holds.'],
+  'order-too-large': ['shares', 'The order is larger than you may place.'],
+  'too-many-orders': ['', 'You have as many open orders as you may. Cancel one first.'],
+  'position-limit': ['shares', 'You would own more of this stock than you may.'],
+  'loss-limit': ['', 'You have lost as much today as you may. Orders are taken again tomorrow (UTC).'],
+  blocked: ['', 'Your orders are blocked. Ask the broker.'],
+  'no-order': ['', 'There is no such order.'],
+  'order-ended': ['', 'The order has ended already.'],
+  'in-debt': ['', 'What a void trade left owed comes first.'],
+  'no-customer': ['name', 'Nobody of that name has an account.'],
+  'own-limits': ['name', 'Your own limits are for another supervisor to change.'],
   'person-taken': ['name', 'That name is taken.'],
   'bad-name': ['name', 'A name is 1 to 32 letters and digits.'],
   'bad-password': ['password', 'A password has 10 characters at least.'],
@@ -39,6 +50,9 @@ const BY_STATUS = {
   413: 'That is too long.',
   503: 'No site answers at the moment. A command may be executed still: press the same button again soon, and it is done once.',
 };
+
+/** `day-end` as people say it: `day end`. */
+export const spoken = (reason) => reason.replaceAll('-', ' ');
 
 /** What to show for a problem: `[field, words]`, the field empty if it is about none. */
 export function inWords(problem) {

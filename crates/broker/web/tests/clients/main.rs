@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pares_broker::PersonRight;
-use pares_web::{Allowance, WebServer, WebSettings, add_person};
+use pares_web::{Allowance, WebServer, WebSettings, WebTransport, add_person};
 use stand_in::MemoryBroker;
 
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
@@ -33,7 +33,7 @@ async fn serve() -> SocketAddr {
     let broker = MemoryBroker::new(settings.clock.clone());
     add_person(&broker, &settings, "boss", PASSWORD, &PersonRight::ALL).await.unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = WebServer::bind(any, None, broker, settings).await.unwrap();
+    let server = WebServer::bind(any, WebTransport::Loopback, broker, settings).await.unwrap();
     let address = server.address();
     tokio::spawn(server.run());
     address
@@ -95,7 +95,7 @@ async fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
             // The one is a WebSocket, the others end the session that is used.
             .args(["--exclude-path", "/api/v1/notices", "--exclude-method", "DELETE"])
             .current_dir(scratch.path()));
-        assert!(said.contains("Tested: 17"), "{said}");
+        assert!(said.contains("Tested: 22"), "{said}");
     });
     tried.await.unwrap();
 }
@@ -107,8 +107,9 @@ from broker import AuthenticatedClient, Client
 from broker.api.account import account
 from broker.api.commands import command
 from broker.api.history import history
+from broker.api.orders import cancel, list_, one, place
 from broker.api.people import sign_in, sign_up
-from broker.models import Fields, SignIn, SignUp
+from broker.models import Fields, OrderWanted, Side, SignIn, SignUp
 
 anybody = Client(base_url=sys.argv[1])
 assert sign_up.sync(client=anybody, body=SignUp(name='ann', password=sys.argv[2])).name == 'ann'
@@ -124,6 +125,13 @@ assert (refused.status, refused.reason, refused.code) == (422, 'insufficient-cas
 assert account.sync(client=ann).holdings[0].symbol == 'ABC'
 entries = history.sync(client=ann, limit=10).entries
 assert [entry.command for entry in entries] == ['buy', 'commit-buy', 'buy', 'add'], entries
+wanted = OrderWanted(symbol='ABC', side=Side.BUY, shares=1, limit='0.01')
+number = place.sync(client=ann, body=wanted, idempotency_key='order').number
+assert place.sync(client=ann, body=wanted, idempotency_key='order').number == number
+assert [order.number for order in list_.sync(client=ann, open_=True).orders] == [number]
+assert one.sync(number, client=ann).held == '0.01'
+assert cancel.sync(number, client=ann).state == 'cancelled'
+assert one.sync('7', client=ann).reason == 'no-order'
 print('done')
 ";
 

@@ -27,5 +27,5 @@ async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
             }
         }
     }
-    assert_eq!(operations, 22);
+    assert_eq!(operations, 30);
 }

@@ -4,6 +4,7 @@
 mod commands;
 mod document;
 mod hostile;
+mod orders;
 mod people;
 mod server;
 mod sockets;

@@ -2,18 +2,17 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 
-use pares_tls::{Authority, Callers, Identity, Lifetime, TlsFiles, Trust};
-use pares_web::{WebError, WebServer};
+use pares_tls::{Authority, Lifetime, TlsFiles, Trust, web_server};
+use pares_web::{WebError, WebServer, WebTransport};
 
 use crate::support::Web;
 
 const LOOPBACK: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
-async fn serve(web: &Web, tls: Option<Arc<pares_tls::ServerConfig>>) -> SocketAddr {
+async fn serve(web: &Web, transport: WebTransport) -> SocketAddr {
     let server =
-        WebServer::bind(LOOPBACK.into(), tls, web.broker.clone(), web.settings.clone()).await.unwrap();
+        WebServer::bind(LOOPBACK.into(), transport, web.broker.clone(), web.settings.clone()).await.unwrap();
     let address = server.address();
     tokio::spawn(server.run());
     address
@@ -23,7 +22,8 @@ async fn serve(web: &Web, tls: Option<Arc<pares_tls::ServerConfig>>) -> SocketAd
 async fn without_a_certificate_nobody_but_this_machine_is_served() {
     let web = Web::new();
     let anywhere = SocketAddr::from(([0, 0, 0, 0], 0));
-    let refused = WebServer::bind(anywhere, None, web.broker.clone(), web.settings.clone()).await;
+    let refused =
+        WebServer::bind(anywhere, WebTransport::Loopback, web.broker.clone(), web.settings.clone()).await;
     assert!(matches!(refused.err(), Some(WebError::Plain(address)) if address == anywhere));
 }
 
@@ -49,10 +49,10 @@ async fn over_tls_the_cookie_is_for_tls_alone() {
     let files = TlsFiles::named(dir.path(), "web");
     let authority = Authority::in_dir(dir.path(), "broker").unwrap();
     authority.issue(&files, &["localhost".to_owned()], Lifetime::Endless).unwrap();
-    let tls = Identity::load(&files).unwrap().server(Callers::Anybody).unwrap();
+    let tls = web_server(&files.certificate, &files.key).unwrap();
     let web = Web::new();
     web.sign_up("ann").await;
-    let address = serve(&web, Some(tls)).await;
+    let address = serve(&web, WebTransport::Tls(tls)).await;
     let told = tokio::task::spawn_blocking(move || {
         let client = Trust::load(&files.ca).unwrap().dial("localhost").unwrap();
         exchange(&mut rustls::StreamOwned::new(client, TcpStream::connect(address).unwrap()), &sign_in())
@@ -67,9 +67,21 @@ async fn over_tls_the_cookie_is_for_tls_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn behind_a_proxy_the_cookie_is_for_tls_alone_too() {
+    let web = Web::new();
+    web.sign_up("ann").await;
+    let address = serve(&web, WebTransport::BehindProxy).await;
+    let told =
+        tokio::task::spawn_blocking(move || exchange(&mut TcpStream::connect(address).unwrap(), &sign_in()));
+    let told = told.await.unwrap();
+    assert!(told.contains("HttpOnly; SameSite=Strict; Secure"), "{told}");
+    assert!(told.contains("strict-transport-security"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_address_has_half_of_the_connections_and_one_that_ends_makes_room() {
     let web = Web::with(|settings| settings.connections_max = 4);
-    let address = serve(&web, None).await;
+    let address = serve(&web, WebTransport::Loopback).await;
     let tried = tokio::task::spawn_blocking(move || {
         let request = "GET /api/v1/health HTTP/1.1\r\nHost: here\r\n\r\n";
         let open = || {

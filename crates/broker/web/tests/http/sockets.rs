@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpStream};
 
-use pares_web::WebServer;
+use pares_web::{WebServer, WebTransport};
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::http::HeaderValue;
@@ -10,18 +10,19 @@ use tungstenite::{Message, WebSocket};
 
 use crate::support::Web;
 
-type Socket = WebSocket<TcpStream>;
+pub(crate) type Socket = WebSocket<TcpStream>;
 
-async fn serve(web: &Web) -> SocketAddr {
+pub(crate) async fn serve(web: &Web) -> SocketAddr {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = WebServer::bind(any, None, web.broker.clone(), web.settings.clone()).await.unwrap();
+    let server =
+        WebServer::bind(any, WebTransport::Loopback, web.broker.clone(), web.settings.clone()).await.unwrap();
     let address = server.address();
     tokio::spawn(server.run());
     address
 }
 
 /// A socket, or the status of what was answered instead.
-async fn open(address: SocketAddr, headers: Vec<(&'static str, String)>) -> Result<Socket, u16> {
+pub(crate) async fn open(address: SocketAddr, headers: Vec<(&'static str, String)>) -> Result<Socket, u16> {
     let dial = move || {
         let mut request = format!("ws://{address}/api/v1/notices").into_client_request().unwrap();
         for (name, value) in headers {
@@ -39,7 +40,7 @@ async fn open(address: SocketAddr, headers: Vec<(&'static str, String)>) -> Resu
 }
 
 /// The next message: a notice, or the code and words that it was closed with.
-async fn next(mut socket: Socket) -> (Socket, Value) {
+pub(crate) async fn next(mut socket: Socket) -> (Socket, Value) {
     let read = move || loop {
         match socket.read().unwrap() {
             Message::Text(text) => break (socket, serde_json::from_str(&text).unwrap()),
@@ -53,7 +54,7 @@ async fn next(mut socket: Socket) -> (Socket, Value) {
     tokio::task::spawn_blocking(read).await.unwrap()
 }
 
-async fn say(mut socket: Socket, message: Message) -> Socket {
+pub(crate) async fn say(mut socket: Socket, message: Message) -> Socket {
     tokio::task::spawn_blocking(move || {
         socket.send(message).unwrap();
         socket

@@ -144,6 +144,14 @@ impl Web {
         self.ask("POST", path, &[who.bearer()], &body).await
     }
 
+    pub(crate) async fn put(&self, who: &Signed, path: &str, body: Value) -> Answer {
+        self.ask("PUT", path, &[who.bearer()], &body).await
+    }
+
+    pub(crate) async fn delete(&self, who: &Signed, path: &str) -> Answer {
+        self.ask("DELETE", path, &[who.bearer()], &Value::Null).await
+    }
+
     pub(crate) async fn command(&self, who: &Signed, command: &str, body: Value) -> Answer {
         self.post(who, &format!("/commands/{command}"), body).await
     }

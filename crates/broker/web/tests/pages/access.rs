@@ -22,7 +22,7 @@ fn axe_finds_nothing_on_any_page_in_both_colour_schemes() {
         server.enter_supervisor(&page).await;
         fill(&page).await;
         everywhere(&page, &axe, "trade").await;
-        for name in ["history", "you", "supervisor"] {
+        for name in ["orders", "history", "you", "supervisor"] {
             page.goto(&format!("/#/{name}")).await;
             page.find(".card").await;
             page.script(
@@ -58,6 +58,14 @@ async fn fill(page: &Page) {
     let script = "const [text, done] = arguments; import('/js/feed.js').then((feed) => { feed.receive(text); done(true); })";
     page.script_ends(script, json!(notice)).await;
     page.find(".notice").await;
+    page.goto("/#/orders").await;
+    Hand::Mouse.write(page, "#order-stock", "abc").await;
+    Hand::Mouse.write(page, "#order-shares", "7").await;
+    Hand::Mouse.write(page, "#order-limit", "0.02").await;
+    Hand::Mouse.press(page, "#order button").await;
+    page.shows("#open-orders", "Open: 7 left").await;
+    page.goto("/#/trade").await;
+    page.find("#ticket").await;
 }
 
 async fn everywhere(page: &Page, axe: &str, name: &str) {
@@ -109,7 +117,7 @@ fn everything_fits_a_phones_width() {
         server.enter_supervisor(&page).await;
         fill(&page).await;
         fits(&page, "trade").await;
-        for name in ["history", "you", "supervisor"] {
+        for name in ["orders", "history", "you", "supervisor"] {
             page.goto(&format!("/#/{name}")).await;
             page.find(".card").await;
             fits(&page, name).await;

@@ -217,7 +217,7 @@ fn names_cannot_become_markup() {
     in_browser(|page, _server| async move {
         sign_up(&page, Hand::Mouse, "markup").await;
         let script = "const [text, done] = arguments; import('/js/feed.js').then((feed) => { feed.receive(text); done(true); })";
-        let notice = json!({ "kind": "order", "text": "<img src=x onerror=\"window.harmed = true\">" });
+        let notice = json!({ "kind": "order", "what": "filled", "side": "buy", "shares": 1, "amount": "1.00", "symbol": "<img src=x onerror=\"window.harmed = true\">" });
         page.script_ends(script, json!(notice.to_string())).await;
         page.shows(".notice", "<img src=x").await;
         assert!(!harmed(&page).await, "a notice is text");

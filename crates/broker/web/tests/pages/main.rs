@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | `day` | every command, by mouse and by keyboard alone |
+//! | `orders` | orders on the exchange, and a supervisor's limits |
 //! | `access` | what axe-core finds, and a phone's width |
 //! | `live` | notices, lost answers, many updates a second, weight |
 //! | `support` | the browser, the server, and hands |
@@ -15,4 +16,5 @@
 mod access;
 mod day;
 mod live;
+mod orders;
 mod support;

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `scene` | the system and the load |
 //! | `day` | a whole trading day (`--day`) |
-//! | [`broker`] | a broker's customers on it (`--broker`) |
+//! | `broker` | a broker's customers on it (`--broker`) |
 //! | `director` | who is killed when, and when it is back |
 //! | `race` | who leads |
 //! | `market` | the books, from the record |
@@ -63,6 +63,9 @@ pub struct Args {
     /// after 20 seconds if --seconds says nothing else; --rate is that of the market around them
     #[arg(long, conflicts_with = "day")]
     broker: bool,
+    /// Go on until Ctrl-C, with the pages at the address that is printed: trade on the exchange by hand
+    #[arg(long, requires = "broker", conflicts_with = "seconds")]
+    stay: bool,
     /// How long the day takes
     #[arg(long, default_value_t = 40, requires = "day", value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(SECONDS_MIN..=SECONDS_MAX))]

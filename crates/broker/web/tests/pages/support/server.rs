@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pares_broker::PersonRight;
-use pares_web::{WebServer, WebSettings, add_person};
+use pares_web::{WebServer, WebSettings, WebTransport, add_person};
 
 use super::stand_in::MemoryBroker;
 use super::{Hand, Page};
@@ -29,7 +29,7 @@ impl Server {
         let broker = MemoryBroker::new(settings.clock.clone());
         add_person(&broker, &settings, SUPERVISOR, PASSWORD, &PersonRight::ALL).await.unwrap();
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let server = WebServer::bind(any, None, broker.clone(), settings).await.unwrap();
+        let server = WebServer::bind(any, WebTransport::Loopback, broker.clone(), settings).await.unwrap();
         let address = format!("http://{}", server.address());
         tokio::spawn(broker.clone().live());
         tokio::spawn(server.run());

@@ -51,6 +51,11 @@ pub(super) fn customer(index: u64) -> UserName {
     UserName::new(&format!("customer{index}")).expect("letters and digits")
 }
 
+/// Whether it is one of them, and nobody who came by the pages.
+pub(super) fn is_customer(user: &UserName) -> bool {
+    (0..CUSTOMERS).any(|index| customer(index) == *user)
+}
+
 impl Customers {
     pub(super) fn start(
         accounts: AccountsClient,

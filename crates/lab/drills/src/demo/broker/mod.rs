@@ -11,12 +11,13 @@
 //! | module | what |
 //! |---|---|
 //! | `parts` | the routers' processes, and who is killed next |
-//! | [`site`] | a site's process |
 //! | `customers` | what customers do |
+//! | `pages` | pages for somebody who trades among them by hand |
 //! | `reckoning` | what is checked at the end |
 //! | `verdict` | what it came to |
 
 mod customers;
+mod pages;
 mod parts;
 mod reckoning;
 mod stage;

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, ORDERS_PAGE_MAX, Order, OrderRead,
-    OrderStage, TradeWay, UserName, dollars, tell_log,
+    AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, ORDERS_PAGE_MAX, Order, OrderListed,
+    OrderRead, OrderStage, PersonRead, TradeWay, UserName, UsersPage, dollars, tell_log,
 };
 use pares_client::{Client, ClientRequest, List, ListRequest, Options, Update};
 use pares_load::{LabError, LabResult};
@@ -16,7 +16,7 @@ use pares_routing::AccountsClient;
 use pares_types::{BusinessDay, ClientOrderId, Command, InstrumentId, MemberId, Status, Timestamp};
 use pares_wice::codec::Coded as _;
 
-use super::customers::{CUSTOMERS, PAID_IN_CENTS, customer, failed};
+use super::customers::{PAID_IN_CENTS, failed, is_customer};
 use super::stage::BROKER;
 use super::verdict::Verdict;
 
@@ -83,17 +83,35 @@ impl Reckoning {
         Ok(found.unwrap_or_default())
     }
 
+    /// All who have an account: the customers, and who came by the pages.
+    fn users(&mut self) -> Result<Vec<UserName>, LabError> {
+        let (mut users, mut after) = (Vec::new(), None);
+        loop {
+            let bytes = self.read(BrokerRead::Person { read: PersonRead::Users { after } })?;
+            let page = UsersPage::from_bytes(&bytes).map_err(failed)?;
+            after = page.users.last().map(|user| user.name.clone());
+            users.extend(
+                page.users.into_iter().filter(|user| user.cash_cents.is_some()).map(|user| user.name),
+            );
+            if !page.has_more {
+                return Ok(users);
+            }
+        }
+    }
+
     fn orders(&mut self) -> Result<Orders, LabError> {
         let mut all = Vec::new();
-        for user in (0..CUSTOMERS).map(customer) {
+        for user in self.users()? {
             let mut before = None;
             loop {
                 let read = OrderRead::Mine { user: user.clone(), before };
                 let bytes = self.read(BrokerRead::Order { read })?;
-                let page = Vec::<(u64, Order)>::from_bytes(&bytes).map_err(failed)?;
-                before = page.last().map(|(number, _)| *number);
+                let page = Vec::<OrderListed>::from_bytes(&bytes).map_err(failed)?;
+                before = page.last().map(|listed| listed.place);
                 let is_last = page.len() < ORDERS_PAGE_MAX;
-                all.extend(page.into_iter().map(|(number, order)| (user.clone(), number, order)));
+                all.extend(
+                    page.into_iter().map(|OrderListed { number, order, .. }| (user.clone(), number, order)),
+                );
                 if is_last {
                     break;
                 }
@@ -216,14 +234,19 @@ impl Reckoning {
         Ok(())
     }
 
-    /// Each customer has what he paid in, less what he paid and with what he received: by the orders, and by the log alone.
+    /// Each customer has what he paid in, less what he paid and with what he received, by the orders; and everybody has what the log alone says.
     fn compare_money(&mut self, verdict: &mut Verdict) -> LabResult {
         let report = self.replayed()?;
         verdict.log_verified = true;
         let orders = self.orders()?;
-        for user in (0..CUSTOMERS).map(customer) {
+        for user in self.users()? {
             let bytes = self.read(BrokerRead::Summary { user: user.clone() })?;
             let has = Option::<AccountSummary>::from_bytes(&bytes).map_err(failed)?.unwrap_or_default();
+            let replayed = report.accounts.get(user.as_str());
+            verdict.log_verified &= replayed.is_some_and(|replayed| replayed.is(&has));
+            if !is_customer(&user) {
+                continue;
+            }
             let mut expected = i128::from(PAID_IN_CENTS);
             for (_, _, order) in orders.iter().filter(|(of, _, _)| *of == user) {
                 let cents = i128::from(order.charge(order.value));
@@ -232,8 +255,6 @@ impl Reckoning {
             }
             let off = (i128::from(has.account.cash_cents) - expected).unsigned_abs();
             verdict.money_off_cents += u64::try_from(off).unwrap_or(u64::MAX);
-            let replayed = report.accounts.get(user.as_str());
-            verdict.log_verified &= replayed.is_some_and(|replayed| replayed.is(&has));
         }
         Ok(())
     }

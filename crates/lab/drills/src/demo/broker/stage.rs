@@ -17,6 +17,7 @@ use pares_wice::codec::Coded as _;
 use rustix::process::Signal;
 
 use super::customers::{Customers, LOT, failed};
+use super::pages::Pages;
 use super::parts::{BrokerSites, Routers, SITES, Victim};
 use super::reckoning::Reckoning;
 use super::verdict::{Kills, Verdict};
@@ -43,6 +44,7 @@ pub(super) struct Stage {
     venues: Venues,
     load: Option<Load>,
     routers: Routers,
+    pages: Option<Pages>,
     customers: Option<Customers>,
     sites: BrokerSites,
     _dir: ScratchDirectory,
@@ -50,7 +52,8 @@ pub(super) struct Stage {
     /// Reads.
     accounts: AccountsClient,
     kill_every: Duration,
-    lasts: Duration,
+    /// None: until Ctrl-C.
+    lasts: Option<Duration>,
     is_silent: bool,
     begun: Instant,
     kills: Kills,
@@ -77,7 +80,8 @@ impl Stage {
             load: Some(load),
             accounts: sites.accounts()?,
             kill_every: args.kill_every,
-            lasts: Duration::from_secs(args.seconds.unwrap_or(SECONDS)),
+            lasts: (!args.stay).then(|| Duration::from_secs(args.seconds.unwrap_or(SECONDS))),
+            pages: Some(Pages::start(&sites_dir, args.seed)?),
             is_silent: args.json,
             begun: Instant::now(),
             kills: Kills::default(),
@@ -97,7 +101,8 @@ impl Stage {
     /// If a part fails.
     pub(super) fn play(&mut self, stop: &AtomicBool) -> LabResult {
         let (mut killed, mut said) = (Instant::now(), 0);
-        while self.begun.elapsed() < self.lasts && !stop.load(Ordering::Relaxed) {
+        self.say(&self.invitation());
+        while !self.is_over() && !stop.load(Ordering::Relaxed) {
             self.turn()?;
             if !self.kill_every.is_zero() && killed.elapsed() >= self.kill_every && self.down.is_none() {
                 killed = Instant::now();
@@ -114,10 +119,30 @@ impl Stage {
         Ok(())
     }
 
+    fn is_over(&self) -> bool {
+        self.lasts.is_some_and(|lasts| self.begun.elapsed() >= lasts)
+    }
+
+    /// How to take part.
+    fn invitation(&self) -> String {
+        let Some(pages) = &self.pages else { return String::new() };
+        let stocks = SYMBOLS
+            .iter()
+            .zip(STARTS_CENTS)
+            .map(|(symbol, cents)| format!("{symbol} near ${}", pares_broker::dollars(cents.unsigned_abs())));
+        let until = if self.lasts.is_none() { "until Ctrl-C" } else { "with --stay until Ctrl-C" };
+        format!(
+            "pages at http://{} ({until}): sign up, add cash, and trade under Orders, {LOT} shares or a multiple: {}",
+            pages.address(),
+            stocks.collect::<Vec<_>>().join(", ")
+        )
+    }
+
     /// Keeps alive what is to live.
     fn turn(&mut self) -> LabResult {
         self.system.supervisor.tick();
         self.routers.keep()?;
+        self.pages.as_mut().map_or(Ok(()), Pages::keep)?;
         if let Some((site, _)) = self.down.take_if(|(_, back)| Instant::now() >= *back) {
             self.sites.processes.start(site)?;
         }
@@ -195,6 +220,7 @@ impl Stage {
     /// If a part fails, or what is to come to an end does not.
     pub(super) fn finish(mut self) -> Result<Verdict, LabError> {
         let seconds = self.begun.elapsed().as_secs_f64();
+        self.pages = None;
         let asking = match self.customers.take() {
             Some(customers) => {
                 let asking = std::sync::Arc::clone(&customers.asking);

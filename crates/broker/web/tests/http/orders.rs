@@ -1,0 +1,287 @@
+//! Orders on the exchange, and what supervisors say of them.
+
+use serde_json::{Value, json};
+
+use crate::sockets::{next, open, say, serve};
+use crate::support::{Signed, Web};
+
+/// Somebody with 10,000 dollars.
+async fn rich(web: &Web, name: &str) -> Signed {
+    let who = web.somebody(name).await;
+    web.command(&who, "add", json!({"amount": "10000.00"})).await;
+    who
+}
+
+fn buy(shares: u64, limit: &str) -> Value {
+    json!({"symbol": "ABC", "side": "buy", "shares": shares, "limit": limit})
+}
+
+async fn place(web: &Web, who: &Signed, wanted: Value) -> String {
+    let placed = web.post(who, "/orders", wanted).await;
+    assert_eq!(placed.status, 201, "{placed:?}");
+    placed.json()["number"].as_str().unwrap().to_owned()
+}
+
+async fn order(web: &Web, who: &Signed, number: &str) -> Value {
+    web.get(who, &format!("/orders/{number}")).await.json()
+}
+
+#[tokio::test]
+async fn an_order_holds_its_limit_trades_and_gives_back_the_rest() {
+    let web = Web::new();
+    let ann = rich(&web, "ann").await;
+    let number = place(&web, &ann, buy(150, "10.00")).await;
+    let shown = order(&web, &ann, &number).await;
+    let expected = json!({"number": number, "symbol": "ABC", "side": "buy", "shares": 150, "limit": "10.00", "life": "day", "state": "waiting",
+        "left": 150, "filled": 0, "amount": "0.00", "held": "1500.00", "is_cancelling": false, "placed_ms": shown["placed_ms"]});
+    assert_eq!(shown, expected);
+    let account = web.get(&ann, "/account").await.json();
+    assert_eq!((&account["cash"], &account["orders_held"]), (&json!("8500.00"), &json!("1500.00")));
+    web.broker.set_price("ABC", 900);
+    web.broker.tick();
+    assert_eq!(order(&web, &ann, &number).await["state"], "open");
+    web.broker.tick();
+    let shown = order(&web, &ann, &number).await;
+    assert_eq!(
+        (&shown["filled"], &shown["left"], &shown["amount"]),
+        (&json!(100), &json!(50), &json!("1000.00"))
+    );
+    let cancelled = web.delete(&ann, &format!("/orders/{number}")).await;
+    assert_eq!((cancelled.status.as_u16(), &cancelled.json()["is_cancelling"]), (200, &json!(true)));
+    web.broker.tick();
+    let shown = order(&web, &ann, &number).await;
+    assert_eq!(
+        (&shown["state"], &shown["reason"], &shown["left"]),
+        (&json!("cancelled"), &json!("requested"), &json!(0))
+    );
+    assert_eq!(web.delete(&ann, &format!("/orders/{number}")).await.told(), (409, "order-ended".into()));
+    let account = web.get(&ann, "/account").await.json();
+    assert_eq!((&account["cash"], &account["holdings"][0]["shares"]), (&json!("9000.00"), &json!(100)));
+    let history = web.get(&ann, "/history").await.json();
+    let words: Vec<&str> = history["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|entry| entry["notes"][0]["text"].as_str())
+        .collect();
+    let of = |shares: u64, word: &str| format!("{shares} ABC of order {number} {word}");
+    let expected = [
+        of(50, "released"),
+        "a cancel is on its way".into(),
+        of(100, "traded"),
+        of(150, "accepted"),
+        of(150, "placed"),
+    ];
+    assert_eq!(
+        words[..5].iter().filter(|word| expected.contains(&(**word).to_owned())).count(),
+        5,
+        "{words:?}"
+    );
+}
+
+#[tokio::test]
+async fn one_that_waits_is_cancelled_at_once_and_immediate_ones_do_not_stay() {
+    let web = Web::new();
+    let ann = rich(&web, "ann").await;
+    let number = place(&web, &ann, buy(1, "10.00")).await;
+    let cancelled = web.delete(&ann, &format!("/orders/{number}")).await.json();
+    assert_eq!((&cancelled["state"], &cancelled["is_cancelling"]), (&json!("cancelled"), &json!(false)));
+    let mut wanted = buy(1, "10.00");
+    wanted["life"] = json!("immediate");
+    let number = place(&web, &ann, wanted).await;
+    web.broker.tick();
+    web.broker.tick();
+    assert_eq!(order(&web, &ann, &number).await["reason"], "remainder");
+    assert_eq!(web.get(&ann, "/account").await.json()["cash"], "10000.00");
+}
+
+#[tokio::test]
+async fn under_one_key_an_order_is_placed_once_at_whatever_server() {
+    let web = Web::new();
+    let ann = rich(&web, "ann").await;
+    let headers = [ann.bearer(), ("idempotency-key", "mine".to_owned())];
+    let mut numbers = Vec::new();
+    for server in [&web, &web.other(), &web] {
+        let placed = server.ask("POST", "/orders", &headers, &buy(1, "10.00")).await;
+        numbers.push(placed.json()["number"].clone());
+    }
+    assert_eq!(numbers, vec![numbers[0].clone(); 3]);
+    assert_eq!(web.get(&ann, "/orders").await.json()["orders"].as_array().unwrap().len(), 1);
+    let other = web.ask("POST", "/orders", &headers, &buy(2, "10.00")).await;
+    assert_eq!(other.told(), (409, "name-taken".into()));
+}
+
+#[tokio::test]
+async fn orders_come_in_pages_the_newest_first_and_are_their_owners_alone() {
+    let web = Web::new();
+    let (ann, bob) = (rich(&web, "ann").await, rich(&web, "bob").await);
+    let mut placed = Vec::new();
+    for count in 0..130 {
+        let number = place(&web, &ann, buy(1, "1.00")).await;
+        if count % 2 == 0 {
+            web.delete(&ann, &format!("/orders/{number}")).await;
+        }
+        if count == 40 {
+            let raised = web
+                .put(&web.supervisor("boss").await, "/supervisor/limits/ann", json!({"open_orders": 100}))
+                .await;
+            assert_eq!(raised.status, 204);
+        }
+        placed.push(number);
+    }
+    let numbers = |page: &Value| -> Vec<String> {
+        page["orders"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|order| order["number"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let (mut found, mut path, mut pages) = (Vec::new(), "/orders?limit=60".to_owned(), 0);
+    loop {
+        let page = web.get(&ann, &path).await.json();
+        found.extend(numbers(&page));
+        pages += 1;
+        match page["before"].as_u64() {
+            Some(before) => path = format!("/orders?limit=60&before={before}"),
+            None => break,
+        }
+    }
+    placed.reverse();
+    assert_eq!((&found, pages), (&placed, 3));
+    let open = numbers(&web.get(&ann, "/orders?open=true").await.json());
+    let odd: Vec<String> = placed.iter().step_by(2).cloned().collect();
+    assert_eq!(open, odd, "all that have not ended");
+    assert_eq!(web.get(&bob, "/orders").await.json(), json!({"orders": []}));
+    assert_eq!(web.get(&bob, &format!("/orders/{}", placed[0])).await.told(), (404, "no-order".into()));
+    assert_eq!(web.delete(&bob, &format!("/orders/{}", placed[0])).await.told(), (404, "no-order".into()));
+    for wrong in
+        ["limit=0", "limit=101", "open=true&before=5", "before=-1", "else=1", "before=9223372036854775808"]
+    {
+        assert_eq!(web.get(&ann, &format!("/orders?{wrong}")).await.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_with_its_reason_and_nothing_is_held() {
+    let web = Web::new();
+    let ann = rich(&web, "ann").await;
+    let nobody = web.somebody("nobody").await;
+    assert_eq!(web.post(&nobody, "/orders", buy(1, "1.00")).await.told(), (422, "no-account".into()));
+    let sell = |shares: u64| json!({"symbol": "ABC", "side": "sell", "shares": shares, "limit": "1.00"});
+    for (wanted, reason) in [
+        (buy(0, "1.00"), "bad-order"),
+        (buy(1_001, "10.00"), "insufficient-cash"),
+        (sell(1), "insufficient-shares"),
+        (buy(1_000_001, "0.01"), "order-too-large"),
+        (buy(1, "1.001"), "bad-amount"),
+        (json!({"symbol": "abc", "side": "buy", "shares": 1, "limit": "1.00"}), "bad-symbol"),
+    ] {
+        let refused = web.post(&ann, "/orders", wanted).await;
+        assert_eq!(refused.told(), (422, reason.into()));
+        assert!(refused.json()["code"].is_u64(), "{refused:?}");
+    }
+    for wanted in [
+        json!({}),
+        json!({"symbol": "ABC", "side": "hold", "shares": 1, "limit": "1.00"}),
+        json!({"symbol": "ABC", "side": "buy", "shares": -1, "limit": "1.00"}),
+    ] {
+        assert_eq!(web.post(&ann, "/orders", wanted).await.status, 400);
+    }
+    assert_eq!(web.get(&ann, "/account").await.json()["cash"], "10000.00");
+    assert_eq!(web.get(&ann, "/orders").await.json(), json!({"orders": []}));
+    assert_eq!(web.get(&ann, "/orders/x").await.told(), (404, "no-order".into()));
+}
+
+#[tokio::test]
+async fn a_supervisor_limits_and_stops_others_and_never_himself() {
+    let web = Web::new();
+    let (ann, boss) = (rich(&web, "ann").await, web.supervisor("boss").await);
+    for path in ["limits", "kill"] {
+        let answer = web.put(&ann, &format!("/supervisor/{path}/ann"), Value::Null).await;
+        assert_eq!(answer.told(), (403, "no-right".into()));
+        let answer = web.put(&boss, &format!("/supervisor/{path}/boss"), Value::Null).await;
+        assert_eq!(answer.told(), (403, "own-limits".into()));
+        let answer = web.put(&boss, &format!("/supervisor/{path}/nobody"), Value::Null).await;
+        assert_eq!(answer.told(), (404, "no-customer".into()));
+    }
+    let limits = json!({"shares": 10, "amount": "50.00", "position": 12, "loss": "5.00"});
+    assert_eq!(web.put(&boss, "/supervisor/limits/ann", limits.clone()).await.status, 204);
+    let shown = web.get(&boss, "/supervisor/limits/ann").await.json();
+    assert_eq!(
+        (&shown["set"], &shown["in_force"]["open_orders"], &shown["is_blocked"]),
+        (&limits, &json!(32), &json!(false))
+    );
+    for (wanted, reason) in [(buy(11, "1.00"), "order-too-large"), (buy(10, "5.01"), "order-too-large")] {
+        assert_eq!(web.post(&ann, "/orders", wanted).await.told(), (422, reason.into()));
+    }
+    let open = place(&web, &ann, buy(10, "5.00")).await;
+    assert_eq!(web.post(&ann, "/orders", buy(3, "1.00")).await.told(), (422, "position-limit".into()));
+    web.broker.tick();
+    let waits = place(&web, &ann, buy(2, "5.00")).await;
+    assert_eq!(web.put(&boss, "/supervisor/kill/ann", Value::Null).await.status, 204);
+    assert_eq!(order(&web, &ann, &waits).await["state"], "cancelled");
+    assert_eq!(order(&web, &ann, &open).await["is_cancelling"], true);
+    web.broker.tick();
+    assert_eq!(order(&web, &ann, &open).await["state"], "cancelled");
+    assert_eq!(web.post(&ann, "/orders", buy(1, "1.00")).await.told(), (422, "blocked".into()));
+    assert_eq!(web.get(&boss, "/supervisor/limits/ann").await.json()["is_blocked"], true);
+    assert_eq!(web.delete(&boss, "/supervisor/kill/ann").await.status, 204);
+    assert_eq!(web.put(&boss, "/supervisor/limits/ann", json!({})).await.status, 204);
+    place(&web, &ann, buy(100, "10.00")).await;
+    for (wrong, status) in [
+        (json!({"shares": 0}), 400),
+        (json!({"open_orders": 101}), 400),
+        (json!({"loss": "0"}), 422),
+        (json!({"x": 1}), 400),
+    ] {
+        assert_eq!(web.put(&boss, "/supervisor/limits/ann", wrong.clone()).await.status, status, "{wrong}");
+    }
+    assert!(web.get(&boss, "/supervisor/log").await.text.contains("supervised by boss: blocked"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_becomes_of_an_order_is_told_as_it_happens() {
+    let web = Web::new();
+    let ann = rich(&web, "ann").await;
+    web.broker.set_price("ABC", 2_000);
+    let socket = open(serve(&web).await, vec![ann.bearer()]).await.unwrap();
+    // From its first notice on the socket follows the log.
+    let (mut socket, quote) =
+        next(say(socket, tungstenite::Message::text("{\"watch\": [\"ABC\"]}")).await).await;
+    assert_eq!(quote["kind"], "quote");
+    let mut told = Vec::new();
+    let number = place(&web, &ann, buy(150, "10.00")).await;
+    let mut expect = Vec::new();
+    web.broker.tick();
+    web.broker.set_price("ABC", 900);
+    web.broker.tick();
+    web.broker.tick();
+    expect.extend([
+        ("placed", 150, "10.00"),
+        ("accepted", 150, "10.00"),
+        ("traded", 100, "1000.00"),
+        ("filled", 50, "500.00"),
+    ]);
+    let second = place(&web, &ann, buy(7, "1.00")).await;
+    web.broker.tick();
+    web.delete(&ann, &format!("/orders/{second}")).await;
+    web.broker.tick();
+    expect.extend([("placed", 7, "1.00"), ("accepted", 7, "1.00"), ("cancelled", 7, "1.00")]);
+    while told.len() < expect.len() {
+        let (same, notice) = next(socket).await;
+        socket = same;
+        if notice["kind"] == "order" {
+            told.push(notice);
+        }
+    }
+    for (notice, (what, shares, amount)) in told.iter().zip(expect) {
+        assert_eq!(
+            (&notice["what"], &notice["shares"], &notice["amount"]),
+            (&json!(what), &json!(shares), &json!(amount))
+        );
+        assert_eq!((&notice["side"], &notice["symbol"]), (&json!("buy"), &json!("ABC")));
+    }
+    assert_eq!((&told[0]["number"], &told[6]["number"]), (&json!(number), &json!(second)));
+    assert_eq!(told[6]["reason"], "requested");
+}

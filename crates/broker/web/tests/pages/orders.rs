@@ -1,0 +1,112 @@
+//! Orders on the exchange, by mouse and by keyboard alone; and what a supervisor says of them.
+
+use crate::day::{add_and_quote, sign_up};
+use crate::support::{Hand, Page, Server, in_browser};
+
+#[test]
+fn orders_by_mouse() {
+    in_browser(|page, server| async move { orders(&page, &server, Hand::Mouse, "mouse").await });
+}
+
+#[test]
+fn orders_by_keyboard_alone() {
+    in_browser(|page, server| async move { orders(&page, &server, Hand::Keyboard, "keyboard").await });
+}
+
+async fn orders(page: &Page, server: &Server, hand: Hand, name: &str) {
+    sign_up(page, hand, name).await;
+    add_and_quote(page, hand).await;
+    server.price("ABC", 2_000);
+    hand.press(page, "nav a[href='#/orders']").await;
+    fills_as_they_come(page, server, hand).await;
+    cancels(page, hand).await;
+    what_is_refused_is_said(page, hand).await;
+    page.picture(&format!("orders-{hand:?}").to_lowercase()).await;
+    hand.press(page, "nav a[href='#/history']").await;
+    for words in ["150 ABC of order", "accepted", "traded", "A cancel is on its way", "released"] {
+        page.shows("#entries", words).await;
+    }
+}
+
+async fn write(page: &Page, hand: Hand, shares: &str, limit: &str) {
+    hand.write(page, "#order-stock", "abc").await;
+    hand.write(page, "#order-shares", shares).await;
+    hand.write(page, "#order-limit", limit).await;
+}
+
+/// What will be held is shown before; then a hundred shares trade, then the rest.
+async fn fills_as_they_come(page: &Page, server: &Server, hand: Hand) {
+    write(page, hand, "150", "10.00").await;
+    page.shows("#order-estimate", "Holds $1,500.00").await;
+    hand.press(page, "#order button").await;
+    page.shows("#order .done", "Placed: buy 150 shares of ABC at $10.00").await;
+    page.shows("#open-orders", "Open: 150 left, $1,500.00 held").await;
+    server.price("ABC", 900);
+    page.shows("#notices", "You bought 100 shares of ABC for $1,000.00").await;
+    page.shows("#notices", "You bought 50 shares of ABC for $500.00. The order is filled.").await;
+    page.shows("#open-orders", "No order is open.").await;
+    page.shows("#all-orders", "150 of 150").await;
+    hand.side(page, "sell").await;
+    page.shows("#order-estimate", "You own 150 shares of ABC free.").await;
+}
+
+async fn cancels(page: &Page, hand: Hand) {
+    write(page, hand, "60", "99.00").await;
+    page.shows("#order-estimate", "Holds 60 shares of ABC").await;
+    hand.press(page, "#order button").await;
+    page.shows("#open-orders", "Open: 60 left, 60 shares of ABC held").await;
+    hand.press(page, "[id^=cancel-order-]").await;
+    page.shows("#notices", "An order to sell 60 shares of ABC at $99.00 was cancelled: requested.").await;
+    page.shows("#all-orders", "Cancelled: requested").await;
+    page.shows("#open-orders", "No order is open.").await;
+}
+
+async fn what_is_refused_is_said(page: &Page, hand: Hand) {
+    hand.side(page, "buy").await;
+    write(page, hand, "1.5", "1.00").await;
+    hand.press(page, "#order button").await;
+    page.shows("#order-shares-error", "whole number").await;
+    write(page, hand, "1000001", "0.01").await;
+    hand.press(page, "#order button").await;
+    page.shows("#order-shares-error", "larger than you may place").await;
+}
+
+#[test]
+fn a_supervisor_limits_and_stops_a_customer_by_mouse() {
+    in_browser(|page, server| async move { supervise(&page, &server, Hand::Mouse).await });
+}
+
+#[test]
+fn a_supervisor_limits_and_stops_a_customer_by_keyboard_alone() {
+    in_browser(|page, server| async move { supervise(&page, &server, Hand::Keyboard).await });
+}
+
+async fn supervise(page: &Page, server: &Server, hand: Hand) {
+    sign_up(page, Hand::Mouse, "customer").await;
+    add_and_quote(page, Hand::Mouse).await;
+    Hand::Mouse.press(page, "#sign-out").await;
+    page.find("#sign-in").await;
+    server.enter_supervisor(page).await;
+    hand.press(page, "nav a[href='#/supervisor']").await;
+    hand.write(page, "#customer-name", "nobody").await;
+    hand.press(page, "#look button").await;
+    page.shows("#customer-name-error", "Nobody of that name has an account.").await;
+    hand.write(page, "#customer-name", "customer").await;
+    hand.press(page, "#look button").await;
+    page.shows("#customer-now", "May place orders").await;
+    page.shows("#limits", "Standard: 1,000,000").await;
+    hand.write(page, "#limit-shares", "25").await;
+    hand.write(page, "#limit-loss", "1000").await;
+    hand.press(page, "#limits button").await;
+    page.until(
+        "return document.getElementById('limit-loss')?.value === '1000.00'",
+        serde_json::Value::Null,
+        "they are set",
+    )
+    .await;
+    hand.press(page, "#kill").await;
+    page.shows("#customer-now", "Blocked: no orders").await;
+    page.picture(&format!("customer-{hand:?}").to_lowercase()).await;
+    hand.press(page, "#kill").await;
+    page.shows("#customer-now", "May place orders").await;
+}
