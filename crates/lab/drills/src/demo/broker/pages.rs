@@ -3,18 +3,22 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use pares_brokerage::Behaviour;
 use pares_brokerage::quote_server::QuoteServer;
 use pares_load::{LabError, LabResult};
 use pares_operator::init::FreePorts;
 
+/// What dies is not started again more often than this.
+const LIFE_MIN: Duration = Duration::from_secs(1);
+
 /// The processes of both. Dropping them ends them.
 pub(super) struct Pages {
     program: PathBuf,
     address: SocketAddr,
-    /// Arguments of each, and the process.
-    running: [(Vec<String>, Option<Child>); 2],
+    /// Arguments of each, and the process with the moment at which it was started.
+    running: [(Vec<String>, Option<(Child, Instant)>); 2],
     _quotes: QuoteServer,
 }
 
@@ -49,12 +53,15 @@ impl Pages {
     /// Starts again what has ended.
     pub(super) fn keep(&mut self) -> LabResult {
         for (arguments, child) in &mut self.running {
-            if child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None))) {
+            if let Some((child, started)) = child
+                && (started.elapsed() < LIFE_MIN || matches!(child.try_wait(), Ok(None)))
+            {
                 continue;
             }
             let mut command = Command::new(&self.program);
             command.args(&*arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            *child = Some(command.spawn().map_err(LabError::io("starting a front"))?);
+            let started = command.spawn().map_err(LabError::io("starting a front"))?;
+            *child = Some((started, Instant::now()));
         }
         Ok(())
     }
@@ -63,7 +70,7 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         for (_, child) in &mut self.running {
-            if let Some(child) = child {
+            if let Some((child, _)) = child {
                 // It may have ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
