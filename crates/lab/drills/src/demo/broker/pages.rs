@@ -13,12 +13,18 @@ use pares_operator::init::FreePorts;
 /// What dies is not started again more often than this.
 const LIFE_MIN: Duration = Duration::from_secs(1);
 
+/// A desk or a front.
+struct Part {
+    arguments: Vec<String>,
+    /// Its process, and when that was started.
+    process: Option<(Child, Instant)>,
+}
+
 /// The processes of both. Dropping them ends them.
 pub(super) struct Pages {
     program: PathBuf,
     address: SocketAddr,
-    /// Arguments of each, and the process with the moment at which it was started.
-    running: [(Vec<String>, Option<(Child, Instant)>); 2],
+    running: [Part; 2],
     _quotes: QuoteServer,
 }
 
@@ -33,13 +39,15 @@ impl Pages {
         let desk_is = format!("desk --listen {desk} --quote-server {}", quotes.address());
         let front_is = format!("front --loaders {loaders} --desk {desk} --http {address} --dir");
         let with_parent = ["--with-parent".to_owned(), std::process::id().to_string()];
-        let arguments = |words: &str, more: &[String]| {
+        let part = |words: &str, more: &[String]| {
             let words = format!("broker {words}");
-            words.split(' ').map(str::to_owned).chain(more.iter().chain(&with_parent).cloned()).collect()
+            let words = words.split(' ').map(str::to_owned);
+            let arguments = words.chain(more.iter().chain(&with_parent).cloned()).collect();
+            Part { arguments, process: None }
         };
         let folder = |folder: &Path| folder.display().to_string();
         let front = [folder(sites), "--logs".to_owned(), folder(&sites.join("logs"))];
-        let running = [(arguments(&desk_is, &[]), None), (arguments(&front_is, &front), None)];
+        let running = [part(&desk_is, &[]), part(&front_is, &front)];
         let mut pages = Self { program: pares_load::own_program()?, address, running, _quotes: quotes };
         pages.keep()?;
         Ok(pages)
@@ -52,8 +60,8 @@ impl Pages {
 
     /// Starts again what has ended.
     pub(super) fn keep(&mut self) -> LabResult {
-        for (arguments, child) in &mut self.running {
-            if let Some((child, started)) = child
+        for Part { arguments, process } in &mut self.running {
+            if let Some((child, started)) = process
                 && (started.elapsed() < LIFE_MIN || matches!(child.try_wait(), Ok(None)))
             {
                 continue;
@@ -61,7 +69,7 @@ impl Pages {
             let mut command = Command::new(&self.program);
             command.args(&*arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let started = command.spawn().map_err(LabError::io("starting a front"))?;
-            *child = Some((started, Instant::now()));
+            *process = Some((started, Instant::now()));
         }
         Ok(())
     }
@@ -69,8 +77,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        for (_, child) in &mut self.running {
-            if let Some((child, _)) = child {
+        for part in &mut self.running {
+            if let Some((child, _)) = &mut part.process {
                 // It may have ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
