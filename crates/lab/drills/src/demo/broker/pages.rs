@@ -9,6 +9,9 @@ use pares_brokerage::Behaviour;
 use pares_brokerage::quote_server::QuoteServer;
 use pares_load::{LabError, LabResult};
 use pares_operator::init::FreePorts;
+use pares_site::SitesConfig;
+
+use super::customers::failed;
 
 /// What dies is not started again more often than this.
 const LIFE_MIN: Duration = Duration::from_secs(1);
@@ -34,7 +37,8 @@ impl Pages {
         let behaviour = Behaviour { seed, instant: true, bad_per_mille: 0 };
         let quotes = QuoteServer::start(any, behaviour.settings())
             .map_err(LabError::io("starting the stand-in for the quote server"))?;
-        let mut ports = FreePorts::default();
+        // The sites may not listen yet.
+        let mut ports = FreePorts::beside(&SitesConfig::load(sites).map_err(failed)?);
         let (desk, loaders, address) = (ports.take()?, ports.take()?, ports.take()?);
         let desk_is = format!("desk --listen {desk} --quote-server {}", quotes.address());
         let front_is = format!("front --loaders {loaders} --desk {desk} --http {address} --dir");
