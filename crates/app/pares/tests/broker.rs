@@ -1,4 +1,5 @@
 //! `pares broker` as a person uses it: a workload is written, run, and its log verified.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

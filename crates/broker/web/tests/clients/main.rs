@@ -95,7 +95,7 @@ async fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
             // The one is a WebSocket, the others end the session that is used.
             .args(["--exclude-path", "/api/v1/notices", "--exclude-method", "DELETE"])
             .current_dir(scratch.path()));
-        assert!(said.contains("Tested: 22"), "{said}");
+        assert!(said.contains("Tested: 23"), "{said}");
     });
     tried.await.unwrap();
 }

@@ -3,18 +3,31 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use pares_brokerage::Behaviour;
 use pares_brokerage::quote_server::QuoteServer;
 use pares_load::{LabError, LabResult};
 use pares_operator::init::FreePorts;
+use pares_site::SitesConfig;
+
+use super::customers::failed;
+
+/// What dies is not started again more often than this.
+const LIFE_MIN: Duration = Duration::from_secs(1);
+
+/// A desk or a front.
+struct Part {
+    arguments: Vec<String>,
+    /// Its process, and when that was started.
+    process: Option<(Child, Instant)>,
+}
 
 /// The processes of both. Dropping them ends them.
 pub(super) struct Pages {
     program: PathBuf,
     address: SocketAddr,
-    /// Arguments of each, and the process.
-    running: [(Vec<String>, Option<Child>); 2],
+    running: [Part; 2],
     _quotes: QuoteServer,
 }
 
@@ -24,18 +37,21 @@ impl Pages {
         let behaviour = Behaviour { seed, instant: true, bad_per_mille: 0 };
         let quotes = QuoteServer::start(any, behaviour.settings())
             .map_err(LabError::io("starting the stand-in for the quote server"))?;
-        let mut ports = FreePorts::default();
+        // The sites may not listen yet.
+        let mut ports = FreePorts::beside(&SitesConfig::load(sites).map_err(failed)?);
         let (desk, loaders, address) = (ports.take()?, ports.take()?, ports.take()?);
         let desk_is = format!("desk --listen {desk} --quote-server {}", quotes.address());
         let front_is = format!("front --loaders {loaders} --desk {desk} --http {address} --dir");
         let with_parent = ["--with-parent".to_owned(), std::process::id().to_string()];
-        let arguments = |words: &str, more: &[String]| {
+        let part = |words: &str, more: &[String]| {
             let words = format!("broker {words}");
-            words.split(' ').map(str::to_owned).chain(more.iter().chain(&with_parent).cloned()).collect()
+            let words = words.split(' ').map(str::to_owned);
+            let arguments = words.chain(more.iter().chain(&with_parent).cloned()).collect();
+            Part { arguments, process: None }
         };
         let folder = |folder: &Path| folder.display().to_string();
         let front = [folder(sites), "--logs".to_owned(), folder(&sites.join("logs"))];
-        let running = [(arguments(&desk_is, &[]), None), (arguments(&front_is, &front), None)];
+        let running = [part(&desk_is, &[]), part(&front_is, &front)];
         let mut pages = Self { program: pares_load::own_program()?, address, running, _quotes: quotes };
         pages.keep()?;
         Ok(pages)
@@ -48,13 +64,16 @@ impl Pages {
 
     /// Starts again what has ended.
     pub(super) fn keep(&mut self) -> LabResult {
-        for (arguments, child) in &mut self.running {
-            if child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None))) {
+        for Part { arguments, process } in &mut self.running {
+            if let Some((child, started)) = process
+                && (started.elapsed() < LIFE_MIN || matches!(child.try_wait(), Ok(None)))
+            {
                 continue;
             }
             let mut command = Command::new(&self.program);
             command.args(&*arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            *child = Some(command.spawn().map_err(LabError::io("starting a front"))?);
+            let started = command.spawn().map_err(LabError::io("starting a front"))?;
+            *process = Some((started, Instant::now()));
         }
         Ok(())
     }
@@ -62,8 +81,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        for (_, child) in &mut self.running {
-            if let Some(child) = child {
+        for part in &mut self.running {
+            if let Some((child, _)) = &mut part.process {
                 // It may have ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
