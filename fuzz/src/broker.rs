@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{
-    Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, QuoteBrought, StockQuote, StockSymbol,
-    TradeWay, UserName, WorkloadLine, answer, audit_page, execute, number_in_session, tell_log,
+    Asked, AuditPage, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, QuoteBrought, StockQuote,
+    StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute, number_in_session, tell_log,
 };
 use pares_front::{StandIn, StandInSettings, StandInWords, read_reply, reply_line};
 use pares_wice::codec::Coded;
@@ -89,7 +89,7 @@ fn same<T: Coded>(bytes: &[u8]) {
     }
 }
 
-fn answer_of(bytes: &[u8], items: &Shelves) -> Option<Vec<u8>> {
+fn answer_of(bytes: &[u8], items: &Items) -> Option<Vec<u8>> {
     answer(&BrokerRead::from_bytes(bytes).ok()?, items).ok()
 }
 
