@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     /// As addresses are names.
-    const NAMES: [u64; 4] = [0x7f_0000_0111_94, 0x7f_0000_0111_95, 0x7f_0000_0111_96, 0x7f_0000_0111_97];
+    const NAMES: [u64; 4] = [0x7f00_0001_1194, 0x7f00_0001_1195, 0x7f00_0001_1196, 0x7f00_0001_1197];
 
     fn first(symbol: StockSymbol, desks: &[u64]) -> u64 {
         *desks.iter().max_by_key(|desk| rank(symbol, **desk)).unwrap()

@@ -113,9 +113,13 @@ impl At {
     }
 
     fn quote(&mut self, hit: u64, letters: &str, price_cents: u64) {
+        self.quote_of(hit, letters, price_cents, self.now_ms);
+    }
+
+    fn quote_of(&mut self, hit: u64, letters: &str, price_cents: u64, server_ms: u64) {
         let symbol = StockSymbol::new(letters).unwrap();
         let (user, key) = ("jo".to_owned(), "k".to_owned());
-        let quote = StockQuote { price_cents, symbol, user, server_ms: self.now_ms, key };
+        let quote = StockQuote { price_cents, symbol, user, server_ms, key };
         let mut effects = Vec::new();
         let brought = QuoteBrought { quote, hit: Some(HitName { desk: 1, count: hit }) };
         self.front.quote(hit, Ok(brought), self.now_ms, &mut effects);
@@ -507,7 +511,7 @@ fn of_any_number_of_others_triggers_a_front_keeps_their_stocks_and_of_its_own_a_
     };
     for page in 0..1_100 {
         let triggers = (0..1_000).map(|of| trigger(page, of)).collect();
-        let next = (page < 1_099).then(|| pares_wice::Key::new(page.to_be_bytes().to_vec()));
+        let next = (page < 1_099).then(|| pares_wice::Key::new(page.to_be_bytes()));
         let read = at.look(Some(&ArmedPage { triggers, next }.to_bytes()));
         assert!(matches!(read, BrokerRead::Armed { .. }) && at.looks.len() == 1, "one page at a time");
     }
@@ -550,14 +554,7 @@ fn a_front_whose_clock_is_off_takes_nothing_and_lets_nothing_happen_until_a_stam
         at.tick(70_000);
         at.submitted.clear();
         at.line("QUOTE,al,S");
-        // The stamp was taken an hour ago by this clock.
-        let (symbol, user, key) = (StockSymbol::new("S").unwrap(), "al".to_owned(), "k".to_owned());
-        let server_ms = at.now_ms - 3_600_000;
-        let quote = StockQuote { price_cents: 100, symbol, user, server_ms, key };
-        let (brought, mut effects) =
-            (QuoteBrought { quote, hit: Some(HitName { desk: 1, count: hit }) }, Vec::new());
-        at.front.quote(hit, Ok(brought), at.now_ms, &mut effects);
-        at.take(effects);
+        at.quote_of(hit, "S", 100, at.now_ms - 3_600_000);
     }
     assert!(at.front.clock_ahead_ms() > 3_600_000 - 10_000, "{}", at.front.clock_ahead_ms());
     at.submitted.clear();

@@ -83,7 +83,6 @@ fn asked_for(fronts: usize, are_replaced: bool) -> Moments {
         all.released += world.moments.released;
         all.released_in_vain += world.moments.released_in_vain;
     }
-    println!("{fronts} fronts, replaced: {are_replaced}: {all:?}");
     all
 }
 

@@ -25,7 +25,7 @@ async fn only_a_supervisor_sees_everybody() {
     assert_eq!(users, json!({"users": expected}));
     assert!(web.get(&boss, "/supervisor/log").await.text.contains("<username>ann</username>"));
     let costs = web.get(&boss, "/supervisor/costs").await.json();
-    assert_eq!(costs, json!({"front_hits": 1, "front_dollars": "0.05"}));
+    assert_eq!(costs, json!({"front_hits": 1, "front_dollars": "0.05", "front_clock_ahead_ms": 0}));
     assert_eq!(web.command(&boss, "add", json!({"amount": "5.00"})).await.told(), (403, "no-right".into()));
 }
 
