@@ -10,7 +10,9 @@
 
 use std::time::Duration;
 
-use pares_brokerage::{Behaviour, BlowPlan, DeathFigures, GapTimes, HowMany, RunArgs, WorkloadArgs, generate, measure};
+use pares_brokerage::{
+    Behaviour, BlowPlan, DeathFigures, GapTimes, HowMany, RunArgs, WorkloadArgs, generate, measure,
+};
 use pares_load::{LabError, LabResult, ScratchDirectory};
 use pares_site::config::Promise;
 use pares_text::grouped;
@@ -123,7 +125,12 @@ impl BrokerDrillFigures {
             deaths.max_gap_moved_ms
         );
         let say = |name: &str, times: &GapTimes| {
-            pares_text::say!("  {name}: {} times, p50 {:.0} ms, max {:.0} ms", times.count, times.p50, times.max);
+            pares_text::say!(
+                "  {name}: {} times, p50 {:.0} ms, max {:.0} ms",
+                times.count,
+                times.p50,
+                times.max
+            );
         };
         deaths.gaps_ms.iter().for_each(|(kind, times)| say(&kind.replace('_', " "), times));
         say("until another site certified", &deaths.elections_ms);
