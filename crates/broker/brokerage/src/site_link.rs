@@ -198,11 +198,11 @@ impl SiteLink {
     /// The site to which requests go.
     fn best(&self) -> Option<usize> {
         // The first of equals: the order is that of `sites.toml`.
-        let all = || (0..self.places.len()).rev();
-        let certifies = all().filter(|at| self.places[*at].reign().is_some());
+        let all = 0..self.places.len();
+        let certifies = all.clone().rev().filter(|at| self.places[*at].reign().is_some());
         certifies.max_by_key(|at| self.places[*at].reign()).or_else(|| {
             let has_waited = self.unled.is_some_and(|since| since.elapsed() >= UNLED_MAX);
-            all().filter(|at| has_waited && self.places[*at].usable().is_some()).last()
+            all.clone().find(|at| has_waited && self.places[*at].usable().is_some())
         })
     }
 
