@@ -1,7 +1,7 @@
 //! A front's connections to desks.
 //!
 //! A desk that is silent is as good as dead: it is asked whether it is there, and if it does not say so its connection is given up. What that means for questions and hits is
-//! [`DeskCalls`]'s.
+//! [`DeskCalls`]'s. On a machine that is merely slow that would be a storm of questions: a desk that was given up for silence a moment ago has more time.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,12 +12,16 @@ use pares_broker::{HitName, StockSymbol, UserName};
 use pares_front::{DeskCall, DeskCalls, DeskNews, FRAME_MAX, ToDesk, ToFront};
 use pares_wice::codec::Coded as _;
 
-use crate::link::{Conn, Retry, SocketOwner};
+use crate::link::{Conn, Hearing, Retry, SocketOwner};
 
 /// Between two questions to a desk whether it lives.
-const ASK_EVERY: Duration = Duration::from_millis(250);
-/// A desk that says nothing for so long is given up.
-const SILENCE_MAX: Duration = Duration::from_secs(1);
+const ASK_EVERY: Duration = Duration::from_millis(50);
+/// A desk that does not answer for so long is given up.
+const SILENCE_MAX: Duration = Duration::from_millis(250);
+/// The same for one that was given up for that a short while ago.
+const SILENCE_AGAIN_MAX: Duration = Duration::from_secs(1);
+/// That while.
+const SHORT: Duration = Duration::from_secs(10);
 /// Answers of one desk that are read in one turn, bytes.
 const READ_MAX: usize = 256 << 10;
 
@@ -25,8 +29,16 @@ struct Desk {
     address: SocketAddr,
     conn: Option<Conn>,
     retry: Retry,
-    heard: Instant,
-    asked: Instant,
+    hearing: Hearing,
+    /// When it was given up for its silence.
+    given_up: Option<Instant>,
+}
+
+impl Desk {
+    fn is_silent(&self) -> bool {
+        let was_slow = self.given_up.is_some_and(|at| at.elapsed() < SHORT);
+        self.hearing.silence() >= if was_slow { SILENCE_AGAIN_MAX } else { SILENCE_MAX }
+    }
 }
 
 /// See the [module](self).
@@ -44,13 +56,12 @@ impl DeskLinks {
     /// # Errors
     /// If the operating system refuses.
     pub fn new(addresses: &[SocketAddr], registry: &Registry, owner: SocketOwner) -> io::Result<Self> {
-        let now = Instant::now();
         let desk = |address: &SocketAddr| Desk {
             address: *address,
             conn: None,
             retry: Retry::default(),
-            heard: now,
-            asked: now,
+            hearing: Hearing::begin(),
+            given_up: None,
         };
         Ok(Self {
             registry: registry.try_clone()?,
@@ -126,7 +137,7 @@ impl DeskLinks {
             return;
         }
         match Conn::dial(desk.address, &self.registry, self.owner.token(at as u64)) {
-            Ok(conn) => (desk.conn, desk.heard, desk.asked) = (Some(conn), Instant::now(), Instant::now()),
+            Ok(conn) => (desk.conn, desk.hearing) = (Some(conn), Hearing::begin()),
             Err(_) => desk.retry.failed(),
         }
     }
@@ -137,19 +148,20 @@ impl DeskLinks {
         conn.fill(READ_MAX).ok()?;
         while let Some(frame) = self.desks[at].conn.as_mut()?.frame(FRAME_MAX).ok()? {
             let word = ToFront::from_bytes(&frame).ok()?;
-            self.desks[at].heard = Instant::now();
+            self.desks[at].hearing.heard();
             if matches!(word, ToFront::Desk { .. }) {
                 self.desks[at].retry.answered();
             }
             self.with(|calls, said| calls.heard(at, word, said));
         }
         let desk = &mut self.desks[at];
-        let conn = desk.conn.as_mut()?;
-        if conn.has_ended() || desk.heard.elapsed() >= SILENCE_MAX {
+        if desk.is_silent() {
+            desk.given_up = Some(Instant::now());
             return None;
         }
-        if desk.asked.elapsed() >= ASK_EVERY {
-            desk.asked = Instant::now();
+        let conn = desk.conn.as_mut().filter(|conn| !conn.has_ended())?;
+        if desk.hearing.since_asked() >= ASK_EVERY {
+            desk.hearing.asked();
             conn.push_frame(&ToDesk::AreYouThere.to_bytes());
         }
         Some(())
