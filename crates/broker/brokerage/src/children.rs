@@ -287,6 +287,27 @@ impl Children {
         }
     }
 
+    /// Stops parts with SIGSTOP: they live, and say nothing until [`Self::go_on`].
+    pub fn stop_short(&self, parts: &[BrokerPart]) {
+        parts.iter().for_each(|part| self.signal(*part, Signal::STOP));
+    }
+
+    /// Lets a part go on that was stopped.
+    pub fn go_on(&self, part: BrokerPart) {
+        self.signal(part, Signal::CONT);
+    }
+
+    fn signal(&self, part: BrokerPart, signal: Signal) {
+        let id = match part {
+            BrokerPart::Site(site) => self.sites.ids().find(|(own, _)| *own == site).map(|(_, id)| id),
+            _ => self.running.get(&part).map(Child::id),
+        };
+        if let Some(id) = id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process(id, signal);
+        }
+    }
+
     /// Ends fronts and desks, which are not started again.
     pub fn end_all_but_sites(&mut self) {
         let left: Vec<BrokerPart> = self.running.keys().copied().collect();
@@ -296,12 +317,7 @@ impl Children {
     /// Ends all politely, fronts first, and those that do not listen otherwise.
     pub fn stop(&mut self) {
         self.due.clear();
-        for child in self.running.values() {
-            if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                // It may have ended by itself.
-                let _ = kill_process(id, Signal::TERM);
-            }
-        }
+        self.running.keys().for_each(|part| self.signal(*part, Signal::TERM));
         let told = Instant::now();
         let lives = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         while told.elapsed() < STOP_PATIENCE && self.running.values_mut().any(lives) {

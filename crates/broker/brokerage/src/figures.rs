@@ -8,6 +8,7 @@ use pares_front::HIT_MILLS;
 use pares_text::{Table, grouped};
 use serde::Serialize;
 
+use crate::run::GapTimes;
 use crate::tally::{BacklogSample, CommandTimes, Tally};
 
 /// What a run saw of quotes; what is none was seen by others alone, or never happened.
@@ -23,20 +24,28 @@ pub(crate) struct QuotesSeen {
 }
 
 /// What deaths of processes came to.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct DeathFigures {
     /// Processes that were killed.
     pub killed: u64,
+    /// Processes that were stopped for a while.
+    pub stopped: u64,
     /// Commands with a reply that are not in the log.
     pub acknowledged_lost: u64,
     /// Entries of commands in the log beyond one for each reply.
     pub done_twice: u64,
     /// Users whose cash, shares or holds are not what the log says.
     pub money_off: u64,
-    /// Longest time in which users of a front that lived had commands and no reply.
+    /// Longest time in which users of a front that lived had commands and no reply; but for the times of what was stopped.
     pub max_gap_ms: f64,
+    /// The same while something was stopped.
+    pub max_gap_silent_ms: f64,
     /// The same where the front died, and they went on at another.
     pub max_gap_moved_ms: f64,
+    /// The longest such time of each blow, where the front lived, by what was killed or stopped.
+    pub gaps_ms: BTreeMap<&'static str, GapTimes>,
+    /// From the loss of a site that certified until another one did.
+    pub elections_ms: GapTimes,
     /// Questions to the quote server that are in the log.
     pub hits_noted: u64,
 }

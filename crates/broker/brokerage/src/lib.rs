@@ -54,7 +54,7 @@ pub use error::{BrokerageError, BrokerageResult};
 pub use figures::{DeathFigures, RunFigures};
 pub use generate::{Args as WorkloadArgs, run as generate};
 pub use quote_server::Behaviour;
-pub use run::{Args as RunArgs, measure};
+pub use run::{Args as RunArgs, BlowPlan, GapTimes, measure};
 pub use tally::{BacklogSample, CommandTimes};
 pub use up::HowMany;
 

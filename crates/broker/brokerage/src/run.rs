@@ -31,6 +31,10 @@ use crate::{audit, dump, picture};
 
 mod apart;
 mod blows;
+mod gaps;
+
+pub use blows::BlowPlan;
+pub use gaps::GapTimes;
 
 /// The name of the log that is written if the workload ends without a dump.
 const OWN_DUMP: &str = "audit.xml";
@@ -74,9 +78,9 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// A process of its own is killed so often, and started again.
+    /// How processes of its own are killed, and started again.
     #[arg(skip)]
-    pub kill_every: Option<Duration>,
+    pub blows: Option<BlowPlan>,
 }
 
 impl Args {
@@ -95,7 +99,7 @@ impl Args {
             logs: None,
             picture: None,
             json: false,
-            kill_every: None,
+            blows: None,
         }
     }
 }

@@ -1,13 +1,16 @@
 //! A front's way to the sites: requests without end under way, each executed once whatever happens to sites and connections.
 //!
 //! The blocking client has one request under way. Here all of a front's go over one connection, to the site that certifies, since the order in which they
-//! arrive there is the order in which they are executed; the others are connected too, and say how they are. A request that has no answer is asked for again under its name, at the next site as soon as
-//! a connection ends, or when its site says nothing for a second.
+//! arrive there is the order in which they are executed; the others are connected too, and say how they are. A request that has no answer is asked for again under its name.
 //!
 //! ```text
-//!   submit --> sent to the best site --answer--> done
-//!                 \--its connection ends, it is silent, it says "not known yet"--> sent again, under its name
+//!   submit --> sent to the site that certifies --answer--> done
+//!                 \--its connection ends, another site certifies, it says "not known yet"--> sent again, under its name
 //! ```
+//! When the site that certifies is gone, sites elect another within a fraction of a second. To send requests to whoever is left meanwhile would lose their order: so they wait until a site says that
+//! it certifies, and are sent there in their order. All are asked often then. A site that is only silent is not given up by the front's own clock, which may be the slow one: the others decide whether it is gone, and the
+//! one that they elected says so, in a later reign.
+//!
 //! An answer names the sequence and not the client. So on the wire a sequence is a count of this link's, with the last six bits of the
 //! client's own behind it: unique here, ascending for each client, and in the same one of the 64 places in which sites remember answers.
 
@@ -21,14 +24,20 @@ use pares_site::{Access, SiteReport};
 use pares_wice::TransactionId;
 
 use crate::error::{BrokerageError, failed};
-use crate::link::{Conn, Retry, SocketOwner};
+use crate::link::{Conn, Pulse, Retry, SocketOwner};
 
 /// Longest frame of a site, bytes.
 const FRAME_MAX: usize = 1 << 20;
 /// Between two questions how a site is.
-const ASK_EVERY: Duration = Duration::from_millis(200);
-/// A site that says nothing for so long is given up.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+/// The same while it is to be found out who certifies, of a site that has answered the last one.
+const ASK_OFTEN: Duration = Duration::from_millis(5);
+/// A site that certifies and has not answered for so long may be gone: the others are asked.
+const DOUBT_AFTER: Duration = Duration::from_millis(60);
+/// The connection to a site that says nothing for so long is given up.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// When no site has certified for so long, requests go to one that takes part: a site that this front does not reach may certify.
+const UNLED_MAX: Duration = Duration::from_secs(1);
 /// A request without an answer, at a site that answers others, is asked for again after so long.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// A request that was not taken, or of which a site knows nothing yet, is asked for again after so long.
@@ -47,14 +56,34 @@ pub struct SiteAnswer {
     pub reply: Result<Vec<u8>, String>,
 }
 
+/// Who certifies in a later one is the one that counts: era, and term of its cluster's log.
+type Reign = ((u32, u32, u8), u64);
+
+/// As a site said last.
+#[derive(Clone, Copy)]
+struct Standing {
+    takes_part: bool,
+    /// If it certifies.
+    reign: Option<Reign>,
+}
+
 struct Place {
     door: Door,
     conn: Option<Conn>,
     retry: Retry,
-    heard: Instant,
-    asked: Instant,
-    /// As it said last: whether it takes part; whether it certifies, in which era.
-    standing: Option<(bool, bool, (u32, u32, u8))>,
+    pulse: Pulse,
+    standing: Option<Standing>,
+}
+
+impl Place {
+    /// Its reign, if it can be asked.
+    fn reign(&self) -> Option<Reign> {
+        self.usable()?.reign
+    }
+
+    fn usable(&self) -> Option<Standing> {
+        self.standing.filter(|standing| self.conn.is_some() && standing.takes_part)
+    }
 }
 
 struct Open {
@@ -78,6 +107,10 @@ pub struct SiteLink {
     horizon: Horizon,
     answers: Vec<SiteAnswer>,
     looked: Instant,
+    /// Requests wait that came before any other: they are sent first.
+    is_due: bool,
+    /// Since when no site is known to certify.
+    unled: Option<Instant>,
 }
 
 impl SiteLink {
@@ -86,29 +119,29 @@ impl SiteLink {
     /// # Errors
     /// If there is no such system, or the operating system refuses.
     pub fn new(access: &Access, registry: &Registry, owner: SocketOwner) -> Result<Self, BrokerageError> {
-        let now = Instant::now();
         let sites = pares_operator::sites::all(&access.config);
-        let place = |door| Place {
-            door,
-            conn: None,
-            retry: Retry::default(),
-            heard: now,
-            asked: now,
-            standing: None,
-        };
-        let places: Result<Vec<Place>, _> =
-            sites.iter().map(|site| access.door(*site).map(place).map_err(failed)).collect();
+        let doors: Result<Vec<Door>, _> =
+            sites.iter().map(|site| access.door(*site).map_err(failed)).collect();
+        Self::to(doors?, registry, owner)
+    }
+
+    fn to(doors: Vec<Door>, registry: &Registry, owner: SocketOwner) -> Result<Self, BrokerageError> {
+        let now = Instant::now();
+        let place =
+            |door| Place { door, conn: None, retry: Retry::default(), pulse: Pulse::begin(), standing: None };
         let registry = registry.try_clone().map_err(BrokerageError::io("watching sockets"))?;
         Ok(Self {
             registry,
             owner,
-            places: places?,
+            places: doors.into_iter().map(place).collect(),
             open: BTreeMap::new(),
             count: 0,
             tag: FIRST_TAG,
             horizon: Horizon::default(),
             answers: Vec::new(),
             looked: now,
+            is_due: false,
+            unled: Some(now),
         })
     }
 
@@ -130,7 +163,9 @@ impl SiteLink {
         self.count += 1;
         let sequence = self.count * OPEN_MAX + id.sequence % OPEN_MAX;
         self.open.insert(sequence, Open { id, request, at: None, since: Instant::now() });
-        self.send(sequence);
+        if !self.is_due {
+            self.send(sequence);
+        }
     }
 
     /// Sends, reads, dials and repeats; what was answered.
@@ -141,6 +176,7 @@ impl SiteLink {
                 self.lose(at);
             }
         }
+        self.look_who_certifies();
         self.repeat();
         std::mem::take(&mut self.answers)
     }
@@ -154,15 +190,15 @@ impl SiteLink {
         }
     }
 
-    /// The site to which requests go: one that certifies before one that takes part.
+    /// The site to which requests go.
     fn best(&self) -> Option<usize> {
-        let standing = |at: &usize| {
-            let place = &self.places[*at];
-            let (takes_part, certifies, era) = place.standing.filter(|_| place.conn.is_some())?;
-            takes_part.then_some((certifies, era))
-        };
         // The first of equals: the order is that of `sites.toml`.
-        (0..self.places.len()).rev().filter(|at| standing(at).is_some()).max_by_key(standing)
+        let all = || (0..self.places.len()).rev();
+        let certifies = all().filter(|at| self.places[*at].reign().is_some());
+        certifies.max_by_key(|at| self.places[*at].reign()).or_else(|| {
+            let has_waited = self.unled.is_some_and(|since| since.elapsed() >= UNLED_MAX);
+            all().filter(|at| has_waited && self.places[*at].usable().is_some()).last()
+        })
     }
 
     fn send(&mut self, sequence: u64) {
@@ -182,7 +218,7 @@ impl SiteLink {
         }
         match Conn::connect(&place.door, &self.registry, self.owner.token(at as u64)) {
             Ok(conn) => {
-                (place.conn, place.heard) = (Some(conn), Instant::now());
+                (place.conn, place.pulse) = (Some(conn), Pulse::begin());
                 self.ask_how(at);
             }
             Err(_) => place.retry.failed(),
@@ -192,7 +228,7 @@ impl SiteLink {
     fn ask_how(&mut self, at: usize) {
         self.tag += 1;
         let place = &mut self.places[at];
-        place.asked = Instant::now();
+        place.pulse.asked();
         if let Some(conn) = &mut place.conn {
             conn.push_frame(&Ask::Report(self.tag).to_bytes());
         }
@@ -204,18 +240,14 @@ impl SiteLink {
         conn.fill(READ_MAX).ok()?;
         while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
             let reply = Reply::from_bytes(&frame).ok()?;
-            self.places[at].heard = Instant::now();
+            self.places[at].pulse.heard();
             self.heard(at, reply)?;
         }
         let place = &mut self.places[at];
-        if conn.has_ended() || place.heard.elapsed() >= SILENCE_MAX {
+        if conn.has_ended() || place.pulse.silence() >= SILENCE_MAX {
             return None;
         }
-        let is_due = place.asked.elapsed() >= ASK_EVERY;
         place.conn = Some(conn);
-        if is_due {
-            self.ask_how(at);
-        }
         Some(())
     }
 
@@ -224,9 +256,9 @@ impl SiteLink {
         if reply.to >= FIRST_TAG {
             let report: SiteReport = serde_json::from_slice(&reply.body).ok()?;
             let takes_part = report.apart.is_none() && !report.recalling;
-            let place = &mut self.places[at];
-            place.standing = Some((takes_part, report.certifies, report.era));
-            place.retry.answered();
+            let reign = report.certifies.then_some((report.era, report.term));
+            self.places[at].standing = Some(Standing { takes_part, reign });
+            self.places[at].retry.answered();
             return Some(());
         }
         self.horizon = self.horizon.and(reply.horizon);
@@ -248,25 +280,56 @@ impl SiteLink {
         Some(())
     }
 
-    /// A site is gone: what waits for it is asked for elsewhere at once.
+    /// A site is gone: what waits for it is asked for elsewhere.
     fn lose(&mut self, at: usize) {
         let place = &mut self.places[at];
         (place.conn, place.standing) = (None, None);
         place.retry.failed();
+        self.recall(at);
+    }
+
+    /// What waits for a site's answer is to be sent again.
+    fn recall(&mut self, at: usize) {
         for open in self.open.values_mut().filter(|open| open.at == Some(at)) {
             (open.at, open.since) = (None, Instant::now());
+            self.is_due = true;
         }
-        self.looked = Instant::now() - PAUSE;
+    }
+
+    /// Asks sites how they are, often as long as it is in doubt which one certifies. One that another has followed certifies no more.
+    fn look_who_certifies(&mut self) {
+        let latest = self.places.iter().filter_map(Place::reign).max();
+        for at in 0..self.places.len() {
+            if self.places[at].reign().is_some_and(|reign| Some(reign) < latest) {
+                self.places[at].standing = None;
+                self.recall(at);
+            }
+        }
+        if latest.is_some() && self.unled.take().is_some() {
+            self.is_due = true;
+        } else if latest.is_none() {
+            self.unled.get_or_insert_with(Instant::now);
+        }
+        let is_unled_long = self.unled.is_some_and(|since| since.elapsed() >= UNLED_MAX);
+        let mut certifying = self.places.iter().filter(|place| place.reign().is_some());
+        let is_in_doubt = !is_unled_long && certifying.all(|place| place.pulse.silence() >= DOUBT_AFTER);
+        for at in 0..self.places.len() {
+            let pulse = &self.places[at].pulse;
+            let is_quick = is_in_doubt && pulse.silence() == Duration::ZERO;
+            if pulse.since_asked() >= if is_quick { ASK_OFTEN } else { ASK_EVERY } {
+                self.ask_how(at);
+            }
+        }
     }
 
     /// Sends again what is due, in its order.
     fn repeat(&mut self) {
-        if self.looked.elapsed() < PAUSE / 5 || self.best().is_none() {
+        if (!self.is_due && self.looked.elapsed() < PAUSE / 5) || self.best().is_none() {
             return;
         }
-        self.looked = Instant::now();
+        (self.looked, self.is_due) = (Instant::now(), false);
         let is_due = |open: &Open| match open.at {
-            None => open.since <= Instant::now(),
+            None => open.since <= self.looked,
             Some(_) => open.since.elapsed() >= REPEAT_AFTER,
         };
         let due = self.open.iter().filter(|(_, open)| is_due(open)).map(|(sequence, _)| *sequence);
@@ -275,3 +338,6 @@ impl SiteLink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,6 +38,9 @@ pub trait ClusterLog {
     /// One unit of time has passed.
     fn tick(&mut self);
 
+    /// The connection to a member has ended at its end: most likely it is dead, and if it was the delegate, its place is to be taken. If it lives, nothing comes of it.
+    fn lost(&mut self, member: u8);
+
     /// A message of member `from`, as its [`Sink::send`] gave it.
     ///
     /// # Errors

@@ -13,6 +13,7 @@
 //! Randomness is ours, not raft-rs's (it asks the operating system, and no run could be repeated): raft-rs is
 //! configured with an election timeout that never comes, and ours tells it to stand for election.
 
+mod electing;
 mod membership;
 mod writing;
 
@@ -43,6 +44,8 @@ pub struct Replica<J> {
     random: u64,
     /// Ticks without a word from a delegate after which this member stands for election, and the term it was drawn in.
     patience_ticks: (u64, u64),
+    /// So often it still stands without drawing that time, since its delegate is gone.
+    hurries: u32,
     role: Role,
     /// Place and term of the last entry handed out.
     handed: (u64, u64),
@@ -86,6 +89,7 @@ impl<J: Journal> Replica<J> {
             members,
             random: config.seed,
             patience_ticks: (0, 0),
+            hurries: 0,
             role: Role::default(),
             handed,
             proposals: Vec::new(),
@@ -146,6 +150,10 @@ impl<J: Journal> ClusterLog for Replica<J> {
         self.node.tick();
         self.stand_for_election();
         self.look_after_those_who_lack();
+    }
+
+    fn lost(&mut self, member: u8) {
+        self.lose(member);
     }
 
     fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
@@ -356,26 +364,6 @@ impl<J: Journal> Replica<J> {
                 out.committed(entry.index, entry.term, &entry.data);
             }
         }
-    }
-
-    /// What raft-rs does when its own timeout passes.
-    fn stand_for_election(&mut self) {
-        if self.patience_ticks.1 != self.node.raft.term {
-            self.draw_patience();
-        }
-        let raft = &mut self.node.raft;
-        let stands = raft.promotable() && raft.state != StateRole::Leader;
-        if stands && raft.election_elapsed as u64 >= self.patience_ticks.0 {
-            raft.election_elapsed = 0;
-            self.node.campaign().expect("a member may always stand for election");
-            self.draw_patience();
-        }
-    }
-
-    fn draw_patience(&mut self) {
-        let range = &self.config.election_ticks;
-        let extra = next_random(&mut self.random) % u64::from(range.end - range.start);
-        self.patience_ticks = (u64::from(range.start) + extra, self.node.raft.term);
     }
 }
 

@@ -158,6 +158,8 @@ impl Shared {
 impl ClusterLog for Shared {
     fn tick(&mut self) {}
 
+    fn lost(&mut self, _member: u8) {}
+
     fn receive(&mut self, _from: u8, _message: &[u8]) -> Result<(), MessageError> {
         Err(MessageError::Malformed { what: "members of a shared log send none" })
     }

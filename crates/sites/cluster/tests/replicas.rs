@@ -96,6 +96,56 @@ fn a_delegate_alone_steps_down() {
 }
 
 #[test]
+fn the_place_of_a_delegate_whose_connections_end_is_taken_at_once() {
+    for seed in 0..30 {
+        let (mut world, leader) = calm(seed);
+        world.crash(leader, 0);
+        world.hang_up(leader);
+        let leads = |world: &World| world.leader().is_some();
+        assert!(
+            world.run_until(9, leads),
+            "seed {seed}: less than any draw, though one of both may know less"
+        );
+    }
+}
+
+#[test]
+fn a_member_that_knows_less_leaves_the_place_to_one_that_knows_more() {
+    for seed in 0..30 {
+        let (mut world, leader) = calm(seed);
+        let [first, second] =
+            [0, 1, 2].into_iter().filter(|member| *member != leader).collect::<Vec<_>>()[..]
+        else {
+            panic!("three without one are two");
+        };
+        world.cut_off(first);
+        world.log(leader).propose(b"x").unwrap();
+        world.settle();
+        world.heal();
+        world.crash(leader, 0);
+        world.hang_up(leader);
+        let leads = |world: &World| world.leader() == Some(second);
+        assert!(
+            world.run_until(12, leads),
+            "seed {seed}: the first has stood in vain, and the second draws nothing"
+        );
+    }
+}
+
+#[test]
+fn a_connection_that_ends_though_both_ends_live_changes_nothing() {
+    let (mut world, leader) = calm(12);
+    let role = world.site(leader).role;
+    for number in 0..100 {
+        world.log((leader + 1) % 3).lost(leader);
+        world.log(leader).propose(format!("{number}").as_bytes()).unwrap();
+        (0..7).for_each(|_| world.step());
+    }
+    assert_eq!(world.site(leader).role, role, "the third hears it, and says no");
+    assert_eq!(world.site((leader + 1) % 3).payloads().len(), 100);
+}
+
+#[test]
 fn who_was_away_does_not_disturb_the_delegate() {
     let (mut world, leader) = calm(9);
     let role = world.site(leader).role;

@@ -39,6 +39,11 @@ fn strike(world: &mut World, member: u8) {
         (0..20, false) => world.start(member),
         (_, false) => {}
         (0..3, true) => world.crash(member, detail),
+        (45..50, true) => {
+            world.crash(member, detail);
+            world.hang_up(member);
+        }
+        (50..55, true) => world.hang_up(member),
         (3..9, true) => world.members[usize::from(member)].disk.fail_in(detail),
         (9..14, true) => world.cut_off(member),
         (14..24, true) => world.heal(),

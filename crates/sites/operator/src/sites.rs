@@ -248,7 +248,7 @@ pub(crate) fn all_asked(access: &Access) -> Vec<(SiteId, Result<SiteReport, Stri
 pub fn certifier(access: &Access) -> Option<SiteId> {
     let certifying = reports(access).into_iter().filter(|(_, report)| report.certifies);
     // One that was cut off may not know yet that it does not any more.
-    certifying.max_by_key(|(_, report)| report.era).map(|(site, _)| site)
+    certifying.max_by_key(|(_, report)| (report.era, report.term)).map(|(site, _)| site)
 }
 
 /// A cluster's delegate, if one says so.

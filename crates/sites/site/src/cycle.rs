@@ -205,6 +205,8 @@ impl<W: World, A: Application> Cycle<W, A> {
                     self.comparison.connected(site);
                     self.say(site, &Word::Standing(self.standing(true, true)));
                 }
+                Arrived::Lost(site) if site.cluster == self.site.id().cluster => self.log.lost(site.number),
+                Arrived::Lost(_) => {}
                 Arrived::Frame(from, bytes) => self.frame(from, &bytes)?,
                 Arrived::Asked(client, rights, bytes) => match Ask::from_bytes(&bytes) {
                     Ok(ask) => self.asked(client, rights, ask)?,

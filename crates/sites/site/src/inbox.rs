@@ -12,6 +12,8 @@ use crate::turned_away::Refused;
 /// What came over the connections.
 pub(crate) enum Arrived {
     Connected(SiteId),
+    /// Its end of the connection is gone.
+    Lost(SiteId),
     Frame(SiteId, Vec<u8>),
     Asked(ClientId, Rights, Vec<u8>),
     Gone(ClientId),
@@ -51,7 +53,12 @@ impl LinkSink for Inbox {
     fn connected(&mut self, peer: u16) {
         self.arrived.push(Arrived::Connected(site_of(peer)));
     }
-    fn disconnected(&mut self, _peer: u16, _why: &Ended) {}
+    fn disconnected(&mut self, peer: u16, why: &Ended) {
+        // What this site has ended says nothing of the other.
+        if matches!(why, Ended::Gone | Ended::Broken(_)) {
+            self.arrived.push(Arrived::Lost(site_of(peer)));
+        }
+    }
     fn failed(&mut self, peer: Option<u16>, address: SocketAddr, why: &Ended) {
         let known = match why {
             Ended::Hello(HelloError::Differs { from, .. }) => Some(*from),

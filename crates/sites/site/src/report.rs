@@ -24,6 +24,9 @@ pub struct SiteReport {
     pub all_speak: u16,
     /// Whether this site is its cluster's delegate.
     pub delegate: bool,
+    /// The term of its cluster's log: who certifies in a later one of the same era has followed.
+    #[serde(default)]
+    pub term: u64,
     /// Whether it certifies.
     pub certifies: bool,
     /// Whether it is still reading its log.

@@ -1,7 +1,7 @@
 //! A front's end of its connections to desks.
 //!
 //! A desk that is silent is as good as dead: it is asked whether it is there, and if it does not say so its questions go to the next one. The quote server may then
-//! be asked twice, which costs five cents and is never wrong. With no desk at all questions wait: a desk that is started again finds them.
+//! be asked twice, which costs five cents and is never wrong. But on a machine that is merely slow that would be a storm of questions: who was given up for silence a moment ago has more time. With no desk at all questions wait: a desk that is started again finds them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,12 +14,16 @@ use pares_front::QuoteFault;
 use pares_wice::codec::Coded as _;
 
 use super::words::{FRAME_MAX, ToDesk, ToFront};
-use crate::link::{Conn, Retry, SocketOwner};
+use crate::link::{Conn, Pulse, Retry, SocketOwner};
 
 /// Between two questions to a desk whether it lives.
-const ASK_EVERY: Duration = Duration::from_millis(250);
-/// A desk that says nothing for so long is given up.
-const SILENCE_MAX: Duration = Duration::from_secs(1);
+const ASK_EVERY: Duration = Duration::from_millis(50);
+/// A desk that does not answer for so long is given up.
+const SILENCE_MAX: Duration = Duration::from_millis(250);
+/// The same for one that was given up for that a short while ago.
+const SILENCE_AGAIN_MAX: Duration = Duration::from_secs(1);
+/// That while.
+const SHORT: Duration = Duration::from_secs(10);
 /// Answers of one desk that are read in one turn, bytes.
 const READ_MAX: usize = 256 << 10;
 
@@ -45,8 +49,16 @@ struct Desk {
     retry: Retry,
     /// Of its life, once it has said so: it is connected.
     number: Option<u64>,
-    heard: Instant,
-    asked: Instant,
+    pulse: Pulse,
+    /// When it was given up for its silence.
+    given_up: Option<Instant>,
+}
+
+impl Desk {
+    fn is_silent(&self) -> bool {
+        let was_slow = self.given_up.is_some_and(|at| at.elapsed() < SHORT);
+        self.pulse.silence() >= if was_slow { SILENCE_AGAIN_MAX } else { SILENCE_MAX }
+    }
 }
 
 /// See the [module](self).
@@ -66,14 +78,13 @@ impl DeskLinks {
     /// # Errors
     /// If the operating system refuses.
     pub fn new(addresses: &[SocketAddr], registry: &Registry, owner: SocketOwner) -> io::Result<Self> {
-        let now = Instant::now();
         let desk = |address: &SocketAddr| Desk {
             address: *address,
             conn: None,
             retry: Retry::default(),
             number: None,
-            heard: now,
-            asked: now,
+            pulse: Pulse::begin(),
+            given_up: None,
         };
         Ok(Self {
             registry: registry.try_clone()?,
@@ -158,7 +169,7 @@ impl DeskLinks {
             return;
         }
         match Conn::dial(desk.address, &self.registry, self.owner.token(at as u64)) {
-            Ok(conn) => (desk.conn, desk.heard, desk.asked) = (Some(conn), Instant::now(), Instant::now()),
+            Ok(conn) => (desk.conn, desk.pulse) = (Some(conn), Pulse::begin()),
             Err(_) => desk.retry.failed(),
         }
     }
@@ -169,15 +180,19 @@ impl DeskLinks {
         conn.fill(READ_MAX).ok()?;
         while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
             let word = ToFront::from_bytes(&frame).ok()?;
-            self.desks[at].heard = Instant::now();
+            self.desks[at].pulse.heard();
             self.heard(at, word);
         }
         let desk = &mut self.desks[at];
-        if conn.has_ended() || desk.heard.elapsed() >= SILENCE_MAX {
+        if desk.is_silent() {
+            desk.given_up = Some(Instant::now());
             return None;
         }
-        if desk.asked.elapsed() >= ASK_EVERY {
-            desk.asked = Instant::now();
+        if conn.has_ended() {
+            return None;
+        }
+        if desk.pulse.since_asked() >= ASK_EVERY {
+            desk.pulse.asked();
             conn.push_frame(&ToDesk::AreYouThere.to_bytes());
         }
         desk.conn = Some(conn);

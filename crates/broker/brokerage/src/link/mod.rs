@@ -2,8 +2,10 @@
 
 mod conn;
 mod port;
+mod pulse;
 mod retry;
 
 pub use conn::Conn;
 pub use port::{Port, SocketOwner};
+pub use pulse::Pulse;
 pub use retry::Retry;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 const PAUSE_MIN: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// Pauses that grow while nobody answers.
 #[derive(Debug)]

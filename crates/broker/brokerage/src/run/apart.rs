@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{UserCommand, UserName, Verb, WorkloadLine};
 use pares_operator::sites::Speech;
-use pares_wice::SiteId;
 
-use super::blows::Blows;
+use super::blows::{Blows, Struck};
+use super::gaps::Gaps;
 use super::{Args, accounts_off, stand_in};
 use crate::children::Children;
 use crate::error::{BrokerageError, BrokerageResult, failed};
@@ -53,6 +53,7 @@ struct Heard {
     replies: Vec<Replied>,
     /// It had commands and no reply for so long before.
     gap: Duration,
+    ended: Instant,
     /// Its front was lost meanwhile.
     has_moved: bool,
 }
@@ -86,16 +87,15 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let (config, places) = plan.settle(&dir)?;
     let dealt = deal(&args.file, places.fronts.len())?;
     let mut children = Children::start(&dir, Speech::File, &config, places, args.logs.as_deref())?;
-    let sites = pares_operator::sites::all(&config);
     let mut apart = Apart {
         children: &mut children,
         dir: &dir,
         is_quiet: args.json,
         blows: None,
-        gaps: <_>::default(),
+        gaps: Gaps::default(),
         off: 0,
     };
-    let ran = apart.run(args, dealt, sites, server.as_ref());
+    let ran = apart.run(args, dealt, server.as_ref());
     ran.map_err(|error| {
         let kept = scratch.keep();
         failed(format!("{error}; what all processes said is kept in {}", kept.display()))
@@ -145,8 +145,7 @@ struct Apart<'a> {
     /// Standard output is for figures alone.
     is_quiet: bool,
     blows: Option<Blows>,
-    /// The longest of loaders whose front lived, and of those whose front was lost.
-    gaps: (Duration, Duration),
+    gaps: Gaps,
     /// Accounts that are not what the log says.
     off: usize,
 }
@@ -156,7 +155,6 @@ impl Apart<'_> {
         &mut self,
         args: &Args,
         dealt: Dealt,
-        sites: Vec<SiteId>,
         server: Option<&QuoteServer>,
     ) -> Result<RunFigures, BrokerageError> {
         let fronts = self.children.places().fronts.clone();
@@ -171,9 +169,9 @@ impl Apart<'_> {
             start(order, lines, window.max(1), tell.clone())?;
         }
         drop(tell);
-        self.blows = args.kill_every.map(|every| Blows::new(every, sites));
+        self.blows = args.blows.map(|plan| Ok(Blows::new(plan, front::access(self.dir)?))).transpose()?;
         self.follow(&told, &mut tally)?;
-        let killed = self.blows.take().map(|blows| blows.end(self.children)).transpose()?;
+        let struck = self.blows.take().map(|blows| blows.end(self.children)).transpose()?;
         let (tell, told) = channel();
         start(fronts.clone(), dealt.dumps, 1, tell)?;
         self.follow(&told, &mut tally)?;
@@ -181,19 +179,24 @@ impl Apart<'_> {
         self.settle(&fronts)?;
         let checked = self.check(&dealt.users, &tally, server)?;
         let mut figures = self.figures(&tally, took, dealt.users.len(), server, checked)?;
-        figures.deaths = killed.map(|killed| self.deaths(killed, &figures));
+        figures.deaths = struck.map(|struck| self.deaths(struck, &figures));
         Ok(figures)
     }
 
-    fn deaths(&self, killed: u64, figures: &RunFigures) -> DeathFigures {
+    fn deaths(&self, struck: Struck, figures: &RunFigures) -> DeathFigures {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let logged = |kind: &str| figures.elements.get(kind).copied().unwrap_or_default();
         DeathFigures {
-            killed,
+            killed: struck.killed,
+            stopped: struck.stopped,
             acknowledged_lost: figures.commands.saturating_sub(logged("userCommand")),
             done_twice: logged("userCommand").saturating_sub(figures.commands),
             money_off: self.off as u64,
-            max_gap_ms: self.gaps.0.as_secs_f64() * 1e3,
-            max_gap_moved_ms: self.gaps.1.as_secs_f64() * 1e3,
+            max_gap_ms: ms(self.gaps.longest),
+            max_gap_silent_ms: ms(self.gaps.silent),
+            max_gap_moved_ms: ms(self.gaps.moved),
+            gaps_ms: self.gaps.by_kind(),
+            elections_ms: struck.elections,
             hits_noted: logged("quoteServer"),
         }
     }
@@ -225,7 +228,7 @@ impl Apart<'_> {
 
     fn look(&mut self) -> BrokerageResult {
         if let Some(blows) = &mut self.blows {
-            blows.look(self.children)?;
+            blows.look(self.children, &mut self.gaps)?;
         }
         let dead = self.children.revive()?;
         if !self.is_quiet {
@@ -243,9 +246,8 @@ impl Apart<'_> {
                 self.look()?;
             }
             match told.recv_timeout(LOOK) {
-                Ok(Heard { replies, gap, has_moved }) => {
-                    let longest = if has_moved { &mut self.gaps.1 } else { &mut self.gaps.0 };
-                    *longest = gap.max(*longest);
+                Ok(Heard { replies, gap, ended, has_moved }) => {
+                    self.gaps.heard(gap, ended, has_moved);
                     for Replied { verb, took, is_done } in replies {
                         tally.count(verb, took, is_done);
                     }
@@ -339,8 +341,9 @@ impl Loading {
 
     fn heard(&mut self, replies: Vec<Replied>) -> Heard {
         let losses = std::mem::replace(&mut self.losses, self.loader.losses());
-        let gap = std::mem::replace(&mut self.heard, Instant::now()).elapsed();
-        Heard { replies, gap, has_moved: losses != self.losses }
+        let ended = Instant::now();
+        let gap = ended - std::mem::replace(&mut self.heard, ended);
+        Heard { replies, gap, ended, has_moved: losses != self.losses }
     }
 
     /// Hands the loader what the window has room for; whether it has all lines.

@@ -2,14 +2,17 @@
 //! of what lives hardly wait.
 //!
 //! ```text
-//!  loaders --lines--> 3 fronts --> 3 sites, on disk        each second, by turns: kill -9 a front, a desk, a site, one of each at once;
-//!                        \--> 2 desks --> quote server    each is started again after 300 ms
+//!  loaders --lines--> 3 fronts --> 3 sites, on disk        each second, by turns: kill -9 a front, a desk, the site that certifies, another site,
+//!                        \--> 2 desks --> quote server    one of each at once; each is started again after 300 ms
 //! ```
+//! With `--stops` every fifth blow is a silence instead: the site that certifies, a desk, another site is stopped for 3 s, and goes on.
 //! When all commands have a reply, fronts and desks are ended; then the log is read from the sites, replayed alone, and held against the accounts and the replies.
 
 use std::time::Duration;
 
-use pares_brokerage::{Behaviour, DeathFigures, HowMany, RunArgs, WorkloadArgs, generate, measure};
+use pares_brokerage::{
+    Behaviour, BlowPlan, DeathFigures, GapTimes, HowMany, RunArgs, WorkloadArgs, generate, measure,
+};
 use pares_load::{LabError, LabResult, ScratchDirectory};
 use pares_site::config::Promise;
 use pares_text::grouped;
@@ -33,6 +36,9 @@ pub struct Args {
     /// Between two blows, milliseconds
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(400..=60_000))]
     kill_every_ms: u64,
+    /// Stop parts as well: every fifth blow is SIGSTOP for 3 s to the site that certifies, a desk, another site by turns
+    #[arg(long)]
+    stops: bool,
     /// Seed of the workload and of the quotes
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -41,7 +47,7 @@ pub struct Args {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct BrokerDrillFigures {
     commands: u64,
     seconds: f64,
@@ -78,7 +84,7 @@ fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
     let run = RunArgs {
         how_many: HowMany { sites: Some((1, 3)), fronts: Some(3), desks: Some(2) },
         window: WINDOW,
-        kill_every: Some(Duration::from_millis(args.kill_every_ms)),
+        blows: Some(BlowPlan { every: Duration::from_millis(args.kill_every_ms), stops: args.stops }),
         json: args.json,
         ..RunArgs::of(file, Promise::Disk, behaviour)
     };
@@ -97,29 +103,48 @@ fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
 
 impl BrokerDrillFigures {
     fn print(&self) {
-        let DeathFigures { killed, acknowledged_lost, done_twice, money_off, .. } = self.deaths;
-        let (gap, moved) = (self.deaths.max_gap_ms, self.deaths.max_gap_moved_ms);
+        let deaths = &self.deaths;
         pares_text::say!(
-            "{} commands, {} a second; {killed} kills",
+            "{} commands, {} a second; {} kills, {} stops",
             grouped(self.commands),
-            grouped(self.commands_per_s as u64)
+            grouped(self.commands_per_s as u64),
+            deaths.killed,
+            deaths.stopped
         );
         pares_text::say!(
-            "lost {acknowledged_lost}, done twice {done_twice}, accounts off {money_off}, log verified {}",
+            "lost {}, done twice {}, accounts off {}, log verified {}",
+            deaths.acknowledged_lost,
+            deaths.done_twice,
+            deaths.money_off,
             self.audit_verified
         );
-        pares_text::say!("longest gap {gap:.0} ms; {moved:.0} ms where the front died");
+        pares_text::say!(
+            "longest gap {:.0} ms, {:.0} ms where something was stopped; {:.0} ms where the front died",
+            deaths.max_gap_ms,
+            deaths.max_gap_silent_ms,
+            deaths.max_gap_moved_ms
+        );
+        let say = |name: &str, times: &GapTimes| {
+            pares_text::say!(
+                "  {name}: {} times, p50 {:.0} ms, max {:.0} ms",
+                times.count,
+                times.p50,
+                times.max
+            );
+        };
+        deaths.gaps_ms.iter().for_each(|(kind, times)| say(&kind.replace('_', " "), times));
+        say("until another site certified", &deaths.elections_ms);
         pares_text::say!(
             "{} of {} hits in the log; {} fired or lapsed",
-            self.deaths.hits_noted,
+            deaths.hits_noted,
             self.hits,
             self.fired_or_lapsed
         );
     }
 
     fn verdict(&self) -> LabResult {
-        let DeathFigures { acknowledged_lost, done_twice, money_off, .. } = self.deaths;
-        match acknowledged_lost + done_twice + money_off == 0 && self.audit_verified {
+        let deaths = &self.deaths;
+        match deaths.acknowledged_lost + deaths.done_twice + deaths.money_off == 0 && self.audit_verified {
             true => Ok(()),
             false => Err(LabError::Failed("a command is lost or done twice, or money is off".into())),
         }

@@ -98,6 +98,19 @@ impl Sites {
         node.cycle = None;
         node.life += 1;
         node.machine.crash(keep, power);
+        if !power {
+            self.hang_up(site);
+        }
+    }
+
+    /// A process that ends has its connections ended; a machine without power ends none.
+    fn hang_up(&mut self, site: SiteId) {
+        let others = self.nodes.keys().copied().filter(|other| *other != site);
+        for other in others.collect::<Vec<_>>() {
+            if self.know_each_other(site, other) && !self.is_isolated(site) && !self.is_isolated(other) {
+                self.arrives(other, Arrived::Lost(site));
+            }
+        }
     }
 
     /// A machine's disk is gone, and it starts with another. One at a time: two of three are what a cluster must not lose.
@@ -156,6 +169,9 @@ impl Sites {
             frame.truncate(if kind == 3 { 12 } else { 32 });
             self.arrives(site, Arrived::Frame(peer, frame));
         }
+        // Both ends live.
+        self.arrives(site, Arrived::Lost(peer));
+        self.arrives(peer, Arrived::Lost(site));
         self.connect(site, peer);
     }
 

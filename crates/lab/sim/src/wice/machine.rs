@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pares_cluster::memory::Disk;
 use pares_cluster::{Journal, JournalError, Replica};
-use pares_link::{ClientId, LinkSink, SPEAKS, SendError, UNDERSTANDS};
+use pares_link::{ClientId, Ended, LinkSink, SPEAKS, SendError, UNDERSTANDS};
 use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
 use pares_site::{Emptying, ProcessError, StoreLoader, StoreReader, StoreWriter};
@@ -37,6 +37,7 @@ pub(super) fn number_of(site: SiteId) -> u16 {
 #[derive(Debug)]
 pub(super) enum Arrived {
     Connected(SiteId),
+    Lost(SiteId),
     Frame(SiteId, Vec<u8>),
     Asked(ClientId, Vec<u8>),
 }
@@ -255,6 +256,7 @@ impl Connections for Machine {
         for arrived in self.inbox.take() {
             match arrived {
                 Arrived::Connected(site) => sink.connected(number_of(site)),
+                Arrived::Lost(site) => sink.disconnected(number_of(site), &Ended::Gone),
                 Arrived::Frame(from, frame) => sink.frame(number_of(from), &self.broken(frame, received)),
                 Arrived::Asked(client, frame) => sink.client_frame(client, None, &frame),
             }

@@ -43,6 +43,9 @@ impl ClusterLog for Tapped {
     fn tick(&mut self) {
         self.replica.tick();
     }
+    fn lost(&mut self, member: u8) {
+        self.replica.lost(member);
+    }
     fn receive(&mut self, from: u8, message: &[u8]) -> Result<(), MessageError> {
         self.replica.receive(from, message)
     }

@@ -122,6 +122,15 @@ impl World {
         state.disk.crash(keep);
     }
 
+    /// The others are told that the connection to a member has ended, which is down or is not.
+    pub(crate) fn hang_up(&mut self, member: u8) {
+        for other in (0..self.members.len() as u8).filter(|other| *other != member) {
+            if self.is_up(other) {
+                self.log(other).lost(member);
+            }
+        }
+    }
+
     /// A member's disk is lost, and it has an empty one: it takes a copy of another's state, and asks to be let in.
     pub(crate) fn lose_disk(&mut self, member: u8) {
         self.crash(member, 0);

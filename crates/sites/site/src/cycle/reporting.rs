@@ -49,6 +49,7 @@ impl<W: World, A: Application> Cycle<W, A> {
             era: (era.takeovers, era.number, era.by.0),
             certifier: configuration.certifier.0,
             live: configuration.live.iter().map(|cluster| cluster.0).collect(),
+            term: self.log.role().term,
             delegate: self.log.role().leads,
             certifies: self.site.certifies(),
             recalling: self.site.is_recalling(),

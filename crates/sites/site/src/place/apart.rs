@@ -102,7 +102,7 @@ impl<W: World> Apart<W> {
                 }
                 Arrived::Frame(from, bytes) => self.frame(from, &bytes)?,
                 Arrived::Asked(client, rights, bytes) => self.asked(client, rights, &bytes),
-                Arrived::Gone(_) => {}
+                Arrived::Gone(_) | Arrived::Lost(_) => {}
             }
         }
         self.tick();
