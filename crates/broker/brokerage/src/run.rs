@@ -31,6 +31,7 @@ use crate::{audit, dump, picture};
 
 mod apart;
 mod blows;
+mod flood;
 
 /// The name of the log that is written if the workload ends without a dump.
 const OWN_DUMP: &str = "audit.xml";
@@ -77,6 +78,9 @@ pub struct Args {
     /// A process of its own is killed so often, and started again.
     #[arg(skip)]
     pub kill_every: Option<Duration>,
+    /// One more user floods the first front meanwhile, with processes of their own. He is in the log, and in no figure.
+    #[arg(skip)]
+    pub flood: bool,
 }
 
 impl Args {
@@ -96,6 +100,7 @@ impl Args {
             picture: None,
             json: false,
             kill_every: None,
+            flood: false,
         }
     }
 }

@@ -1,14 +1,16 @@
 //! The port where loaders bring commands, as lines of text.
 //!
 //! A front reads a connection only while that has fewer than [`OPEN_MAX`] commands without a reply and has taken most of its answers: who floods, or does not
-//! listen, waits in its own socket, and costs the others nothing.
+//! listen, waits in its own socket, and costs the others nothing. So does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and
+//! does not end it, has its connection closed, since there are only so many; its session goes on over another.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use pares_broker::{Refusal, UserName, WorkloadLine};
+use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use pares_front::{FRONT_OPEN_MAX, NotTaken};
 
-use super::lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
@@ -16,12 +18,20 @@ use crate::link::Port;
 const OPEN_MAX: usize = 4_096;
 /// Bytes of answers that a connection may leave before no more of its lines are read.
 const UNREAD_MAX: usize = 256 << 10;
-/// Far more than the answers to all that may be under way: it never comes to this.
-pub(super) const BACKLOG_MAX: usize = 64 << 20;
+/// Far more than that and the answers to all that may be under way: it never comes to this.
+const BACKLOG_MAX: usize = 4 << 20;
 /// Lines of one connection that are read in one turn, bytes.
 const READ_MAX: usize = 32 << 10;
 /// Users of one connection: who has more goes on through another.
 const USERS_MAX: usize = 65_536;
+/// Commands of a user without a reply, however many connections they came by.
+const USER_OPEN_MAX: usize = OPEN_MAX;
+/// Who takes no answer for so long is cut off.
+const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
+/// Who has nothing under way, and does not end a line within this.
+const LINE_PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks for such.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Loader {
@@ -31,10 +41,12 @@ struct Loader {
     open: usize,
     /// Of each user the line before, [`USERS_MAX`] at most.
     latest: BTreeMap<UserName, u64>,
-    /// A dump that waits until others are written; nothing behind it is read.
+    /// A command that waits until others are answered, or written; nothing behind it is read.
     held: Option<(WorkloadLine, Option<u64>)>,
     /// It is to be told when hits are noted.
     wants_note: bool,
+    /// Since when the line has begun that has not ended.
+    half: Option<Instant>,
     /// Nothing more comes: it is closed when all is answered.
     has_ended: bool,
 }
@@ -46,11 +58,23 @@ pub(super) struct Loaders {
     /// Which line of which connection each command was that has no reply.
     open: HashMap<u64, (u64, u64)>,
     users_max: usize,
+    user_open_max: usize,
+    /// For an answer that is not taken, and for the end of a line.
+    patience: (Duration, Duration),
+    looked: Instant,
 }
 
 impl Loaders {
     pub(super) fn at(port: Port) -> Self {
-        Self { port, loaders: BTreeMap::new(), open: HashMap::new(), users_max: USERS_MAX }
+        Self {
+            port,
+            loaders: BTreeMap::new(),
+            open: HashMap::new(),
+            users_max: USERS_MAX,
+            user_open_max: USER_OPEN_MAX,
+            patience: (UNREAD_PATIENCE, LINE_PATIENCE),
+            looked: Instant::now(),
+        }
     }
 
     /// Takes in who has come and what they say.
@@ -63,6 +87,40 @@ impl Loaders {
                 self.end(number);
             }
         }
+        let (unread, half) = self.patience;
+        if self.looked.elapsed() >= LOOK_EVERY.min(unread).min(half) {
+            self.looked = Instant::now();
+            self.end_deaf();
+            if !is_busy(floor) {
+                self.end_halves();
+            }
+        }
+    }
+
+    /// Cuts off who takes no answers. Its socket takes no reason either: that is said here.
+    fn end_deaf(&mut self) {
+        let deaf = self.port.stuck(self.patience.0);
+        if !deaf.is_empty() {
+            pares_text::tell!(
+                "{} connections of loaders are closed: they have taken no answer for {} s",
+                deaf.len(),
+                self.patience.0.as_secs()
+            );
+        }
+        deaf.into_iter().for_each(|number| self.end(number));
+    }
+
+    /// Cuts off who has begun a line and does not end it. One that has something under way may not have been read for a while.
+    fn end_halves(&mut self) {
+        let patience = self.patience.1;
+        let is_over = |half: Instant| half.elapsed() >= patience;
+        let halves = self.loaders.iter().filter(|(_, loader)| loader.open == 0 && loader.half.is_some_and(is_over));
+        for number in halves.map(|(number, _)| *number).collect::<Vec<_>>() {
+            if self.port.conn(number).is_some_and(|conn| conn.backlog() == 0) {
+                self.dismiss(number, "a line has no end");
+                self.end(number);
+            }
+        }
     }
 
     /// Nothing if the connection is over.
@@ -71,37 +129,43 @@ impl Loaders {
             self.port.keep_ready(number);
             return Some(());
         }
-        let conn = self.port.conn(number)?;
-        if floor.front.open() + OPEN_MAX > FRONT_OPEN_MAX {
+        if is_busy(floor) {
             self.port.keep_ready(number);
             return Some(());
         }
-        if self.loaders.get(&number)?.open >= OPEN_MAX || conn.backlog() >= UNREAD_MAX {
+        if !self.may_say_more(number) {
             // An answer, or room for one, brings it back.
             return Some(());
         }
-        conn.fill(READ_MAX).ok()?;
+        self.port.conn(number)?.fill(READ_MAX).ok()?;
         if let Some((line, after)) = self.loaders.get_mut(&number)?.held.take() {
             self.commanded(number, line, after, floor)?;
         }
-        while self.loaders.get(&number).is_some_and(|loader| loader.open < OPEN_MAX && loader.held.is_none())
-        {
-            let Some(line) = self.port.conn(number)?.line(LINE_MAX).ok()? else {
-                return self.has_read(number);
-            };
-            self.heard(number, LoaderLine::parse(&line), floor)?;
+        while self.may_say_more(number) && self.loaders.get(&number)?.held.is_none() {
+            match self.port.conn(number)?.line(LINE_MAX) {
+                Ok(Some(line)) => self.heard(number, LoaderLine::parse(&line), floor)?,
+                Ok(None) => return self.has_read(number),
+                Err(_) => return self.dismiss(number, "a line has 1,024 bytes at most"),
+            }
         }
         Some(())
+    }
+
+    /// Whether it has room for another command, and takes its answers.
+    fn may_say_more(&mut self, number: u64) -> bool {
+        let has_room = self.loaders.get(&number).is_some_and(|loader| loader.open < OPEN_MAX);
+        has_room && self.port.conn(number).is_some_and(|conn| conn.backlog() < UNREAD_MAX)
     }
 
     /// All whole lines are taken that are here.
     fn has_read(&mut self, number: u64) -> Option<()> {
         let conn = self.port.conn(number)?;
-        let (has_ended, has_more) = (conn.has_ended(), conn.may_have_more());
+        let (has_ended, has_more, is_half) = (conn.has_ended(), conn.may_have_more(), conn.holds_half());
         if has_more {
             self.port.keep_ready(number);
         }
         let loader = self.loaders.get_mut(&number)?;
+        loader.half = loader.half.or_else(|| is_half.then(Instant::now));
         loader.has_ended = has_ended;
         (!has_ended || loader.open > 0).then_some(())
     }
@@ -121,6 +185,7 @@ impl Loaders {
 
     fn heard(&mut self, number: u64, line: LoaderLine, floor: &mut Floor) -> Option<()> {
         let loader = self.loaders.get_mut(&number)?;
+        loader.half = None;
         match line {
             LoaderLine::Nothing => {}
             LoaderLine::Session(session) => {
@@ -133,10 +198,7 @@ impl Loaders {
                 }
                 loader.session = Some(session);
             }
-            LoaderLine::Note => {
-                loader.wants_note = true;
-                floor.note_unclaimed();
-            }
+            LoaderLine::Note => loader.wants_note = true,
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
             LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
             LoaderLine::Command(line, after) => return self.commanded(number, line, after, floor),
@@ -157,7 +219,8 @@ impl Loaders {
         if user.is_some() && latest.is_none() && loader.latest.len() >= self.users_max {
             return self.dismiss(number, "too many users on one connection");
         }
-        if !floor.has_room_for(&line.command) {
+        let is_full = floor.front.open_of(user.as_ref()) >= self.user_open_max;
+        if is_full || !floor.has_room_for(&line.command) {
             loader.held = Some((line, after));
             self.port.keep_ready(number);
             return Some(());
@@ -200,19 +263,24 @@ impl Loaders {
         self.port.keep_ready(number);
     }
 
-    /// All hits are noted that no command used.
-    pub(super) fn tell_noted(&mut self) {
+    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are.
+    pub(super) fn note(&mut self, floor: &mut Floor) {
+        if !self.loaders.values().any(|loader| loader.wants_note) {
+            return;
+        }
+        floor.note_unclaimed();
+        if floor.has_noted() {
+            self.tell_noted();
+        }
+    }
+
+    fn tell_noted(&mut self) {
         for (number, loader) in self.loaders.iter_mut().filter(|(_, loader)| loader.wants_note) {
             loader.wants_note = false;
             if let Some(conn) = self.port.writer(*number) {
                 conn.push(b"NOTED\n");
             }
         }
-    }
-
-    /// Whether anybody waits until hits are noted.
-    pub(super) fn wants_note(&self) -> bool {
-        self.loaders.values().any(|loader| loader.wants_note)
     }
 
     /// Hands the sockets what they take.
@@ -227,6 +295,11 @@ impl Loaders {
         self.port.close(number);
         self.loaders.remove(&number);
     }
+}
+
+/// Whether the front has no room for all that one more connection may bring.
+fn is_busy(floor: &Floor) -> bool {
+    floor.front.open() + OPEN_MAX > FRONT_OPEN_MAX
 }
 
 #[cfg(test)]
