@@ -87,7 +87,9 @@ enum What {
     )]
     Up(up::Args),
     /// Run one site of a broker in this process until Ctrl-C
-    #[command(after_help = "Exit status: 0 it was stopped; 6 it has to be repaired before the next start; 1 anything else.")]
+    #[command(
+        after_help = "Exit status: 0 it was stopped; 6 it has to be repaired before the next start; 1 anything else."
+    )]
     Site {
         #[command(flatten)]
         site: pares_operator::run::Args,

@@ -185,7 +185,8 @@ impl Standstill {
         self.looks = if why.is_some() { self.looks + 1 } else { 0 };
         // A site that begins takes no part for a moment.
         if self.said != why && self.looks != 1 {
-            let told = why.as_ref().map(|why| format!("no site takes part, and no command is executed: {why}"));
+            let told =
+                why.as_ref().map(|why| format!("no site takes part, and no command is executed: {why}"));
             pares_text::tell!("{}", told.unwrap_or_else(|| "sites take part again".into()));
             self.said = why;
         }
@@ -261,9 +262,13 @@ mod tests {
             let (config, places) = plan.settle(dir.path()).unwrap();
             args.agrees(&config, &places)
         };
-        for same in
-            ["--sites 2x3 --fronts 3 --durability os", "", "--sites 2x3", "--desks 2", "--http 127.0.0.1:8080"]
-        {
+        for same in [
+            "--sites 2x3 --fronts 3 --durability os",
+            "",
+            "--sites 2x3",
+            "--desks 2",
+            "--http 127.0.0.1:8080",
+        ] {
             settle(&args(same)).unwrap();
         }
         for other in [

@@ -47,7 +47,9 @@ impl BrokerPlaces {
         let shown = path.display();
         let text = pares_os::read_file(path).map_err(BrokerageError::io(format!("reading {shown}")))?;
         let is_damaged = |why: &dyn std::fmt::Display| {
-            failed(format!("{shown} is damaged ({why}): move it away, and it is made again, with other ports"))
+            failed(format!(
+                "{shown} is damaged ({why}): move it away, and it is made again, with other ports"
+            ))
         };
         let text = String::from_utf8(text).map_err(|_| is_damaged(&"it is no text"))?;
         let places: Self = toml::from_str(&text).map_err(|error| is_damaged(&error.message()))?;
@@ -117,7 +119,9 @@ impl BrokerPlan {
         };
         if config.system != SYSTEM {
             let (file, system) = (file.display(), &config.system);
-            return Err(BrokerageError::Usage(format!("{file} is of the system {system:?}, which is no broker")));
+            return Err(BrokerageError::Usage(format!(
+                "{file} is of the system {system:?}, which is no broker"
+            )));
         }
         if path.exists() {
             return Ok((config, BrokerPlaces::read(&path)?));
@@ -171,7 +175,6 @@ impl BrokerPlan {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,7 +206,9 @@ mod tests {
         let (sites, broker) = (dir.path().join(SITES_FILE), dir.path().join(BROKER_FILE));
         plan().settle(dir.path()).unwrap();
         let whole = std::fs::read_to_string(&broker).unwrap();
-        for damaged in ["", &whole[..whole.len() / 2], "fronts = []", "\0\0\0\0", &whole.replace("127", "927")] {
+        for damaged in
+            ["", &whole[..whole.len() / 2], "fronts = []", "\0\0\0\0", &whole.replace("127", "927")]
+        {
             std::fs::write(&broker, damaged).unwrap();
             let why = refused(dir.path());
             assert!(why.contains("broker.toml is damaged"), "{damaged:?}: {why}");

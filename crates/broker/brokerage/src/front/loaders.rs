@@ -114,7 +114,8 @@ impl Loaders {
     fn end_halves(&mut self) {
         let patience = self.patience.1;
         let is_over = |half: Instant| half.elapsed() >= patience;
-        let halves = self.loaders.iter().filter(|(_, loader)| loader.open == 0 && loader.half.is_some_and(is_over));
+        let halves =
+            self.loaders.iter().filter(|(_, loader)| loader.open == 0 && loader.half.is_some_and(is_over));
         for number in halves.map(|(number, _)| *number).collect::<Vec<_>>() {
             if self.port.conn(number).is_some_and(|conn| conn.backlog() == 0) {
                 self.dismiss(number, "a line has no end");
@@ -161,13 +162,15 @@ impl Loaders {
     fn has_read(&mut self, number: u64) -> Option<()> {
         let conn = self.port.conn(number)?;
         let (has_ended, has_more, is_half) = (conn.has_ended(), conn.may_have_more(), conn.holds_half());
+        let is_told = conn.backlog() == 0;
         if has_more {
             self.port.keep_ready(number);
         }
         let loader = self.loaders.get_mut(&number)?;
         loader.half = loader.half.or_else(|| is_half.then(Instant::now));
         loader.has_ended = has_ended;
-        (!has_ended || loader.open > 0).then_some(())
+        // Its last answers may be on their way to its socket.
+        (!has_ended || loader.open > 0 || !is_told).then_some(())
     }
 
     /// Tells a connection its session; whether it has one.
