@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+#[path = "broker/up.rs"]
+mod up;
+
 fn pares(dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
     command.current_dir(dir).arg("broker").args(arguments).output().expect("the program runs")
@@ -180,5 +183,30 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     assert_eq!(times.map(|times| times["count"].as_u64().unwrap()).sum::<u64>(), 20_000, "{told}");
     for of_others in ["last_quote_s", "slowest_quote_ms", "hedges", "backlog"] {
         assert!(figures.get(of_others).is_none(), "nobody knows it here: {of_others}");
+    }
+}
+
+#[test]
+fn a_workload_runs_over_one_site_and_over_two_clusters_and_with_a_desk_that_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "20"]).status.success());
+    for (sites, stops) in [("1", false), ("2x3", false), ("1", true)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        command.current_dir(dir.path()).args(["broker", "run", "day", "--instant", "--durability", "os"]);
+        command.args(["--json", "--sites", sites, "--fronts", "2", "--desks", "2"]);
+        let run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        while stops && children(run.id(), "desk").len() < 2 {
+            std::thread::yield_now();
+        }
+        if stops {
+            let victim = children(run.id(), "desk")[0];
+            assert!(Command::new("kill").args(["-STOP", &victim.to_string()]).status().unwrap().success());
+        }
+        let output = run.wait_with_output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{sites}: {told}");
+        let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(figures["commands"], 2_000, "{sites}: {told}");
+        assert!(figures["audit_verified"] == true && figures["conserved"] == true, "{sites}: {told}");
     }
 }

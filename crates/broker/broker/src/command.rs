@@ -190,6 +190,21 @@ pub fn file_name(path: &str) -> Option<&str> {
     (is_plain && !name.is_empty() && !name.starts_with('.') && name.len() <= FILE_BYTES_MAX).then_some(name)
 }
 
+/// Where the dump of that name lies among the others, `/` between folder and file: a user's in his own folder, whose name has what is no letter, digit, `-` or `_` in hexadecimal,
+/// behind `%`.
+#[must_use]
+pub fn dump_path(user: Option<&UserName>, name: &str) -> String {
+    let Some(user) = user else { return name.to_owned() };
+    let mut path = String::new();
+    for byte in user.as_str().bytes() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    path + "/" + name
+}
+
 /// A command, or as much of one as could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserCommand {
@@ -254,5 +269,18 @@ impl Coded for UserCommand {
             cents: Coded::decode(from)?,
             file: Option::<Text>::decode(from)?.map(|name| name.0),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_have_their_own_folders_of_dumps_and_no_other() {
+        let at = |user: &str| dump_path(UserName::new(user).as_ref(), "log");
+        assert_eq!([at("jo_1-A"), at("../al")], ["jo_1-A/log", "%2e%2e%2fal/log"]);
+        assert_ne!(at("a%2e"), at("a."));
+        assert_eq!(dump_path(None, "log"), "log");
     }
 }

@@ -8,11 +8,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_broker::{AccountSummary, AuditPage, BrokerRead, LOG_BEGIN, LOG_END, UserName, xml};
 use pares_link::Door;
 use pares_site::Client;
+use pares_text::grouped;
 use pares_wice::codec::Coded as _;
 
 use crate::error::{BrokerageError, failed};
@@ -21,7 +22,8 @@ use crate::error::{BrokerageError, failed};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What the log calls the server that tells it.
 const SERVER: &str = "broker";
-
+/// Between two words on how far a dump is.
+const SAY_EVERY: Duration = Duration::from_secs(10);
 /// So many dumps are commanded at a time, or wait to be written.
 const WAITING_MAX: usize = 16;
 
@@ -61,28 +63,31 @@ impl Dumps {
         {
             let sites = self.sites.clone();
             let named = std::thread::Builder::new().name("dump".into());
-            let begun = named.spawn(move || write(sites, user, &path));
+            let begun = named.spawn(move || write(sites, user, &path, said_now_and_then(&path)));
             self.writing = Some(begun.map_err(BrokerageError::io("starting a dump"))?);
         }
         Ok(self.writing.is_some())
     }
 }
 
-/// Where in `logs` the dump of that name lies: a user's in his own folder, whose name has what is no letter, digit, `-` or `_` in hexadecimal, behind `%`.
-pub(crate) fn place(logs: &Path, user: Option<&UserName>, name: &str) -> PathBuf {
-    let Some(user) = user else { return logs.join(name) };
-    let mut folder = String::new();
-    for byte in user.as_str().bytes() {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => folder.push(char::from(byte)),
-            _ => folder.push_str(&format!("%{byte:02x}")),
+/// Says how far a long dump to `path` is.
+fn said_now_and_then(path: &Path) -> impl FnMut(u64) + use<> {
+    let (path, mut said) = (path.to_owned(), Instant::now());
+    move |count| {
+        if said.elapsed() >= SAY_EVERY {
+            said = Instant::now();
+            pares_text::tell!("{}: {} entries so far", path.display(), grouped(count));
         }
     }
-    logs.join(folder).join(name)
 }
 
-/// Writes the log of a user, or all of it, to `path`; how many entries it has.
-pub(crate) fn write(sites: Vec<Door>, user: Option<UserName>, path: &Path) -> Result<u64, BrokerageError> {
+/// Writes the log of a user, or all of it, to `path`, and says after each page how many entries there are so far; how many it has.
+pub(crate) fn write(
+    sites: Vec<Door>,
+    user: Option<UserName>,
+    path: &Path,
+    mut so_far: impl FnMut(u64),
+) -> Result<u64, BrokerageError> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(writing())?;
@@ -90,7 +95,8 @@ pub(crate) fn write(sites: Vec<Door>, user: Option<UserName>, path: &Path) -> Re
     // Two fronts may write one log at once.
     let part = path.with_added_extension(format!("{}.part", std::process::id()));
     let mut file = BufWriter::new(File::create(&part).map_err(writing())?);
-    let count = pages(&mut Client::new(READER, 0, sites), user, |text| {
+    let count = pages(&mut Client::new(READER, 0, sites), user, |text, count| {
+        so_far(count);
         file.write_all(text.as_bytes()).map_err(writing())
     })?;
     let file = file.into_inner().map_err(|error| writing()(error.into_error()))?;
@@ -101,9 +107,9 @@ pub(crate) fn write(sites: Vec<Door>, user: Option<UserName>, path: &Path) -> Re
 fn pages(
     client: &mut Client,
     user: Option<UserName>,
-    mut tell: impl FnMut(&str) -> Result<(), BrokerageError>,
+    mut tell: impl FnMut(&str, u64) -> Result<(), BrokerageError>,
 ) -> Result<u64, BrokerageError> {
-    tell(LOG_BEGIN)?;
+    tell(LOG_BEGIN, 0)?;
     let (mut count, mut from, mut text) = (0, None, String::new());
     loop {
         let read = BrokerRead::Log { user: user.clone(), from: from.clone() }.to_bytes();
@@ -116,14 +122,14 @@ fn pages(
             xml(SERVER, &entry.user, &entry.record, &mut text);
         }
         count += entries.len() as u64;
-        tell(&text)?;
+        tell(&text, count)?;
         text.clear();
         from = match next {
             Some(next) => Some(next),
             None => break,
         };
     }
-    tell(LOG_END)?;
+    tell(LOG_END, count)?;
     Ok(count)
 }
 
@@ -149,16 +155,6 @@ pub(crate) fn summaries(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn users_write_into_their_own_folders_and_nowhere_else() {
-        let logs = Path::new("logs");
-        let at = |user: &str| place(logs, Some(&UserName::new(user).unwrap()), "log");
-        assert_eq!(at("jo_1-A"), Path::new("logs/jo_1-A/log"));
-        assert_eq!(at("../al"), Path::new("logs/%2e%2e%2fal/log"));
-        assert_ne!(at("a%2e"), at("a."));
-        assert_eq!(place(logs, None, "log"), Path::new("logs/log"));
-    }
 
     #[test]
     fn no_more_dumps_than_a_few_wait() {

@@ -391,3 +391,6 @@ impl Floor {
 pub(crate) fn now_ms() -> u64 {
     clock::now_ns() / 1_000_000
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,7 +108,7 @@ mod tests {
     fn the_first_supervisor_is_made_through_a_site_once_and_gets_another_password() {
         let dir = tempfile::tempdir().unwrap();
         let site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
-        let mut client = Client::new(9, 0, vec![site.address().into()]);
+        let mut client = Client::new(9, 0, vec![site.address()]);
         let args = |reset| Args {
             name: "boss".into(),
             dir: PathBuf::new(),

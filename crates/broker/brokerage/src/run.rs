@@ -31,6 +31,7 @@ use crate::{audit, dump, picture};
 
 mod apart;
 mod blows;
+mod flood;
 mod gaps;
 
 pub use blows::BlowPlan;
@@ -83,6 +84,9 @@ pub struct Args {
     /// How processes of its own are killed, and started again.
     #[arg(skip)]
     pub blows: Option<BlowPlan>,
+    /// One more user floods the first front meanwhile, with processes of their own. He is in the log, and in no figure.
+    #[arg(skip)]
+    pub flood: bool,
 }
 
 impl Args {
@@ -102,6 +106,7 @@ impl Args {
             picture: None,
             json: false,
             blows: None,
+            flood: false,
         }
     }
 }

@@ -104,6 +104,13 @@ impl BrokerFront {
         self.open.len()
     }
 
+    /// Those of a user, or those of nobody.
+    #[must_use]
+    pub fn open_of(&self, user: Option<&UserName>) -> usize {
+        let at = user.map_or(Some(0), |user| self.names.get(user).copied());
+        at.and_then(|at| self.parts.get(at)).map_or(0, UserPart::open)
+    }
+
     /// Whether nothing is under way or waits, and no quote is awaited.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -15,15 +15,18 @@
 //! | `fair` | commands on their way to a front: each user has his share of the room |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
 //! | `line` | the quote server's line protocol |
+//! | [`loader_lines`], [`desk_words`] | lines between loaders and fronts, frames between fronts and desks |
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
 
 mod backlog;
 mod desk;
+pub mod desk_words;
 mod draw;
 mod effect;
 mod fair;
 mod front;
 mod line;
+pub mod loader_lines;
 mod look;
 mod moments;
 mod numbers;

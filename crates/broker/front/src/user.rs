@@ -135,6 +135,11 @@ impl UserPart {
         self.commands.is_empty() && self.moments.is_empty() && self.under_way.is_empty()
     }
 
+    /// Commands without a reply.
+    pub(crate) fn open(&self) -> usize {
+        self.commands.len() + self.under_way.iter().filter(|one| !one.is_moment()).count()
+    }
+
     /// Whether no hit waits or is under way.
     pub(crate) fn has_noted(&self) -> bool {
         let has_hit =

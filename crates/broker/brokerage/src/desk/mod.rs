@@ -6,7 +6,6 @@
 mod links;
 mod serve;
 mod shared;
-mod words;
 
 pub use links::{DeskLinks, DeskNews};
 pub use serve::{Args, run};

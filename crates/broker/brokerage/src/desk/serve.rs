@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use mio::{Events, Poll, Token, Waker};
 use pares_broker::dollars;
+use pares_front::desk_words::{FRAME_MAX, ToDesk};
 use pares_front::{DeskEffect, HIT_MILLS};
 use pares_os::{clock, descriptors, process};
 use pares_wice::codec::Coded as _;
 
 use super::shared::{FrontNumber, SharedDesk, SharedEffect};
-use super::words::{FRAME_MAX, ToDesk};
 use crate::error::{BrokerageError, BrokerageResult};
 use crate::link::{Port, SocketOwner};
 use crate::on_loopback;

@@ -10,9 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol};
+use pares_front::desk_words::{ToDesk, ToFront};
 use pares_front::{DeskEffect, QuoteDesk, QuoteFault, QuoteStanding};
-
-use super::words::{ToDesk, ToFront};
 
 /// A front's connection; never used again.
 pub type FrontNumber = u64;

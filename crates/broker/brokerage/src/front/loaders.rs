@@ -2,14 +2,16 @@
 //!
 //! Each connection has a share of the front, and each of its users a share of that. A user's commands beyond it wait here, and the front reads on, to the lines of others; so who waits for a slow quote
 //! holds nobody else up. When as many lines wait as the connection's share, or it has not taken most of its answers, it is not read: who floods, or does not listen, waits in his own socket, and
-//! costs the others nothing.
+//! costs the others nothing. Nor does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed, since there are only so many;
+//! its session goes on over another.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use pares_broker::{Refusal, UserName, WorkloadLine};
+use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use pares_front::{FRONT_OPEN_MAX, FairFeed, NotTaken};
 
-use super::lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
@@ -19,12 +21,20 @@ const SHARE_MAX: usize = 4_096;
 const SHARE_MIN: usize = 16;
 /// Bytes of answers that a connection may leave before no more of its lines are read.
 const UNREAD_MAX: usize = 256 << 10;
-/// Far more than the answers to all that may be under way: it never comes to this.
-pub(super) const BACKLOG_MAX: usize = 64 << 20;
+/// Far more than that and the answers to all that may be under way: it never comes to this.
+const BACKLOG_MAX: usize = 4 << 20;
 /// Lines of one connection that are read in one turn, bytes.
 const READ_MAX: usize = 32 << 10;
 /// Users of one connection: who has more goes on through another.
 const USERS_MAX: usize = 65_536;
+/// Commands of a user without a reply, however many connections they came by.
+const USER_OPEN_MAX: usize = SHARE_MAX;
+/// Who takes no answer for so long is cut off.
+const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
+/// Who has nothing under way, and does not end a line within this.
+const LINE_PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks for such.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A line, and which one of its user came before in the session, if it says so.
 type Said = (WorkloadLine, Option<u64>);
@@ -36,10 +46,12 @@ struct Loader {
     feed: FairFeed<Said>,
     /// Of each user the line before, [`USERS_MAX`] at most.
     latest: BTreeMap<UserName, u64>,
-    /// A dump that waits until others are written; nothing behind it is read.
+    /// A command that waits until others of its user are answered, or dumps written; nothing behind it is read.
     held: Option<Said>,
     /// It is to be told when hits are noted.
     wants_note: bool,
+    /// Since when the line has begun that has not ended.
+    half: Option<Instant>,
     /// Nothing more comes: it is closed when all is answered.
     has_ended: bool,
 }
@@ -52,6 +64,7 @@ impl Loader {
             latest: BTreeMap::new(),
             held: None,
             wants_note: false,
+            half: None,
             has_ended: false,
         }
     }
@@ -74,11 +87,23 @@ pub(super) struct Loaders {
     /// Which line of which connection each command was that has no reply.
     open: HashMap<u64, (u64, u64)>,
     users_max: usize,
+    user_open_max: usize,
+    /// For an answer that is not taken, and for the end of a line.
+    patience: (Duration, Duration),
+    looked: Instant,
 }
 
 impl Loaders {
     pub(super) fn at(port: Port) -> Self {
-        Self { port, loaders: BTreeMap::new(), open: HashMap::new(), users_max: USERS_MAX }
+        Self {
+            port,
+            loaders: BTreeMap::new(),
+            open: HashMap::new(),
+            users_max: USERS_MAX,
+            user_open_max: USER_OPEN_MAX,
+            patience: (UNREAD_PATIENCE, LINE_PATIENCE),
+            looked: Instant::now(),
+        }
     }
 
     /// Takes in who has come and what they say.
@@ -91,6 +116,39 @@ impl Loaders {
                 self.end(number);
             }
         }
+        let (unread, half) = self.patience;
+        if self.looked.elapsed() >= LOOK_EVERY.min(unread).min(half) {
+            self.looked = Instant::now();
+            self.end_deaf();
+            self.end_halves();
+        }
+    }
+
+    /// Cuts off who takes no answers. Its socket takes no reason either: that is said here.
+    fn end_deaf(&mut self) {
+        let deaf = self.port.stuck(self.patience.0);
+        if !deaf.is_empty() {
+            pares_text::tell!(
+                "{} connections of loaders are closed: they have taken no answer for {} s",
+                deaf.len(),
+                self.patience.0.as_secs()
+            );
+        }
+        deaf.into_iter().for_each(|number| self.end(number));
+    }
+
+    /// Cuts off who has begun a line and does not end it. One that has something under way may not have been read for a while.
+    fn end_halves(&mut self) {
+        let patience = self.patience.1;
+        let is_over = |half: Instant| half.elapsed() >= patience;
+        let halves =
+            self.loaders.iter().filter(|(_, loader)| !loader.is_busy() && loader.half.is_some_and(is_over));
+        for number in halves.map(|(number, _)| *number).collect::<Vec<_>>() {
+            if self.port.conn(number).is_some_and(|conn| conn.backlog() == 0) {
+                self.dismiss(number, "a line has no end");
+                self.end(number);
+            }
+        }
     }
 
     /// Nothing if the connection is over.
@@ -99,7 +157,7 @@ impl Loaders {
             self.port.keep_ready(number);
             return Some(());
         }
-        if self.port.conn(number)?.backlog() >= UNREAD_MAX {
+        if !self.takes_answers(number) {
             // Room for an answer brings it back.
             return Some(());
         }
@@ -110,25 +168,33 @@ impl Loaders {
             self.port.conn(number)?.fill(READ_MAX).ok()?;
         }
         // An answer brings it back.
-        while self.loaders.get(&number).is_some_and(|loader| loader.may_say(share)) {
-            let Some(line) = self.port.conn(number)?.line(LINE_MAX).ok()? else {
-                return self.has_read(number);
-            };
-            self.heard(number, LoaderLine::parse(&line), floor)?;
+        while self.takes_answers(number) && self.loaders.get(&number)?.may_say(share) {
+            match self.port.conn(number)?.line(LINE_MAX) {
+                Ok(Some(line)) => self.heard(number, LoaderLine::parse(&line), floor)?,
+                Ok(None) => return self.has_read(number),
+                Err(_) => return self.dismiss(number, "a line has 1,024 bytes at most"),
+            }
         }
         Some(())
+    }
+
+    fn takes_answers(&mut self, number: u64) -> bool {
+        self.port.conn(number).is_some_and(|conn| conn.backlog() < UNREAD_MAX)
     }
 
     /// All whole lines are taken that are here.
     fn has_read(&mut self, number: u64) -> Option<()> {
         let conn = self.port.conn(number)?;
-        let (has_ended, has_more) = (conn.has_ended(), conn.may_have_more());
+        let (has_ended, has_more, is_half) = (conn.has_ended(), conn.may_have_more(), conn.holds_half());
+        let is_told = conn.backlog() == 0;
         if has_more {
             self.port.keep_ready(number);
         }
         let loader = self.loaders.get_mut(&number)?;
+        loader.half = loader.half.or_else(|| is_half.then(Instant::now));
         loader.has_ended = has_ended;
-        (!has_ended || loader.is_busy()).then_some(())
+        // Its last answers may be on their way to its socket.
+        (!has_ended || loader.is_busy() || !is_told).then_some(())
     }
 
     /// Tells a connection its session; whether it has one.
@@ -146,6 +212,7 @@ impl Loaders {
 
     fn heard(&mut self, number: u64, line: LoaderLine, floor: &mut Floor) -> Option<()> {
         let loader = self.loaders.get_mut(&number)?;
+        loader.half = None;
         match line {
             LoaderLine::Nothing => {}
             LoaderLine::Session(session) => {
@@ -158,10 +225,7 @@ impl Loaders {
                 }
                 loader.session = Some(session);
             }
-            LoaderLine::Note => {
-                loader.wants_note = true;
-                floor.note_unclaimed();
-            }
+            LoaderLine::Note => loader.wants_note = true,
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
             LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
             LoaderLine::Command(line, after) => {
@@ -201,7 +265,8 @@ impl Loaders {
         if user.is_some() && latest.is_none() && loader.latest.len() >= self.users_max {
             return self.dismiss(number, "too many users on one connection");
         }
-        if !floor.has_room_for(&line.command) {
+        let is_full = floor.front.open_of(user.as_ref()) >= self.user_open_max;
+        if is_full || !floor.has_room_for(&line.command) {
             loader.held = Some((line, after));
             self.port.keep_ready(number);
             return Some(());
@@ -244,19 +309,24 @@ impl Loaders {
         self.port.keep_ready(number);
     }
 
-    /// All hits are noted that no command used.
-    pub(super) fn tell_noted(&mut self) {
+    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are.
+    pub(super) fn note(&mut self, floor: &mut Floor) {
+        if !self.loaders.values().any(|loader| loader.wants_note) {
+            return;
+        }
+        floor.note_unclaimed();
+        if floor.has_noted() {
+            self.tell_noted();
+        }
+    }
+
+    fn tell_noted(&mut self) {
         for (number, loader) in self.loaders.iter_mut().filter(|(_, loader)| loader.wants_note) {
             loader.wants_note = false;
             if let Some(conn) = self.port.writer(*number) {
                 conn.push(b"NOTED\n");
             }
         }
-    }
-
-    /// Whether anybody waits until hits are noted.
-    pub(super) fn wants_note(&self) -> bool {
-        self.loaders.values().any(|loader| loader.wants_note)
     }
 
     /// Hands the sockets what they take.

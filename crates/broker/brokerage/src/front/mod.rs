@@ -7,7 +7,6 @@
 //! its users go to another front with their sessions, and what it had under way is asked for there once more.
 
 mod door;
-mod lines;
 mod loaders;
 
 use std::io;
@@ -19,7 +18,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use mio::{Events, Poll, Token, Waker};
-use pares_broker::BrokerRead;
+use pares_broker::{BrokerRead, dump_path};
 use pares_link::Door;
 use pares_operator::init::{CLIENT, OPERATOR};
 use pares_os::{descriptors, process};
@@ -28,7 +27,7 @@ use pares_wice::codec::Coded as _;
 
 use self::door::WebCalls;
 use crate::desk::DeskLinks;
-use crate::dump::{self, Dumps};
+use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting};
 use crate::link::{Port, SocketOwner};
@@ -182,13 +181,11 @@ impl FrontProcess {
             if let Some((command, name)) =
                 told.dump().and_then(|command| Some((command, command.file.clone()?)))
             {
-                let path = dump::place(&self.logs, command.user.as_ref(), &name);
+                let path = self.logs.join(dump_path(command.user.as_ref(), &name));
                 self.dumps.push(command.user.clone(), path);
             }
         }
-        if self.loaders.wants_note() && self.floor.has_noted() {
-            self.loaders.tell_noted();
-        }
+        self.loaders.note(&mut self.floor);
         if let Err(error) = self.dumps.progress() {
             pares_text::tell!("a log was not written: {error}");
         }

@@ -138,8 +138,8 @@ impl Stage {
 
     /// Each client's number of what was answered, and with what.
     fn answered(&self) -> Vec<(u64, &[u8])> {
-        let body = |answer: &'_ SiteAnswer| (answer.id.sequence, answer.reply.as_deref());
-        self.answers.iter().map(body).map(|(sequence, reply)| (sequence, reply.unwrap())).collect()
+        let answers = self.answers.iter();
+        answers.map(|answer| (answer.id.sequence, answer.reply.as_deref().unwrap())).collect()
     }
 }
 

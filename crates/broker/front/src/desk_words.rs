@@ -15,8 +15,9 @@
 //! | 5 | here | - |
 
 use pares_broker::{StockQuote, StockSymbol, UserName};
-use pares_front::QuoteFault;
 use pares_wice::codec::{Coded, DecodeError};
+
+use crate::line::QuoteFault;
 
 /// Longest frame, bytes.
 pub const FRAME_MAX: usize = 1 << 10;
