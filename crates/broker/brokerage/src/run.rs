@@ -244,7 +244,7 @@ impl Running {
         if self.tally.look(|| self.floor.front.backlog()) {
             self.bar.set_position(self.tally.told());
         }
-        self.dumps.progress().map(|_| ())
+        self.dumps.progress().map_or(Ok(()), |(_, written)| written.map(drop))
     }
 
     /// A dump was commanded.
@@ -254,7 +254,7 @@ impl Running {
         if command.user.is_none() {
             self.whole = Some((path.clone(), self.floor.submitted));
         }
-        self.dumps.push(command.user, path);
+        self.dumps.push(0, command.user, path);
     }
 
     /// No more commands: waits for what is under way, and has what nobody used noted.
@@ -268,9 +268,10 @@ impl Running {
         if self.whole.as_ref().is_none_or(|(_, submitted)| *submitted != self.floor.submitted) {
             let path = self.logs.join(OWN_DUMP);
             self.whole = Some((path.clone(), self.floor.submitted));
-            self.dumps.push(None, path);
+            self.dumps.push(0, None, path);
         }
-        while self.dumps.progress()? {
+        while !self.dumps.is_idle() {
+            self.dumps.progress().map_or(Ok(()), |(_, written)| written.map(drop))?;
             self.floor.turn_site()?;
         }
         Ok(())

@@ -13,6 +13,7 @@
 //! | `moments`, `look` | what happens without a command: triggers that fire, pending buys and sells that lapse; and how they are found again |
 //! | `backlog` | what waits, and for what |
 //! | `fair` | commands on their way to a front: each user has his share of the room |
+//! | `turns` | commands on their way to the sites: who is next when as many are there as may be |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
 //! | `line` | the quote server's line protocol |
 //! | [`loader_lines`], [`desk_words`] | lines between loaders and fronts, frames between fronts and desks |
@@ -25,6 +26,7 @@ mod draw;
 mod effect;
 mod fair;
 mod front;
+mod hits;
 mod line;
 pub mod loader_lines;
 mod look;
@@ -32,6 +34,7 @@ mod moments;
 mod numbers;
 mod parts;
 mod stand_in;
+mod turns;
 mod user;
 
 pub use backlog::FrontBacklog;
@@ -44,4 +47,5 @@ pub use line::{QuoteFault, ask_line, read_reply, reply_line, signed_part};
 pub use look::LOOK_EVERY_MS;
 pub use numbers::FrontNumbers;
 pub use stand_in::{StandIn, StandInAnswer, StandInSettings, StandInWords};
+pub use turns::{AT_SITES_MAX, EARLY_MAX, EARLY_OF_SENDER_MAX};
 pub use user::{CommandOrder, GIVEN_UP_AFTER_MS};

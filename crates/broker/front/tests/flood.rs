@@ -58,7 +58,10 @@ impl Stage {
         let asked = Asked::Command { command: line.command, fault: line.fault };
         let (user, order) = (UserName::new(user), CommandOrder::Arrival { name: None });
         let mut effects = Vec::new();
-        let arrived = self.front.arrives(Arrival { user, order, asked }, self.now_ms, &mut effects).unwrap();
+        let arrived = self
+            .front
+            .arrives(Arrival { sender: u64::from(is_flood), user, order, asked }, self.now_ms, &mut effects)
+            .unwrap();
         self.flooding += usize::from(is_flood);
         self.open.insert(arrived, (turn, is_flood));
         self.heard(turn, effects);

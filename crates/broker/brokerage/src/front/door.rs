@@ -105,7 +105,7 @@ impl WebCalls {
                 self.direct.insert(floor.ask_sites(asked), tell);
                 continue;
             }
-            match floor.take(Arrival { user, order: CommandOrder::Arrival { name }, asked }) {
+            match floor.take(Arrival { sender: 0, user, order: CommandOrder::Arrival { name }, asked }) {
                 Ok(arrival) => drop(self.open.insert(arrival, tell)),
                 Err(why) => drop(tell.send(Err(Unavailable(why.to_string())))),
             }
@@ -131,8 +131,10 @@ impl WebCalls {
         let late = || {
             Unavailable("it was given up: the command before it did not come, or sites do not take it".into())
         };
+        let unwritten = || Unavailable(Told::UNWRITTEN.into());
+        let reply = told.reply.clone().ok_or_else(late);
         // Who asked may be gone.
-        let _ = tell.send(told.reply.clone().ok_or_else(late));
+        let _ = tell.send(if told.is_unwritten { Err(unwritten()) } else { reply });
     }
 }
 

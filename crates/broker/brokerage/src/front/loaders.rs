@@ -5,12 +5,12 @@
 //! costs the others nothing. Nor does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed, since there are only so many;
 //! its session goes on over another.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use pares_broker::{Refusal, UserName, WorkloadLine};
 use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
-use pares_front::{FRONT_OPEN_MAX, FairFeed, NotTaken};
+use pares_front::{FairFeed, NotTaken};
 
 use crate::floor::{Floor, Told};
 use crate::link::Port;
@@ -18,7 +18,7 @@ use crate::link::Port;
 /// Commands of a connection without a reply, and as many that wait; fewer if so many connections share the front.
 const SHARE_MAX: usize = 4_096;
 /// However many do.
-const SHARE_MIN: usize = 16;
+const SHARE_MIN: usize = 4;
 /// Bytes of answers that a connection may leave before no more of its lines are read.
 const UNREAD_MAX: usize = 256 << 10;
 /// Far more than that and the answers to all that may be under way: it never comes to this.
@@ -44,6 +44,8 @@ struct Loader {
     session: Option<u64>,
     /// Commands that wait for room, or for their reply.
     feed: FairFeed<Said>,
+    /// Its commands that the front has, by their place among all that arrived there.
+    arrivals: BTreeSet<u64>,
     /// Of each user the line before, [`USERS_MAX`] at most.
     latest: BTreeMap<UserName, u64>,
     /// A command that waits until others of its user are answered, or dumps written; nothing behind it is read.
@@ -61,6 +63,7 @@ impl Loader {
         Self {
             session: None,
             feed: FairFeed::new(SHARE_MAX),
+            arrivals: BTreeSet::new(),
             latest: BTreeMap::new(),
             held: None,
             wants_note: false,
@@ -113,19 +116,19 @@ impl Loaders {
         }
         for number in self.port.take_ready() {
             if self.read(number, floor).is_none() {
-                self.end(number);
+                self.end(number, floor);
             }
         }
         let (unread, half) = self.patience;
         if self.looked.elapsed() >= LOOK_EVERY.min(unread).min(half) {
             self.looked = Instant::now();
-            self.end_deaf();
-            self.end_halves();
+            self.end_deaf(floor);
+            self.end_halves(floor);
         }
     }
 
     /// Cuts off who takes no answers. Its socket takes no reason either: that is said here.
-    fn end_deaf(&mut self) {
+    fn end_deaf(&mut self, floor: &mut Floor) {
         let deaf = self.port.stuck(self.patience.0);
         if !deaf.is_empty() {
             pares_text::tell!(
@@ -134,11 +137,11 @@ impl Loaders {
                 self.patience.0.as_secs()
             );
         }
-        deaf.into_iter().for_each(|number| self.end(number));
+        deaf.into_iter().for_each(|number| self.end(number, floor));
     }
 
     /// Cuts off who has begun a line and does not end it. One that has something under way may not have been read for a while.
-    fn end_halves(&mut self) {
+    fn end_halves(&mut self, floor: &mut Floor) {
         let patience = self.patience.1;
         let is_over = |half: Instant| half.elapsed() >= patience;
         let halves =
@@ -146,7 +149,7 @@ impl Loaders {
         for number in halves.map(|(number, _)| *number).collect::<Vec<_>>() {
             if self.port.conn(number).is_some_and(|conn| conn.backlog() == 0) {
                 self.dismiss(number, "a line has no end");
-                self.end(number);
+                self.end(number, floor);
             }
         }
     }
@@ -161,7 +164,7 @@ impl Loaders {
             // Room for an answer brings it back.
             return Some(());
         }
-        let share = (FRONT_OPEN_MAX / (self.loaders.len() + 1)).clamp(SHARE_MIN, SHARE_MAX);
+        let share = (floor.open_max / (self.loaders.len() + 1)).clamp(SHARE_MIN, SHARE_MAX);
         self.loaders.get_mut(&number)?.feed.set_room(share);
         self.hand_on(number, floor)?;
         if self.loaders.get(&number)?.may_say(share) {
@@ -238,7 +241,7 @@ impl Loaders {
 
     /// Hands the front the commands that there is room for; nothing if the connection is over.
     fn hand_on(&mut self, number: u64, floor: &mut Floor) -> Option<()> {
-        while floor.front.open() < FRONT_OPEN_MAX {
+        while floor.has_room() {
             let loader = self.loaders.get_mut(&number)?;
             let Some((line, after)) = loader.held.take().or_else(|| loader.feed.take()) else {
                 return Some(());
@@ -272,9 +275,10 @@ impl Loaders {
             return Some(());
         }
         let before = user.as_ref().and(after.or(latest)).unwrap_or(0);
-        match floor.arrives_in(session, before, line) {
+        match floor.arrives_in(number, session, before, line) {
             Ok(arrival) => {
                 loader.latest.extend(user.map(|user| (user, count)));
+                loader.arrivals.insert(arrival);
                 self.open.insert(arrival, (number, count));
             }
             // There is always room: see `hand_on`.
@@ -297,13 +301,17 @@ impl Loaders {
     }
 
     /// A command has its reply, or was given up; then its loader is to come again, and says again what has no answer.
-    pub(super) fn tell(&mut self, told: &Told) {
+    pub(super) fn tell(&mut self, told: &Told, floor: &mut Floor) {
         let Some((number, count)) = self.open.remove(&told.arrival) else { return };
         let Some(loader) = self.loaders.get_mut(&number) else { return };
+        loader.arrivals.remove(&told.arrival);
         loader.feed.done(told.command().and_then(|command| command.user.as_ref()));
         match (&told.reply, self.port.writer(number)) {
+            (Some(_), Some(conn)) if told.is_unwritten => {
+                conn.push(lost(count, Told::UNWRITTEN).as_bytes());
+            }
             (Some(reply), Some(conn)) => conn.push(answer(count, reply).as_bytes()),
-            _ => return self.end(number),
+            _ => return self.end(number, floor),
         }
         // It may have been waiting for room, or for its last answer.
         self.port.keep_ready(number);
@@ -330,16 +338,18 @@ impl Loaders {
     }
 
     /// Hands the sockets what they take.
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush(&mut self, floor: &mut Floor) {
         for number in self.port.flush(BACKLOG_MAX) {
-            self.loaders.remove(&number);
+            self.end(number, floor);
         }
     }
 
-    /// A connection is over; what it has sent is executed all the same.
-    fn end(&mut self, number: u64) {
+    /// A connection is over: what it has sent and is not at the sites yet is dropped.
+    fn end(&mut self, number: u64, floor: &mut Floor) {
         self.port.close(number);
-        self.loaders.remove(&number);
+        let Some(loader) = self.loaders.remove(&number) else { return };
+        loader.arrivals.iter().for_each(|arrival| drop(self.open.remove(arrival)));
+        floor.forget(&loader.arrivals.into_iter().collect::<Vec<_>>());
     }
 }
 

@@ -9,6 +9,7 @@
 mod door;
 mod loaders;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use self::door::WebCalls;
 use crate::desk::DeskLinks;
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
-use crate::floor::{Executing, Floor, Quoting};
+use crate::floor::{Executing, Floor, Quoting, Told};
 use crate::link::{Port, SocketOwner};
 use crate::on_loopback;
 use crate::readers::Readers;
@@ -45,6 +46,8 @@ const READERS: usize = 2;
 const RESERVE: u64 = 128;
 /// Loaders that are connected at a time, if there are descriptors for so many.
 const LOADERS_MAX: usize = 8_192;
+/// Commands without a reply that a front holds, of loaders and of people.
+const OPEN_MAX: usize = 32_768;
 /// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
 const BEGINNERS: u64 = 1 << 61;
 /// Longest wait for something to do.
@@ -111,6 +114,8 @@ struct FrontProcess {
     loaders: loaders::Loaders,
     logs: PathBuf,
     dumps: Dumps,
+    /// Dumps that are being written, or wait: they are answered when the file is there.
+    dumping: BTreeMap<u64, Told>,
     readers: Readers,
     /// What was read for the front.
     looked: (Sender<Looked>, Receiver<Looked>),
@@ -135,17 +140,18 @@ impl FrontProcess {
         let desks = DeskLinks::new(&args.desks, poll.registry(), DESKS).map_err(watching())?;
         let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
+        let client = BEGINNERS + (crate::drawn() % BEGINNERS);
         Ok(Self {
-            floor: Floor::new(
-                Executing::Sites(link),
-                Quoting::Desks(desks),
-                BEGINNERS + (crate::drawn() % BEGINNERS),
-            ),
+            floor: Floor {
+                open_max: OPEN_MAX,
+                ..Floor::new(Executing::Sites(link), Quoting::Desks(desks), client)
+            },
             poll,
             events: Events::with_capacity(1_024),
             loaders: loaders::Loaders::at(port),
             logs: args.logs.clone(),
             dumps: Dumps::of(doors.clone()),
+            dumping: BTreeMap::new(),
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
             web: args.http.map(|http| door::serve(http, Arc::clone(&waker), &doors)).transpose()?,
@@ -174,24 +180,40 @@ impl FrontProcess {
             web.turn(&mut self.floor);
         }
         for told in self.floor.turn()? {
-            self.loaders.tell(&told);
-            if let Some(web) = &mut self.web {
-                web.tell(&told);
-            }
-            if let Some((command, name)) =
-                told.dump().and_then(|command| Some((command, command.file.clone()?)))
-            {
-                let path = self.logs.join(dump_path(command.user.as_ref(), &name));
-                self.dumps.push(command.user.clone(), path);
-            }
+            self.told(told);
         }
         self.loaders.note(&mut self.floor);
-        if let Err(error) = self.dumps.progress() {
-            pares_text::tell!("a log was not written: {error}");
+        if let Some((ticket, written)) = self.dumps.progress() {
+            self.dumped(ticket, written);
         }
         self.floor.flush();
-        self.loaders.flush();
+        self.loaders.flush(&mut self.floor);
         Ok(())
+    }
+
+    /// A command has its reply; that of a dump is told when the file is there.
+    fn told(&mut self, told: Told) {
+        let named = told.dump().and_then(|command| Some((command.user.clone(), command.file.clone()?)));
+        let Some((user, name)) = named else { return self.tell(&told) };
+        let path = self.logs.join(dump_path(user.as_ref(), &name));
+        self.dumps.push(told.arrival, user, path);
+        self.dumping.insert(told.arrival, told);
+    }
+
+    fn dumped(&mut self, ticket: u64, written: Result<u64, BrokerageError>) {
+        let Some(mut told) = self.dumping.remove(&ticket) else { return };
+        if let Err(error) = written {
+            pares_text::tell!("a log was not written: {error}");
+            told.is_unwritten = true;
+        }
+        self.tell(&told);
+    }
+
+    fn tell(&mut self, told: &Told) {
+        self.loaders.tell(told, &mut self.floor);
+        if let Some(web) = &mut self.web {
+            web.tell(told);
+        }
     }
 
     /// Reads what the front wants read, on a thread, and tells it what was.

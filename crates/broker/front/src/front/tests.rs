@@ -79,7 +79,8 @@ impl At {
         let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
         let (user, mut effects) = (line.command.user.clone(), Vec::new());
         let asked = Asked::Command { command: line.command, fault: line.fault };
-        let arrived = self.front.arrives(Arrival { user, order, asked }, self.now_ms, &mut effects);
+        let arrived =
+            self.front.arrives(Arrival { sender: 0, user, order, asked }, self.now_ms, &mut effects);
         self.take(effects);
         arrived
     }
@@ -560,7 +561,7 @@ fn parts_of_idle_users_are_dropped_and_their_names_go_on() {
 fn a_front_is_busy_when_it_holds_as_much_as_it_may() {
     let mut at = At::new();
     for arrival in 0..FRONT_OPEN_MAX as u64 {
-        at.front.open.insert(arrival + 1_000_000);
+        at.front.open.insert(arrival + 1_000_000, 0);
     }
     assert_eq!(at.arrives("ADD,jo,1.00", CommandOrder::Arrival { name: None }), Err(NotTaken::Busy));
 }

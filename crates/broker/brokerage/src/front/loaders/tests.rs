@@ -1,7 +1,7 @@
 //! Bytes to the port of a front over a site of this process, and what it says to them.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ struct At {
     poll: Poll,
     events: Events,
     address: SocketAddr,
+    is_disk_full: bool,
     _quotes: QuoteServer,
     _dir: TempDir,
 }
@@ -38,7 +39,16 @@ impl At {
         let port = Port::bind(any, poll.registry(), OWNER, 10).unwrap();
         let address = port.address().unwrap();
         let events = Events::with_capacity(16);
-        Self { floor, loaders: Loaders::at(port), poll, events, address, _quotes: quotes, _dir: dir }
+        let loaders = Loaders::at(port);
+        Self { floor, loaders, poll, events, address, is_disk_full: false, _quotes: quotes, _dir: dir }
+    }
+
+    /// The quote server takes connections, and says nothing.
+    fn without_quotes() -> (Self, (TcpListener, TempDir)) {
+        let (mut at, dir) = (Self::new(), tempfile::tempdir().unwrap());
+        let silent = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        at.floor = Floor::alone(dir.path(), Promise::Os, None, silent.local_addr().unwrap(), None).unwrap();
+        (at, (silent, dir))
     }
 
     fn turn(&mut self) {
@@ -47,10 +57,11 @@ impl At {
             self.loaders.port.wake(SocketOwner::of(event.token()).1);
         }
         self.loaders.turn(&mut self.floor);
-        for told in self.floor.turn().unwrap() {
-            self.loaders.tell(&told);
+        for mut told in self.floor.turn().unwrap() {
+            told.is_unwritten = self.is_disk_full && told.dump().is_some();
+            self.loaders.tell(&told, &mut self.floor);
         }
-        self.loaders.flush();
+        self.loaders.flush(&mut self.floor);
     }
 
     /// What a client that says these bytes, and no more, is told until its connection ends; without the greeting.
@@ -176,12 +187,35 @@ fn a_dump_beyond_those_that_may_wait_holds_up_its_own_connection_only() {
 }
 
 #[test]
-fn a_user_who_waits_for_a_quote_holds_up_no_other_user_of_his_connection_nor_others() {
+fn a_log_that_could_not_be_written_is_not_answered_ok() {
     let mut at = At::new();
-    // It takes connections, and says nothing.
-    let silent = std::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    at.floor = Floor::alone(dir.path(), Promise::Os, None, silent.local_addr().unwrap(), None).unwrap();
+    at.is_disk_full = true;
+    assert_eq!(at.says(b"[1] DUMPLOG,jo,log\n"), "[1] LOST the log could not be written\n");
+    at.is_disk_full = false;
+    assert_eq!(at.says(b"[1] DUMPLOG,jo,log\n"), "[1] OK\n");
+}
+
+#[test]
+fn another_command_under_a_number_that_was_used_is_not_answered_ok() {
+    let mut at = At::new();
+    let told = at.says(b"[1] ADD,jo,1.00\n[1>0] ADD,jo,9.00\n[1>0] ADD,jo,1.00\n");
+    let mut told: Vec<&str> = told.lines().collect();
+    told.sort_unstable();
+    assert_eq!(told, ["[1] LOST another command has this number", "[1] OK cash 1.00", "[1] OK cash 1.00"]);
+}
+
+#[test]
+fn what_a_connection_that_is_over_has_not_at_the_sites_is_dropped() {
+    let (mut at, _silent) = At::without_quotes();
+    let told = at.says(b"[1] QUOTE,jo,S\n[2] ADD,jo,1.00\n[3] ADD,al,1.00\nno line\n");
+    assert!(told.ends_with("[0] LOST this is no line of a loader\n"), "{told}");
+    while at.account("al").is_none() {}
+    assert_eq!((at.floor.front.open_of(UserName::new("jo").as_ref()), at.account("jo")), (0, None));
+}
+
+#[test]
+fn a_user_who_waits_for_a_quote_holds_up_no_other_user_of_his_connection_nor_others() {
+    let (mut at, _silent) = At::without_quotes();
     let mut lines = "[1] QUOTE,jo,S\n".to_owned();
     (2..=6_000).for_each(|number| lines.push_str(&format!("[{number}] ADD,jo,1.00\n")));
     lines.push_str("[6001] ADD,al,1.00\n");
