@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, StockQuote, UserCommand, UserName,
-    WorkloadLine, number_in_session,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, StockQuote, UserName, WorkloadLine,
+    number_in_session,
 };
 use pares_front::{Arrival, BrokerFront, CommandOrder, FRONT_OPEN_MAX, FrontEffect, NotTaken};
 use pares_os::clock;

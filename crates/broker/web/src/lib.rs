@@ -15,6 +15,7 @@
 mod account;
 mod allowances;
 mod app;
+mod asked;
 mod body;
 mod broker;
 mod caller;

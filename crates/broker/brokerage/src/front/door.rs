@@ -80,9 +80,10 @@ fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebDoor, WebCalls)> {
     Ok((WebDoor { ask, waker, readers, shown, quotes }, calls))
 }
 
-/// Serves HTTP at `address`, on threads that end with the process.
+/// Serves HTTP at `address`, for who asks for this machine or one of these hosts, on threads that end with the process.
 pub(super) fn serve(
     address: SocketAddr,
+    hosts: &[String],
     waker: Arc<Waker>,
     sites: &[Door],
 ) -> Result<WebCalls, BrokerageError> {
@@ -90,7 +91,8 @@ pub(super) fn serve(
     let (door, calls) = ends(waker, sites).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
-    let bound = runtime.block_on(WebServer::bind(address, None, door, WebSettings::default()));
+    let settings = WebSettings { hosts: hosts.to_vec(), ..WebSettings::default() };
+    let bound = runtime.block_on(WebServer::bind(address, None, door, settings));
     let server = bound.map_err(failed)?;
     let run = move || runtime.block_on(server.run());
     std::thread::Builder::new().name("web".into()).spawn(run).map_err(starting())?;

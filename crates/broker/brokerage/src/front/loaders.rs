@@ -5,13 +5,16 @@
 //! costs the others nothing. Nor does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed, since there are only so many;
 //! its session goes on over another.
 
+mod patience;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pares_broker::{Refusal, UserName, WorkloadLine};
 use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use pares_front::{FairFeed, NotTaken};
 
+use self::patience::Patience;
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
@@ -29,13 +32,6 @@ const READ_MAX: usize = 32 << 10;
 const USERS_MAX: usize = 65_536;
 /// Commands of a user without a reply, however many connections they came by.
 const USER_OPEN_MAX: usize = SHARE_MAX;
-/// Who takes no answer for so long is cut off.
-const UNREAD_PATIENCE: Duration = Duration::from_secs(30);
-/// Who has nothing under way, and does not end a line within this.
-const LINE_PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks for such.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
 /// A line, and which one of its user came before in the session, if it says so.
 type Said = (WorkloadLine, Option<u64>);
 
@@ -54,6 +50,8 @@ struct Loader {
     wants_note: bool,
     /// Since when the line has begun that has not ended.
     half: Option<Instant>,
+    /// When it last said something, or was answered.
+    latest_word: Instant,
     /// Nothing more comes: it is closed when all is answered.
     has_ended: bool,
 }
@@ -68,6 +66,7 @@ impl Loader {
             held: None,
             wants_note: false,
             half: None,
+            latest_word: Instant::now(),
             has_ended: false,
         }
     }
@@ -91,8 +90,7 @@ pub(super) struct Loaders {
     open: HashMap<u64, (u64, u64)>,
     users_max: usize,
     user_open_max: usize,
-    /// For an answer that is not taken, and for the end of a line.
-    patience: (Duration, Duration),
+    patience: Patience,
     looked: Instant,
 }
 
@@ -104,7 +102,7 @@ impl Loaders {
             open: HashMap::new(),
             users_max: USERS_MAX,
             user_open_max: USER_OPEN_MAX,
-            patience: (UNREAD_PATIENCE, LINE_PATIENCE),
+            patience: Patience::default(),
             looked: Instant::now(),
         }
     }
@@ -119,39 +117,7 @@ impl Loaders {
                 self.end(number, floor);
             }
         }
-        let (unread, half) = self.patience;
-        if self.looked.elapsed() >= LOOK_EVERY.min(unread).min(half) {
-            self.looked = Instant::now();
-            self.end_deaf(floor);
-            self.end_halves(floor);
-        }
-    }
-
-    /// Cuts off who takes no answers. Its socket takes no reason either: that is said here.
-    fn end_deaf(&mut self, floor: &mut Floor) {
-        let deaf = self.port.stuck(self.patience.0);
-        if !deaf.is_empty() {
-            pares_text::tell!(
-                "{} connections of loaders are closed: they have taken no answer for {} s",
-                deaf.len(),
-                self.patience.0.as_secs()
-            );
-        }
-        deaf.into_iter().for_each(|number| self.end(number, floor));
-    }
-
-    /// Cuts off who has begun a line and does not end it. One that has something under way may not have been read for a while.
-    fn end_halves(&mut self, floor: &mut Floor) {
-        let patience = self.patience.1;
-        let is_over = |half: Instant| half.elapsed() >= patience;
-        let halves =
-            self.loaders.iter().filter(|(_, loader)| !loader.is_busy() && loader.half.is_some_and(is_over));
-        for number in halves.map(|(number, _)| *number).collect::<Vec<_>>() {
-            if self.port.conn(number).is_some_and(|conn| conn.backlog() == 0) {
-                self.dismiss(number, "a line has no end");
-                self.end(number, floor);
-            }
-        }
+        self.end_who_wait_too_long(floor);
     }
 
     /// Nothing if the connection is over.
@@ -215,7 +181,7 @@ impl Loaders {
 
     fn heard(&mut self, number: u64, line: LoaderLine, floor: &mut Floor) -> Option<()> {
         let loader = self.loaders.get_mut(&number)?;
-        loader.half = None;
+        (loader.half, loader.latest_word) = (None, Instant::now());
         match line {
             LoaderLine::Nothing => {}
             LoaderLine::Session(session) => {
@@ -304,6 +270,7 @@ impl Loaders {
     pub(super) fn tell(&mut self, told: &Told, floor: &mut Floor) {
         let Some((number, count)) = self.open.remove(&told.arrival) else { return };
         let Some(loader) = self.loaders.get_mut(&number) else { return };
+        loader.latest_word = Instant::now();
         loader.arrivals.remove(&told.arrival);
         loader.feed.done(told.command().and_then(|command| command.user.as_ref()));
         match (&told.reply, self.port.writer(number)) {
@@ -348,7 +315,9 @@ impl Loaders {
     fn end(&mut self, number: u64, floor: &mut Floor) {
         self.port.close(number);
         let Some(loader) = self.loaders.remove(&number) else { return };
-        loader.arrivals.iter().for_each(|arrival| drop(self.open.remove(arrival)));
+        for arrival in &loader.arrivals {
+            self.open.remove(arrival);
+        }
         floor.forget(&loader.arrivals.into_iter().collect::<Vec<_>>());
     }
 }

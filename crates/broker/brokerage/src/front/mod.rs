@@ -65,6 +65,9 @@ pub struct Args {
     /// Where people reach the pages and the HTTP interface; without, nobody does
     #[arg(long, value_name = "ADDRESS", value_parser = on_loopback)]
     http: Option<SocketAddr>,
+    /// A name besides those of this machine by which people reach the pages, as often as there are names: that of a server in front of this one
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
     /// A desk; as often as there are desks
     #[arg(long = "desk", value_name = "ADDRESS", required = true)]
     desks: Vec<SocketAddr>,
@@ -141,11 +144,10 @@ impl FrontProcess {
         let port = Port::bind(args.loaders, poll.registry(), LOADERS, count_max);
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
         let client = BEGINNERS + (crate::drawn() % BEGINNERS);
+        let mut floor = Floor::new(Executing::Sites(link), Quoting::Desks(desks), client);
+        floor.open_max = OPEN_MAX;
         Ok(Self {
-            floor: Floor {
-                open_max: OPEN_MAX,
-                ..Floor::new(Executing::Sites(link), Quoting::Desks(desks), client)
-            },
+            floor,
             poll,
             events: Events::with_capacity(1_024),
             loaders: loaders::Loaders::at(port),
@@ -154,7 +156,7 @@ impl FrontProcess {
             dumping: BTreeMap::new(),
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
-            web: args.http.map(|http| door::serve(http, Arc::clone(&waker), &doors)).transpose()?,
+            web: args.http.map(|http| door::serve(http, &args.hosts, Arc::clone(&waker), &doors)).transpose()?,
             waker,
         })
     }

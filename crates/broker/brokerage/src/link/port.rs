@@ -177,6 +177,11 @@ impl Port {
         gone
     }
 
+    /// Whether all places are taken, or all descriptors, and somebody may wait for one.
+    pub fn is_short(&self) -> bool {
+        self.is_due && (self.is_out || self.conns.len() >= self.conns_max)
+    }
+
     /// Connections whose other end has taken nothing for so long, though something is to go.
     pub fn stuck(&self, patience: Duration) -> Vec<u64> {
         let is_stuck = |conn: &Conn| conn.stuck_for().is_some_and(|stuck| stuck >= patience);

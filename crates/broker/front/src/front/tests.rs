@@ -212,7 +212,7 @@ fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
 #[test]
 fn a_user_behind_a_slow_quote_with_ten_thousand_commands_holds_up_none_of_ninety_nine_others() {
     let (mut at, mut feed, mut users) = (At::new(), FairFeed::new(1_000), Vec::new());
-    let mut read = |feed: &mut FairFeed<String>, user: &UserName, verb: &str| {
+    let read = |feed: &mut FairFeed<String>, user: &UserName, verb: &str| {
         feed.push(Some(user), format!("{verb},{user},{}", if verb == "QUOTE" { "S" } else { "5.00" }));
     };
     let slow = UserName::new("slow").unwrap();
@@ -390,7 +390,7 @@ fn a_command_whose_one_before_is_elsewhere_comes_again_after_pauses_and_holds_up
     at.of_session(8, 7, "ADD,jo,5.00");
     let second = at.submitted.pop().unwrap();
     at.answer(BrokerReply::Early);
-    for pause_ms in [1, 2, 4, 8, 16, 32, 50, 50] {
+    for pause_ms in [1, 2, 4, 8, 16, 32, 64, 128] {
         at.answer(BrokerReply::Early);
         assert!(at.submitted.is_empty());
         assert_eq!(at.front.next_deadline(), Some(at.now_ms + pause_ms));

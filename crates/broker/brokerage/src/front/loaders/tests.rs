@@ -244,7 +244,7 @@ fn who_takes_no_answers_costs_a_little_memory_and_is_cut_off_and_its_session_goe
         assert!((UNREAD_MAX..UNREAD_MAX + 1_000).contains(&at.unread().unwrap()), "{:?}", at.unread());
     }
     assert_eq!(at.says(b"[1] ADD,al,1.00\n"), "[1] OK cash 1.00\n", "others are answered");
-    at.loaders.patience.0 = Duration::ZERO;
+    at.loaders.patience.unread = Duration::ZERO;
     while at.unread().is_some() {
         at.turn();
     }
@@ -288,7 +288,7 @@ fn a_line_that_comes_byte_by_byte_is_a_line_and_one_without_end_is_none() {
     assert_eq!(at.says(b"[1] ADD,al,1.00"), "", "what ends with its connection is half of something");
     client.write_all(b"[2] ADD,jo,1").unwrap();
     (0..20).for_each(|_| at.turn());
-    at.loaders.patience.1 = Duration::ZERO;
+    at.loaders.patience.line = Duration::ZERO;
     while !at.loaders.loaders.is_empty() {
         at.turn();
     }
@@ -367,6 +367,18 @@ fn who_comes_when_all_places_are_taken_waits_and_is_served_when_one_is_free() {
     while at.account("al").is_none() {}
     drop((silent, idle));
     assert_eq!(at.told(waits), "[1] OK cash 1.00\n");
+}
+
+#[test]
+fn who_is_idle_when_places_are_short_makes_room_and_is_told_why() {
+    let mut at = At::new();
+    let mut idle: Vec<_> = (0..10).map(|_| at.greeted().0).collect();
+    at.loaders.patience.idle = Duration::ZERO;
+    assert_eq!(at.says(b"[1] ADD,jo,1.00\n"), "[1] OK cash 1.00\n");
+    let mut told = String::new();
+    idle[0].set_nonblocking(false).unwrap();
+    idle[0].read_to_string(&mut told).unwrap();
+    assert_eq!(told, "[0] LOST it was idle, and others wait for a place\n");
 }
 
 #[test]
