@@ -8,7 +8,7 @@
 //!   submit --> sent to the site that certifies --answer--> done
 //!                 \--its connection ends, another site certifies, it says "not known yet"--> sent again, under its name
 //! ```
-//! When the site that certifies is gone, sites elect another within a fraction of a second. To send requests to whoever is left meanwhile would lose their order: so they wait until a site says that
+//! When the site that certifies is gone, sites elect another within a fraction of a second. Requests sent to one that is left meanwhile would lose their order: so they wait until a site says that
 //! it certifies, and are sent there in their order. All are asked often then. A site that is only silent is not given up by the front's own clock, which may be the slow one: the others decide whether it is gone, and the
 //! one that they elected says so, in a later reign.
 //!
@@ -25,7 +25,7 @@ use pares_site::{Access, SiteReport};
 use pares_wice::TransactionId;
 
 use crate::error::{BrokerageError, failed};
-use crate::link::{Conn, Pulse, Retry, SocketOwner};
+use crate::link::{Conn, Hearing, Retry, SocketOwner};
 
 /// Longest frame of a site, bytes.
 const FRAME_MAX: usize = 1 << 20;
@@ -72,7 +72,7 @@ struct Place {
     door: Door,
     conn: Option<Conn>,
     retry: Retry,
-    pulse: Pulse,
+    hearing: Hearing,
     standing: Option<Standing>,
 }
 
@@ -130,8 +130,13 @@ impl SiteLink {
 
     fn to(doors: Vec<Door>, registry: &Registry, owner: SocketOwner) -> Result<Self, BrokerageError> {
         let now = Instant::now();
-        let place =
-            |door| Place { door, conn: None, retry: Retry::default(), pulse: Pulse::begin(), standing: None };
+        let place = |door| Place {
+            door,
+            conn: None,
+            retry: Retry::default(),
+            hearing: Hearing::begin(),
+            standing: None,
+        };
         let registry = registry.try_clone().map_err(BrokerageError::io("watching sockets"))?;
         Ok(Self {
             registry,
@@ -196,11 +201,11 @@ impl SiteLink {
     /// The site to which requests go.
     fn best(&self) -> Option<usize> {
         // The first of equals: the order is that of `sites.toml`.
-        let all = || (0..self.places.len()).rev();
-        let certifies = all().filter(|at| self.places[*at].reign().is_some());
+        let all = 0..self.places.len();
+        let certifies = all.clone().rev().filter(|at| self.places[*at].reign().is_some());
         certifies.max_by_key(|at| self.places[*at].reign()).or_else(|| {
             let has_waited = self.unled.is_some_and(|since| since.elapsed() >= UNLED_MAX);
-            all().filter(|at| has_waited && self.places[*at].usable().is_some()).last()
+            all.clone().find(|at| has_waited && self.places[*at].usable().is_some())
         })
     }
 
@@ -221,7 +226,7 @@ impl SiteLink {
         }
         match Conn::connect(&place.door, &self.registry, self.owner.token(at as u64)) {
             Ok(conn) => {
-                (place.conn, place.pulse) = (Some(conn), Pulse::begin());
+                (place.conn, place.hearing) = (Some(conn), Hearing::begin());
                 self.ask_how(at);
             }
             Err(_) => place.retry.failed(),
@@ -231,7 +236,7 @@ impl SiteLink {
     fn ask_how(&mut self, at: usize) {
         self.tag += 1;
         let place = &mut self.places[at];
-        place.pulse.asked();
+        place.hearing.asked();
         if let Some(conn) = &mut place.conn {
             conn.push_frame(&Ask::Report(self.tag).to_bytes());
         }
@@ -243,11 +248,11 @@ impl SiteLink {
         conn.fill(READ_MAX).ok()?;
         while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
             let reply = Reply::from_bytes(&frame).ok()?;
-            self.places[at].pulse.heard();
+            self.places[at].hearing.heard();
             self.heard(at, reply)?;
         }
         let place = &mut self.places[at];
-        if conn.has_ended() || place.pulse.silence() >= SILENCE_MAX {
+        if conn.has_ended() || place.hearing.silence() >= SILENCE_MAX {
             return None;
         }
         place.conn = Some(conn);
@@ -316,11 +321,11 @@ impl SiteLink {
         }
         let is_unled_long = self.unled.is_some_and(|since| since.elapsed() >= UNLED_MAX);
         let mut certifying = self.places.iter().filter(|place| place.reign().is_some());
-        let is_in_doubt = !is_unled_long && certifying.all(|place| place.pulse.silence() >= DOUBT_AFTER);
+        let is_in_doubt = !is_unled_long && certifying.all(|place| place.hearing.silence() >= DOUBT_AFTER);
         for at in 0..self.places.len() {
-            let pulse = &self.places[at].pulse;
-            let is_quick = is_in_doubt && pulse.silence() == Duration::ZERO;
-            if pulse.since_asked() >= if is_quick { ASK_OFTEN } else { ASK_EVERY } {
+            let hearing = &self.places[at].hearing;
+            let is_quick = is_in_doubt && hearing.silence() == Duration::ZERO;
+            if hearing.since_asked() >= if is_quick { ASK_OFTEN } else { ASK_EVERY } {
                 self.ask_how(at);
             }
         }

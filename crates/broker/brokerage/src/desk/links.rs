@@ -17,7 +17,7 @@ use pares_front::desk_words::{FRAME_MAX, ToDesk, ToFront};
 use pares_front::{QuoteFault, read_reply, reply_line};
 use pares_wice::codec::Coded as _;
 
-use crate::link::{Conn, Pulse, Retry, SocketOwner};
+use crate::link::{Conn, Hearing, Retry, SocketOwner};
 
 /// Between two questions to a desk whether it lives.
 const ASK_EVERY: Duration = Duration::from_millis(50);
@@ -52,7 +52,7 @@ struct Desk {
     retry: Retry,
     /// Of its life, once it has said so: it is connected.
     number: Option<u64>,
-    pulse: Pulse,
+    hearing: Hearing,
     /// When it was given up for its silence.
     given_up: Option<Instant>,
 }
@@ -60,7 +60,7 @@ struct Desk {
 impl Desk {
     fn is_silent(&self) -> bool {
         let was_slow = self.given_up.is_some_and(|at| at.elapsed() < SHORT);
-        self.pulse.silence() >= if was_slow { SILENCE_AGAIN_MAX } else { SILENCE_MAX }
+        self.hearing.silence() >= if was_slow { SILENCE_AGAIN_MAX } else { SILENCE_MAX }
     }
 }
 
@@ -86,7 +86,7 @@ impl DeskLinks {
             conn: None,
             retry: Retry::default(),
             number: None,
-            pulse: Pulse::begin(),
+            hearing: Hearing::begin(),
             given_up: None,
         };
         Ok(Self {
@@ -172,7 +172,7 @@ impl DeskLinks {
             return;
         }
         match Conn::dial(desk.address, &self.registry, self.owner.token(at as u64)) {
-            Ok(conn) => (desk.conn, desk.pulse) = (Some(conn), Pulse::begin()),
+            Ok(conn) => (desk.conn, desk.hearing) = (Some(conn), Hearing::begin()),
             Err(_) => desk.retry.failed(),
         }
     }
@@ -183,7 +183,7 @@ impl DeskLinks {
         conn.fill(READ_MAX).ok()?;
         while let Some(frame) = conn.frame(FRAME_MAX).ok()? {
             let word = ToFront::from_bytes(&frame).ok()?;
-            self.desks[at].pulse.heard();
+            self.desks[at].hearing.heard();
             self.heard(at, word);
         }
         let desk = &mut self.desks[at];
@@ -194,8 +194,8 @@ impl DeskLinks {
         if conn.has_ended() {
             return None;
         }
-        if desk.pulse.since_asked() >= ASK_EVERY {
-            desk.pulse.asked();
+        if desk.hearing.since_asked() >= ASK_EVERY {
+            desk.hearing.asked();
             conn.push_frame(&ToDesk::AreYouThere.to_bytes());
         }
         desk.conn = Some(conn);

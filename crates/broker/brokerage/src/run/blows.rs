@@ -17,7 +17,7 @@ use crate::error::{BrokerageError, BrokerageResult};
 
 /// What was killed is away for so long.
 const AWAY: Duration = Duration::from_millis(300);
-/// What is stopped is silent for so long.
+/// A part that is stopped is silent for so long.
 const SILENT: Duration = Duration::from_secs(3);
 /// Of so many blows one is a silence, if that is asked for.
 const SILENCE_EVERY: usize = 5;
@@ -35,7 +35,7 @@ pub struct BlowPlan {
     pub stops: bool,
 }
 
-/// What is to be there again, and when.
+/// A part that comes back, and when.
 struct Away {
     part: BrokerPart,
     back: Instant,
@@ -79,7 +79,7 @@ impl Blows {
         }
     }
 
-    /// Hits what is due, and has what was away there again.
+    /// Brings back what was away long enough, and hits the next.
     pub(super) fn look(&mut self, children: &mut Children, gaps: &mut Gaps) -> BrokerageResult {
         let now = Instant::now();
         for away in self.away.extract_if(.., |away| away.back <= now).collect::<Vec<_>>() {

@@ -194,7 +194,7 @@ fn a_site_that_is_silent_loses_its_requests_as_soon_as_another_has_followed_it_a
 }
 
 #[test]
-fn what_two_sites_answer_is_answered_once_whoever_is_first() {
+fn what_two_sites_answer_is_answered_once_in_either_order() {
     for late in [0, 1] {
         let mut stage = asked();
         stage.sites[1].term = Some(2);

@@ -1,19 +1,19 @@
 //! Whether the other end of a connection says anything.
 //!
-//! Time since its last word is no silence: it may have been asked nothing, or whoever counts may have been away himself, and not have read. So what counts is how long the oldest question waits
+//! Time since its last word is no silence: it may have been asked nothing, or this process may have been away itself, and not have read. So what counts is how long the oldest question waits
 //! that nothing came after.
 
 use std::time::{Duration, Instant};
 
 /// See the [module](self).
 #[derive(Debug)]
-pub struct Pulse {
+pub struct Hearing {
     asked: Instant,
     /// Since when a question waits.
     waits: Option<Instant>,
 }
 
-impl Pulse {
+impl Hearing {
     /// Of a connection that begins now: its other end is to say something.
     pub fn begin() -> Self {
         let now = Instant::now();
