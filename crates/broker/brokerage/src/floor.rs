@@ -124,12 +124,12 @@ impl Floor {
 
     /// Where the site of this process is reached.
     pub(crate) fn address(&self) -> Result<SocketAddr, BrokerageError> {
-        self.own_site()?.address()
+        Ok(self.own_site()?.address())
     }
 
     /// How the site of this process is.
     pub(crate) fn report(&self) -> Result<SiteReport, BrokerageError> {
-        Ok(self.own_site()?.report())
+        self.own_site()?.report()
     }
 
     fn own_site(&self) -> Result<&OwnSite, BrokerageError> {

@@ -1,7 +1,7 @@
 //! `pares broker run`: a workload, from its file to a log that was verified.
 //!
 //! ```text
-//!   file --at most so many commands without a reply--> floor .. replies
+//!   file --read ahead; of each user his share--> floor .. replies
 //!   DUMPLOG: the log to a file, by a thread, while commands go on
 //!   the end: hits that nobody used are noted; the log is replayed alone, and held against the accounts
 //! ```
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use pares_broker::{AccountSummary, AuditReport, ReplayedAccount, UserCommand, UserName, WorkloadLine};
-use pares_front::FRONT_OPEN_MAX;
+use pares_front::{FRONT_OPEN_MAX, FairFeed};
 use pares_operator::init::promise;
 use pares_site::config::Promise;
 use pares_text::progress;
@@ -37,6 +37,8 @@ const OWN_DUMP: &str = "audit.xml";
 
 /// Most lines that are read before the site goes on.
 const FED_MAX: usize = 1_000;
+/// Lines that are read and that the front does not have yet.
+const AHEAD_MAX: usize = FRONT_OPEN_MAX;
 
 /// Arguments of `pares broker run`.
 #[derive(clap::Args, Clone, Debug)]
@@ -62,7 +64,7 @@ pub struct Args {
     /// A question without an answer for so long is asked again, after twice as long once more, six times at most; each costs 5 cents, and moves the price
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub hedge_ms: Option<u64>,
-    /// Commands without a reply at a time
+    /// Commands without a reply at a time; a user has at most his share of them, and the file is read ahead meanwhile
     #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     pub window: u64,
     /// Where DUMPLOG writes; without, a temporary directory
@@ -172,6 +174,7 @@ fn stand_in(behaviour: Behaviour) -> Result<QuoteServer, BrokerageError> {
 
 struct Running {
     floor: Floor,
+    ahead: FairFeed<WorkloadLine>,
     tally: Tally,
     bar: ProgressBar,
     logs: PathBuf,
@@ -183,35 +186,45 @@ struct Running {
 impl Running {
     fn begin(floor: Floor, logs: PathBuf, bar: ProgressBar) -> Result<Self, BrokerageError> {
         let dumps = Dumps::of(vec![floor.address()?.into()]);
-        Ok(Self { floor, tally: Tally::begin(), bar, logs, dumps, whole: None })
+        let ahead = FairFeed::new(FRONT_OPEN_MAX);
+        Ok(Self { floor, ahead, tally: Tally::begin(), bar, logs, dumps, whole: None })
     }
 
     /// All commands, each of them with its reply.
     fn feed(&mut self, mut lines: impl BufRead, window: u64) -> BrokerageResult {
-        let (mut line, mut has_more) = (Vec::new(), true);
-        while has_more || self.floor.front.open() > 0 {
-            for _ in 0..FED_MAX {
-                if !has_more || self.floor.front.open() as u64 >= window {
-                    break;
-                }
-                line.clear();
-                let count = lines.read_until(b'\n', &mut line);
-                has_more = count.map_err(BrokerageError::io("reading the workload"))? > 0;
-                match WorkloadLine::parse(&line) {
-                    Ok(command) => {
-                        let arrival = self.floor.arrives(command)?;
-                        self.tally.arrived(arrival);
-                    }
-                    Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
-                }
+        self.ahead.set_room(usize::try_from(window).unwrap_or(usize::MAX));
+        let mut has_more = true;
+        while has_more || self.ahead.held() > 0 || self.floor.front.open() > 0 {
+            has_more = has_more && self.read_ahead(&mut lines)?;
+            while let Some(command) = self.ahead.take() {
+                let arrival = self.floor.arrives(command)?;
+                self.tally.arrived(arrival);
             }
             self.turn()?;
         }
         Ok(())
     }
 
+    /// Reads some lines; whether there are more.
+    fn read_ahead(&mut self, lines: &mut impl BufRead) -> Result<bool, BrokerageError> {
+        let mut line = Vec::new();
+        for _ in 0..FED_MAX.min(AHEAD_MAX - self.ahead.held()) {
+            line.clear();
+            let count = lines.read_until(b'\n', &mut line);
+            if count.map_err(BrokerageError::io("reading the workload"))? == 0 {
+                return Ok(false);
+            }
+            match WorkloadLine::parse(&line) {
+                Ok(command) => self.ahead.push(command.command.user.clone().as_ref(), command),
+                Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
+            }
+        }
+        Ok(true)
+    }
+
     fn turn(&mut self) -> BrokerageResult {
         for told in self.floor.turn()? {
+            self.ahead.done(told.command().and_then(|command| command.user.as_ref()));
             if let Some((command, reply)) = told.command().zip(told.reply.as_ref()) {
                 self.tally.note(told.arrival, command.verb, reply);
             }

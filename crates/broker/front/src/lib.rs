@@ -12,6 +12,7 @@
 //! | `front` | users' commands in order; `user` is one user's part, `parts` all of them, `numbers` what they are called |
 //! | `moments`, `look` | what happens without a command: triggers that fire, pending buys and sells that lapse; and how they are found again |
 //! | `backlog` | what waits, and for what |
+//! | `fair` | commands on their way to a front: each user has his share of the room |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
 //! | `line` | the quote server's line protocol |
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
@@ -20,6 +21,7 @@ mod backlog;
 mod desk;
 mod draw;
 mod effect;
+mod fair;
 mod front;
 mod line;
 mod look;
@@ -33,6 +35,7 @@ pub use backlog::FrontBacklog;
 pub use desk::{DeskEffect, HIT_MILLS, QUOTE_LIMIT_MS, QuoteDesk, QuoteStanding};
 pub use draw::SeededDraw;
 pub use effect::{Arrival, FrontEffect, NotTaken};
+pub use fair::FairFeed;
 pub use front::{BrokerFront, FRONT_OPEN_MAX};
 pub use line::{QuoteFault, ask_line, read_reply, reply_line, signed_part};
 pub use look::LOOK_EVERY_MS;

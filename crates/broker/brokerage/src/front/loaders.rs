@@ -1,19 +1,22 @@
 //! The port where loaders bring commands, as lines of text.
 //!
-//! A front reads a connection only while that has fewer than [`OPEN_MAX`] commands without a reply and has taken most of its answers: who floods, or does not
-//! listen, waits in its own socket, and costs the others nothing.
+//! Each connection has a share of the front, and each of its users a share of that. A user's commands beyond it wait here, and the front reads on, to the lines of others; so who waits for a slow quote
+//! holds nobody else up. When as many lines wait as the connection's share, or it has not taken most of its answers, it is not read: who floods, or does not listen, waits in his own socket, and
+//! costs the others nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
 use pares_broker::{Refusal, UserName, WorkloadLine};
-use pares_front::{FRONT_OPEN_MAX, NotTaken};
+use pares_front::{FRONT_OPEN_MAX, FairFeed, NotTaken};
 
 use super::lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
-/// Commands of a connection without a reply.
-const OPEN_MAX: usize = 4_096;
+/// Commands of a connection without a reply, and as many that wait; fewer if so many connections share the front.
+const SHARE_MAX: usize = 4_096;
+/// However many do.
+const SHARE_MIN: usize = 16;
 /// Bytes of answers that a connection may leave before no more of its lines are read.
 const UNREAD_MAX: usize = 256 << 10;
 /// Far more than the answers to all that may be under way: it never comes to this.
@@ -23,20 +26,45 @@ const READ_MAX: usize = 32 << 10;
 /// Users of one connection: who has more goes on through another.
 const USERS_MAX: usize = 65_536;
 
-#[derive(Default)]
+/// A line, and which one of its user came before in the session, if it says so.
+type Said = (WorkloadLine, Option<u64>);
+
 struct Loader {
     /// Once it was told.
     session: Option<u64>,
-    /// Commands without a reply.
-    open: usize,
+    /// Commands that wait for room, or for their reply.
+    feed: FairFeed<Said>,
     /// Of each user the line before, [`USERS_MAX`] at most.
     latest: BTreeMap<UserName, u64>,
     /// A dump that waits until others are written; nothing behind it is read.
-    held: Option<(WorkloadLine, Option<u64>)>,
+    held: Option<Said>,
     /// It is to be told when hits are noted.
     wants_note: bool,
     /// Nothing more comes: it is closed when all is answered.
     has_ended: bool,
+}
+
+impl Loader {
+    fn new() -> Self {
+        Self {
+            session: None,
+            feed: FairFeed::new(SHARE_MAX),
+            latest: BTreeMap::new(),
+            held: None,
+            wants_note: false,
+            has_ended: false,
+        }
+    }
+
+    /// Whether it has commands without a reply.
+    fn is_busy(&self) -> bool {
+        self.feed.open() + self.feed.held() > 0
+    }
+
+    /// Whether another line may wait.
+    fn may_say(&self, share: usize) -> bool {
+        self.feed.held() < share && self.held.is_none()
+    }
 }
 
 /// See the [module](self).
@@ -56,7 +84,7 @@ impl Loaders {
     /// Takes in who has come and what they say.
     pub(super) fn turn(&mut self, floor: &mut Floor) {
         for number in self.port.accept() {
-            self.loaders.insert(number, Loader::default());
+            self.loaders.insert(number, Loader::new());
         }
         for number in self.port.take_ready() {
             if self.read(number, floor).is_none() {
@@ -71,21 +99,18 @@ impl Loaders {
             self.port.keep_ready(number);
             return Some(());
         }
-        let conn = self.port.conn(number)?;
-        if floor.front.open() + OPEN_MAX > FRONT_OPEN_MAX {
-            self.port.keep_ready(number);
+        if self.port.conn(number)?.backlog() >= UNREAD_MAX {
+            // Room for an answer brings it back.
             return Some(());
         }
-        if self.loaders.get(&number)?.open >= OPEN_MAX || conn.backlog() >= UNREAD_MAX {
-            // An answer, or room for one, brings it back.
-            return Some(());
+        let share = (FRONT_OPEN_MAX / (self.loaders.len() + 1)).clamp(SHARE_MIN, SHARE_MAX);
+        self.loaders.get_mut(&number)?.feed.set_room(share);
+        self.hand_on(number, floor)?;
+        if self.loaders.get(&number)?.may_say(share) {
+            self.port.conn(number)?.fill(READ_MAX).ok()?;
         }
-        conn.fill(READ_MAX).ok()?;
-        if let Some((line, after)) = self.loaders.get_mut(&number)?.held.take() {
-            self.commanded(number, line, after, floor)?;
-        }
-        while self.loaders.get(&number).is_some_and(|loader| loader.open < OPEN_MAX && loader.held.is_none())
-        {
+        // An answer brings it back.
+        while self.loaders.get(&number).is_some_and(|loader| loader.may_say(share)) {
             let Some(line) = self.port.conn(number)?.line(LINE_MAX).ok()? else {
                 return self.has_read(number);
             };
@@ -103,7 +128,7 @@ impl Loaders {
         }
         let loader = self.loaders.get_mut(&number)?;
         loader.has_ended = has_ended;
-        (!has_ended || loader.open > 0).then_some(())
+        (!has_ended || loader.is_busy()).then_some(())
     }
 
     /// Tells a connection its session; whether it has one.
@@ -125,7 +150,7 @@ impl Loaders {
             LoaderLine::Nothing => {}
             LoaderLine::Session(session) => {
                 // In the middle it would be a session that begins with a command of another.
-                if loader.open > 0 || !loader.latest.is_empty() {
+                if loader.is_busy() || !loader.latest.is_empty() {
                     return None;
                 }
                 if !floor.front.may_go_on(session) {
@@ -139,8 +164,27 @@ impl Loaders {
             }
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
             LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
-            LoaderLine::Command(line, after) => return self.commanded(number, line, after, floor),
+            LoaderLine::Command(line, after) => {
+                loader.feed.push(line.command.user.clone().as_ref(), (line, after));
+                return self.hand_on(number, floor);
+            }
         }
+        Some(())
+    }
+
+    /// Hands the front the commands that there is room for; nothing if the connection is over.
+    fn hand_on(&mut self, number: u64, floor: &mut Floor) -> Option<()> {
+        while floor.front.open() < FRONT_OPEN_MAX {
+            let loader = self.loaders.get_mut(&number)?;
+            let Some((line, after)) = loader.held.take().or_else(|| loader.feed.take()) else {
+                return Some(());
+            };
+            self.commanded(number, line, after, floor)?;
+            if self.loaders.get(&number)?.held.is_some() {
+                return Some(());
+            }
+        }
+        self.port.keep_ready(number);
         Some(())
     }
 
@@ -165,13 +209,13 @@ impl Loaders {
         let before = user.as_ref().and(after.or(latest)).unwrap_or(0);
         match floor.arrives_in(session, before, line) {
             Ok(arrival) => {
-                loader.open += 1;
                 loader.latest.extend(user.map(|user| (user, count)));
                 self.open.insert(arrival, (number, count));
             }
-            // There is always room: see `read`.
+            // There is always room: see `hand_on`.
             Err(NotTaken::Busy | NotTaken::Dumps) => return None,
             Err(NotTaken::Order) => {
+                loader.feed.done(user.as_ref());
                 self.port.writer(number)?.push(refused(count, Refusal::NoNumber).as_bytes());
             }
         }
@@ -191,7 +235,7 @@ impl Loaders {
     pub(super) fn tell(&mut self, told: &Told) {
         let Some((number, count)) = self.open.remove(&told.arrival) else { return };
         let Some(loader) = self.loaders.get_mut(&number) else { return };
-        loader.open -= 1;
+        loader.feed.done(told.command().and_then(|command| command.user.as_ref()));
         match (&told.reply, self.port.writer(number)) {
             (Some(reply), Some(conn)) => conn.push(answer(count, reply).as_bytes()),
             _ => return self.end(number),

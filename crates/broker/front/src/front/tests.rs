@@ -10,6 +10,7 @@ use pares_wice::codec::Coded as _;
 use crate::user::GIVEN_UP_AFTER_MS;
 
 use super::*;
+use crate::FairFeed;
 
 const NOON: u64 = 1_680_000_000_000;
 
@@ -205,6 +206,36 @@ fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
     let hits = at.submitted.iter().map(|(_, request)| request.quote.as_ref().unwrap().hit.is_some());
     assert_eq!(hits.collect::<Vec<_>>(), [true, true, false], "a hit is shown once");
     assert!(at.submitted[1..].iter().all(|(_, r)| r.quote.as_ref().unwrap().quote.price_cents == 400));
+}
+
+#[test]
+fn a_user_behind_a_slow_quote_with_ten_thousand_commands_holds_up_none_of_ninety_nine_others() {
+    let (mut at, mut feed, mut users) = (At::new(), FairFeed::new(1_000), Vec::new());
+    let mut read = |feed: &mut FairFeed<String>, user: &UserName, verb: &str| {
+        feed.push(Some(user), format!("{verb},{user},{}", if verb == "QUOTE" { "S" } else { "5.00" }));
+    };
+    let slow = UserName::new("slow").unwrap();
+    read(&mut feed, &slow, "QUOTE");
+    (1..10_000).for_each(|_| read(&mut feed, &slow, "ADD"));
+    let others: Vec<_> = (0..99).map(|at| UserName::new(&format!("u{at}")).unwrap()).collect();
+    others.iter().for_each(|user| (0..50).for_each(|_| read(&mut feed, user, "ADD")));
+    while feed.open() > 0 || users.is_empty() {
+        while let Some(line) = feed.take() {
+            users.push(UserName::new(line.split(',').nth(1).unwrap()).unwrap());
+            at.line(&line);
+        }
+        if at.submitted.is_empty() {
+            break;
+        }
+        at.answer(BrokerReply::Done);
+        at.told.drain(..).for_each(|arrival| feed.done(Some(&users[arrival as usize])));
+    }
+    let of_slow = users.iter().filter(|user| **user == slow).count();
+    assert_eq!(users.len() - of_slow, 99 * 50, "all others are through, and no quote has come");
+    assert!(of_slow <= 1_000 && of_slow + feed.held() == 10_000, "{of_slow}");
+    assert_eq!((at.asked.len(), at.front.open()), (1, of_slow));
+    at.quote(1, "S", 400);
+    assert_eq!(at.submitted.len(), 32, "and he goes on");
 }
 
 #[test]

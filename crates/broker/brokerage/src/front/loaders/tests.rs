@@ -155,3 +155,23 @@ fn a_dump_beyond_those_that_may_wait_holds_up_its_own_connection_only() {
     at.floor.dumps_max = 1;
     assert_eq!(at.told(held), "[1] OK\n[2] OK cash 1.00\n");
 }
+
+#[test]
+fn a_user_who_waits_for_a_quote_holds_up_no_other_user_of_his_connection_nor_others() {
+    let mut at = At::new();
+    // It takes connections, and says nothing.
+    let silent = std::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    at.floor = Floor::alone(dir.path(), Promise::Os, None, silent.local_addr().unwrap(), None).unwrap();
+    let mut lines = "[1] QUOTE,jo,S\n".to_owned();
+    (2..=6_000).for_each(|number| lines.push_str(&format!("[{number}] ADD,jo,1.00\n")));
+    lines.push_str("[6001] ADD,al,1.00\n");
+    let both = at.say(lines.as_bytes());
+    while at.account("al").is_none() {
+        at.turn();
+    }
+    assert_eq!(at.says(b"[1] ADD,bo,1.00\n"), "[1] OK cash 1.00\n");
+    let told = at.told(both);
+    assert!(told.starts_with("[6001] OK cash 1.00\n[1] REFUSED 10 "), "{}", &told[..80]);
+    assert_eq!(told.lines().count(), 6_001);
+}
