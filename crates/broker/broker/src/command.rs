@@ -7,7 +7,7 @@ use core::fmt;
 
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::coded::{Text, fields};
+use crate::coded::{Text, encode_text};
 use crate::refusal::Refusal;
 
 macro_rules! verbs {
@@ -117,7 +117,7 @@ impl fmt::Display for UserName {
 
 impl Coded for UserName {
     fn encode(&self, to: &mut Vec<u8>) {
-        Text(self.0.clone()).encode(to);
+        encode_text(&self.0, to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         Self::new(&Text::decode(from)?.0).ok_or(DecodeError::Kind(0, "user"))
@@ -237,27 +237,22 @@ impl UserCommand {
 
 impl Coded for UserCommand {
     fn encode(&self, to: &mut Vec<u8>) {
-        let fields = self.clone();
-        Fields {
-            verb: fields.verb,
-            user: fields.user,
-            symbol: fields.symbol,
-            cents: fields.cents,
-            file: fields.file.map(Text),
+        self.verb.encode(to);
+        self.user.encode(to);
+        self.symbol.encode(to);
+        self.cents.encode(to);
+        self.file.is_some().encode(to);
+        if let Some(file) = &self.file {
+            encode_text(file, to);
         }
-        .encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let Fields { verb, user, symbol, cents, file } = Fields::decode(from)?;
-        Ok(Self { verb, user, symbol, cents, file: file.map(|name| name.0) })
+        Ok(Self {
+            verb: Coded::decode(from)?,
+            user: Coded::decode(from)?,
+            symbol: Coded::decode(from)?,
+            cents: Coded::decode(from)?,
+            file: Option::<Text>::decode(from)?.map(|name| name.0),
+        })
     }
 }
-
-struct Fields {
-    verb: Verb,
-    user: Option<UserName>,
-    symbol: Option<StockSymbol>,
-    cents: Option<u64>,
-    file: Option<Text>,
-}
-fields! { Fields { verb, user, symbol, cents, file } }

@@ -71,8 +71,7 @@ impl OwnSite {
         config.make_directories(dir).map_err(BrokerageError::io("making the site's directory"))?;
         let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
         wait_until_certifying(&mut site)?;
-        let address =
-            site.clients_address().map_err(BrokerageError::io("asking for the site's port"))?;
+        let address = site.clients_address().map_err(BrokerageError::io("asking for the site's port"))?;
         let address = address.ok_or_else(|| failed("the site has no port for clients"))?;
         let (waker, now) = (site.waker(), Instant::now());
         let ((words, told), (tell, answers)) = (channel(), channel());
