@@ -1,8 +1,8 @@
 //! Commands that were read and are not at a front yet: each user has his share of the room there.
 //!
 //! A bound on all commands without a reply, and none on one user's, does the opposite of what it is for: it fills with the commands of users who wait for a slow quote, and those who wait for nothing
-//! are not read any more. So what is beyond a user's share waits here, behind his others, and who reads goes on to other users' lines. A share is the room over the number of users who have
-//! anything, so it grows when others are through.
+//! are not read any more. So what is beyond a user's share waits here, behind his others, and the reader goes on to other users' lines. A share is half of the room over the number of users who have
+//! anything: it grows when others are through; the other half is for users who have few, who would else find the room full of what others took when they were alone.
 //!
 //! ```text
 //!   read --> [ held, each user's in order ] --while he has less than his share--> front .. done
@@ -12,6 +12,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_broker::UserName;
+
+/// Who has fewer at the front is let into the half of the room that is kept for him.
+const FEW: usize = 32;
 
 /// See the [module](self). `T` is a command, with whatever its sender needs to know of it.
 #[derive(Debug)]
@@ -79,9 +82,11 @@ impl<T> FairFeed<T> {
         self.open
     }
 
-    /// What one user may have handed on.
-    fn share(&self) -> usize {
-        (self.room / self.users.len().max(1)).max(1)
+    /// Whether a user of whom so many are handed on may have another.
+    fn may_go(&self, open: usize) -> bool {
+        let half = self.room.div_ceil(2);
+        let share = (half / self.users.len().max(1)).max(1);
+        open < share && (self.open < half || open < FEW)
     }
 
     /// A command was read, behind all others of its user.
@@ -106,11 +111,9 @@ impl<T> FairFeed<T> {
 
     /// Who has something and less than his share is in turn.
     fn give_turn(&mut self, user: &UserName) {
-        let share = self.share();
-        if let Some(own) = self.users.get_mut(user).filter(|own| !own.has_turn)
-            && !own.held.is_empty()
-            && own.open < share
-        {
+        let Some(own) = self.users.get(user) else { return };
+        let is_next = !own.has_turn && !own.held.is_empty() && self.may_go(own.open);
+        if let Some(own) = self.users.get_mut(user).filter(|_| is_next) {
             own.has_turn = true;
             self.turns.push_back(user.clone());
         }
@@ -141,10 +144,10 @@ impl<T> FairFeed<T> {
 
     /// The next one of a user in whose turn it is, unless his share has become less meanwhile.
     fn take_of(&mut self, user: &UserName) -> Option<T> {
-        let share = self.share();
+        let may_go = self.may_go(self.users.get(user)?.open);
         let own = self.users.get_mut(user)?;
         own.has_turn = false;
-        let (place, command) = if own.open < share { own.held.pop_front()? } else { return None };
+        let (place, command) = if may_go { own.held.pop_front()? } else { return None };
         own.open += 1;
         self.handed_on();
         if self.nobodys.front().is_some_and(|(nobodys, _)| place < *nobodys) {
@@ -195,22 +198,33 @@ mod tests {
     }
 
     #[test]
-    fn a_user_has_his_share_and_all_of_the_room_when_the_others_are_through() {
-        let (mut feed, [jo, al]) = (FairFeed::new(4), ["jo", "al"].map(user));
+    fn a_user_has_his_share_and_half_of_the_room_when_the_others_are_through() {
+        let (mut feed, [jo, al]) = (FairFeed::new(8), ["jo", "al"].map(user));
         (0..6).for_each(|command| feed.push(Some(&jo), command));
-        assert_eq!(taken(&mut feed), [0, 1, 2, 3], "alone he has all of it");
+        assert_eq!(taken(&mut feed), [0, 1, 2, 3], "alone he has half of it");
         (10..13).for_each(|command| feed.push(Some(&al), command));
-        assert_eq!((taken(&mut feed), feed.held(), feed.open()), (vec![], 5, 4));
+        assert_eq!(taken(&mut feed), [10, 11], "the other half is for those who have few");
+        assert_eq!((feed.held(), feed.open()), (3, 6));
+        (0..2).for_each(|_| feed.done(Some(&jo)));
+        assert_eq!(taken(&mut feed), [], "jo has his share still");
         feed.done(Some(&jo));
-        assert_eq!(taken(&mut feed), [10], "jo has more than a half still");
-        feed.done(Some(&jo));
-        assert_eq!(taken(&mut feed), [11]);
+        assert_eq!(taken(&mut feed), [4]);
         (0..2).for_each(|_| feed.done(Some(&al)));
         assert_eq!(taken(&mut feed), [12]);
         feed.done(Some(&al));
-        assert_eq!(taken(&mut feed), [], "his share has become larger: with the next that is done");
         feed.done(Some(&jo));
-        assert_eq!(taken(&mut feed), [4, 5]);
+        assert_eq!((taken(&mut feed), feed.open()), (vec![5], 2));
+    }
+
+    #[test]
+    fn users_who_took_all_that_is_for_many_leave_room_for_those_who_have_few() {
+        let mut feed = FairFeed::new(10_000);
+        for at in 0..100 {
+            let user = user(&format!("u{at}"));
+            (0..6_000).for_each(|command| feed.push(Some(&user), command));
+            assert!(!taken(&mut feed).is_empty(), "{at}, with {} at the front", feed.open());
+        }
+        assert_eq!(feed.open(), 5_000 + 99 * FEW);
     }
 
     #[test]
