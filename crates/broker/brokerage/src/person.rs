@@ -93,6 +93,7 @@ fn execute(client: &mut Client, asked: PersonAsked) -> BrokerageResult {
 #[cfg(test)]
 mod tests {
     use pares_broker::{BrokerRead, Person, PersonRead, Refusal, UserName};
+    use pares_link::Door;
     use pares_site::config::Promise;
 
     use super::*;
@@ -108,7 +109,7 @@ mod tests {
     fn the_first_supervisor_is_made_through_a_site_once_and_gets_another_password() {
         let dir = tempfile::tempdir().unwrap();
         let site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
-        let mut client = Client::new(9, 0, vec![site.address().into()]);
+        let mut client = Client::new(9, 0, vec![Door::from(site.address())]);
         let args = |reset| Args {
             name: "boss".into(),
             dir: PathBuf::new(),

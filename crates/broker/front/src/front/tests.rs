@@ -211,7 +211,7 @@ fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
 #[test]
 fn a_user_behind_a_slow_quote_with_ten_thousand_commands_holds_up_none_of_ninety_nine_others() {
     let (mut at, mut feed, mut users) = (At::new(), FairFeed::new(1_000), Vec::new());
-    let mut read = |feed: &mut FairFeed<String>, user: &UserName, verb: &str| {
+    let read = |feed: &mut FairFeed<String>, user: &UserName, verb: &str| {
         feed.push(Some(user), format!("{verb},{user},{}", if verb == "QUOTE" { "S" } else { "5.00" }));
     };
     let slow = UserName::new("slow").unwrap();
