@@ -156,7 +156,10 @@ impl FrontProcess {
             dumping: BTreeMap::new(),
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
-            web: args.http.map(|http| door::serve(http, &args.hosts, Arc::clone(&waker), &doors)).transpose()?,
+            web: args
+                .http
+                .map(|http| door::serve(http, &args.hosts, Arc::clone(&waker), &doors))
+                .transpose()?,
             waker,
         })
     }
