@@ -16,11 +16,13 @@
 //! | [`books`] | the rule book: one book, and the market of a shard, in two implementations |
 //! | [`feed`] | market data: packets, streams, messages, a publisher's log |
 //! | [`broker`] | day trading: lines, messages, items, the log |
+//! | [`broker_edges`] | lines of loaders, frames of desks, paths of dumps |
 //! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
 pub mod books;
 pub mod broker;
+pub mod broker_edges;
 pub mod checkpoints;
 pub mod damage;
 pub mod days;
@@ -60,4 +62,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "broker_items", run: broker::items, seeds: broker::item_seeds },
     Target { name: "broker_log", run: broker::log, seeds: broker::log_seeds },
     Target { name: "broker_quotes", run: broker::quotes, seeds: broker::quote_seeds },
+    Target { name: "loader_lines", run: broker_edges::loader_lines, seeds: broker_edges::loader_line_seeds },
+    Target { name: "desk_words", run: broker_edges::desk_words, seeds: broker_edges::desk_word_seeds },
+    Target { name: "dump_paths", run: broker_edges::dump_paths, seeds: broker_edges::dump_path_seeds },
 ];

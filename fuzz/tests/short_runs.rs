@@ -37,7 +37,7 @@ macro_rules! short_runs {
 short_runs! {
     client_frames gateway_frames records log_segment checkpoint lobster itch books markets
     feed_packets feed_soup feed_messages publisher_log publication
-    broker_lines broker_messages broker_items broker_log broker_quotes
+    broker_lines broker_messages broker_items broker_log broker_quotes loader_lines desk_words dump_paths
 }
 
 #[test]
@@ -107,6 +107,24 @@ fn seeds_of_the_broker_are_accepted() {
     let report = replay.finish().unwrap();
     assert!(report.count("userCommand") > 10 && report.count("debugEvent") > 2, "{report:?}");
     assert!(broker::item_seeds().len() > 20, "items of each kind");
+}
+
+#[test]
+fn seeds_of_the_brokers_edges_are_accepted() {
+    use pares_broker::WorkloadLine;
+    use pares_front::loader_lines::LoaderLine;
+    use pares_front::{ToDesk, ToFront};
+    use pares_fuzz::broker_edges;
+    use pares_wice::codec::Coded as _;
+    let is_one = |line: &[u8]| !matches!(LoaderLine::parse(line), LoaderLine::Wrong(_) | LoaderLine::Foreign);
+    assert!(broker_edges::loader_line_seeds().iter().all(|seed| is_one(seed)));
+    let is_word = |word: &[u8]| ToDesk::from_bytes(word).is_ok() || ToFront::from_bytes(word).is_ok();
+    assert!(broker_edges::desk_word_seeds().iter().all(|seed| is_word(seed)));
+    let is_dump = |path: &Vec<u8>| {
+        let line = [&b"[1] DUMPLOG,"[..], path].concat();
+        WorkloadLine::parse(&line).is_ok_and(|line| line.fault.is_none())
+    };
+    assert!(broker_edges::dump_path_seeds().iter().all(is_dump));
 }
 
 /// Events of a day, LOBSTER if it has a zero byte in the middle of text, ITCH otherwise.

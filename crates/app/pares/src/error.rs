@@ -1,5 +1,6 @@
 //! Why a command failed. Every message says what to do, or what was wrong with what was asked.
 
+use pares_brokerage::BrokerageError;
 use pares_client::ClientError;
 use pares_operator::OperatorError;
 use pares_types::Reason;
@@ -15,7 +16,7 @@ pub enum CommandError {
     Sites(#[from] OperatorError),
     /// A broker's command.
     #[error(transparent)]
-    Broker(#[from] pares_brokerage::BrokerageError),
+    Broker(#[from] BrokerageError),
     /// The index of a recorder's log.
     #[error(transparent)]
     History(#[from] pares_history::HistoryError),
@@ -75,7 +76,9 @@ impl CommandError {
             Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
             Self::NoAnswer(_) | Self::Sites(OperatorError::NoAnswer(_)) => Self::NO_ANSWER,
             Self::Disagree(_) => Self::DISAGREE,
-            Self::Sites(OperatorError::Damaged(_)) => OperatorError::DAMAGED,
+            Self::Sites(OperatorError::Damaged(_)) | Self::Broker(BrokerageError::Damaged(_)) => {
+                OperatorError::DAMAGED
+            }
             _ => 1,
         }
     }

@@ -8,6 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use pares_tls::{Authority, Lifetime, TlsFiles, Trust};
 
+#[path = "broker/up.rs"]
+mod up;
+
 fn pares(dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
     command.current_dir(dir).arg("broker").args(arguments).output().expect("the program runs")
@@ -269,5 +272,30 @@ fn up_serves_pages_by_tls_and_starts_routers_again_when_they_die() {
     assert!(said.any(|line| line.contains("router") && line.contains("starting it again")));
     while routers().len() < 2 || routers().contains(&first) {
         std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_workload_runs_over_one_site_and_over_two_clusters_and_with_a_desk_that_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "20"]).status.success());
+    for (sites, stops) in [("1", false), ("2x3", false), ("1", true)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        command.current_dir(dir.path()).args(["broker", "run", "day", "--instant", "--durability", "os"]);
+        command.args(["--json", "--sites", sites, "--fronts", "2", "--desks", "2"]);
+        let run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        while stops && children(run.id(), "desk").len() < 2 {
+            std::thread::yield_now();
+        }
+        if stops {
+            let victim = children(run.id(), "desk")[0];
+            assert!(Command::new("kill").args(["-STOP", &victim.to_string()]).status().unwrap().success());
+        }
+        let output = run.wait_with_output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{sites}: {told}");
+        let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(figures["commands"], 2_000, "{sites}: {told}");
+        assert!(figures["audit_verified"] == true && figures["conserved"] == true, "{sites}: {told}");
     }
 }

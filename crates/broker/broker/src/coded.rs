@@ -47,19 +47,26 @@ const TEXT_BYTES_MAX: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text(pub(crate) String);
 
+/// Appends a text as [`Text`] does.
+pub(crate) fn encode_text(text: &str, to: &mut Vec<u8>) {
+    u32::try_from(text.len()).expect("texts are short").encode(to);
+    to.extend_from_slice(text.as_bytes());
+}
+
 impl Coded for Text {
     fn encode(&self, to: &mut Vec<u8>) {
-        u32::try_from(self.0.len()).expect("texts are short").encode(to);
-        to.extend_from_slice(self.0.as_bytes());
+        encode_text(&self.0, to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let bytes = Vec::<u8>::decode(from)?;
-        if bytes.len() > TEXT_BYTES_MAX {
+        let length = u32::decode(from)? as usize;
+        let (bytes, rest) = from.split_at_checked(length).ok_or(DecodeError::Length)?;
+        if length > TEXT_BYTES_MAX {
             return Err(DecodeError::Length);
         }
-        match bytes.iter().find(|byte| !matches!(byte, b' '..=b'~')) {
-            Some(other) => Err(DecodeError::Kind(*other, "letter")),
-            None => Ok(Self(bytes.into_iter().map(char::from).collect())),
+        if let Some(other) = bytes.iter().find(|byte| !matches!(byte, b' '..=b'~')) {
+            return Err(DecodeError::Kind(*other, "letter"));
         }
+        *from = rest;
+        Ok(Self(bytes.iter().copied().map(char::from).collect()))
     }
 }

@@ -7,7 +7,7 @@ use core::fmt;
 
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::coded::{Text, fields};
+use crate::coded::{Text, encode_text};
 use crate::refusal::Refusal;
 
 macro_rules! verbs {
@@ -117,7 +117,7 @@ impl fmt::Display for UserName {
 
 impl Coded for UserName {
     fn encode(&self, to: &mut Vec<u8>) {
-        Text(self.0.clone()).encode(to);
+        encode_text(&self.0, to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         Self::new(&Text::decode(from)?.0).ok_or(DecodeError::Kind(0, "user"))
@@ -190,6 +190,21 @@ pub fn file_name(path: &str) -> Option<&str> {
     (is_plain && !name.is_empty() && !name.starts_with('.') && name.len() <= FILE_BYTES_MAX).then_some(name)
 }
 
+/// Where the dump of that name lies among the others, `/` between folder and file: a user's in his own folder, whose name has what is no letter, digit, `-` or `_` in hexadecimal,
+/// behind `%`.
+#[must_use]
+pub fn dump_path(user: Option<&UserName>, name: &str) -> String {
+    let Some(user) = user else { return name.to_owned() };
+    let mut path = String::new();
+    for byte in user.as_str().bytes() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    path + "/" + name
+}
+
 /// A command, or as much of one as could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserCommand {
@@ -237,27 +252,35 @@ impl UserCommand {
 
 impl Coded for UserCommand {
     fn encode(&self, to: &mut Vec<u8>) {
-        let fields = self.clone();
-        Fields {
-            verb: fields.verb,
-            user: fields.user,
-            symbol: fields.symbol,
-            cents: fields.cents,
-            file: fields.file.map(Text),
+        self.verb.encode(to);
+        self.user.encode(to);
+        self.symbol.encode(to);
+        self.cents.encode(to);
+        self.file.is_some().encode(to);
+        if let Some(file) = &self.file {
+            encode_text(file, to);
         }
-        .encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
-        let Fields { verb, user, symbol, cents, file } = Fields::decode(from)?;
-        Ok(Self { verb, user, symbol, cents, file: file.map(|name| name.0) })
+        Ok(Self {
+            verb: Coded::decode(from)?,
+            user: Coded::decode(from)?,
+            symbol: Coded::decode(from)?,
+            cents: Coded::decode(from)?,
+            file: Option::<Text>::decode(from)?.map(|name| name.0),
+        })
     }
 }
 
-struct Fields {
-    verb: Verb,
-    user: Option<UserName>,
-    symbol: Option<StockSymbol>,
-    cents: Option<u64>,
-    file: Option<Text>,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_have_their_own_folders_of_dumps_and_no_other() {
+        let at = |user: &str| dump_path(UserName::new(user).as_ref(), "log");
+        assert_eq!([at("jo_1-A"), at("../al")], ["jo_1-A/log", "%2e%2e%2fal/log"]);
+        assert_ne!(at("a%2e"), at("a."));
+        assert_eq!(dump_path(None, "log"), "log");
+    }
 }
-fields! { Fields { verb, user, symbol, cents, file } }

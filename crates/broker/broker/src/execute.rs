@@ -100,7 +100,7 @@ fn whose(asked: &Asked) -> Option<&UserName> {
 }
 
 /// The command as the log shows it: a file's name that is none is left out.
-fn logged(request: &BrokerRequest) -> Option<UserCommand> {
+pub(crate) fn logged(request: &BrokerRequest) -> Option<UserCommand> {
     let (Asked::Command { command, .. } | Asked::Settle { command, .. }) = &request.asked else {
         return None;
     };

@@ -10,7 +10,7 @@
 
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::coded::{Text, fields};
+use crate::coded::{Text, encode_text, fields};
 
 /// Numbers of fronts end here; 0 is no front's.
 pub const FRONT_MAX: u64 = (1 << 21) - 1;
@@ -70,7 +70,7 @@ impl CommandName {
 
 impl Coded for CommandName {
     fn encode(&self, to: &mut Vec<u8>) {
-        Text(self.0.clone()).encode(to);
+        encode_text(&self.0, to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         Self::new(&Text::decode(from)?.0).ok_or(DecodeError::Kind(0, "name"))

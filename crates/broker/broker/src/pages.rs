@@ -4,7 +4,7 @@ use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{Key, KeyRange, Value};
 
 use crate::audit::AuditRecord;
-use crate::coded::{Text, fields};
+use crate::coded::{Text, encode_text, fields};
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
 use crate::request::{TIME_MAX_MS, TradeWay};
@@ -192,7 +192,8 @@ fn user_of(bytes: &[u8]) -> Option<UserName> {
 
 impl Coded for AuditEntry {
     fn encode(&self, to: &mut Vec<u8>) {
-        (Text(self.user.clone()), self.place).encode(to);
+        encode_text(&self.user, to);
+        self.place.encode(to);
         self.record.encode(to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {

@@ -67,7 +67,7 @@ pub enum BrokerReply {
     },
     /// A later one of its session was executed, and it is in none of the latest entries: it was executed long ago, or never will be. It is not executed now.
     Repeated,
-    /// Another command of this user has this name. This one is not executed.
+    /// Another command of this user has this name, or this number. This one is not executed.
     NameTaken,
     /// A later command of the session was executed, and this one was not: it never will be.
     Overtaken,

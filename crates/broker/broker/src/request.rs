@@ -2,7 +2,7 @@
 
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::coded::{Text, fields, kinds};
+use crate::coded::{Text, encode_text, fields, kinds};
 use crate::command::{StockSymbol, UserCommand, UserName};
 use crate::names::{CommandName, HitName};
 use crate::orders::OrderAsked;
@@ -32,7 +32,9 @@ pub struct StockQuote {
 impl Coded for StockQuote {
     fn encode(&self, to: &mut Vec<u8>) {
         (self.price_cents, self.symbol).encode(to);
-        (Text(self.user.clone()), (self.server_ms, Text(self.key.clone()))).encode(to);
+        encode_text(&self.user, to);
+        self.server_ms.encode(to);
+        encode_text(&self.key, to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         let (price_cents, symbol) = Coded::decode(from)?;

@@ -6,7 +6,7 @@
 
 use crate::audit::AuditRecord;
 use crate::command::UserName;
-use crate::execute::Turn;
+use crate::execute::{Turn, logged};
 use crate::ledger::{BrokerError, Ledger};
 use crate::names::{number_in_session, session_of};
 use crate::reply::BrokerReply;
@@ -32,7 +32,10 @@ impl<L: Ledger> Turn<'_, L> {
         }
         let Some(user) = self.user else {
             let first: Option<AuditRecord> = rows::take(self.ledger, &rows::audit("", number))?;
-            return first.map_or_else(|| self.reply_of_name(), |first| Ok(Some(first.reply)));
+            return match first {
+                Some(first) => Ok(Some(self.reply_of_same(first))),
+                None => self.reply_of_name(),
+            };
         };
         let latest = self.latest(user, session_of(number))?;
         if number <= latest {
@@ -81,10 +84,19 @@ impl<L: Ledger> Turn<'_, L> {
             let Some(value) = value else { return Ok(BrokerReply::Repeated) };
             // An entry begins with its number: the others need not be read whole.
             if rows::row::<u64, _>(&value)? == self.request.number {
-                return Ok(rows::row::<AuditRecord, _>(&value)?.reply);
+                let first: AuditRecord = rows::row(&value)?;
+                // A repeat that brought a hit has an entry too, without its command.
+                if first.command.is_some() || logged(self.request).is_none() {
+                    return Ok(self.reply_of_same(first));
+                }
             }
         }
         Ok(if begin == 0 { BrokerReply::Overtaken } else { BrokerReply::Repeated })
+    }
+
+    /// The reply of the entry of this number, if it is this command's. A session is no secret: who goes on with that of another must not take the other's reply for his own.
+    fn reply_of_same(&self, first: AuditRecord) -> BrokerReply {
+        if first.command == logged(self.request) { first.reply } else { BrokerReply::NameTaken }
     }
 
     /// If a command of this name was executed: its reply, or that the name is taken.

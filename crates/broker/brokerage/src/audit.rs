@@ -1,4 +1,4 @@
-//! `pares broker audit verify`: a log, replayed alone.
+//! `pares broker audit`: a log, replayed alone, or written.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -9,6 +9,8 @@ use pares_text::grouped;
 use serde::Serialize;
 
 use crate::error::{BrokerageError, BrokerageResult, failed};
+
+pub mod dump;
 
 /// Arguments of `pares broker audit verify`.
 #[derive(clap::Args, Clone, Debug)]

@@ -2,30 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::net::SocketAddr;
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use pares_operator::init::{self, FreePorts};
 use pares_operator::sites::{self, Processes, Speech};
 use pares_site::SitesConfig;
-use pares_site::config::{Promise, SITES_FILE};
 use pares_wice::SiteId;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
-use serde::{Deserialize, Serialize};
 
+pub use self::places::{BrokerPlaces, BrokerPlan};
 use crate::error::{BrokerageError, BrokerageResult, failed};
+
+mod lives;
+mod places;
+
+use self::lives::{Deaths, Lives};
 
 /// One at work, and one that takes over.
 const ROUTERS: usize = 2;
-/// What dies is not started again more often than this.
-const LIFE_MIN: Duration = Duration::from_secs(1);
 /// What was told to end and has not is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// The file that says where fronts and desks are.
-const BROKER_FILE: &str = "broker.toml";
 /// The command of this program that runs a site.
 const SITE_RUN: &[&str] = &["broker", "site"];
 
@@ -39,91 +37,6 @@ pub(crate) fn end_with(parent: Option<u32>) -> BrokerageResult {
         Ok(())
     } else {
         Err(BrokerageError::Usage("the process that started this one is gone".into()))
-    }
-}
-
-/// Where a broker's processes are; kept beside `sites.toml`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BrokerPlaces {
-    /// The quote server that desks ask.
-    pub quote_server: SocketAddr,
-    /// Where fronts reach each desk.
-    pub desks: Vec<SocketAddr>,
-    /// Where loaders reach each front.
-    pub fronts: Vec<SocketAddr>,
-    /// Where people reach each front, if they do.
-    #[serde(default)]
-    pub pages: Vec<SocketAddr>,
-}
-
-/// How many of each, and what the sites promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokerPlan {
-    /// Clusters, and sites in each.
-    pub sites: (u8, u8),
-    /// Fronts.
-    pub fronts: u16,
-    /// Desks.
-    pub desks: u16,
-    /// What a reply promises.
-    pub durability: Promise,
-    /// The URL of each site's PostgreSQL database, as in `sites.toml`; without, files.
-    pub store: Option<String>,
-    /// The quote server.
-    pub quote_server: SocketAddr,
-    /// Where people reach the first front; the others at the ports behind it. Without, none has pages.
-    pub http: Option<SocketAddr>,
-}
-
-impl BrokerPlan {
-    fn pages(&self) -> Vec<SocketAddr> {
-        let Some(first) = self.http else { return Vec::new() };
-        let at = |front| Some(SocketAddr::new(first.ip(), first.port().checked_add(front)?));
-        (0..self.fronts).filter_map(at).collect()
-    }
-
-    /// Writes it as a new broker's directory; what is there already is read instead.
-    ///
-    /// # Errors
-    /// If it cannot be read or written.
-    pub fn settle(&self, dir: &Path) -> Result<(SitesConfig, BrokerPlaces), BrokerageError> {
-        let path = dir.join(BROKER_FILE);
-        if dir.join(SITES_FILE).exists() && path.exists() {
-            let config = SitesConfig::load(dir).map_err(failed)?;
-            let text = std::fs::read_to_string(&path);
-            let text = text.map_err(BrokerageError::io(format!("reading {}", path.display())))?;
-            return Ok((config, toml::from_str(&text).map_err(failed)?));
-        }
-        let config = self.configuration()?;
-        init::write(&config, dir).map_err(failed)?;
-        let mut free = FreePorts::beside(&config);
-        let mut ports = |count: u16| -> Result<Vec<SocketAddr>, BrokerageError> {
-            (0..count).map(|_| free.take().map_err(failed)).collect()
-        };
-        let places = BrokerPlaces {
-            quote_server: self.quote_server,
-            desks: ports(self.desks)?,
-            fronts: ports(self.fronts)?,
-            pages: self.pages(),
-        };
-        let text = toml::to_string(&places).map_err(failed)?;
-        pares_os::replace_file(&path, text.as_bytes())
-            .map_err(BrokerageError::io(format!("writing {}", path.display())))?;
-        Ok((config, places))
-    }
-
-    fn configuration(&self) -> Result<SitesConfig, BrokerageError> {
-        let args = init::Args {
-            clusters: self.sites.0,
-            sites: self.sites.1,
-            system: "broker".into(),
-            durability: self.durability,
-            no_tls: true,
-            store: self.store.clone(),
-            sql: false,
-            witness: false,
-        };
-        init::configuration(&args).map_err(failed)
     }
 }
 
@@ -169,11 +82,12 @@ pub struct Children {
     program: PathBuf,
     speech: Speech,
     places: BrokerPlaces,
+    all_sites: Vec<BrokerPart>,
     sites: Processes,
     running: BTreeMap<BrokerPart, Child>,
     /// What is to be started, and when.
     due: Vec<(BrokerPart, Instant)>,
-    started: BTreeMap<BrokerPart, Instant>,
+    lives: Lives,
 }
 
 impl Children {
@@ -191,22 +105,24 @@ impl Children {
         let program = std::env::current_exe();
         let program = program.map_err(BrokerageError::io("finding the path of this program"))?;
         let now = Instant::now();
-        let sites = sites::all(config).into_iter().map(BrokerPart::Site);
+        let all_sites: Vec<_> = sites::all(config).into_iter().map(BrokerPart::Site).collect();
         let desks = (0..places.desks.len()).map(BrokerPart::Desk);
         let fronts = (0..places.fronts.len()).map(BrokerPart::Front);
         let routers = if told.routers.is_empty() { 0 } else { ROUTERS };
         let routers = (0..routers).map(BrokerPart::Router);
-        let due = sites.chain(desks).chain(fronts).chain(routers).map(|part| (part, now)).collect();
+        let others = desks.chain(fronts).chain(routers);
+        let due = all_sites.iter().copied().chain(others).map(|part| (part, now)).collect();
         let mut children = Self {
             dir: dir.to_owned(),
             told,
             program,
             speech,
             places,
+            all_sites,
             sites: Processes::new(dir, speech, SITE_RUN).map_err(failed)?,
             running: BTreeMap::new(),
             due,
-            started: BTreeMap::new(),
+            lives: Lives::default(),
         };
         children.revive()?;
         Ok(children)
@@ -217,28 +133,66 @@ impl Children {
         &self.places
     }
 
-    /// Starts again what has died, a second after it was started last at the earliest; what was found dead, and how it ended.
+    /// Starts again what has died, when its time has come; what was found dead, how it ended and what it said, and what becomes of it.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses; if no site, or no front, can serve, and none will if it is tried again.
     pub fn revive(&mut self) -> Result<Vec<String>, BrokerageError> {
-        let mut dead: Vec<(BrokerPart, String)> = Vec::new();
-        for (site, how) in self.sites.ended().map_err(failed)? {
-            dead.push((BrokerPart::Site(site), how.to_string()));
+        let mut said = Vec::new();
+        for (part, how) in self.dead()? {
+            let pause = self.lives.died(part, how);
+            let last = if how.code().is_some() { self.last_words(part) } else { String::new() };
+            said.push(self.lives.told(part, how, pause, &last));
+            self.due.push((part, Instant::now() + pause));
         }
-        for (part, child) in &mut self.running {
-            let ended = child.try_wait().map_err(BrokerageError::io(format!("looking after {part}")))?;
-            dead.extend(ended.map(|how| (*part, how.to_string())));
-        }
-        for (part, _) in &dead {
-            self.running.remove(part);
-            let pause = self.started.get(part).map_or(LIFE_MIN, |at| LIFE_MIN.saturating_sub(at.elapsed()));
-            self.due.push((*part, Instant::now() + pause));
+        if !said.is_empty() {
+            self.serves().map_err(|why| why.after(&said))?;
         }
         for (part, _) in self.due.extract_if(.., |(_, at)| *at <= Instant::now()).collect::<Vec<_>>() {
             self.begin(part)?;
         }
-        Ok(dead.into_iter().map(|(part, how)| format!("{part} ended ({how})")).collect())
+        Ok(said)
+    }
+
+    /// Those that have ended by themselves since it was asked last.
+    fn dead(&mut self) -> Result<Vec<(BrokerPart, ExitStatus)>, BrokerageError> {
+        let ended = self.sites.ended().map_err(failed)?;
+        let mut dead: Vec<_> = ended.into_iter().map(|(site, how)| (BrokerPart::Site(site), how)).collect();
+        for (part, child) in &mut self.running {
+            let ended = child.try_wait().map_err(BrokerageError::io(format!("looking after {part}")))?;
+            dead.extend(ended.map(|how| (*part, how)));
+        }
+        dead.iter().for_each(|(part, _)| drop(self.running.remove(part)));
+        Ok(dead)
+    }
+
+    /// Whether there is a site, and a front, that serves, or may if it is tried again.
+    fn serves(&self) -> BrokerageResult {
+        let fronts: Vec<_> = (0..self.places.fronts.len()).map(BrokerPart::Front).collect();
+        match (self.lives.of_all(&self.all_sites), self.lives.of_all(&fronts)) {
+            (Deaths::Damage, _) => {
+                Err(BrokerageError::Damaged("no site can run before it is repaired".into()))
+            }
+            (Deaths::InVain, _) => Err(failed("no site can run")),
+            (_, Deaths::Damage | Deaths::InVain) => Err(failed("no front can run")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a part said last, if that is in a file.
+    fn last_words(&self, part: BrokerPart) -> String {
+        match self.speech {
+            Speech::File => lives::last_lines(&self.log_of(part)),
+            Speech::Here => String::new(),
+        }
+    }
+
+    /// Where a part writes what it says.
+    fn log_of(&self, part: BrokerPart) -> PathBuf {
+        self.dir.join(match part {
+            BrokerPart::Site(site) => format!("site-{}-{}.log", site.cluster.0, site.number),
+            other => format!("{other}.log").replace(' ', "-"),
+        })
     }
 
     /// Starts a part now, if it does not run.
@@ -247,14 +201,16 @@ impl Children {
     /// If the operating system refuses.
     pub fn begin(&mut self, part: BrokerPart) -> BrokerageResult {
         self.due.retain(|(other, _)| *other != part);
-        self.started.insert(part, Instant::now());
+        self.lives.began(part);
         if let BrokerPart::Site(site) = part {
             return self.sites.start(site).map_err(failed);
         }
         let mut command = self.command(part);
         if self.speech == Speech::File {
-            let path = self.dir.join(format!("{part}.log").replace(' ', "-"));
-            let log = || pares_os::open_file(OpenOptions::new().create(true).append(true), &path);
+            let path = self.log_of(part);
+            let log = || -> std::io::Result<File> {
+                pares_os::open_file(OpenOptions::new().create(true).append(true), &path)
+            };
             let opening = || BrokerageError::io(format!("opening {}", path.display()));
             command.stdout(log().map_err(opening())?).stderr(log().map_err(opening())?);
         }

@@ -3,16 +3,18 @@
 //! The first page is read from the latest version, so that the file has everything that was answered before it was asked for; the others from no older one. Each user's entries are
 //! complete and in order up to some moment behind that. The file appears under its name when it is whole.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_broker::{AccountSummary, AuditPage, BrokerRead, UserName, tell_log};
 use pares_link::Door;
 use pares_site::Client;
+use pares_text::grouped;
 use pares_wice::Key;
 use pares_wice::codec::Coded as _;
 
@@ -21,14 +23,24 @@ use crate::readers::READER;
 
 /// A page that does not come within this is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two words on how far a dump is.
+const SAY_EVERY: Duration = Duration::from_secs(10);
 /// So many dumps are commanded at a time, or wait to be written.
 const WAITING_MAX: usize = 16;
 
 /// Dumps that were commanded: one is written at a time, since each reads as fast as the site allows.
 pub(crate) struct Dumps {
     sites: Vec<Door>,
-    waiting: VecDeque<(Option<UserName>, PathBuf)>,
-    writing: Option<JoinHandle<Result<u64, BrokerageError>>>,
+    waiting: VecDeque<Dump>,
+    writing: Option<(u64, JoinHandle<Result<u64, BrokerageError>>)>,
+}
+
+/// A dump that was commanded.
+struct Dump {
+    /// What who commanded it knows it by.
+    ticket: u64,
+    user: Option<UserName>,
+    path: PathBuf,
 }
 
 impl Dumps {
@@ -37,9 +49,9 @@ impl Dumps {
         Self { sites, waiting: VecDeque::new(), writing: None }
     }
 
-    /// Writes the log of a user, or all of it, to `path`, when those before are written.
-    pub(crate) fn push(&mut self, user: Option<UserName>, path: PathBuf) {
-        self.waiting.push_back((user, path));
+    /// Writes the log of a user, or all of it, to `path`, when those before are written; the ticket comes back when it is.
+    pub(crate) fn push(&mut self, ticket: u64, user: Option<UserName>, path: PathBuf) {
+        self.waiting.push_back(Dump { ticket, user, path });
     }
 
     /// So many more may be commanded.
@@ -47,65 +59,95 @@ impl Dumps {
         WAITING_MAX.saturating_sub(self.waiting.len())
     }
 
-    /// Goes on with them; whether there is more to do.
-    pub(crate) fn progress(&mut self) -> Result<bool, BrokerageError> {
-        if let Some(writing) = self.writing.take_if(|writing| writing.is_finished()) {
-            writing.join().map_err(|_| failed("a thread that writes a log has panicked"))??;
+    /// Whether none waits or is being written.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.writing.is_none()
+    }
+
+    /// Goes on with them; the ticket of one that is over, and how many entries the file has that is there now, or why there is none.
+    pub(crate) fn progress(&mut self) -> Option<(u64, Result<u64, BrokerageError>)> {
+        if let Some((ticket, writing)) = self.writing.take_if(|(_, writing)| writing.is_finished()) {
+            let panicked = |_| Err(failed("a thread that writes a log has panicked"));
+            return Some((ticket, writing.join().unwrap_or_else(panicked)));
         }
-        if self.writing.is_none()
-            && let Some((user, path)) = self.waiting.pop_front()
-        {
-            let sites = self.sites.clone();
-            let named = std::thread::Builder::new().name("dump".into());
-            let begun = named.spawn(move || write(sites, user, &path));
-            self.writing = Some(begun.map_err(BrokerageError::io("starting a dump"))?);
+        if self.writing.is_some() {
+            return None;
         }
-        Ok(self.writing.is_some())
+        let Dump { ticket, user, path } = self.waiting.pop_front()?;
+        let sites = self.sites.clone();
+        let named = std::thread::Builder::new().name("dump".into());
+        match named.spawn(move || write(sites, user, &path, said_now_and_then(&path))) {
+            Ok(writing) => self.writing = Some((ticket, writing)),
+            Err(error) => return Some((ticket, Err(BrokerageError::io("starting a dump")(error)))),
+        }
+        None
     }
 }
 
-/// Where in `logs` the dump of that name lies: a user's in his own folder, whose name has what is no letter, digit, `-` or `_` in hexadecimal, behind `%`.
-pub(crate) fn place(logs: &Path, user: Option<&UserName>, name: &str) -> PathBuf {
-    let Some(user) = user else { return logs.join(name) };
-    let mut folder = String::new();
-    for byte in user.as_str().bytes() {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => folder.push(char::from(byte)),
-            _ => folder.push_str(&format!("%{byte:02x}")),
+/// Says how far a long dump to `path` is.
+fn said_now_and_then(path: &Path) -> impl FnMut(u64) + use<> {
+    let (path, mut said) = (path.to_owned(), Instant::now());
+    move |count| {
+        if said.elapsed() >= SAY_EVERY {
+            said = Instant::now();
+            pares_text::tell!("{}: {} entries so far", path.display(), grouped(count));
         }
     }
-    logs.join(folder).join(name)
 }
 
-/// Writes the log of a user, or all of it, to `path`; how many entries it has.
-pub(crate) fn write(sites: Vec<Door>, user: Option<UserName>, path: &Path) -> Result<u64, BrokerageError> {
+/// Writes the log of a user, or all of it, to `path`, and says after each page how many entries there are so far; how many it has.
+pub(crate) fn write(
+    sites: Vec<Door>,
+    user: Option<UserName>,
+    path: &Path,
+    so_far: impl FnMut(u64),
+) -> Result<u64, BrokerageError> {
+    // Two fronts may write one log at once.
+    let part = path.with_added_extension(format!("{}.part", std::process::id()));
+    let written = write_part(sites, user, path, &part, so_far);
+    if written.is_err() {
+        // There may be none.
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}
+
+fn write_part(
+    sites: Vec<Door>,
+    user: Option<UserName>,
+    path: &Path,
+    part: &Path,
+    mut so_far: impl FnMut(u64),
+) -> Result<u64, BrokerageError> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(writing())?;
     }
-    // Two fronts may write one log at once.
-    let part = path.with_added_extension(format!("{}.part", std::process::id()));
-    let mut file = BufWriter::new(File::create(&part).map_err(writing())?);
-    let count = pages(&mut Client::new(READER, 0, sites), user, |text| {
+    let mut file = BufWriter::new(File::create(part).map_err(writing())?);
+    let count = pages(&mut Client::new(READER, 0, sites), user, |text, count| {
+        so_far(count);
         file.write_all(text.as_bytes()).map_err(writing())
     })?;
     let file = file.into_inner().map_err(|error| writing()(error.into_error()))?;
-    file.sync_all().and_then(|()| std::fs::rename(&part, path)).map_err(writing())?;
+    file.sync_all().and_then(|()| std::fs::rename(part, path)).map_err(writing())?;
     Ok(count)
 }
 
 fn pages(
     client: &mut Client,
     user: Option<UserName>,
-    tell: impl FnMut(&str) -> Result<(), BrokerageError>,
+    mut tell: impl FnMut(&str, u64) -> Result<(), BrokerageError>,
 ) -> Result<u64, BrokerageError> {
+    let count = Cell::new(0);
     let page = |from: Option<Key>| {
         let is_first = from.is_none();
         let read = BrokerRead::Log { user: user.clone(), from }.to_bytes();
         let page = if is_first { client.read_latest(&read, PATIENCE) } else { client.read(&read, PATIENCE) };
-        AuditPage::from_bytes(&page.map_err(failed)?).map_err(failed)
+        let page = AuditPage::from_bytes(&page.map_err(failed)?).map_err(failed)?;
+        count.set(count.get() + page.entries.len() as u64);
+        Ok(page)
     };
-    tell_log(page, tell)
+    tell_log(page, |text| tell(text, count.get()))
 }
 
 /// What each of these users has; who has no account is left out.
@@ -132,20 +174,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_write_into_their_own_folders_and_nowhere_else() {
-        let logs = Path::new("logs");
-        let at = |user: &str| place(logs, Some(&UserName::new(user).unwrap()), "log");
-        assert_eq!(at("jo_1-A"), Path::new("logs/jo_1-A/log"));
-        assert_eq!(at("../al"), Path::new("logs/%2e%2e%2fal/log"));
-        assert_ne!(at("a%2e"), at("a."));
-        assert_eq!(place(logs, None, "log"), Path::new("logs/log"));
+    fn a_log_that_cannot_be_written_is_told_and_the_next_one_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, []).unwrap();
+        let mut dumps = Dumps::of(Vec::new());
+        for ticket in [7, 8] {
+            dumps.push(ticket, None, file.join("log"));
+        }
+        for ticket in [7, 8] {
+            let over = std::iter::repeat_with(|| dumps.progress()).flatten().next();
+            assert!(matches!(over, Some((over, Err(_))) if over == ticket));
+        }
+        assert!(dumps.is_idle());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left");
     }
 
     #[test]
     fn no_more_dumps_than_a_few_wait() {
         let mut dumps = Dumps::of(Vec::new());
         for left in (0..WAITING_MAX).rev() {
-            dumps.push(None, "log".into());
+            dumps.push(0, None, "log".into());
             assert_eq!(dumps.room(), left);
         }
     }

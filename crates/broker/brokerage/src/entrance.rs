@@ -20,6 +20,9 @@ pub(crate) struct Entrance {
     /// Serve plain at any address: a proxy that speaks TLS is all that reaches it
     #[arg(long, conflicts_with = "tls_cert")]
     plain_behind_proxy: bool,
+    /// A name besides those of this machine by which people reach the pages, as often as there are names: that of a proxy in front of them
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
 }
 
 impl Entrance {
@@ -62,6 +65,7 @@ impl Entrance {
             arguments.extend(file.iter().flat_map(|file| [name.into(), file.clone().into()]));
         }
         arguments.extend(self.plain_behind_proxy.then(|| "--plain-behind-proxy".into()));
+        arguments.extend(self.hosts.iter().flat_map(|host| ["--host".into(), host.into()]));
         arguments
     }
 }

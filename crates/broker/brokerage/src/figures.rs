@@ -98,6 +98,8 @@ pub struct RunFigures {
     pub conflicts: u64,
     /// From arrival to reply, by command.
     pub times: BTreeMap<&'static str, CommandTimes>,
+    /// Of a hundred commands, whatever they were, 99 had their reply within this.
+    pub p99_ms: f64,
     /// Replies in each tenth of a second.
     pub per_100ms: Vec<u64>,
     /// What waited, about once in each tenth of a second; none if it was elsewhere.
@@ -143,6 +145,7 @@ impl RunFigures {
             dollars: dollars(hits * HIT_MILLS / 10),
             conflicts,
             times: tally.times(),
+            p99_ms: tally.p99_ms(),
             per_100ms: tally.slots().to_vec(),
             backlog: tally.backlog(),
             elements: checked.report.elements,

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, StockQuote, UserCommand, UserName,
-    Verb, WorkloadLine, number_in_session,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, StockQuote, UserName, WorkloadLine,
+    number_in_session,
 };
-use pares_front::{Arrival, BrokerFront, CommandOrder, DeskNews, FrontEffect, NotTaken};
+use pares_front::{Arrival, BrokerFront, CommandOrder, DeskNews, FRONT_OPEN_MAX, FrontEffect, NotTaken};
 use pares_os::clock;
 use pares_site::SiteReport;
 use pares_site::config::Promise;
@@ -26,6 +26,7 @@ use crate::quoter::Quoter;
 use crate::site_link::{SiteAnswer, SiteLink};
 
 mod quoting;
+mod room;
 mod told;
 
 pub(crate) use quoting::Quoting;
@@ -59,6 +60,8 @@ pub(crate) struct Floor {
     dumps: usize,
     /// So many of them are taken.
     pub(crate) dumps_max: usize,
+    /// So many commands without a reply are held.
+    pub(crate) open_max: usize,
     /// Whose commands of a workload arrived.
     pub(crate) users: BTreeSet<UserName>,
     /// Requests so far.
@@ -108,6 +111,7 @@ impl Floor {
             latest_quote: None,
             dumps: 0,
             dumps_max: usize::MAX,
+            open_max: FRONT_OPEN_MAX,
             users: BTreeSet::new(),
             submitted: 0,
             looks: Vec::new(),
@@ -123,12 +127,12 @@ impl Floor {
 
     /// Where the site of this process is reached.
     pub(crate) fn address(&self) -> Result<SocketAddr, BrokerageError> {
-        self.own_site()?.address()
+        Ok(self.own_site()?.address())
     }
 
     /// How the site of this process is.
     pub(crate) fn report(&self) -> Result<SiteReport, BrokerageError> {
-        Ok(self.own_site()?.report())
+        self.own_site()?.report()
     }
 
     fn own_site(&self) -> Result<&OwnSite, BrokerageError> {
@@ -141,12 +145,13 @@ impl Floor {
     /// A command of a workload arrives, behind what arrived before of its user; its place among all that did.
     pub(crate) fn arrives(&mut self, line: WorkloadLine) -> Result<u64, BrokerageError> {
         self.users.extend(line.command.user.clone());
-        self.arrives_as(line, CommandOrder::Arrival { name: None }).map_err(failed)
+        self.arrives_as(0, line, CommandOrder::Arrival { name: None }).map_err(failed)
     }
 
-    /// A command of a session arrives, the `after`-th one of which was its user's before; its place among all that did.
+    /// A command of a session arrives, by the connection of that number, the `after`-th one of which was its user's before; its place among all that did.
     pub(crate) fn arrives_in(
         &mut self,
+        sender: u64,
         session: u64,
         after: u64,
         line: WorkloadLine,
@@ -157,18 +162,13 @@ impl Floor {
             return Err(NotTaken::Order);
         }
         let order = CommandOrder::Session { number: numbered(line.number), after: numbered(after) };
-        self.arrives_as(line, order)
+        self.arrives_as(sender, line, order)
     }
 
-    fn arrives_as(&mut self, line: WorkloadLine, order: CommandOrder) -> Result<u64, NotTaken> {
+    fn arrives_as(&mut self, sender: u64, line: WorkloadLine, order: CommandOrder) -> Result<u64, NotTaken> {
         let WorkloadLine { command, fault, .. } = line;
         let user = command.user.clone();
-        self.take(Arrival { user, order, asked: Asked::Command { command, fault } })
-    }
-
-    /// Whether it is no dump, or there is room for one.
-    pub(crate) fn has_room_for(&self, command: &UserCommand) -> bool {
-        command.verb != Verb::Dumplog || self.dumps < self.dumps_max
+        self.take(Arrival { sender, user, order, asked: Asked::Command { command, fault } })
     }
 
     /// Whatever arrives.
@@ -177,6 +177,9 @@ impl Floor {
         let is_dump = dump.is_some();
         if dump.is_some_and(|dump| !self.has_room_for(dump)) {
             return Err(NotTaken::Dumps);
+        }
+        if !self.has_room() {
+            return Err(NotTaken::Busy);
         }
         let mut effects = Vec::new();
         let arrival = self.front.arrives(arrival, now_ms(), &mut effects)?;
@@ -227,18 +230,6 @@ impl Floor {
             Executing::Here(_) => Horizon::default(),
             Executing::Sites(link) => link.horizon(),
         }
-    }
-
-    /// Has hits noted that no command used.
-    pub(crate) fn note_unclaimed(&mut self) {
-        let mut effects = Vec::new();
-        self.front.settle_hits(now_ms(), &mut effects);
-        self.carry_out(effects, &mut Vec::new());
-    }
-
-    /// Whether all of them are.
-    pub(crate) fn has_noted(&self) -> bool {
-        self.front.has_noted()
     }
 
     /// Something has happened to a connection to a site, or to a desk.
@@ -334,7 +325,7 @@ impl Floor {
                 }
                 FrontEffect::Told { arrival, asked, reply, .. } => {
                     self.dumps -= usize::from(told::dumps(&asked).is_some());
-                    told.push(Told { arrival, asked, reply });
+                    told.push(Told { arrival, asked, reply, is_unwritten: false });
                 }
             }
         }
@@ -390,3 +381,6 @@ impl Floor {
 pub(crate) fn now_ms() -> u64 {
     clock::now_ns() / 1_000_000
 }
+
+#[cfg(test)]
+mod tests;

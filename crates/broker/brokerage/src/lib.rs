@@ -84,8 +84,14 @@ enum What {
     /// Write a workload of any size, in the mix of the largest one known
     Generate(generate::Args),
     /// Run a whole broker on this machine until Ctrl-C: sites, quote desks and fronts, each started again when it dies
+    #[command(
+        after_help = "Exit status: 0 it was stopped; 6 every site has to be repaired first; 1 anything else, no front among it that can run. Standard error says why."
+    )]
     Up(up::Args),
     /// Run one site of a broker in this process until Ctrl-C
+    #[command(
+        after_help = "Exit status: 0 it was stopped; 6 it has to be repaired before the next start; 1 anything else."
+    )]
     Site {
         #[command(flatten)]
         site: pares_operator::run::Args,
@@ -108,6 +114,8 @@ enum Audit {
     /// Replay a log alone: one entry for each command, and every cent and share accounted for
     #[command(after_help = "Exit status: 0 it adds up; 1 it does not, and standard error says where.")]
     Verify(audit::Args),
+    /// Write the log of everything while the broker runs: all that any front has answered before, and all that was asked of the quote server
+    Dump(audit::dump::Args),
 }
 
 /// Does what was asked.
@@ -118,11 +126,12 @@ pub fn run(args: &Args) -> BrokerageResult {
     match &args.what {
         What::Run(args) => run::run(args),
         What::Audit { what: Audit::Verify(args) } => audit::run(args),
+        What::Audit { what: Audit::Dump(args) } => audit::dump::run(args),
         What::Person(args) => person::run(args),
         What::Generate(args) => generate::run(args),
         What::Up(args) => up::run(args),
         What::Site { site, dir } => {
-            pares_operator::run::one(site, dir, pares_accounts::Accounts).map_err(error::failed)
+            pares_operator::run::one(site, dir, pares_accounts::Accounts).map_err(error::of_site)
         }
         What::Desk(args) => desk::run(args),
         What::Front(args) => front::run(args),

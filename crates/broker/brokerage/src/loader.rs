@@ -194,7 +194,7 @@ impl Loader {
             conn.push(b"NOTE\n");
             self.noting = Noting::Asked;
         }
-        conn.flush().ok()
+        conn.flush().ok().map(drop)
     }
 
     /// Hears what was said; nothing if the connection is over.

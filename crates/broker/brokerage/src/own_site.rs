@@ -1,13 +1,21 @@
-//! A site in this process: it has its turns between the front's.
+//! A site in this process, on a thread of its own: the front asks and hears by channels, many requests at a time.
 //!
+//! In turns on one thread, the front would wait for each sync of the site's log, and the site for the front. So they work side by side: while the site executes and stores some requests, the front makes the next ones.
+//!
+//! ```text
+//!   front --batches of requests, a wake--> [ thread: the site's duty cycle ] --batches of answers--> front
+//! ```
 //! A request without an answer is repeated under its name, which the site executes once however often it is asked.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_accounts::Accounts;
+use pares_link::Waker;
 use pares_site::config::{Place, Promise, SiteLimits};
 use pares_site::protocol::Code;
 use pares_site::{Answered, Process, SiteReport, SitesConfig};
@@ -20,12 +28,39 @@ use crate::site_link::SiteAnswer;
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// Until the site takes part.
 const BEGINS_WITHIN: Duration = Duration::from_secs(20);
+/// Requests that are handed to the thread at once: the site begins with them while the front goes on.
+const BATCH: usize = 128;
+/// Longest wait of the site for something to do; a request ends it.
+const WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// See the [module](self).
-pub(crate) struct OwnSite {
+type Requests = Vec<(TransactionId, Vec<u8>)>;
+
+/// What the thread is told.
+enum Word {
+    Execute(Requests),
+    Report(Sender<SiteReport>),
+}
+
+/// The thread's end.
+struct SiteThread {
     site: Process<Accounts>,
+    words: Receiver<Word>,
+    answers: Sender<Result<Vec<Answered>, String>>,
+}
+
+/// See the [module](self). The thread ends with it.
+pub(crate) struct OwnSite {
+    address: SocketAddr,
+    waker: Waker,
+    words: Option<Sender<Word>>,
+    answers: Receiver<Result<Vec<Answered>, String>>,
+    thread: Option<JoinHandle<()>>,
+    /// To be handed to the thread.
+    going: Requests,
     /// Requests without an answer, and when they were handed in last.
     open: HashMap<TransactionId, (Vec<u8>, Instant)>,
+    /// The time, as of the latest turn.
+    now: Instant,
     looked: Instant,
 }
 
@@ -36,57 +71,142 @@ impl OwnSite {
         config.make_directories(dir).map_err(BrokerageError::io("making the site's directory"))?;
         let mut site = Process::open(&config, SiteId::new(0, 0), dir, Accounts).map_err(failed)?;
         wait_until_certifying(&mut site)?;
-        Ok(Self { site, open: HashMap::new(), looked: Instant::now() })
+        let address = site.clients_address().map_err(BrokerageError::io("asking for the site's port"))?;
+        let address = address.ok_or_else(|| failed("the site has no port for clients"))?;
+        let (waker, now) = (site.waker(), Instant::now());
+        let ((words, told), (tell, answers)) = (channel(), channel());
+        let thread = SiteThread { site, words: told, answers: tell };
+        let begun = std::thread::Builder::new().name("site".into()).spawn(|| thread.run());
+        let thread = Some(begun.map_err(BrokerageError::io("starting the site's thread"))?);
+        let (words, going, open) = (Some(words), Vec::new(), HashMap::new());
+        Ok(Self { address, waker, words, answers, thread, going, open, now, looked: now })
     }
 
     /// Where the site is reached.
-    pub(crate) fn address(&self) -> Result<SocketAddr, BrokerageError> {
-        let address =
-            self.site.clients_address().map_err(BrokerageError::io("asking for the site's port"))?;
-        address.ok_or_else(|| failed("the site has no port for clients"))
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
-    pub(crate) fn report(&self) -> SiteReport {
-        self.site.report()
+    pub(crate) fn report(&self) -> Result<SiteReport, BrokerageError> {
+        let (tell, told) = channel();
+        self.say(Word::Report(tell))?;
+        told.recv().map_err(|_| has_ended())
+    }
+
+    fn say(&self, word: Word) -> Result<(), BrokerageError> {
+        let words = self.words.as_ref().ok_or_else(has_ended)?;
+        words.send(word).map_err(|_| has_ended())?;
+        // A wait that is not ended ends by itself.
+        let _ = self.waker.wake();
+        Ok(())
     }
 
     /// Has a request executed.
     pub(crate) fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
-        self.open.insert(id, (request.clone(), Instant::now()));
-        self.site.submit(id, request);
+        self.open.insert(id, (request.clone(), self.now));
+        self.going.push((id, request));
+        if self.going.len() >= BATCH {
+            // If the thread has ended, the next turn says so.
+            let _ = self.hand_over();
+        }
     }
 
-    /// The site goes on, for `wait` at most if there is nothing to do; what it has answered.
+    fn hand_over(&mut self) -> Result<(), BrokerageError> {
+        if self.going.is_empty() {
+            return Ok(());
+        }
+        let going = std::mem::replace(&mut self.going, Vec::with_capacity(BATCH));
+        self.say(Word::Execute(going))
+    }
+
+    /// What the site has answered, after waiting for it for `wait` at most.
     pub(crate) fn turn(&mut self, wait: Duration) -> Result<Vec<SiteAnswer>, BrokerageError> {
-        self.site.turn(wait).map_err(failed)?;
+        self.hand_over()?;
+        let mut heard = match self.answers.recv_timeout(wait) {
+            Ok(heard) => Some(heard),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Err(has_ended()),
+        };
+        self.now = Instant::now();
         let mut answers = Vec::new();
-        for Answered { id, answer } in self.site.answered().collect::<Vec<_>>() {
-            let reply = match answer.code {
-                Code::Done => Ok(answer.body),
-                Code::Refused => Err(String::from_utf8_lossy(&answer.body).into_owned()),
-                // Nothing was done, or nobody knows: it is repeated.
-                _ => continue,
-            };
-            if self.open.remove(&id).is_some() {
-                answers.push(SiteAnswer { id, reply });
-            }
+        while let Some(some) = heard {
+            answers.extend(some.map_err(failed)?.into_iter().filter_map(|one| self.answer_of(one)));
+            heard = self.answers.try_recv().ok();
         }
         self.repeat_what_is_late();
         Ok(answers)
     }
 
+    /// None if nothing was done, or nobody knows: it is repeated.
+    fn answer_of(&mut self, answered: Answered) -> Option<SiteAnswer> {
+        let Answered { id, answer } = answered;
+        let reply = match answer.code {
+            Code::Done => Ok(answer.body),
+            Code::Refused => Err(String::from_utf8_lossy(&answer.body).into_owned()),
+            _ => return None,
+        };
+        self.open.remove(&id).map(|_| SiteAnswer { id, reply })
+    }
+
     fn repeat_what_is_late(&mut self) {
-        if self.looked.elapsed() < REPEAT_AFTER {
+        if self.now.duration_since(self.looked) < REPEAT_AFTER {
             return;
         }
-        self.looked = Instant::now();
+        self.looked = self.now;
         for (id, (request, since)) in &mut self.open {
-            if since.elapsed() >= REPEAT_AFTER {
-                *since = Instant::now();
-                self.site.submit(*id, request.clone());
+            if self.now.duration_since(*since) >= REPEAT_AFTER {
+                *since = self.now;
+                self.going.push((*id, request.clone()));
             }
         }
     }
+}
+
+impl Drop for OwnSite {
+    fn drop(&mut self) {
+        self.words = None;
+        let _ = self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // What it has said last was heard, or nobody wants to hear it.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl SiteThread {
+    /// Until nobody asks any more.
+    fn run(mut self) {
+        while self.hear() {
+            if let Err(error) = self.site.turn(WAIT_MAX) {
+                // Nobody may listen.
+                let _ = self.answers.send(Err(error.to_string()));
+                return;
+            }
+            let answered: Vec<_> = self.site.answered().collect();
+            if !answered.is_empty() && self.answers.send(Ok(answered)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Takes in what was said; whether somebody may say more.
+    fn hear(&mut self) -> bool {
+        loop {
+            match self.words.try_recv() {
+                Ok(Word::Execute(requests)) => {
+                    requests.into_iter().for_each(|(id, request)| self.site.submit(id, request));
+                }
+                // Who asked may be gone.
+                Ok(Word::Report(tell)) => drop(tell.send(self.site.report())),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+}
+
+fn has_ended() -> BrokerageError {
+    failed("the site's thread has ended")
 }
 
 fn configuration(durability: Promise, store: Option<&str>) -> SitesConfig {

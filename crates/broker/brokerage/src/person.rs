@@ -92,9 +92,6 @@ fn execute(client: &mut Client, asked: PersonAsked) -> BrokerageResult {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use pares_broker::{BrokerRead, Person, PersonRead, Refusal, UserName};
     use pares_site::config::Promise;
 
@@ -110,15 +107,8 @@ mod tests {
     #[test]
     fn the_first_supervisor_is_made_through_a_site_once_and_gets_another_password() {
         let dir = tempfile::tempdir().unwrap();
-        let mut site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
-        let (mut client, ends) =
-            (Client::new(9, 0, vec![site.address().unwrap()]), Arc::new(AtomicBool::new(false)));
-        let end = ends.clone();
-        let turning = std::thread::spawn(move || {
-            while !end.load(Ordering::Relaxed) {
-                site.turn(Duration::from_millis(10)).unwrap();
-            }
-        });
+        let site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
+        let mut client = Client::new(9, 0, vec![site.address()]);
         let args = |reset| Args {
             name: "boss".into(),
             dir: PathBuf::new(),
@@ -135,8 +125,6 @@ mod tests {
         assert_eq!(taken, Refusal::PersonTaken.to_string());
         run(true, "another horse").unwrap();
         let person = known(&mut client);
-        ends.store(true, Ordering::Relaxed);
-        turning.join().unwrap();
         assert_eq!(person.rights, [PersonRight::Supervisor]);
         assert!(person.password.0.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{person:?}");
     }

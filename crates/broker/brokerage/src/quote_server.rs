@@ -55,7 +55,7 @@ pub struct Behaviour {
     /// Answer at once; without, after 0 to 4 seconds, as the legacy server does
     #[arg(long)]
     pub instant: bool,
-    /// Of a thousand questions so many are answered badly: not at all, or with garbage, NA, another stock
+    /// Of a thousand questions so many are answered badly: not at all, or with garbage, NA, another stock, no price or far too much, a stamp that is an hour off
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000))]
     pub bad_per_mille: u64,
 }

@@ -1,7 +1,7 @@
 //! `pares broker run`: a workload, from its file to a log that was verified.
 //!
 //! ```text
-//!   file --at most so many commands without a reply--> floor .. replies
+//!   file --read ahead; of each user his share--> floor .. replies
 //!   DUMPLOG: the log to a file, by a thread, while commands go on
 //!   the end: hits that nobody used are noted; the log is replayed alone, and held against the accounts
 //! ```
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use pares_broker::{AccountSummary, AuditReport, ReplayedAccount, UserCommand, UserName, WorkloadLine};
-use pares_front::FRONT_OPEN_MAX;
+use pares_front::{FRONT_OPEN_MAX, FairFeed};
 use pares_operator::init::promise;
 use pares_site::config::Promise;
 use pares_text::progress;
@@ -31,6 +31,7 @@ use crate::{audit, dump, picture};
 
 mod apart;
 mod blows;
+mod flood;
 mod gaps;
 
 pub use blows::BlowPlan;
@@ -41,6 +42,8 @@ const OWN_DUMP: &str = "audit.xml";
 
 /// Most lines that are read before the site goes on.
 const FED_MAX: usize = 1_000;
+/// Lines that are read and that the front does not have yet.
+const AHEAD_MAX: usize = FRONT_OPEN_MAX;
 
 /// Arguments of `pares broker run`.
 #[derive(clap::Args, Clone, Debug)]
@@ -66,7 +69,7 @@ pub struct Args {
     /// A question without an answer for so long is asked again, after twice as long once more, six times at most; each costs 5 cents, and moves the price
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub hedge_ms: Option<u64>,
-    /// Commands without a reply at a time
+    /// Commands without a reply at a time; a user has at most his share of them, and the file is read ahead meanwhile
     #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     pub window: u64,
     /// Where DUMPLOG writes; without, a temporary directory
@@ -81,6 +84,9 @@ pub struct Args {
     /// How processes of its own are killed, and started again.
     #[arg(skip)]
     pub blows: Option<BlowPlan>,
+    /// One more user floods the first front meanwhile, if fronts are processes of their own. He is in the log, and in no figure
+    #[arg(long)]
+    pub flood: bool,
 }
 
 impl Args {
@@ -100,6 +106,7 @@ impl Args {
             picture: None,
             json: false,
             blows: None,
+            flood: false,
         }
     }
 }
@@ -127,6 +134,9 @@ pub fn run(args: &Args) -> BrokerageResult {
 pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     if args.how_many.is_told() {
         return apart::measure(args);
+    }
+    if args.flood {
+        return Err(BrokerageError::Usage("--flood is for fronts that are processes of their own".into()));
     }
     let reading = || BrokerageError::io(format!("reading {}", args.file.display()));
     let bar = progress::rate("commands", lines_of(&args.file).map_err(reading())?);
@@ -176,6 +186,7 @@ fn stand_in(behaviour: Behaviour) -> Result<QuoteServer, BrokerageError> {
 
 struct Running {
     floor: Floor,
+    ahead: FairFeed<WorkloadLine>,
     tally: Tally,
     bar: ProgressBar,
     logs: PathBuf,
@@ -187,35 +198,45 @@ struct Running {
 impl Running {
     fn begin(floor: Floor, logs: PathBuf, bar: ProgressBar) -> Result<Self, BrokerageError> {
         let dumps = Dumps::of(vec![floor.address()?.into()]);
-        Ok(Self { floor, tally: Tally::begin(), bar, logs, dumps, whole: None })
+        let ahead = FairFeed::new(FRONT_OPEN_MAX);
+        Ok(Self { floor, ahead, tally: Tally::begin(), bar, logs, dumps, whole: None })
     }
 
     /// All commands, each of them with its reply.
     fn feed(&mut self, mut lines: impl BufRead, window: u64) -> BrokerageResult {
-        let (mut line, mut has_more) = (Vec::new(), true);
-        while has_more || self.floor.front.open() > 0 {
-            for _ in 0..FED_MAX {
-                if !has_more || self.floor.front.open() as u64 >= window {
-                    break;
-                }
-                line.clear();
-                let count = lines.read_until(b'\n', &mut line);
-                has_more = count.map_err(BrokerageError::io("reading the workload"))? > 0;
-                match WorkloadLine::parse(&line) {
-                    Ok(command) => {
-                        let arrival = self.floor.arrives(command)?;
-                        self.tally.arrived(arrival);
-                    }
-                    Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
-                }
+        self.ahead.set_room(usize::try_from(window).unwrap_or(usize::MAX));
+        let mut has_more = true;
+        while has_more || self.ahead.held() > 0 || self.floor.front.open() > 0 {
+            has_more = has_more && self.read_ahead(&mut lines)?;
+            while let Some(command) = self.ahead.take() {
+                let arrival = self.floor.arrives(command)?;
+                self.tally.arrived(arrival);
             }
             self.turn()?;
         }
         Ok(())
     }
 
+    /// Reads some lines; whether there are more.
+    fn read_ahead(&mut self, lines: &mut impl BufRead) -> Result<bool, BrokerageError> {
+        let mut line = Vec::new();
+        for _ in 0..FED_MAX.min(AHEAD_MAX - self.ahead.held()) {
+            line.clear();
+            let count = lines.read_until(b'\n', &mut line);
+            if count.map_err(BrokerageError::io("reading the workload"))? == 0 {
+                return Ok(false);
+            }
+            match WorkloadLine::parse(&line) {
+                Ok(command) => self.ahead.push(command.command.user.clone().as_ref(), command),
+                Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
+            }
+        }
+        Ok(true)
+    }
+
     fn turn(&mut self) -> BrokerageResult {
         for told in self.floor.turn()? {
+            self.ahead.done(told.command().and_then(|command| command.user.as_ref()));
             if let Some((command, reply)) = told.command().zip(told.reply.as_ref()) {
                 self.tally.note(told.arrival, command.verb, reply);
             }
@@ -226,7 +247,7 @@ impl Running {
         if self.tally.look(|| self.floor.front.backlog()) {
             self.bar.set_position(self.tally.told());
         }
-        self.dumps.progress().map(|_| ())
+        self.dumps.progress().map_or(Ok(()), |(_, written)| written.map(drop))
     }
 
     /// A dump was commanded.
@@ -236,7 +257,7 @@ impl Running {
         if command.user.is_none() {
             self.whole = Some((path.clone(), self.floor.submitted));
         }
-        self.dumps.push(command.user, path);
+        self.dumps.push(0, command.user, path);
     }
 
     /// No more commands: waits for what is under way, and has what nobody used noted.
@@ -250,9 +271,10 @@ impl Running {
         if self.whole.as_ref().is_none_or(|(_, submitted)| *submitted != self.floor.submitted) {
             let path = self.logs.join(OWN_DUMP);
             self.whole = Some((path.clone(), self.floor.submitted));
-            self.dumps.push(None, path);
+            self.dumps.push(0, None, path);
         }
-        while self.dumps.progress()? {
+        while !self.dumps.is_idle() {
+            self.dumps.progress().map_or(Ok(()), |(_, written)| written.map(drop))?;
             self.floor.turn_site()?;
         }
         Ok(())

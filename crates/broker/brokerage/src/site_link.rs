@@ -1,7 +1,8 @@
 //! A front's way to the sites: requests without end under way, each executed once whatever happens to sites and connections.
 //!
 //! The blocking client has one request under way. Here all of a front's go over one connection, to the site that certifies, since the order in which they
-//! arrive there is the order in which they are executed; the others are connected too, and say how they are. A request that has no answer is asked for again under its name.
+//! arrive there is the order in which they are executed; the others are connected too, and say how they are. A request that may be lost is asked for again under its name. One that is only slow is not: a connection that lives
+//! loses nothing, and to ask again what a site has not come to yet is more work for a site that has too much.
 //!
 //! ```text
 //!   submit --> sent to the site that certifies --answer--> done
@@ -38,10 +39,10 @@ const DOUBT_AFTER: Duration = Duration::from_millis(60);
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// When no site has certified for so long, requests go to one that takes part: a site that this front does not reach may certify.
 const UNLED_MAX: Duration = Duration::from_secs(1);
-/// A request without an answer, at a site that answers others, is asked for again after so long.
-const REPEAT_AFTER: Duration = Duration::from_secs(2);
-/// A request that was not taken, or of which a site knows nothing yet, is asked for again after so long.
+/// A request that was not taken, or of which a site knows nothing yet, is asked for again after so long, then after twice that, and so on.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Up to this.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Answers of one site that are read in one turn, bytes.
 const READ_MAX: usize = 1 << 20;
 /// Tags of questions how a site is; sequences are below.
@@ -91,8 +92,10 @@ struct Open {
     request: Vec<u8>,
     /// Where it was sent, if it waits for an answer there.
     at: Option<usize>,
-    /// When it was sent, or is to be sent.
-    since: Instant,
+    /// When it is to be sent, if it waits for that.
+    due: Instant,
+    /// From the next no to its being sent again.
+    pause: Duration,
 }
 
 /// See the [module](self).
@@ -167,7 +170,7 @@ impl SiteLink {
     pub fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
         self.count += 1;
         let sequence = self.count * OPEN_MAX + id.sequence % OPEN_MAX;
-        self.open.insert(sequence, Open { id, request, at: None, since: Instant::now() });
+        self.open.insert(sequence, Open { id, request, at: None, due: Instant::now(), pause: PAUSE });
         if !self.is_due {
             self.send(sequence);
         }
@@ -213,7 +216,7 @@ impl SiteLink {
         };
         let id = TransactionId { sequence, ..open.id };
         conn.push_frame(&Ask::Execute(id, self.horizon, open.request.clone()).to_bytes());
-        (open.at, open.since) = (Some(at), Instant::now());
+        open.at = Some(at);
     }
 
     fn dial(&mut self, at: usize) {
@@ -278,7 +281,8 @@ impl SiteLink {
             // Nothing was done, or nobody knows: it is asked for again.
             _ => {
                 if let Some(open) = self.open.get_mut(&reply.to).filter(|open| open.at == Some(at)) {
-                    (open.at, open.since) = (None, Instant::now() + PAUSE);
+                    (open.at, open.due) = (None, Instant::now() + open.pause);
+                    open.pause = (2 * open.pause).min(PAUSE_MAX);
                 }
             }
         }
@@ -296,7 +300,7 @@ impl SiteLink {
     /// What waits for a site's answer is to be sent again.
     fn recall(&mut self, at: usize) {
         for open in self.open.values_mut().filter(|open| open.at == Some(at)) {
-            (open.at, open.since) = (None, Instant::now());
+            (open.at, open.due, open.pause) = (None, Instant::now(), PAUSE);
             self.is_due = true;
         }
     }
@@ -333,10 +337,7 @@ impl SiteLink {
             return;
         }
         (self.looked, self.is_due) = (Instant::now(), false);
-        let is_due = |open: &Open| match open.at {
-            None => open.since <= self.looked,
-            Some(_) => open.since.elapsed() >= REPEAT_AFTER,
-        };
+        let is_due = |open: &Open| open.at.is_none() && open.due <= self.looked;
         let due = self.open.iter().filter(|(_, open)| is_due(open)).map(|(sequence, _)| *sequence);
         for sequence in due.collect::<Vec<_>>() {
             self.send(sequence);

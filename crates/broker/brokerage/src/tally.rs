@@ -157,6 +157,15 @@ impl Tally {
         self.times.iter().map(|(verb, times)| (verb.name(), of(times))).collect()
     }
 
+    /// Of a hundred commands, whatever they were, 99 had their reply within this, ms.
+    pub(crate) fn p99_ms(&self) -> f64 {
+        let mut all = times();
+        for of_verb in self.times.values() {
+            all.add(of_verb).expect("all have the same bounds");
+        }
+        Quantiles::of(&all).p99.unwrap_or_default() as f64 / 1e6
+    }
+
     pub(crate) fn told(&self) -> u64 {
         self.done + self.refused
     }
@@ -200,6 +209,7 @@ mod tests {
         let times = tally.times();
         assert_eq!((times["ADD"].count, times["QUOTE"].count, tally.told()), (1, 1, 2));
         assert!(times["ADD"].p50_ms <= times["ADD"].max_ms && tally.open.len() == 1);
+        assert!(tally.p99_ms() >= times["ADD"].p50_ms && tally.p99_ms() > 0.0);
         assert!(tally.backlog().is_none(), "nobody has looked");
         tally.look(FrontBacklog::default);
         assert_eq!(tally.backlog().map(|samples| samples.len()), Some(1));

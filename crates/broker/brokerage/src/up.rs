@@ -2,23 +2,30 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use pares_operator::init::promise;
-use pares_operator::sites::Speech;
+use pares_operator::sites::{self, Speech};
 use pares_os::process::{Lock, stop_on_signals};
 use pares_routing::SignOn;
-use pares_site::SitesConfig;
 use pares_site::config::Promise;
+use pares_site::{Access, SiteReport, SitesConfig};
+use pares_wice::SiteId;
 
 use crate::children::{BrokerPlaces, BrokerPlan, Children, ToldBesides};
 use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult};
+use crate::front;
 use crate::quote_server::{Behaviour, QuoteServer};
 
 /// Between two looks at the children, so that a signal is noticed.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Between two looks at what sites say of themselves.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+/// Where pages are if nothing else is said.
+const HTTP: u16 = 8_080;
 
 /// Arguments of `pares broker up`.
 #[derive(clap::Args, Clone, Debug)]
@@ -28,9 +35,9 @@ pub struct Args {
     dir: PathBuf,
     #[command(flatten)]
     how_many: HowMany,
-    /// Where people reach the first front; the others at the ports behind it
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
-    http: SocketAddr,
+    /// Where people reach the first front (without, 127.0.0.1:8080); the others at the ports behind it
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
     #[command(flatten)]
     entrance: Entrance,
     /// A gateway of an exchange, on which customers then trade; several, one after the other. Two routers are started
@@ -77,6 +84,7 @@ impl Args {
             ("--fronts", differs(places.fronts.len(), fronts)),
             ("--desks", differs(places.desks.len(), desks)),
             ("--durability", self.durability.is_some_and(|told| told != config.durability)),
+            ("--http", self.http.is_some_and(|http| places.pages.first() != Some(&http))),
             ("--store", self.store.is_some() && self.store != config.store),
         ];
         let Some((option, _)) = odd.into_iter().find(|(_, is_odd)| *is_odd) else { return Ok(()) };
@@ -89,7 +97,7 @@ impl Args {
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct HowMany {
     /// Sites: 1 or 3, or clusters and the sites of each as in 2x3
-    #[arg(long, value_parser = sites)]
+    #[arg(long, value_parser = clusters)]
     pub sites: Option<(u8, u8)>,
     /// Fronts, 1 to 64
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -126,7 +134,7 @@ impl HowMany {
 }
 
 /// Reads `3` or `2x3`.
-fn sites(text: &str) -> Result<(u8, u8), String> {
+fn clusters(text: &str) -> Result<(u8, u8), String> {
     let (clusters, sites) = text.split_once('x').unwrap_or(("1", text));
     let number = |text: &str, max: u8| text.parse().ok().filter(|number| (1..=max).contains(number));
     let both = number(clusters, 64).zip(number(sites, 9));
@@ -138,7 +146,8 @@ fn sites(text: &str) -> Result<(u8, u8), String> {
 /// # Errors
 /// If another process does it, or one cannot be started.
 pub fn run(args: &Args) -> BrokerageResult {
-    args.entrance.check(args.http)?;
+    let http = args.http.unwrap_or(SocketAddr::from(([127, 0, 0, 1], HTTP)));
+    args.entrance.check(http)?;
     let stop = stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
     let dir = &args.dir;
     std::fs::create_dir_all(dir).map_err(BrokerageError::io(format!("making {}", dir.display())))?;
@@ -148,7 +157,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     })?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let durability = args.durability.unwrap_or_default();
-    let plan = args.how_many.plan(durability, args.store.clone(), any, Some(args.http));
+    let plan = args.how_many.plan(durability, args.store.clone(), any, Some(http));
     let (config, mut places) = plan.settle(dir)?;
     args.agrees(&config, &places)?;
     for pages in &places.pages {
@@ -158,15 +167,65 @@ pub fn run(args: &Args) -> BrokerageResult {
     places.quote_server = stand_in.as_ref().map(QuoteServer::address).or(args.quote_server).unwrap_or(any);
     let mut children = Children::start(dir, Speech::File, &config, places, args.told())?;
     tell(&children, args);
-    while !stop.load(Ordering::Relaxed) {
-        for dead in children.revive()? {
-            pares_text::tell!("{dead}; starting it again");
-        }
-        std::thread::sleep(PAUSE);
-    }
+    let ended = watch(&mut children, &mut Standstill::of(front::access(dir)?), &stop);
     children.stop();
+    ended?;
     pares_text::tell!("stopped");
     Ok(())
+}
+
+fn watch(children: &mut Children, standstill: &mut Standstill, stop: &AtomicBool) -> BrokerageResult {
+    while !stop.load(Ordering::Relaxed) {
+        for dead in children.revive()? {
+            pares_text::tell!("{dead}");
+        }
+        standstill.look();
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Says when no site takes part, though each of them runs or is started again, and when one does again.
+struct Standstill {
+    access: Access,
+    looked: Instant,
+    /// In how many looks there was none.
+    looks: u32,
+    said: Option<String>,
+}
+
+impl Standstill {
+    fn of(access: Access) -> Self {
+        Self { access, looked: Instant::now(), looks: 0, said: None }
+    }
+
+    fn look(&mut self) {
+        if self.looked.elapsed() < LOOK_EVERY {
+            return;
+        }
+        let why = no_part(&sites::reports(&self.access));
+        self.looked = Instant::now();
+        self.looks = if why.is_some() { self.looks + 1 } else { 0 };
+        // A site that begins takes no part for a moment.
+        if self.said != why && self.looks != 1 {
+            let told =
+                why.as_ref().map(|why| format!("no site takes part, and no command is executed: {why}"));
+            pares_text::tell!("{}", told.unwrap_or_else(|| "sites take part again".into()));
+            self.said = why;
+        }
+    }
+}
+
+/// Why no site takes part, if none does.
+fn no_part(reports: &[(SiteId, SiteReport)]) -> Option<String> {
+    if reports.iter().any(|(_, report)| report.apart.is_none()) {
+        return None;
+    }
+    let told = |(site, report): &(SiteId, SiteReport)| {
+        format!("site {} {}", sites::name(*site), report.apart.as_deref().unwrap_or_default())
+    };
+    let all: Vec<String> = reports.iter().map(told).collect();
+    Some(if all.is_empty() { "none says how it is".into() } else { all.join("; ") })
 }
 
 fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
@@ -225,17 +284,29 @@ mod tests {
         };
         let settle = |args: &Args| {
             let durability = args.durability.unwrap_or_default();
-            let plan = args.how_many.plan(durability, args.store.clone(), args.http, Some(args.http));
+            let http = SocketAddr::from(([127, 0, 0, 1], HTTP));
+            let plan = args.how_many.plan(durability, args.store.clone(), http, Some(http));
             let (config, places) = plan.settle(dir.path()).unwrap();
             args.agrees(&config, &places)
         };
-        for same in
-            ["--sites 2x3 --fronts 3 --durability os", "", "--sites 2x3", "--desks 2", "--durability os"]
-        {
+        for same in [
+            "--sites 2x3 --fronts 3 --durability os",
+            "",
+            "--sites 2x3",
+            "--desks 2",
+            "--http 127.0.0.1:8080",
+        ] {
             settle(&args(same)).unwrap();
         }
-        for other in ["--sites 6", "--sites 3x2", "--fronts 2", "--desks 3", "--durability disk", "--store x"]
-        {
+        for other in [
+            "--sites 6",
+            "--sites 3x2",
+            "--fronts 2",
+            "--desks 3",
+            "--durability disk",
+            "--store x",
+            "--http 127.0.0.1:1",
+        ] {
             let why = settle(&args(other)).unwrap_err().to_string();
             assert!(why.ends_with(other.split(' ').next().unwrap()), "{why}");
         }

@@ -47,7 +47,8 @@ pub enum FrontEffect {
         number: u64,
         /// The command.
         asked: Asked,
-        /// The reply. None: the one before it in its session did not come within [`GIVEN_UP_AFTER_MS`](crate::GIVEN_UP_AFTER_MS), or sites do not take it. It is not executed as far as this front
+        /// The reply; [`BrokerReply::Early`] if it was given up at once, since too many wait for one before them. None: the one before it in its session did not come within
+        /// [`GIVEN_UP_AFTER_MS`](crate::GIVEN_UP_AFTER_MS), sites do not take it, or its sender is gone. It is not executed as far as this front
         /// knows; what is under way may be yet, behind the one before it. Who repeats it under its number learns what became of it.
         reply: Option<BrokerReply>,
     },
@@ -56,6 +57,8 @@ pub enum FrontEffect {
 /// A command, as it comes to a front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
+    /// Who brings it: senders have turns when the sites are busy. A connection's number; 0 for all that come otherwise.
+    pub sender: u64,
     /// Whose; none: nobody's.
     pub user: Option<UserName>,
     /// Where it stands among its user's.

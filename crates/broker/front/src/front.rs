@@ -25,6 +25,7 @@ use crate::line::QuoteFault;
 use crate::look::Looks;
 use crate::moments::Ahead;
 use crate::numbers::FrontNumbers;
+use crate::turns::SiteTurns;
 use crate::user::{Cause, CommandOrder, Moment, UnderWay, UserPart, Waiting};
 
 /// Most commands without a reply that a front holds.
@@ -51,8 +52,9 @@ pub struct BrokerFront {
     pub(crate) parts_kept: usize,
     /// Who waits for a stock's quote.
     waiting: BTreeMap<StockSymbol, Vec<usize>>,
-    /// Commands without a reply.
-    pub(crate) open: BTreeSet<u64>,
+    /// Commands without a reply, and their users' parts.
+    pub(crate) open: BTreeMap<u64, usize>,
+    pub(crate) turns: SiteTurns,
     /// When a command that was early comes again, and whose.
     pub(crate) pauses: BTreeSet<(u64, usize)>,
     pub(crate) ahead: Ahead,
@@ -76,7 +78,8 @@ impl BrokerFront {
             free: Vec::new(),
             parts_kept: PARTS_KEPT,
             waiting: BTreeMap::new(),
-            open: BTreeSet::new(),
+            open: BTreeMap::new(),
+            turns: SiteTurns::default(),
             pauses: BTreeSet::new(),
             ahead: Ahead::default(),
             looks: Looks::default(),
@@ -105,6 +108,19 @@ impl BrokerFront {
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.len()
+    }
+
+    /// Requests that were handed on and have no answer.
+    #[must_use]
+    pub fn at_sites(&self) -> usize {
+        self.turns.at_sites()
+    }
+
+    /// Those of a user, or those of nobody.
+    #[must_use]
+    pub fn open_of(&self, user: Option<&UserName>) -> usize {
+        let at = user.map_or(Some(0), |user| self.names.get(user).copied());
+        at.and_then(|at| self.parts.get(at)).map_or(0, UserPart::open)
     }
 
     /// Whether nothing is under way or waits, and no quote is awaited.
@@ -139,7 +155,7 @@ impl BrokerFront {
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) -> Result<u64, NotTaken> {
-        let Arrival { user, order, asked } = command;
+        let Arrival { sender, user, order, asked } = command;
         if let CommandOrder::Session { number, after } = order
             && (number == 0 || !is_order(number, after))
         {
@@ -160,8 +176,8 @@ impl BrokerFront {
         }
         let arrival = self.arrived;
         self.arrived += 1;
-        self.open.insert(arrival);
-        self.parts[at].commands.push_back(Waiting { arrival, order, asked });
+        self.open.insert(arrival, at);
+        self.parts[at].commands.push_back(Waiting { arrival, sender, is_early: false, order, asked });
         self.advance(at, now_ms, effects);
         Ok(arrival)
     }
@@ -250,7 +266,9 @@ impl BrokerFront {
             return self.begun(&reply, now_ms, effects);
         }
         let Some(at) = self.part_of_client(id.client) else { return };
-        self.parts[at].replied(id.sequence, reply, now_ms);
+        if self.parts[at].replied(id.sequence, reply, now_ms) {
+            self.turns.came_back();
+        }
         while let Some(one) = self.parts[at].settled() {
             self.settle(at, one, now_ms, effects);
         }
@@ -259,6 +277,7 @@ impl BrokerFront {
         if self.is_turn_of_dump() {
             self.advance(0, now_ms, effects);
         }
+        self.serve_turns(now_ms, effects);
     }
 
     fn settle(&mut self, at: usize, one: UnderWay, now_ms: u64, effects: &mut Vec<FrontEffect>) {
@@ -267,8 +286,9 @@ impl BrokerFront {
         effects.extend(hit.map(|hit| FrontEffect::Noted { hit }));
         match cause {
             Cause::Moment(moment) => self.moment_answered(at, &moment, &reply),
-            Cause::Command(Waiting { arrival, asked, .. }) => {
-                self.open.remove(&arrival);
+            Cause::Command(waiting) => {
+                self.is_through(&waiting);
+                let Waiting { arrival, asked, .. } = waiting;
                 if let Asked::Command { command, .. } = &asked {
                     self.command_answered(at, command, &reply, now_ms);
                 }
@@ -280,7 +300,7 @@ impl BrokerFront {
 
     /// Whether a dump of everything may be next: all that arrived before it has a reply.
     pub(crate) fn is_turn_of_dump(&self) -> bool {
-        self.parts[0].commands.front().is_some_and(|dump| self.open.first() == Some(&dump.arrival))
+        self.parts[0].commands.front().is_some_and(|dump| self.open.keys().next() == Some(&dump.arrival))
     }
 
     /// Hands on what this user has next, while there is room and it waits for nothing.
@@ -293,6 +313,7 @@ impl BrokerFront {
                 self.submit_moment(at, moment, now_ms, effects);
             } else if self.parts[at].has_room_for_command()
                 && self.is_next_ready(at, now_ms, effects)
+                && self.is_its_turn(at)
                 && let Some(next) = self.parts[at].commands.pop_front()
             {
                 self.submit_command(at, next, now_ms, effects);
@@ -309,37 +330,8 @@ impl BrokerFront {
         self.settle_hits(now_ms, effects);
     }
 
-    /// A hit that its desk gave to another front first, which is gone: it is noted as nobody's, unless the log has it.
-    pub fn take_hit(&mut self, brought: QuoteBrought, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        self.parts[0].note(Moment::Hit(brought));
-        self.advance(0, now_ms, effects);
-    }
-
-    /// Hits that no command has used are noted as nobody's.
-    pub fn settle_hits(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        self.note_unclaimed();
-        self.advance(0, now_ms, effects);
-    }
-
-    /// Whether the log has every hit that this front was given.
-    #[must_use]
-    pub fn has_noted(&self) -> bool {
-        !self.desk.has_unclaimed() && self.parts.iter().all(UserPart::has_noted)
-    }
-
-    /// Before everything is dumped, hits that no command used are noted.
-    fn note_unclaimed(&mut self) {
-        let mut said = Vec::new();
-        self.desk.settle(&mut said);
-        for said in said {
-            if let DeskEffect::Unclaimed { brought } = said {
-                self.parts[0].note(Moment::Hit(brought));
-            }
-        }
-    }
-
     /// Whether the next command waits for nothing.
-    fn is_next_ready(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) -> bool {
+    pub(crate) fn is_next_ready(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) -> bool {
         if at == 0 {
             return self.parts[0].moments.is_empty() && self.parts[0].is_quiet() && self.is_turn_of_dump();
         }
@@ -366,7 +358,13 @@ impl BrokerFront {
         standing != QuoteStanding::Coming
     }
 
-    fn submit_command(&mut self, at: usize, next: Waiting, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    pub(crate) fn submit_command(
+        &mut self,
+        at: usize,
+        next: Waiting,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) {
         let quote = quote_of(&next.asked).and_then(|(symbol, _)| self.desk.claim(symbol, now_ms));
         let (number, after, name) = match &next.order {
             CommandOrder::Session { number, after } => (*number, *after, None),

@@ -13,9 +13,12 @@
 //! | `moments`, `look` | what happens without a command: triggers that fire, pending buys and sells that lapse; and how they are found again |
 //! | `clock` | whether a front's clock is right |
 //! | `backlog` | what waits, and for what |
+//! | `fair` | commands on their way to a front: each user has his share of the room |
+//! | `turns` | commands on their way to the sites: who is next when as many are there as may be |
 //! | `desk` | quotes: one question for each stock at a time, its answer shared for 60 seconds |
 //! | `desks` | desks that many fronts share: a desk's end, a front's end, and what they say |
 //! | `line` | the quote server's line protocol |
+//! | [`loader_lines`] | lines between loaders and fronts |
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
 
 mod backlog;
@@ -24,13 +27,17 @@ mod desk;
 mod desks;
 mod draw;
 mod effect;
+mod fair;
 mod front;
+mod hits;
 mod line;
+pub mod loader_lines;
 mod look;
 mod moments;
 mod numbers;
 mod parts;
 mod stand_in;
+mod turns;
 mod user;
 
 pub use backlog::FrontBacklog;
@@ -41,9 +48,11 @@ pub use desks::{
 };
 pub use draw::SeededDraw;
 pub use effect::{Arrival, FrontEffect, NotTaken};
+pub use fair::FairFeed;
 pub use front::{BrokerFront, FRONT_OPEN_MAX};
 pub use line::{QuoteFault, ask_line, read_reply, reply_line, signed_part};
 pub use look::LOOK_EVERY_MS;
 pub use numbers::FrontNumbers;
 pub use stand_in::{StandIn, StandInAnswer, StandInSettings, StandInWords};
+pub use turns::{AT_SITES_MAX, EARLY_MAX, EARLY_OF_SENDER_MAX};
 pub use user::{CommandOrder, GIVEN_UP_AFTER_MS};

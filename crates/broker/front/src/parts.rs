@@ -1,11 +1,11 @@
 //! The parts of a front's users: made when a command arrives, dropped when many are idle. What is early is sent again, or given up.
 
-use pares_broker::{BrokerRequest, UserName};
+use pares_broker::{BrokerReply, BrokerRequest, UserName};
 use pares_wice::TransactionId;
 
 use crate::effect::FrontEffect;
 use crate::front::{BrokerFront, PARTS_KEPT};
-use crate::user::{Again, Cause, Moment, UnderWay, UserPart};
+use crate::user::{Again, Cause, Moment, UnderWay, UserPart, Waiting};
 
 impl BrokerFront {
     /// The user's part; made if there is none.
@@ -42,28 +42,39 @@ impl BrokerFront {
 
     /// Sends on what was early and whose turn may have come, or gives it up.
     pub(crate) fn send_again(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        for again in self.parts[at].again(now_ms) {
+        for again in self.parts[at].again(now_ms, &mut self.turns) {
             match again {
                 Again::Now(sequence, request) => {
                     let id = TransactionId { client: self.client_of(at), sequence };
                     effects.push(FrontEffect::Submit { id, request: *request });
                 }
                 Again::At(due_ms) => drop(self.pauses.insert((due_ms, at))),
-                Again::GivenUp(number) => self.give_up(at, number, now_ms, effects),
+                Again::GivenUp(number) => self.give_up(at, number, None, now_ms, effects),
+                Again::TooMany(number) => {
+                    self.give_up(at, number, Some(BrokerReply::Early), now_ms, effects);
+                }
             }
         }
     }
 
-    fn give_up(&mut self, at: usize, number: u64, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+    /// A command is given up, with those that come after it, and told so.
+    pub(crate) fn give_up(
+        &mut self,
+        at: usize,
+        number: u64,
+        reply: Option<BrokerReply>,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) {
         for (waiting, request) in self.parts[at].give_up(number) {
-            self.open.remove(&waiting.arrival);
+            self.is_through(&waiting);
             let number = request.as_ref().map_or(0, |request| request.number);
             let hit = request.and_then(|request| request.quote).filter(|brought| brought.hit.is_some());
             if let Some(brought) = hit {
                 self.parts[0].note(Moment::Hit(brought));
             }
             let (arrival, asked) = (waiting.arrival, waiting.asked);
-            effects.push(FrontEffect::Told { arrival, number, asked, reply: None });
+            effects.push(FrontEffect::Told { arrival, number, asked, reply: reply.clone() });
         }
         self.advance(at, now_ms, effects);
         self.advance(0, now_ms, effects);
@@ -72,12 +83,15 @@ impl BrokerFront {
     /// Sites do not take a request, however often it is repeated: its command is given up with all that wait for it, and its user goes on.
     pub fn not_taken(&mut self, id: TransactionId, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         let Some(at) = self.part_of_client(id.client) else { return };
-        self.parts[at].refuse(id.sequence, now_ms);
+        if self.parts[at].refuse(id.sequence, now_ms) {
+            self.turns.came_back();
+        }
         self.send_again(at, now_ms, effects);
         self.advance(at, now_ms, effects);
         if self.is_turn_of_dump() {
             self.advance(0, now_ms, effects);
         }
+        self.serve_turns(now_ms, effects);
     }
 
     pub(crate) fn submit(
@@ -94,6 +108,15 @@ impl BrokerFront {
         effects
             .push(FrontEffect::Submit { id: TransactionId { client, sequence }, request: request.clone() });
         part.under_way.push_back(UnderWay::of(sequence, request, cause));
+        self.turns.handed_on();
+    }
+
+    /// A command has its reply, or is given up.
+    pub(crate) fn is_through(&mut self, waiting: &Waiting) {
+        self.open.remove(&waiting.arrival);
+        if waiting.is_early {
+            self.turns.leaves_early(waiting.sender);
+        }
     }
 
     /// The client of sites that a front is for a user's part.

@@ -28,6 +28,8 @@ const STEPS: [u64; 32] = [
 ];
 /// Longest user that is repeated, bytes.
 const USER_BYTES_MAX: usize = 64;
+/// By so much a stamp is wrong, ms.
+const HOUR_MS: u64 = 3_600_000;
 
 /// How the stand-in behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct StandInSettings {
     pub seed: u64,
     /// No delay at all.
     pub is_instant: bool,
-    /// How many of a thousand questions it answers badly: it says nothing, closes early, or sends garbage, `NA`, or another stock.
+    /// How many of a thousand questions it answers badly: it says nothing, closes early, or sends garbage, `NA`, another stock, no price or a price beyond all money, or a stamp that is an hour off.
     pub bad_per_mille: u64,
 }
 
@@ -99,12 +101,17 @@ impl StandIn {
         if self.draw.below(1_000) >= self.settings.bad_per_mille {
             return StandInWords::Quote(quote);
         }
-        match self.draw.below(5) {
+        match self.draw.below(10) {
             0 => StandInWords::Silence,
             1 => StandInWords::Text(String::new()),
             2 => StandInWords::Text("<html>502 Bad Gateway</html>\n".to_owned()),
             3 => StandInWords::Quote(StockQuote { user: "NA".to_owned(), ..quote }),
-            _ => StandInWords::Quote(StockQuote { symbol: other(symbol), ..quote }),
+            4 => StandInWords::Quote(StockQuote { symbol: other(symbol), ..quote }),
+            5 => StandInWords::Text("without end ".repeat(200)),
+            6 => StandInWords::Text(format!("0.00,{symbol},{},{now_ms},none\n", quote.user)),
+            7 => StandInWords::Text(format!("1{:030}.00,{symbol},{},{now_ms},all\n", 0, quote.user)),
+            8 => StandInWords::Quote(StockQuote { server_ms: now_ms + HOUR_MS, ..quote }),
+            _ => StandInWords::Quote(StockQuote { server_ms: now_ms.saturating_sub(HOUR_MS), ..quote }),
         }
     }
 
@@ -183,7 +190,9 @@ mod tests {
         assert_eq!(first, answers(settings, 2_000));
         assert_ne!(first, answers(StandInSettings { seed: 10, ..settings }, 2_000));
         let jo = |answer: &&StandInAnswer| match &answer.words {
-            StandInWords::Quote(quote) => quote.user == "jo" && quote.symbol.as_str() == "S",
+            StandInWords::Quote(quote) => {
+                quote.user == "jo" && quote.symbol.as_str() == "S" && quote.server_ms == 7
+            }
             _ => false,
         };
         let good = first.iter().filter(jo).count();

@@ -6,12 +6,14 @@ use pares_broker::{
     Asked, BrokerReply, BrokerRequest, CommandName, QuoteBrought, StockSymbol, TradeWay, UserName, session_of,
 };
 
+use crate::turns::SiteTurns;
+
 /// Most requests of a user that are under way.
 const DEPTH: usize = 32;
 /// A site remembers what became of the last 64 names of a client: none is given out so far ahead of one without an answer.
 const NAMES_AHEAD_MAX: u64 = 60;
 /// A command that is early comes again after 1 ms, then 2, 4 .. up to this, ms.
-const PAUSE_MAX_MS: u64 = 50;
+const PAUSE_MAX_MS: u64 = 1_000;
 /// When the one before has not come within this, ms, a command is given up.
 pub const GIVEN_UP_AFTER_MS: u64 = 10_000;
 
@@ -37,6 +39,9 @@ pub enum CommandOrder {
 pub(crate) struct Waiting {
     /// Its place among all that arrived at this front.
     pub(crate) arrival: u64,
+    pub(crate) sender: u64,
+    /// It is one of those that wait for one before them which is not here.
+    pub(crate) is_early: bool,
     pub(crate) order: CommandOrder,
     pub(crate) asked: Asked,
 }
@@ -92,6 +97,13 @@ impl UnderWay {
         matches!(self.cause, Cause::Moment(_))
     }
 
+    /// Whether it may wait for the one before it: not too many do.
+    fn admitted(&mut self, turns: &mut SiteTurns) -> bool {
+        let Cause::Command(waiting) = &mut self.cause else { return true };
+        waiting.is_early = turns.admits_early(waiting.sender);
+        waiting.is_early
+    }
+
     /// Whether this command is told after that one: by their numbers, since who comes again gives what was early here once more behind it.
     fn follows(&self, other: &Self) -> bool {
         !self.is_moment()
@@ -110,6 +122,8 @@ pub(crate) enum Again {
     At(u64),
     /// The one before did not come.
     GivenUp(u64),
+    /// Too many wait for one before them.
+    TooMany(u64),
 }
 
 /// See the [module](self).
@@ -126,13 +140,21 @@ pub(crate) struct UserPart {
     pub(crate) under_way: VecDeque<UnderWay>,
     /// The accounts have shown that they do not take commands in order: one at a time.
     pub(crate) is_slow: bool,
+    /// It is among those that wait for their turn at the sites.
+    pub(crate) has_turn: bool,
     /// The stock whose quote the next command waits for.
     pub(crate) waits_for: Option<StockSymbol>,
 }
 
 impl UserPart {
     pub(crate) fn is_idle(&self) -> bool {
-        self.commands.is_empty() && self.moments.is_empty() && self.under_way.is_empty()
+        let is_empty = self.commands.is_empty() && self.moments.is_empty() && self.under_way.is_empty();
+        is_empty && !self.has_turn
+    }
+
+    /// Commands without a reply.
+    pub(crate) fn open(&self) -> usize {
+        self.commands.len() + self.under_way.iter().filter(|one| !one.is_moment()).count()
     }
 
     /// Whether no hit waits or is under way.
@@ -173,10 +195,13 @@ impl UserPart {
         own.map(|one| one.request.number)
     }
 
-    /// A reply has come, to the request that was handed on under this name.
-    pub(crate) fn replied(&mut self, sequence: u64, reply: BrokerReply, now_ms: u64) {
-        let found = |one: &UnderWay| one.sequence == sequence && one.reply.is_none();
-        let Some(at) = self.under_way.iter().position(found) else { return };
+    fn unanswered(&self, sequence: u64) -> Option<usize> {
+        self.under_way.iter().position(|one| one.sequence == sequence && one.reply.is_none())
+    }
+
+    /// A reply has come, to the request that was handed on under this name; whether it was awaited.
+    pub(crate) fn replied(&mut self, sequence: u64, reply: BrokerReply, now_ms: u64) -> bool {
+        let Some(at) = self.unanswered(sequence) else { return false };
         let is_early = reply == BrokerReply::Early;
         self.is_slow |= is_early && self.is_under_way(self.under_way[at].request.after);
         let one = &mut self.under_way[at];
@@ -185,15 +210,15 @@ impl UserPart {
             pause.next_ms = now_ms + pause.pause_ms;
             pause.pause_ms = (2 * pause.pause_ms).min(PAUSE_MAX_MS);
         }
+        true
     }
 
-    /// The request of this name will never be taken: a moment is forgotten, a command is given up as soon as those before it are through.
-    pub(crate) fn refuse(&mut self, sequence: u64, now_ms: u64) {
-        let found = |one: &UnderWay| one.sequence == sequence && one.reply.is_none();
-        let Some(at) = self.under_way.iter().position(found) else { return };
+    /// The request of this name will never be taken: a moment is forgotten, a command is given up as soon as those before it are through. Whether it was awaited.
+    pub(crate) fn refuse(&mut self, sequence: u64, now_ms: u64) -> bool {
+        let Some(at) = self.unanswered(sequence) else { return false };
         if self.under_way[at].is_moment() {
             self.under_way.remove(at);
-            return;
+            return true;
         }
         self.under_way[at].reply = Some(BrokerReply::Early);
         let mut given_up = vec![self.under_way[at].request.number];
@@ -205,6 +230,7 @@ impl UserPart {
                 given_up.push(number);
             }
         }
+        true
     }
 
     /// Whether a command is not executed yet, as far as is known here. One that has its reply may still wait to be told, behind the very one that comes after it: it was repeated.
@@ -225,7 +251,7 @@ impl UserPart {
     }
 
     /// What becomes of those that were early and whose one before is not under way here.
-    pub(crate) fn again(&mut self, now_ms: u64) -> Vec<Again> {
+    pub(crate) fn again(&mut self, now_ms: u64, turns: &mut SiteTurns) -> Vec<Again> {
         let mut all = Vec::new();
         for at in 0..self.under_way.len() {
             let one = &self.under_way[at];
@@ -234,6 +260,10 @@ impl UserPart {
             }
             let has_names = self.has_names();
             let one = &mut self.under_way[at];
+            if one.pause.is_none() && !one.admitted(turns) {
+                all.push(Again::TooMany(one.request.number));
+                continue;
+            }
             let begun = Pause { next_ms: now_ms, pause_ms: 1, until_ms: now_ms + GIVEN_UP_AFTER_MS };
             let pause = *one.pause.get_or_insert(begun);
             all.push(if now_ms >= pause.until_ms {
@@ -243,6 +273,7 @@ impl UserPart {
             } else {
                 self.sequence += 1;
                 (one.sequence, one.reply) = (self.sequence, None);
+                turns.handed_on();
                 Again::Now(self.sequence, Box::new(one.request.clone()))
             });
         }
@@ -286,6 +317,26 @@ impl UserPart {
     pub(crate) fn is_asking(&self, moment: &Moment) -> bool {
         let is_it = |one: &UnderWay| matches!(&one.cause, Cause::Moment(other) if other == moment);
         self.moments.contains(moment) || self.under_way.iter().any(is_it)
+    }
+
+    /// Takes those of these commands that were not handed on; arrivals ascend.
+    pub(crate) fn drop_waiting(&mut self, arrivals: &[u64]) -> VecDeque<Waiting> {
+        let is_gone = |waiting: &Waiting| arrivals.binary_search(&waiting.arrival).is_ok();
+        if self.commands.front().is_some_and(is_gone) {
+            self.waits_for = None;
+        }
+        let (gone, left) = self.commands.drain(..).partition(is_gone);
+        self.commands = left;
+        gone
+    }
+
+    /// The numbers of those of these commands that wait for one before them; arrivals ascend.
+    pub(crate) fn early_of(&self, arrivals: &[u64]) -> Vec<u64> {
+        let is_such = |one: &&UnderWay| match &one.cause {
+            Cause::Command(waiting) => one.is_early() && arrivals.binary_search(&waiting.arrival).is_ok(),
+            Cause::Moment(_) => false,
+        };
+        self.under_way.iter().filter(is_such).map(|one| one.request.number).collect()
     }
 
     /// Something is to be done, unless it is noted already.

@@ -22,7 +22,9 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
     async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let is_json = kind.is_some_and(is_json);
+        let is_plain =
+            parts.headers.get_all(header::CONTENT_ENCODING).iter().all(|encoding| encoding == "identity");
+        let is_json = is_plain && kind.is_some_and(is_json);
         let length =
             parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         if length.is_some_and(|length: u64| length > BODY_BYTES_MAX as u64) {
@@ -32,7 +34,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
         match bytes.as_slice() {
             [] => said(b"{}"),
             _ if !is_json => {
-                let detail = "the body is JSON, with Content-Type: application/json";
+                let detail = "the body is JSON in UTF-8, not compressed, with Content-Type: application/json";
                 Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
             }
             bytes => said(bytes),
@@ -41,7 +43,15 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
 }
 
 fn is_json(kind: &str) -> bool {
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+    let mut parts = kind.split(';').map(str::trim);
+    let is_named = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    is_named
+        && parts.all(|parameter| match parameter.split_once('=') {
+            Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+                value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+            }
+            _ => true,
+        })
 }
 
 async fn in_time(body: Body, app: &Shared) -> Result<Vec<u8>, Problem> {

@@ -18,6 +18,7 @@
 mod account;
 mod allowances;
 mod app;
+mod asked;
 mod body;
 mod broker;
 mod caller;

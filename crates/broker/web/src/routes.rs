@@ -10,6 +10,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, Secur
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
+use crate::asked;
 use crate::caller::COOKIE;
 use crate::problem::Problem;
 use crate::{
@@ -151,7 +152,10 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
     ];
-    let mut response = next.run(request).await.into_response();
+    let mut response = match asked::refusal(&request, &app) {
+        Some(problem) => problem.into_response(),
+        None => next.run(request).await.into_response(),
+    };
     let headers = response.headers_mut();
     for (name, value) in TOLD {
         headers.insert(name, HeaderValue::from_static(value));

@@ -36,6 +36,8 @@ pub struct WebSettings {
     pub patience: Duration,
     /// Connections at a time; of one address at most half.
     pub connections_max: usize,
+    /// Names besides those of this machine itself that a server without TLS is asked by.
+    pub hosts: Vec<String>,
     /// The time.
     pub clock: WebClock,
 }
@@ -52,6 +54,7 @@ impl Default for WebSettings {
             passwords_at_once: 2,
             patience: Duration::from_secs(15),
             connections_max: 1_024,
+            hosts: Vec::new(),
             clock: Arc::new(|| pares_os::clock::now_ns() / 1_000_000),
         }
     }

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_cluster::{Durability, Files, Replica};
-use pares_link::{Links, LinksConfig, caller};
+use pares_link::{Links, LinksConfig, Waker, caller};
 use pares_os::descriptors;
 use pares_os::process::Lock;
 use pares_sql::{CLIENTS_MAX, Certified, Ready, SqlPort, SqlRights};
@@ -336,5 +336,11 @@ impl<A: Application + Clone> Process<A> {
     /// If the operating system does not say.
     pub fn clients_address(&self) -> io::Result<Option<SocketAddr>> {
         self.links().clients_address()
+    }
+
+    /// Ends a turn's wait from another thread, as long as the site has the part that it has now; afterwards a wait ends by itself.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.links().waker()
     }
 }

@@ -32,8 +32,10 @@ pub struct Bounds {
     pub open_bytes_max: usize,
     /// How long a client waits before it is told that what becomes of its request is not known yet.
     pub answer_patience: Duration,
-    /// Requests executed in one turn.
+    /// Requests executed in one turn, which syncs once for all of them.
     pub executed_max: usize,
+    /// How long a turn executes, about: others wait to hear of this site meanwhile.
+    pub executing_max: Duration,
     /// Stable versions that are not in the store. Beyond, requests wait until the store has caught up.
     pub unstored_max: u64,
     /// Bytes of them.
@@ -67,7 +69,8 @@ impl Default for Bounds {
             open_requests_max: 1 << 16,
             open_bytes_max: 64 << 20,
             answer_patience: Duration::from_millis(1_500),
-            executed_max: 1_024,
+            executed_max: 4_096,
+            executing_max: Duration::from_millis(20),
             unstored_max: 1 << 17,
             unstored_bytes_max: 64 << 20,
             applied_max: 4_096,

@@ -2,7 +2,7 @@
 
 use pares_wice::codec::{Coded, DecodeError};
 
-use crate::coded::{Text, kinds};
+use crate::coded::{Text, encode_text, kinds};
 use crate::command::UserName;
 use crate::people::row::{PersonRight, SessionDigest};
 
@@ -118,7 +118,7 @@ pub struct PasswordString(pub String);
 
 impl Coded for PasswordString {
     fn encode(&self, to: &mut Vec<u8>) {
-        Text(self.0.clone()).encode(to);
+        encode_text(&self.0, to);
     }
     fn decode(from: &mut &[u8]) -> Result<Self, DecodeError> {
         Ok(Self(Text::decode(from)?.0))

@@ -89,6 +89,27 @@ fn a_number_in_a_gap_below_the_latest_was_overtaken_and_not_executed() {
 }
 
 #[test]
+fn another_command_under_a_known_number_is_not_told_the_firsts_reply() {
+    let mut both = Both::default();
+    both.run(&add(1));
+    both.run(&request(1, 2, 1, "BUY,jo,S,1.00"));
+    for (count, other) in
+        [(1, "ADD,jo,999.00"), (1, "DISPLAY_SUMMARY,jo"), (2, "BUY,jo,T,1.00"), (2, "ADD,jo,5.00")]
+    {
+        let again = request(1, count, count - 1, other);
+        assert_eq!(both.run(&again), BrokerReply::NameTaken, "{other}");
+        assert!(attempt(&both.shelves, &again).unwrap().1.is_empty(), "it leaves no trace");
+    }
+    assert_eq!(both.run(&add(1)), cash(500), "the first is known still");
+    let dump = |file: &str| request(1, 7, 0, &format!("DUMPLOG,{file}"));
+    assert_eq!(
+        [dump("a"), dump("b"), dump("a")].map(|dump| both.run(&dump)),
+        [BrokerReply::Done, BrokerReply::NameTaken, BrokerReply::Done]
+    );
+    both.check();
+}
+
+#[test]
 fn a_session_is_known_however_many_others_were_used_since() {
     let mut both = Both::default();
     both.run(&request(1, 1, 0, "ADD,jo,5.00"));

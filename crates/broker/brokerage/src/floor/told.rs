@@ -9,9 +9,14 @@ pub(crate) struct Told {
     pub(crate) asked: Asked,
     /// None if it was given up: the one before it in its session did not come, or sites do not take it.
     pub(crate) reply: Option<BrokerReply>,
+    /// It commanded a dump, which could not be written.
+    pub(crate) is_unwritten: bool,
 }
 
 impl Told {
+    /// What its sender is told of a dump that could not be written.
+    pub(crate) const UNWRITTEN: &str = "the log could not be written";
+
     /// The dump that was commanded, if it was one, and it was executed.
     pub(crate) fn dump(&self) -> Option<&UserCommand> {
         dumps(&self.asked).filter(|_| self.reply == Some(BrokerReply::Done))
@@ -40,7 +45,7 @@ mod tests {
     #[test]
     fn a_dump_that_was_not_executed_writes_nothing() {
         let asked = Asked::Command { command: UserCommand::of(Verb::Dumplog), fault: None };
-        let told = |reply| Told { arrival: 0, asked: asked.clone(), reply };
+        let told = |reply| Told { arrival: 0, asked: asked.clone(), reply, is_unwritten: false };
         for reply in [BrokerReply::Overtaken, BrokerReply::Repeated, BrokerReply::NameTaken] {
             assert_eq!(told(Some(reply)).dump(), None);
         }

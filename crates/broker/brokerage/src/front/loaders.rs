@@ -1,42 +1,85 @@
 //! The port where loaders bring commands, as lines of text.
 //!
-//! A front reads a connection only while that has fewer than [`OPEN_MAX`] commands without a reply and has taken most of its answers: who floods, or does not
-//! listen, waits in its own socket, and costs the others nothing.
+//! Each connection has a share of the front, and each of its users a share of that. A user's commands beyond it wait here, and the front reads on, to the lines of others; so who waits for a slow quote
+//! holds nobody else up. When as many lines wait as the connection's share, or it has not taken most of its answers, it is not read: who floods, or does not listen, waits in his own socket, and
+//! costs the others nothing. Nor does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed, since there are only so many;
+//! its session goes on over another.
 
-use std::collections::{BTreeMap, HashMap};
+mod patience;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Instant;
 
 use pares_broker::{Refusal, UserName, WorkloadLine};
-use pares_front::{FRONT_OPEN_MAX, NotTaken};
+use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
+use pares_front::{FairFeed, NotTaken};
 
-use super::lines::{LINE_MAX, LoaderLine, answer, lost, refused};
+use self::patience::Patience;
 use crate::floor::{Floor, Told};
 use crate::link::Port;
 
-/// Commands of a connection without a reply.
-const OPEN_MAX: usize = 4_096;
+/// Commands of a connection without a reply, and as many that wait; fewer if so many connections share the front.
+const SHARE_MAX: usize = 4_096;
+/// However many do.
+const SHARE_MIN: usize = 4;
 /// Bytes of answers that a connection may leave before no more of its lines are read.
 const UNREAD_MAX: usize = 256 << 10;
-/// Far more than the answers to all that may be under way: it never comes to this.
-pub(super) const BACKLOG_MAX: usize = 64 << 20;
+/// Far more than that and the answers to all that may be under way: it never comes to this.
+const BACKLOG_MAX: usize = 4 << 20;
 /// Lines of one connection that are read in one turn, bytes.
 const READ_MAX: usize = 32 << 10;
 /// Users of one connection: who has more goes on through another.
 const USERS_MAX: usize = 65_536;
+/// Commands of a user without a reply, however many connections they came by.
+const USER_OPEN_MAX: usize = SHARE_MAX;
+/// A line, and which one of its user came before in the session, if it says so.
+type Said = (WorkloadLine, Option<u64>);
 
-#[derive(Default)]
 struct Loader {
     /// Once it was told.
     session: Option<u64>,
-    /// Commands without a reply.
-    open: usize,
+    /// Commands that wait for room, or for their reply.
+    feed: FairFeed<Said>,
+    /// Its commands that the front has, by their place among all that arrived there.
+    arrivals: BTreeSet<u64>,
     /// Of each user the line before, [`USERS_MAX`] at most.
     latest: BTreeMap<UserName, u64>,
-    /// A dump that waits until others are written; nothing behind it is read.
-    held: Option<(WorkloadLine, Option<u64>)>,
+    /// A command that waits until others of its user are answered, or dumps written; nothing behind it is read.
+    held: Option<Said>,
     /// It is to be told when hits are noted.
     wants_note: bool,
+    /// Since when the line has begun that has not ended.
+    half: Option<Instant>,
+    /// When it last said something, or was answered.
+    latest_word: Instant,
     /// Nothing more comes: it is closed when all is answered.
     has_ended: bool,
+}
+
+impl Loader {
+    fn new() -> Self {
+        Self {
+            session: None,
+            feed: FairFeed::new(SHARE_MAX),
+            arrivals: BTreeSet::new(),
+            latest: BTreeMap::new(),
+            held: None,
+            wants_note: false,
+            half: None,
+            latest_word: Instant::now(),
+            has_ended: false,
+        }
+    }
+
+    /// Whether it has commands without a reply.
+    fn is_busy(&self) -> bool {
+        self.feed.open() + self.feed.held() > 0
+    }
+
+    /// Whether another line may wait.
+    fn may_say(&self, share: usize) -> bool {
+        self.feed.held() < share && self.held.is_none()
+    }
 }
 
 /// See the [module](self).
@@ -46,23 +89,35 @@ pub(super) struct Loaders {
     /// Which line of which connection each command was that has no reply.
     open: HashMap<u64, (u64, u64)>,
     users_max: usize,
+    user_open_max: usize,
+    patience: Patience,
+    looked: Instant,
 }
 
 impl Loaders {
     pub(super) fn at(port: Port) -> Self {
-        Self { port, loaders: BTreeMap::new(), open: HashMap::new(), users_max: USERS_MAX }
+        Self {
+            port,
+            loaders: BTreeMap::new(),
+            open: HashMap::new(),
+            users_max: USERS_MAX,
+            user_open_max: USER_OPEN_MAX,
+            patience: Patience::default(),
+            looked: Instant::now(),
+        }
     }
 
     /// Takes in who has come and what they say.
     pub(super) fn turn(&mut self, floor: &mut Floor) {
         for number in self.port.accept() {
-            self.loaders.insert(number, Loader::default());
+            self.loaders.insert(number, Loader::new());
         }
         for number in self.port.take_ready() {
             if self.read(number, floor).is_none() {
-                self.end(number);
+                self.end(number, floor);
             }
         }
+        self.end_who_wait_too_long(floor);
     }
 
     /// Nothing if the connection is over.
@@ -71,39 +126,45 @@ impl Loaders {
             self.port.keep_ready(number);
             return Some(());
         }
-        let conn = self.port.conn(number)?;
-        if floor.front.open() + OPEN_MAX > FRONT_OPEN_MAX {
-            self.port.keep_ready(number);
+        if !self.takes_answers(number) {
+            // Room for an answer brings it back.
             return Some(());
         }
-        if self.loaders.get(&number)?.open >= OPEN_MAX || conn.backlog() >= UNREAD_MAX {
-            // An answer, or room for one, brings it back.
-            return Some(());
+        let share = (floor.open_max / (self.loaders.len() + 1)).clamp(SHARE_MIN, SHARE_MAX);
+        self.loaders.get_mut(&number)?.feed.set_room(share);
+        self.hand_on(number, floor)?;
+        if self.loaders.get(&number)?.may_say(share) {
+            self.port.conn(number)?.fill(READ_MAX).ok()?;
         }
-        conn.fill(READ_MAX).ok()?;
-        if let Some((line, after)) = self.loaders.get_mut(&number)?.held.take() {
-            self.commanded(number, line, after, floor)?;
-        }
-        while self.loaders.get(&number).is_some_and(|loader| loader.open < OPEN_MAX && loader.held.is_none())
-        {
-            let Some(line) = self.port.conn(number)?.line(LINE_MAX).ok()? else {
-                return self.has_read(number);
-            };
-            self.heard(number, LoaderLine::parse(&line), floor)?;
+        // An answer brings it back.
+        while self.takes_answers(number) && self.loaders.get(&number)?.may_say(share) {
+            match self.port.conn(number)?.line(LINE_MAX) {
+                Ok(Some(line)) => self.heard(number, LoaderLine::parse(&line), floor)?,
+                Ok(None) => return self.has_read(number),
+                Err(_) => return self.dismiss(number, "a line has 1,024 bytes at most"),
+            }
         }
         Some(())
+    }
+
+    fn takes_answers(&mut self, number: u64) -> bool {
+        self.port.conn(number).is_some_and(|conn| conn.backlog() < UNREAD_MAX)
     }
 
     /// All whole lines are taken that are here.
     fn has_read(&mut self, number: u64) -> Option<()> {
         let conn = self.port.conn(number)?;
-        let (has_ended, has_more) = (conn.has_ended(), conn.may_have_more());
+        let (has_ended, has_more, is_half) = (conn.has_ended(), conn.may_have_more(), conn.holds_half());
+        let is_told = conn.backlog() == 0;
         if has_more {
             self.port.keep_ready(number);
         }
         let loader = self.loaders.get_mut(&number)?;
+        loader.half = loader.half.or_else(|| is_half.then(Instant::now));
         loader.has_ended = has_ended;
-        (!has_ended || loader.open > 0).then_some(())
+        // Its last answers may be on their way to its socket.
+        let is_owed = loader.is_busy() || loader.wants_note || !is_told;
+        (!has_ended || is_owed).then_some(())
     }
 
     /// Tells a connection its session; whether it has one.
@@ -121,26 +182,43 @@ impl Loaders {
 
     fn heard(&mut self, number: u64, line: LoaderLine, floor: &mut Floor) -> Option<()> {
         let loader = self.loaders.get_mut(&number)?;
+        (loader.half, loader.latest_word) = (None, Instant::now());
         match line {
             LoaderLine::Nothing => {}
             LoaderLine::Session(session) => {
                 // In the middle it would be a session that begins with a command of another.
-                if loader.open > 0 || !loader.latest.is_empty() {
-                    return None;
+                if loader.is_busy() || !loader.latest.is_empty() {
+                    return self.dismiss(number, "a session is said before its first command");
                 }
                 if !floor.front.may_go_on(session) {
                     return self.dismiss(number, &format!("session {session} was given out to nobody"));
                 }
                 loader.session = Some(session);
             }
-            LoaderLine::Note => {
-                loader.wants_note = true;
-                floor.note_unclaimed();
-            }
+            LoaderLine::Note => loader.wants_note = true,
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
             LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
-            LoaderLine::Command(line, after) => return self.commanded(number, line, after, floor),
+            LoaderLine::Command(line, after) => {
+                loader.feed.push(line.command.user.clone().as_ref(), (line, after));
+                return self.hand_on(number, floor);
+            }
         }
+        Some(())
+    }
+
+    /// Hands the front the commands that there is room for; nothing if the connection is over.
+    fn hand_on(&mut self, number: u64, floor: &mut Floor) -> Option<()> {
+        while floor.has_room() {
+            let loader = self.loaders.get_mut(&number)?;
+            let Some((line, after)) = loader.held.take().or_else(|| loader.feed.take()) else {
+                return Some(());
+            };
+            self.commanded(number, line, after, floor)?;
+            if self.loaders.get(&number)?.held.is_some() {
+                return Some(());
+            }
+        }
+        self.port.keep_ready(number);
         Some(())
     }
 
@@ -157,21 +235,23 @@ impl Loaders {
         if user.is_some() && latest.is_none() && loader.latest.len() >= self.users_max {
             return self.dismiss(number, "too many users on one connection");
         }
-        if !floor.has_room_for(&line.command) {
+        let is_full = floor.front.open_of(user.as_ref()) >= self.user_open_max;
+        if is_full || !floor.has_room_for(&line.command) {
             loader.held = Some((line, after));
             self.port.keep_ready(number);
             return Some(());
         }
         let before = user.as_ref().and(after.or(latest)).unwrap_or(0);
-        match floor.arrives_in(session, before, line) {
+        match floor.arrives_in(number, session, before, line) {
             Ok(arrival) => {
-                loader.open += 1;
                 loader.latest.extend(user.map(|user| (user, count)));
+                loader.arrivals.insert(arrival);
                 self.open.insert(arrival, (number, count));
             }
-            // There is always room: see `read`.
+            // There is always room: see `hand_on`.
             Err(NotTaken::Busy | NotTaken::Dumps) => return None,
             Err(NotTaken::Order) => {
+                loader.feed.done(user.as_ref());
                 self.port.writer(number)?.push(refused(count, Refusal::NoNumber).as_bytes());
             }
             Err(NotTaken::Clock) => {
@@ -191,20 +271,35 @@ impl Loaders {
     }
 
     /// A command has its reply, or was given up; then its loader is to come again, and says again what has no answer.
-    pub(super) fn tell(&mut self, told: &Told) {
+    pub(super) fn tell(&mut self, told: &Told, floor: &mut Floor) {
         let Some((number, count)) = self.open.remove(&told.arrival) else { return };
         let Some(loader) = self.loaders.get_mut(&number) else { return };
-        loader.open -= 1;
+        loader.latest_word = Instant::now();
+        loader.arrivals.remove(&told.arrival);
+        loader.feed.done(told.command().and_then(|command| command.user.as_ref()));
         match (&told.reply, self.port.writer(number)) {
+            (Some(_), Some(conn)) if told.is_unwritten => {
+                conn.push(lost(count, Told::UNWRITTEN).as_bytes());
+            }
             (Some(reply), Some(conn)) => conn.push(answer(count, reply).as_bytes()),
-            _ => return self.end(number),
+            _ => return self.end(number, floor),
         }
         // It may have been waiting for room, or for its last answer.
         self.port.keep_ready(number);
     }
 
-    /// All hits are noted that no command used.
-    pub(super) fn tell_noted(&mut self) {
+    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are.
+    pub(super) fn note(&mut self, floor: &mut Floor) {
+        if !self.loaders.values().any(|loader| loader.wants_note) {
+            return;
+        }
+        floor.note_unclaimed();
+        if floor.has_noted() {
+            self.tell_noted();
+        }
+    }
+
+    fn tell_noted(&mut self) {
         for (number, loader) in self.loaders.iter_mut().filter(|(_, loader)| loader.wants_note) {
             loader.wants_note = false;
             if let Some(conn) = self.port.writer(*number) {
@@ -213,22 +308,21 @@ impl Loaders {
         }
     }
 
-    /// Whether anybody waits until hits are noted.
-    pub(super) fn wants_note(&self) -> bool {
-        self.loaders.values().any(|loader| loader.wants_note)
-    }
-
     /// Hands the sockets what they take.
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush(&mut self, floor: &mut Floor) {
         for number in self.port.flush(BACKLOG_MAX) {
-            self.loaders.remove(&number);
+            self.end(number, floor);
         }
     }
 
-    /// A connection is over; what it has sent is executed all the same.
-    fn end(&mut self, number: u64) {
+    /// A connection is over: what it has sent and is not at the sites yet is dropped.
+    fn end(&mut self, number: u64, floor: &mut Floor) {
         self.port.close(number);
-        self.loaders.remove(&number);
+        let Some(loader) = self.loaders.remove(&number) else { return };
+        for arrival in &loader.arrivals {
+            self.open.remove(arrival);
+        }
+        floor.forget(&loader.arrivals.into_iter().collect::<Vec<_>>());
     }
 }
 

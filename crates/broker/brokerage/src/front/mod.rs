@@ -7,10 +7,10 @@
 //! its users go to another front with their sessions, and what it had under way is asked for there once more.
 
 mod clock_said;
-mod lines;
 mod loaders;
 mod web;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use mio::{Events, Poll, Token, Waker};
-use pares_broker::BrokerRead;
+use pares_broker::{BrokerRead, dump_path};
 use pares_link::Door;
 use pares_operator::init::{CLIENT, OPERATOR};
 use pares_os::{descriptors, process};
@@ -30,10 +30,10 @@ use pares_wice::codec::Coded as _;
 use self::clock_said::ClockSaid;
 use self::web::WebCalls;
 use crate::desk::DeskLinks;
-use crate::dump::{self, Dumps};
+use crate::dump::Dumps;
 use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult, failed};
-use crate::floor::{Executing, Floor, Quoting};
+use crate::floor::{Executing, Floor, Quoting, Told};
 use crate::link::{Port, SocketOwner};
 use crate::on_loopback;
 use crate::readers::Readers;
@@ -49,6 +49,8 @@ const READERS: usize = 2;
 const RESERVE: u64 = 128;
 /// Loaders that are connected at a time, if there are descriptors for so many.
 const LOADERS_MAX: usize = 8_192;
+/// Commands without a reply that a front holds, of loaders and of people.
+const OPEN_MAX: usize = 32_768;
 /// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
 const BEGINNERS: u64 = 1 << 61;
 /// Longest wait for something to do.
@@ -121,6 +123,8 @@ struct FrontProcess {
     loaders: loaders::Loaders,
     logs: PathBuf,
     dumps: Dumps,
+    /// Dumps that are being written, or wait: they are answered when the file is there.
+    dumping: BTreeMap<u64, Told>,
     readers: Readers,
     /// What was read for the front.
     looked: (Sender<Looked>, Receiver<Looked>),
@@ -148,6 +152,7 @@ impl FrontProcess {
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
         let beginner = BEGINNERS + (crate::drawn() % BEGINNERS);
         let mut floor = Floor::new(Executing::Sites(link), Quoting::Desks(desks), beginner);
+        floor.open_max = OPEN_MAX;
         if args.trust_clock {
             floor.front.trust_clock();
         }
@@ -159,10 +164,11 @@ impl FrontProcess {
             loaders: loaders::Loaders::at(port),
             logs: args.logs.clone(),
             dumps: Dumps::of(doors.clone()),
+            dumping: BTreeMap::new(),
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
             web: match args.http {
-                Some(http) => Some(web::serve(http, args.entrance.transport()?, Arc::clone(&waker), &doors)?),
+                Some(http) => Some(web::serve(http, &args.entrance, Arc::clone(&waker), &doors)?),
                 None => None,
             },
             waker,
@@ -190,29 +196,43 @@ impl FrontProcess {
             web.turn(&mut self.floor);
         }
         for told in self.floor.turn()? {
-            self.loaders.tell(&told);
-            if let Some(web) = &mut self.web {
-                web.tell(&told);
-            }
-            if let Some((command, name)) =
-                told.dump().and_then(|command| Some((command, command.file.clone()?)))
-            {
-                let path = dump::place(&self.logs, command.user.as_ref(), &name);
-                self.dumps.push(command.user.clone(), path);
-            }
+            self.told(told);
         }
-        if self.loaders.wants_note() && self.floor.has_noted() {
-            self.loaders.tell_noted();
-        }
-        if let Err(error) = self.dumps.progress() {
-            pares_text::tell!("a log was not written: {error}");
+        self.loaders.note(&mut self.floor);
+        if let Some((ticket, written)) = self.dumps.progress() {
+            self.dumped(ticket, written);
         }
         if let Some(said) = self.clock_said.of(self.floor.front.clock_ahead_ms()) {
             pares_text::tell!("{said}");
         }
         self.floor.flush();
-        self.loaders.flush();
+        self.loaders.flush(&mut self.floor);
         Ok(())
+    }
+
+    /// A command has its reply; that of a dump is told when the file is there.
+    fn told(&mut self, told: Told) {
+        let named = told.dump().and_then(|command| Some((command.user.clone(), command.file.clone()?)));
+        let Some((user, name)) = named else { return self.tell(&told) };
+        let path = self.logs.join(dump_path(user.as_ref(), &name));
+        self.dumps.push(told.arrival, user, path);
+        self.dumping.insert(told.arrival, told);
+    }
+
+    fn dumped(&mut self, ticket: u64, written: Result<u64, BrokerageError>) {
+        let Some(mut told) = self.dumping.remove(&ticket) else { return };
+        if let Err(error) = written {
+            pares_text::tell!("a log was not written: {error}");
+            told.is_unwritten = true;
+        }
+        self.tell(&told);
+    }
+
+    fn tell(&mut self, told: &Told) {
+        self.loaders.tell(told, &mut self.floor);
+        if let Some(web) = &mut self.web {
+            web.tell(told);
+        }
     }
 
     /// Reads what the front wants read, on a thread, and tells it what was.

@@ -11,10 +11,11 @@ use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, Refusal, StockQu
 use pares_front::{Arrival, CommandOrder, HIT_MILLS, NotTaken};
 use pares_link::Door;
 use pares_site::protocol::Horizon;
-use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings, WebTransport};
+use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings};
 use pares_wice::codec::Coded as _;
 use tokio::sync::{broadcast, oneshot};
 
+use crate::entrance::Entrance;
 use crate::error::{BrokerageError, failed};
 use crate::floor::{Floor, Told};
 use crate::readers::{NotRead, Readers};
@@ -81,10 +82,10 @@ fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebFront, WebCalls)> {
     Ok((WebFront { ask, waker, readers, shown, quotes }, calls))
 }
 
-/// Serves HTTP at `address`, on threads that end with the process.
+/// Serves HTTP at `address`, for who asks for this machine or one of these hosts, on threads that end with the process.
 pub(super) fn serve(
     address: SocketAddr,
-    transport: WebTransport,
+    entrance: &Entrance,
     waker: Arc<Waker>,
     sites: &[Door],
 ) -> Result<WebCalls, BrokerageError> {
@@ -92,7 +93,8 @@ pub(super) fn serve(
     let (front, calls) = ends(waker, sites).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
-    let bound = runtime.block_on(WebServer::bind(address, transport, front, WebSettings::default()));
+    let settings = WebSettings { hosts: entrance.hosts.clone(), ..WebSettings::default() };
+    let bound = runtime.block_on(WebServer::bind(address, entrance.transport()?, front, settings));
     let server = bound.map_err(failed)?;
     let run = move || runtime.block_on(server.run());
     std::thread::Builder::new().name("web".into()).spawn(run).map_err(starting())?;
@@ -107,7 +109,7 @@ impl WebCalls {
                 self.direct.insert(floor.ask_sites(asked), tell);
                 continue;
             }
-            match floor.take(Arrival { user, order: CommandOrder::Arrival { name }, asked }) {
+            match floor.take(Arrival { sender: 0, user, order: CommandOrder::Arrival { name }, asked }) {
                 Ok(arrival) => drop(self.open.insert(arrival, tell)),
                 Err(NotTaken::Clock) => {
                     drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff })));
@@ -139,8 +141,10 @@ impl WebCalls {
                 "it was given up: the command before it did not come, or sites do not take it".into(),
             )
         };
+        let unwritten = || Unavailable::Silent(Told::UNWRITTEN.into());
+        let reply = told.reply.clone().ok_or_else(late);
         // Who asked may be gone.
-        let _ = tell.send(told.reply.clone().ok_or_else(late));
+        let _ = tell.send(if told.is_unwritten { Err(unwritten()) } else { reply });
     }
 }
 

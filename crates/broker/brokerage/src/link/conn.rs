@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
@@ -24,6 +25,8 @@ pub struct Conn {
     taken: usize,
     output: Vec<u8>,
     sent: usize,
+    /// Since when the socket has taken nothing of what is to go.
+    stuck: Option<Instant>,
 }
 
 impl Conn {
@@ -62,7 +65,7 @@ impl Conn {
         // Of a connection that is not there yet some systems refuse it: then its frames are a little late.
         let _ = stream.socket().set_nodelay(true);
         let (input, output) = (Vec::new(), Vec::new());
-        Ok(Self { stream, is_ready: true, has_ended: false, input, taken: 0, output, sent: 0 })
+        Ok(Self { stream, is_ready: true, has_ended: false, input, taken: 0, output, sent: 0, stuck: None })
     }
 
     /// Something has happened to it.
@@ -128,6 +131,11 @@ impl Conn {
         Ok(Some(line))
     }
 
+    /// Whether something has come that is no whole line, or frame.
+    pub fn holds_half(&self) -> bool {
+        self.taken < self.input.len()
+    }
+
     /// Appends a frame to what is to go.
     pub fn push_frame(&mut self, payload: &[u8]) {
         frame::append(&mut self.output, payload);
@@ -143,11 +151,28 @@ impl Conn {
         self.output.len() - self.sent
     }
 
-    /// Hands the socket what it takes.
+    /// For how long the other end has taken nothing, though something is to go.
+    pub fn stuck_for(&self) -> Option<Duration> {
+        self.stuck.map(|since| since.elapsed())
+    }
+
+    /// Hands the socket what it takes; whether it took anything.
     ///
     /// # Errors
     /// If the other end is gone.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<bool> {
+        let before = self.backlog();
+        self.write()?;
+        let left = self.backlog();
+        if left == 0 {
+            self.stuck = None;
+        } else if left < before || self.stuck.is_none() {
+            self.stuck = Some(Instant::now());
+        }
+        Ok(left < before)
+    }
+
+    fn write(&mut self) -> io::Result<()> {
         while self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),

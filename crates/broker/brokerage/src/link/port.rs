@@ -5,9 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use mio::net::TcpListener;
 use mio::{Interest, Registry, Token};
+use pares_os::descriptors;
 
 use super::conn::Conn;
 
@@ -43,6 +45,8 @@ pub struct Port {
     conns_max: usize,
     /// Somebody may wait to be accepted.
     is_due: bool,
+    /// There was no descriptor for the last who came, which was said.
+    is_out: bool,
     ready: BTreeSet<u64>,
     unsent: BTreeSet<u64>,
 }
@@ -68,6 +72,7 @@ impl Port {
             next: FIRST,
             conns_max,
             is_due: true,
+            is_out: false,
             ready: BTreeSet::new(),
             unsent: BTreeSet::new(),
         })
@@ -107,12 +112,26 @@ impl Port {
                     self.ready.insert(number);
                     come.push(number);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_due = false,
-                // One that has gone already, or too many files: the next turn sees.
-                Err(_) => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    (self.is_due, self.is_out) = (false, false);
+                }
+                Err(error) => {
+                    self.not_accepted(&error);
+                    break;
+                }
             }
         }
         come
+    }
+
+    /// One that has gone already, or too many files: the next turn sees.
+    fn not_accepted(&mut self, error: &io::Error) {
+        if descriptors::are_out(error) && !std::mem::replace(&mut self.is_out, true) {
+            pares_text::tell!(
+                "no descriptor is left: who connects waits until one of {} connections ends (`ulimit -n` says how many there may be)",
+                self.conns.len()
+            );
+        }
     }
 
     /// Connections of which something may have come since this was asked last.
@@ -137,17 +156,36 @@ impl Port {
         Some(conn)
     }
 
-    /// Hands the sockets what they take; those that have gone, or have left more than `backlog_max` bytes, are closed and told.
+    /// Hands the sockets what they take; those that have gone, or have left more than `backlog_max` bytes, are closed and told. Whose socket took something is looked at
+    /// again in the next turn: it may have waited for room.
     pub fn flush(&mut self, backlog_max: usize) -> Vec<u64> {
         let mut gone = Vec::new();
         for number in std::mem::take(&mut self.unsent) {
             let Some(conn) = self.conns.get_mut(&number) else { continue };
-            if conn.flush().is_err() || conn.backlog() > backlog_max {
-                self.close(number);
-                gone.push(number);
+            match conn.flush() {
+                Ok(has_moved) if conn.backlog() <= backlog_max => {
+                    if has_moved {
+                        self.ready.insert(number);
+                    }
+                }
+                _ => {
+                    self.close(number);
+                    gone.push(number);
+                }
             }
         }
         gone
+    }
+
+    /// Whether all places are taken, or all descriptors, and somebody may wait for one.
+    pub fn is_short(&self) -> bool {
+        self.is_due && (self.is_out || self.conns.len() >= self.conns_max)
+    }
+
+    /// Connections whose other end has taken nothing for so long, though something is to go.
+    pub fn stuck(&self, patience: Duration) -> Vec<u64> {
+        let is_stuck = |conn: &Conn| conn.stuck_for().is_some_and(|stuck| stuck >= patience);
+        self.conns.iter().filter(|(_, conn)| is_stuck(conn)).map(|(number, _)| *number).collect()
     }
 
     /// Closes a connection.

@@ -31,7 +31,13 @@ impl Retry {
         self.pause = (self.pause * 2).min(PAUSE_MAX);
     }
 
-    /// The other end has said something.
+    /// How long it will be when it fails again.
+    #[cfg(test)]
+    pub fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// The other end has said something that makes sense.
     pub fn answered(&mut self) {
         self.pause = PAUSE_MIN;
     }

@@ -154,6 +154,17 @@ fn asked() -> Stage {
 }
 
 #[test]
+fn a_site_that_is_slow_is_asked_for_each_request_once() {
+    let mut stage = asked();
+    stage.link.open.values_mut().for_each(|open| open.due -= Duration::from_secs(3_600));
+    stage.link.looked -= Duration::from_secs(3_600);
+    stage.reports(0, 20);
+    assert_eq!(stage.sites[0].requests(), THREE);
+    stage.sites[0].answer("late");
+    stage.until(|stage| stage.answers.len() == 3);
+}
+
+#[test]
 fn what_a_site_had_that_dies_waits_for_the_next_that_certifies_and_goes_there_in_order() {
     let mut stage = asked();
     stage.sites[0] = Scripted::new(None);

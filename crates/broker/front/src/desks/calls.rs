@@ -2,13 +2,15 @@
 //!
 //! A desk whose connection has ended is as good as dead: its questions go to the next one. The quote server may then be asked twice, which costs five cents and is never wrong. With no desk at
 //! all questions wait: a desk that is started again finds them.
+//!
+//! A desk is believed no more than the server: what it gives out as a quote is one, and of the stock that was asked for, or the question has failed.
 
 use std::collections::BTreeMap;
 
-use pares_broker::{HitName, QuoteBrought, StockSymbol, UserName};
+use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol, UserName};
 
 use super::words::{ToDesk, ToFront};
-use crate::line::QuoteFault;
+use crate::line::{QuoteFault, read_reply, reply_line};
 
 /// What desks say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,15 +90,20 @@ impl DeskCalls {
                 return self.send_what_waits(calls);
             }
             ToFront::Here => None,
-            ToFront::Hit { count, quote } => Some(DeskNews::Hit(QuoteBrought { quote, hit: name(count) })),
+            ToFront::Hit { count, quote } => {
+                let is_one = fault_of(&quote, quote.symbol).is_none();
+                is_one.then(|| DeskNews::Hit(QuoteBrought { quote, hit: name(count) }))
+            }
             ToFront::None { question, fault } => {
                 self.open.remove(&question).map(|_| DeskNews::Answer(question, Err(fault)))
             }
             ToFront::Quote { question, quote, count } => {
+                let asked = self.open.remove(&question);
+                let fault = fault_of(&quote, asked.as_ref().map_or(quote.symbol, |asked| asked.symbol));
                 let brought = QuoteBrought { quote, hit: count.and_then(name) };
-                match self.open.remove(&question) {
-                    Some(_) => Some(DeskNews::Answer(question, Ok(brought))),
-                    None => brought.hit.is_some().then_some(DeskNews::Hit(brought)),
+                match asked {
+                    Some(_) => Some(DeskNews::Answer(question, fault.map_or(Ok(brought), Err))),
+                    None => (brought.hit.is_some() && fault.is_none()).then_some(DeskNews::Hit(brought)),
                 }
             }
         };
@@ -123,6 +130,12 @@ impl DeskCalls {
             question.at = Some(at);
         }
     }
+}
+
+/// Why this is no quote of that stock, if it is none. Its time is looked at where it is used.
+fn fault_of(quote: &StockQuote, symbol: StockSymbol) -> Option<QuoteFault> {
+    let Some(user) = UserName::new(&quote.user) else { return Some(QuoteFault::OtherUser) };
+    read_reply(reply_line(quote).as_bytes(), symbol, &user).err()
 }
 
 /// How a desk ranks for a stock: the same at every front (splitmix64 over both).

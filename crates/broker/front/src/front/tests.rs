@@ -10,6 +10,7 @@ use pares_wice::codec::Coded as _;
 use crate::user::GIVEN_UP_AFTER_MS;
 
 use super::*;
+use crate::FairFeed;
 
 const NOON: u64 = 1_680_000_000_000;
 
@@ -78,7 +79,8 @@ impl At {
         let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
         let (user, mut effects) = (line.command.user.clone(), Vec::new());
         let asked = Asked::Command { command: line.command, fault: line.fault };
-        let arrived = self.front.arrives(Arrival { user, order, asked }, self.now_ms, &mut effects);
+        let arrived =
+            self.front.arrives(Arrival { sender: 0, user, order, asked }, self.now_ms, &mut effects);
         self.take(effects);
         arrived
     }
@@ -209,6 +211,41 @@ fn a_quote_is_asked_for_when_the_command_arrives_and_holds_up_its_user_alone() {
     let hits = at.submitted.iter().map(|(_, request)| request.quote.as_ref().unwrap().hit.is_some());
     assert_eq!(hits.collect::<Vec<_>>(), [true, true, false], "a hit is shown once");
     assert!(at.submitted[1..].iter().all(|(_, r)| r.quote.as_ref().unwrap().quote.price_cents == 400));
+}
+
+#[test]
+fn a_user_behind_a_slow_quote_with_ten_thousand_commands_holds_up_none_of_ninety_nine_others() {
+    let (mut at, mut feed, mut users) = (At::new(), FairFeed::new(1_000), Vec::new());
+    let read = |feed: &mut FairFeed<String>, user: &UserName, verb: &str| {
+        feed.push(Some(user), format!("{verb},{user},{}", if verb == "QUOTE" { "S" } else { "5.00" }));
+    };
+    let slow = UserName::new("slow").unwrap();
+    read(&mut feed, &slow, "QUOTE");
+    (1..10_000).for_each(|_| read(&mut feed, &slow, "ADD"));
+    while let Some(line) = feed.take() {
+        users.push(slow.clone());
+        at.line(&line);
+    }
+    assert_eq!(users.len(), 500, "half of the room, as long as he is alone");
+    let others: Vec<_> = (0..99).map(|at| UserName::new(&format!("u{at}")).unwrap()).collect();
+    others.iter().for_each(|user| (0..50).for_each(|_| read(&mut feed, user, "ADD")));
+    loop {
+        while let Some(line) = feed.take() {
+            users.push(UserName::new(line.split(',').nth(1).unwrap()).unwrap());
+            at.line(&line);
+        }
+        if at.submitted.is_empty() {
+            break;
+        }
+        at.answer(BrokerReply::Done);
+        at.told.drain(..).for_each(|arrival| feed.done(Some(&users[arrival as usize])));
+    }
+    let of_slow = users.iter().filter(|user| **user == slow).count();
+    assert_eq!(users.len() - of_slow, 99 * 50, "all others are through, and no quote has come");
+    assert_eq!((of_slow, feed.held()), (500, 9_500));
+    assert_eq!((at.asked.len(), at.front.open()), (1, of_slow));
+    at.quote(1, "S", 400);
+    assert_eq!(at.submitted.len(), 32, "and he goes on");
 }
 
 #[test]
@@ -362,7 +399,7 @@ fn a_command_whose_one_before_is_elsewhere_comes_again_after_pauses_and_holds_up
     at.of_session(8, 7, "ADD,jo,5.00");
     let second = at.submitted.pop().unwrap();
     at.answer(BrokerReply::Early);
-    for pause_ms in [1, 2, 4, 8, 16, 32, 50, 50] {
+    for pause_ms in [1, 2, 4, 8, 16, 32, 64, 128] {
         at.answer(BrokerReply::Early);
         assert!(at.submitted.is_empty());
         assert_eq!(at.front.next_deadline(), Some(at.now_ms + pause_ms));
@@ -592,7 +629,7 @@ fn parts_of_idle_users_are_dropped_and_their_names_go_on() {
 fn a_front_is_busy_when_it_holds_as_much_as_it_may() {
     let mut at = At::new();
     for arrival in 0..FRONT_OPEN_MAX as u64 {
-        at.front.open.insert(arrival + 1_000_000);
+        at.front.open.insert(arrival + 1_000_000, 0);
     }
     assert_eq!(at.arrives("ADD,jo,1.00", CommandOrder::Arrival { name: None }), Err(NotTaken::Busy));
 }

@@ -363,7 +363,8 @@ impl World {
     fn send(&mut self, client: usize, index: usize, to: usize) {
         let user = Some(self.clients[client].user.clone());
         let given = &self.clients[client].given[index];
-        let arrival = Arrival { user, order: given.order.clone(), asked: given.asked.clone() };
+        let arrival =
+            Arrival { sender: client as u64, user, order: given.order.clone(), asked: given.asked.clone() };
         let mut arrived = None;
         self.tell(to, |front, now_ms, effects| arrived = front.arrives(arrival, now_ms, effects).ok());
         match arrived {

@@ -35,7 +35,12 @@ async fn a_body_is_small_and_comes_in_time_and_is_json() {
             "{body:?}"
         );
     }
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"] {
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/jsonp",
+        "application/json; charset=utf-16",
+    ] {
         let (name, value) = ann.bearer();
         let request = Request::post("/api/v1/commands/add").header(name, value).header("content-type", kind);
         assert_eq!(
@@ -44,7 +49,32 @@ async fn a_body_is_small_and_comes_in_time_and_is_json() {
             "{kind}"
         );
     }
+    let packed = add(&ann).header("content-encoding", "gzip").body(Body::from("{\"amount\":\"1\"}")).unwrap();
+    assert_eq!(web.send(packed).await.status, 415);
     assert_eq!(web.get(&ann, "/account").await.status, 404, "none of it was done");
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_this_servers_is_answered_nothing() {
+    let web = Web::with(|settings| settings.hosts = vec!["pares.example".to_owned()]);
+    for (host, status) in [
+        ("evil.example:4700", 421),
+        ("127.0.0.1:4700", 200),
+        ("localhost", 200),
+        ("[::1]:4700", 200),
+        ("pares.example", 200),
+    ] {
+        let request = Request::get("/api/v1/health").header("host", host).body(Body::empty()).unwrap();
+        assert_eq!(web.send(request).await.status, status, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_a_problem() {
+    let web = Web::new();
+    let answer = web.send(Request::get("/api/v1/quotes/%ff").body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
 }
 
 #[tokio::test]

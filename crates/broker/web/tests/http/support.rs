@@ -79,6 +79,7 @@ pub(crate) fn settings() -> (WebSettings, Arc<AtomicU64>) {
         fresh_quotes: much,
         password_cost: (8, 1),
         patience: Duration::from_secs(60),
+        hosts: vec!["here".to_owned()],
         clock: Arc::new(move || of.load(Ordering::SeqCst)),
         ..WebSettings::default()
     };

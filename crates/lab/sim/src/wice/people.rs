@@ -152,7 +152,8 @@ impl Sites {
         let Given { number, after, asked } = given;
         let user = Some(self.fronts().people[person].name.clone());
         self.note(|| format!("front {front} is given {number:#x} {asked:?}"));
-        let command = Arrival { user, order: CommandOrder::Session { number, after }, asked };
+        let command =
+            Arrival { sender: person as u64, user, order: CommandOrder::Session { number, after }, asked };
         let now_ms = self.front_ms(front);
         self.with_front(front, |place, effects| {
             if let Some(front) = &mut place.front {

@@ -15,6 +15,9 @@ use crate::rights::{Rights, denied};
 use crate::view::View;
 use crate::world::{Connections, World};
 
+/// Requests that are executed between two looks at the clock.
+const EXECUTED_BETWEEN_LOOKS: usize = 64;
+
 impl<W: World, A: Application> Cycle<W, A> {
     /// Whether requests can be executed: the log has been read, and the store is not too far behind.
     pub(super) fn may_execute(&self) -> bool {
@@ -98,7 +101,12 @@ impl<W: World, A: Application> Cycle<W, A> {
         if !self.may_execute() {
             return Ok(());
         }
-        for _ in 0..self.bounds.executed_max {
+        let began = self.world.now();
+        for count in 0..self.bounds.executed_max {
+            let is_late = || self.world.now().saturating_sub(began) >= self.bounds.executing_max;
+            if count % EXECUTED_BETWEEN_LOOKS == EXECUTED_BETWEEN_LOOKS - 1 && is_late() {
+                break;
+            }
             let Some(id) = self.requests.queue.pop_front() else { break };
             if self.requests.least_of(id) > self.site.snapshot().version {
                 self.requests.wait(id);
@@ -160,11 +168,10 @@ impl<W: World, A: Application> Cycle<W, A> {
         match outcome {
             Outcome::Committed { attempt, version } => {
                 let own = attempt_of(self.site.id(), self.life, request.executions);
-                if attempt == Some(own) {
-                    let answer = request.answer.clone();
-                    self.answer(id, answer, version);
-                } else {
+                if attempt != Some(own) {
                     self.requests.again(id); // finds the reply of the attempt that was committed
+                } else if let Some(request) = self.requests.remove(id) {
+                    self.tell(id, request.asker, request.answer, version);
                 }
             }
             Outcome::Aborted(AbortReason::Behind) => {
@@ -214,9 +221,14 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// A request has its answer, which rests on nothing later than `version`.
     pub(super) fn answer(&mut self, id: TransactionId, answer: Answer, version: Version) {
-        let Some(request) = self.requests.remove(id) else { return };
+        if let Some(request) = self.requests.remove(id) {
+            self.tell(id, request.asker, answer, version);
+        }
+    }
+
+    fn tell(&mut self, id: TransactionId, asker: Asker, answer: Answer, version: Version) {
         self.work.done += u64::from(answer.code == Code::Done);
-        match request.asker {
+        match asker {
             Asker::Client(client) => self.reply(client, id.sequence, &answer, version),
             Asker::Site(site) => {
                 let frame = Between::Forwarded(id, answer.code, version, &answer.body).to_bytes();

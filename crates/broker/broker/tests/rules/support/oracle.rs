@@ -125,7 +125,7 @@ pub(crate) struct Oracle {
     marks: BTreeMap<String, (u64, u64)>,
     /// By user and session: the latest number.
     sessions: BTreeMap<(String, u64), u64>,
-    replies: BTreeMap<(String, u64), BrokerReply>,
+    replies: BTreeMap<(String, u64), (Option<UserCommand>, BrokerReply)>,
     names: BTreeMap<(String, String), (Asked, BrokerReply)>,
     hits: BTreeSet<HitName>,
     fronts: u64,
@@ -165,7 +165,8 @@ impl Oracle {
                 let named = (name.clone(), named.as_str().to_owned());
                 self.names.insert(named, (request.asked.clone(), reply.clone()));
             }
-            self.replies.insert((name.clone(), request.number), reply.clone());
+            let first = self.replies.entry((name.clone(), request.number));
+            first.or_insert((command.clone(), reply.clone()));
             let record =
                 AuditRecord { number: request.number, time_ms: time, command, reply: reply.clone(), notes };
             let place = if name.is_empty() {
@@ -185,7 +186,10 @@ impl Oracle {
             let (asked, reply) = self.names.get(&(name.to_owned(), named.as_str().to_owned()))?;
             Some(if *asked == request.asked { reply.clone() } else { BrokerReply::NameTaken })
         });
-        let first = self.replies.get(&(name.to_owned(), request.number)).cloned();
+        let first = self.replies.get(&(name.to_owned(), request.number));
+        let first = first.map(|(command, reply)| {
+            if command.as_ref() == shown(request) { reply.clone() } else { BrokerReply::NameTaken }
+        });
         if name.is_empty() {
             return first.or(named);
         }
@@ -223,6 +227,13 @@ impl Oracle {
                 BrokerReply::Refused { refusal }
             }
         }
+    }
+}
+
+fn shown(request: &BrokerRequest) -> Option<&UserCommand> {
+    match &request.asked {
+        Asked::Command { command, .. } | Asked::Settle { command, .. } => Some(command),
+        _ => None,
     }
 }
 

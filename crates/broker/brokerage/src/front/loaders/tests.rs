@@ -1,7 +1,7 @@
 //! Bytes to the port of a front over a site of this process, and what it says to them.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ struct At {
     poll: Poll,
     events: Events,
     address: SocketAddr,
+    is_disk_full: bool,
     _quotes: QuoteServer,
     _dir: TempDir,
 }
@@ -38,7 +39,16 @@ impl At {
         let port = Port::bind(any, poll.registry(), OWNER, 10).unwrap();
         let address = port.address().unwrap();
         let events = Events::with_capacity(16);
-        Self { floor, loaders: Loaders::at(port), poll, events, address, _quotes: quotes, _dir: dir }
+        let loaders = Loaders::at(port);
+        Self { floor, loaders, poll, events, address, is_disk_full: false, _quotes: quotes, _dir: dir }
+    }
+
+    /// The quote server takes connections, and says nothing.
+    fn without_quotes() -> (Self, (TcpListener, TempDir)) {
+        let (mut at, dir) = (Self::new(), tempfile::tempdir().unwrap());
+        let silent = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        at.floor = Floor::alone(dir.path(), Promise::Os, None, silent.local_addr().unwrap(), None).unwrap();
+        (at, (silent, dir))
     }
 
     fn turn(&mut self) {
@@ -47,10 +57,11 @@ impl At {
             self.loaders.port.wake(SocketOwner::of(event.token()).1);
         }
         self.loaders.turn(&mut self.floor);
-        for told in self.floor.turn().unwrap() {
-            self.loaders.tell(&told);
+        for mut told in self.floor.turn().unwrap() {
+            told.is_unwritten = self.is_disk_full && told.dump().is_some();
+            self.loaders.tell(&told, &mut self.floor);
         }
-        self.loaders.flush();
+        self.loaders.flush(&mut self.floor);
     }
 
     /// What a client that says these bytes, and no more, is told until its connection ends; without the greeting.
@@ -60,11 +71,11 @@ impl At {
     }
 
     fn say(&self, bytes: &[u8]) -> JoinHandle<String> {
-        let mut client = TcpStream::connect(self.address).unwrap();
-        client.write_all(bytes).unwrap();
-        client.shutdown(std::net::Shutdown::Write).unwrap();
+        let (mut client, bytes) = (TcpStream::connect(self.address).unwrap(), bytes.to_vec());
         std::thread::spawn(move || {
             let mut told = Vec::new();
+            // A front that does not want to hear the end of it closes before.
+            let _ = client.write_all(&bytes).and_then(|()| client.shutdown(std::net::Shutdown::Write));
             // What a connection has said is there, however it ends.
             let _ = client.read_to_end(&mut told);
             String::from_utf8(told).unwrap()
@@ -79,6 +90,25 @@ impl At {
         let (greeting, told) = told.split_once('\n').unwrap();
         assert!(greeting.starts_with("SESSION "), "{greeting}");
         told.to_owned()
+    }
+
+    /// A connection that has been told its session, and has taken nothing since.
+    fn greeted(&mut self) -> (TcpStream, String) {
+        let mut client = TcpStream::connect(self.address).unwrap();
+        client.set_nonblocking(true).unwrap();
+        let mut greeting = Vec::new();
+        while greeting.last() != Some(&b'\n') {
+            self.turn();
+            let mut byte = [0];
+            greeting.extend(client.read(&mut byte).ok().map(|_| byte[0]));
+        }
+        (client, String::from_utf8(greeting).unwrap())
+    }
+
+    /// What the front holds for its only connection, bytes.
+    fn unread(&mut self) -> Option<usize> {
+        let number = self.loaders.loaders.keys().next().copied()?;
+        self.loaders.port.conn(number).map(|conn| conn.backlog())
     }
 
     fn account(&mut self, user: &str) -> Option<AccountSummary> {
@@ -101,6 +131,8 @@ fn the_body_of_a_web_pages_request_is_not_executed() {
     assert_eq!(at.account("eve"), None);
     assert_eq!(at.says(b"\n [1] ADD,jo,1.00 \r\n[x] ADD,jo,1.00\n").lines().count(), 2, "goes on");
     assert!(at.account("jo").is_some());
+    let told = at.says(b"[1] ADD,al,1.00\nSESSION 5\n[2] ADD,al,1.00\n");
+    assert!(told.contains("[0] LOST a session is said before its first command\n"), "{told}");
 }
 
 #[test]
@@ -154,4 +186,214 @@ fn a_dump_beyond_those_that_may_wait_holds_up_its_own_connection_only() {
     assert_eq!((at.account("jo"), held.is_finished()), (None, false));
     at.floor.dumps_max = 1;
     assert_eq!(at.told(held), "[1] OK\n[2] OK cash 1.00\n");
+}
+
+#[test]
+fn a_log_that_could_not_be_written_is_not_answered_ok() {
+    let mut at = At::new();
+    at.is_disk_full = true;
+    assert_eq!(at.says(b"[1] DUMPLOG,jo,log\n"), "[1] LOST the log could not be written\n");
+    at.is_disk_full = false;
+    assert_eq!(at.says(b"[1] DUMPLOG,jo,log\n"), "[1] OK\n");
+}
+
+#[test]
+fn another_command_under_a_number_that_was_used_is_not_answered_ok() {
+    let mut at = At::new();
+    let told = at.says(b"[1] ADD,jo,1.00\n[1>0] ADD,jo,9.00\n[1>0] ADD,jo,1.00\n");
+    let mut told: Vec<&str> = told.lines().collect();
+    told.sort_unstable();
+    assert_eq!(told, ["[1] LOST another command has this number", "[1] OK cash 1.00", "[1] OK cash 1.00"]);
+}
+
+#[test]
+fn what_a_connection_that_is_over_has_not_at_the_sites_is_dropped() {
+    let (mut at, _silent) = At::without_quotes();
+    let told = at.says(b"[1] QUOTE,jo,S\n[2] ADD,jo,1.00\n[3] ADD,al,1.00\nno line\n");
+    assert!(told.ends_with("[0] LOST this is no line of a loader\n"), "{told}");
+    while at.account("al").is_none() {}
+    assert_eq!((at.floor.front.open_of(UserName::new("jo").as_ref()), at.account("jo")), (0, None));
+}
+
+#[test]
+fn a_user_who_waits_for_a_quote_holds_up_no_other_user_of_his_connection_nor_others() {
+    let (mut at, _silent) = At::without_quotes();
+    let mut lines = "[1] QUOTE,jo,S\n".to_owned();
+    (2..=6_000).for_each(|number| lines.push_str(&format!("[{number}] ADD,jo,1.00\n")));
+    lines.push_str("[6001] ADD,al,1.00\n");
+    let both = at.say(lines.as_bytes());
+    while at.account("al").is_none() {
+        at.turn();
+    }
+    assert_eq!(at.says(b"[1] ADD,bo,1.00\n"), "[1] OK cash 1.00\n");
+    let told = at.told(both);
+    assert!(told.starts_with("[6001] OK cash 1.00\n[1] REFUSED 10 "), "{}", &told[..80]);
+    assert_eq!(told.lines().count(), 6_001);
+}
+
+#[test]
+fn who_takes_no_answers_costs_a_little_memory_and_is_cut_off_and_its_session_goes_on() {
+    let mut at = At::new();
+    let (mut client, session) = at.greeted();
+    client.write_all(b"[1] ADD,jo,1.00\n").unwrap();
+    let wrong = b"[x\n".repeat(10_000);
+    // The socket has taken what it can, and so has the front.
+    while client.write(&wrong).is_ok() || at.unread().unwrap() < UNREAD_MAX {
+        at.turn();
+    }
+    for _ in 0..50 {
+        at.turn();
+        assert!((UNREAD_MAX..UNREAD_MAX + 1_000).contains(&at.unread().unwrap()), "{:?}", at.unread());
+    }
+    assert_eq!(at.says(b"[1] ADD,al,1.00\n"), "[1] OK cash 1.00\n", "others are answered");
+    at.loaders.patience.unread = Duration::ZERO;
+    while at.unread().is_some() {
+        at.turn();
+    }
+    let goes_on = format!("{session}[1>0] ADD,jo,1.00\n[2] ADD,jo,1.00\n");
+    assert_eq!(at.says(goes_on.as_bytes()), "[1] OK cash 1.00\n[2] OK cash 2.00\n");
+}
+
+#[test]
+fn who_begins_to_take_its_answers_is_read_again() {
+    let mut at = At::new();
+    let (mut client, _) = at.greeted();
+    let wrong = b"[x\n".repeat(10_000);
+    let mut said = 0;
+    while at.unread().unwrap() < UNREAD_MAX {
+        said += client.write(&wrong).unwrap_or_default();
+        at.turn();
+    }
+    while said % 3 != 0 {
+        said += client.write(&wrong[said % 3..3]).unwrap_or_default();
+        at.turn();
+    }
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    client.set_nonblocking(false).unwrap();
+    let reading =
+        std::thread::spawn(move || std::io::BufRead::lines(std::io::BufReader::new(client)).count());
+    while !reading.is_finished() {
+        at.turn();
+    }
+    assert_eq!(reading.join().unwrap(), said / 3, "each line has its answer");
+}
+
+#[test]
+fn a_line_that_comes_byte_by_byte_is_a_line_and_one_without_end_is_none() {
+    let mut at = At::new();
+    let (mut client, _) = at.greeted();
+    for byte in b"[1] ADD,jo,1.00\n" {
+        client.write_all(&[*byte]).unwrap();
+        at.turn();
+    }
+    while at.account("jo").is_none() {}
+    assert_eq!(at.says(b"[1] ADD,al,1.00"), "", "what ends with its connection is half of something");
+    client.write_all(b"[2] ADD,jo,1").unwrap();
+    (0..20).for_each(|_| at.turn());
+    at.loaders.patience.line = Duration::ZERO;
+    while !at.loaders.loaders.is_empty() {
+        at.turn();
+    }
+    let mut told = String::new();
+    client.read_to_string(&mut told).unwrap();
+    assert_eq!(told, "[1] OK cash 1.00\n[0] LOST a line has no end\n");
+    assert_eq!(at.account("al"), None);
+}
+
+#[test]
+fn a_line_of_a_million_bytes_ends_its_connection_with_a_reason() {
+    let mut at = At::new();
+    for end in ["", "\n"] {
+        let line = format!("[1] ADD,jo,{}{end}", "9".repeat(1_000_000));
+        assert_eq!(at.says(line.as_bytes()), "[0] LOST a line has 1,024 bytes at most\n");
+    }
+    let longest = format!("[1] ADD,jo,1.00{}\n[2] ADD,jo,1.00{}\n", " ".repeat(1_009), " ".repeat(1_010));
+    let told = at.says(longest.as_bytes());
+    assert!(told.ends_with("[0] LOST a line has 1,024 bytes at most\n"), "{told}");
+    assert_eq!(
+        at.account("jo").map(|account| account.account.cash_cents),
+        Some(100),
+        "1,024 are not too many"
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_for_a_reason_and_changes_nothing() {
+    let mut at = At::new();
+    let nines = "9".repeat(31);
+    for (command, reason) in [
+        ("ADD,jo,0", Refusal::BadAmount),
+        ("ADD,jo,0.00", Refusal::BadAmount),
+        ("ADD,jo,-5.00", Refusal::BadAmount),
+        ("ADD,jo,1.005", Refusal::BadAmount),
+        (&format!("ADD,jo,{nines}"), Refusal::BadAmount),
+        ("ADD,jo,1e30", Refusal::BadAmount),
+        ("BUY,jo,S,0.001", Refusal::BadAmount),
+        ("SET_BUY_TRIGGER,jo,S,-1", Refusal::BadAmount),
+        ("ADD,j\0o,1.00", Refusal::BadUser),
+        ("ADD,\u{1b}[2Jjo,1.00", Refusal::BadUser),
+        ("ADD,\u{7f},1.00", Refusal::BadUser),
+        ("ADD,,1.00", Refusal::BadUser),
+        ("BUY,jo,\0,1.00", Refusal::BadSymbol),
+        ("STEAL,jo", Refusal::UnknownCommand),
+        ("add,jo,1.00", Refusal::UnknownCommand),
+        ("", Refusal::UnknownCommand),
+        ("ADD,j\u{f6},1.00", Refusal::NotText),
+    ] {
+        let told = at.says(format!("[1] {command}\n").as_bytes());
+        let code = told.strip_prefix("[1] REFUSED ").or(told.strip_prefix("[0] REFUSED "));
+        assert!(
+            code.is_some_and(|code| code.starts_with(&format!("{} ", reason as u8))),
+            "{command:?}: {told}"
+        );
+    }
+    for bytes in [&b"\0\n"[..], b"\0[1] ADD,jo,1.00\n", b"\x1b[A\n", b"\x16\x03\x01\x02\0\x01\n"] {
+        assert_eq!(at.says(bytes), "[0] LOST this is no line of a loader\n", "{bytes:?}");
+    }
+    assert_eq!(
+        at.account("jo").map(|account| account.account.cash_cents),
+        Some(0),
+        "refused commands made a row only"
+    );
+}
+
+#[test]
+fn who_comes_when_all_places_are_taken_waits_and_is_served_when_one_is_free() {
+    let mut at = At::new();
+    let mut silent: Vec<_> = (0..10).map(|_| at.greeted().0).collect();
+    let idle: Vec<_> = (0..60).map(|_| TcpStream::connect(at.address).unwrap()).collect();
+    let waits = at.say(b"[1] ADD,jo,1.00\n");
+    (0..50).for_each(|_| at.turn());
+    assert_eq!((at.loaders.loaders.len(), waits.is_finished()), (10, false));
+    silent[0].write_all(b"[1] ADD,al,1.00\n").unwrap();
+    while at.account("al").is_none() {}
+    drop((silent, idle));
+    assert_eq!(at.told(waits), "[1] OK cash 1.00\n");
+}
+
+#[test]
+fn who_is_idle_when_places_are_short_makes_room_and_is_told_why() {
+    let mut at = At::new();
+    let mut idle: Vec<_> = (0..10).map(|_| at.greeted().0).collect();
+    at.loaders.patience.idle = Duration::ZERO;
+    assert_eq!(at.says(b"[1] ADD,jo,1.00\n"), "[1] OK cash 1.00\n");
+    let mut told = String::new();
+    idle[0].set_nonblocking(false).unwrap();
+    idle[0].read_to_string(&mut told).unwrap();
+    assert_eq!(told, "[0] LOST it was idle, and others wait for a place\n");
+}
+
+#[test]
+fn a_user_has_no_more_under_way_by_many_connections_than_by_one() {
+    let mut at = At::new();
+    at.loaders.user_open_max = 0;
+    let held = at.say(b"[1] ADD,jo,1.00\n[2] ADD,jo,1.00\n");
+    while !at.loaders.loaders.values().any(|loader| loader.held.is_some()) {
+        at.turn();
+    }
+    (0..20).for_each(|_| at.turn());
+    assert_eq!((at.floor.front.open(), held.is_finished()), (0, false));
+    at.loaders.user_open_max = 1;
+    assert_eq!(at.says(b"[1] ADD,al,1.00\n"), "[1] OK cash 1.00\n");
+    assert_eq!(at.told(held), "[1] OK cash 1.00\n[2] OK cash 2.00\n");
 }

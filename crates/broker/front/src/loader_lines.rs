@@ -96,7 +96,7 @@ pub fn answer(number: u64, reply: &BrokerReply) -> String {
         BrokerReply::Armed { shares } => format!(" armed {shares}"),
         BrokerReply::Done => String::new(),
         BrokerReply::Overtaken => return lost(number, "overtaken"),
-        BrokerReply::NameTaken => return lost(number, "another command has this name"),
+        BrokerReply::NameTaken => return lost(number, "another command has this number"),
         BrokerReply::Repeated => return format!("[{number}] UNKNOWN repeated\n"),
         BrokerReply::Early => return lost(number, "the one before it is missing"),
         BrokerReply::Unchanged

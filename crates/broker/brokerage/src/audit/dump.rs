@@ -1,0 +1,58 @@
+//! `pares broker audit dump`: the log of everything, of all fronts.
+//!
+//! A front's DUMPLOG has what every front has answered before. It does not have the questions that another front has asked of the quote server, and that no command has used yet: those are noted by
+//! the front that has them. So this asks every front to have them noted, and then reads the log from the sites, like any front.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pares_text::{grouped, progress};
+
+use crate::children::BrokerPlaces;
+use crate::error::{BrokerageError, BrokerageResult};
+use crate::loader::Loader;
+use crate::{dump, front};
+
+/// A front that has not noted its hits within this is left out.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for something to do.
+const WAIT_MAX: Duration = Duration::from_millis(50);
+
+/// Arguments of `pares broker audit dump`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// The file; it has its name when it is whole
+    file: PathBuf,
+    /// Where the broker's sites and fronts are written down
+    #[arg(long, default_value = "broker-data")]
+    dir: PathBuf,
+}
+
+/// Writes the log of everything.
+///
+/// # Errors
+/// If no site answers, or the file cannot be written.
+pub fn run(args: &Args) -> BrokerageResult {
+    for front in BrokerPlaces::of(&args.dir)?.fronts {
+        if !note(front).map_err(BrokerageError::io("asking fronts"))? {
+            pares_text::tell!("the front at {front} does not answer: hits that it has not noted are missing");
+        }
+    }
+    let bar = progress::rate("entries", 0);
+    let doors = front::doors(&front::access(&args.dir)?)?;
+    let count = dump::write(doors, None, &args.file, |count| bar.set_position(count))?;
+    bar.finish_and_clear();
+    pares_text::say!("{} entries in {}", grouped(count), args.file.display());
+    Ok(())
+}
+
+/// Whether a front says that its hits are noted.
+fn note(front: SocketAddr) -> std::io::Result<bool> {
+    let (mut loader, began) = (Loader::new(vec![front])?, Instant::now());
+    loader.note();
+    while !loader.is_noted() && began.elapsed() < PATIENCE {
+        loader.turn(WAIT_MAX)?;
+    }
+    Ok(loader.is_noted())
+}

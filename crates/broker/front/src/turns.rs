@@ -1,0 +1,153 @@
+//! Who is next at the sites, when as many commands are there as may be.
+//!
+//! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and everybody else would wait behind. So a front has a window at the sites,
+//! and what is beyond it waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn.
+//!
+//! ```text
+//!   ready --> room at the sites, and nobody waits? --> handed on
+//!               \--> [ sender: user, user .. ] [ sender: user ] ..  --an answer makes room: the next sender's next user--> handed on
+//! ```
+//! Commands without the one before them wait as well, and are asked for again and again meanwhile: only so many do, of one sender and in all.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::effect::FrontEffect;
+use crate::front::BrokerFront;
+
+/// Requests of a front that are at the sites, from which no more commands are handed on.
+pub const AT_SITES_MAX: usize = 4_096;
+/// Commands of one sender that wait for one before them which this front does not have.
+pub const EARLY_OF_SENDER_MAX: usize = 64;
+/// The same of all senders.
+pub const EARLY_MAX: usize = 1_024;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct SiteTurns {
+    /// Requests that were handed on and have no answer.
+    at_sites: usize,
+    /// Whose turn it is.
+    senders: VecDeque<u64>,
+    /// Of each of them the users' parts whose next command is his.
+    parts: BTreeMap<u64, VecDeque<usize>>,
+    /// How many of a sender's commands are early.
+    early: BTreeMap<u64, usize>,
+    early_all: usize,
+}
+
+impl SiteTurns {
+    pub(crate) fn at_sites(&self) -> usize {
+        self.at_sites
+    }
+
+    pub(crate) fn handed_on(&mut self) {
+        self.at_sites += 1;
+    }
+
+    pub(crate) fn came_back(&mut self) {
+        self.at_sites = self.at_sites.saturating_sub(1);
+    }
+
+    fn has_room(&self) -> bool {
+        self.at_sites < AT_SITES_MAX
+    }
+
+    /// A part waits for its turn, with a command of this sender.
+    fn wait(&mut self, sender: u64, at: usize) {
+        let parts = self.parts.entry(sender).or_default();
+        if parts.is_empty() {
+            self.senders.push_back(sender);
+        }
+        parts.push_back(at);
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        let sender = self.senders.pop_front()?;
+        let parts = self.parts.get_mut(&sender)?;
+        let at = parts.pop_front();
+        if parts.is_empty() {
+            self.parts.remove(&sender);
+        } else {
+            self.senders.push_back(sender);
+        }
+        at
+    }
+
+    /// A command of this sender is early; whether it may wait.
+    pub(crate) fn admits_early(&mut self, sender: u64) -> bool {
+        let own = self.early.get(&sender).copied().unwrap_or_default();
+        let admits = own < EARLY_OF_SENDER_MAX && self.early_all < EARLY_MAX;
+        if admits {
+            self.early.insert(sender, own + 1);
+            self.early_all += 1;
+        }
+        admits
+    }
+
+    /// One that was early is so no more.
+    pub(crate) fn leaves_early(&mut self, sender: u64) {
+        let Some(own) = self.early.get_mut(&sender) else { return };
+        (*own, self.early_all) = (*own - 1, self.early_all - 1);
+        if *own == 0 {
+            self.early.remove(&sender);
+        }
+    }
+}
+
+impl BrokerFront {
+    /// Whether the next command of this part may be handed on now; else it waits for its turn.
+    pub(crate) fn is_its_turn(&mut self, at: usize) -> bool {
+        if self.turns.has_room() && self.turns.senders.is_empty() {
+            return true;
+        }
+        let part = &mut self.parts[at];
+        if let Some(next) = part.commands.front().filter(|_| !part.has_turn) {
+            self.turns.wait(next.sender, at);
+            part.has_turn = true;
+        }
+        false
+    }
+
+    /// Hands on what waited for room, in turn.
+    pub(crate) fn serve_turns(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        while self.turns.has_room()
+            && let Some(at) = self.turns.next()
+        {
+            self.parts[at].has_turn = false;
+            if self.parts[at].has_room_for_command()
+                && self.numbers.peek().is_some()
+                && self.is_next_ready(at, now_ms, effects)
+                && let Some(next) = self.parts[at].commands.pop_front()
+            {
+                self.submit_command(at, next, now_ms, effects);
+            }
+            self.advance(at, now_ms, effects);
+        }
+    }
+
+    /// Who brought these commands is gone: those that are not at the sites are given up, and never executed through this front. Of the others the replies come all the same.
+    pub fn forget(&mut self, arrivals: &[u64], now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        let mut gone: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for arrival in arrivals {
+            if let Some(at) = self.open.get(arrival) {
+                gone.entry(*at).or_default().push(*arrival);
+            }
+        }
+        for (at, mut arrivals) in gone {
+            arrivals.sort_unstable();
+            for waiting in self.parts[at].drop_waiting(&arrivals) {
+                self.open.remove(&waiting.arrival);
+                let (arrival, asked) = (waiting.arrival, waiting.asked);
+                effects.push(FrontEffect::Told { arrival, number: 0, asked, reply: None });
+            }
+            for number in self.parts[at].early_of(&arrivals) {
+                self.give_up(at, number, None, now_ms, effects);
+            }
+            self.advance(at, now_ms, effects);
+        }
+        if self.is_turn_of_dump() {
+            self.advance(0, now_ms, effects);
+        }
+        self.serve_turns(now_ms, effects);
+    }
+}

@@ -1,0 +1,82 @@
+//! What no request may be, whatever it asks for.
+//!
+//! A page of another site can be at a name that its owner lets point to this machine: then a browser holds the server here for that site, and shows the page its answers (DNS rebinding). But the browser says by which name it came.
+//! With TLS there is no such thing: the certificate is of no such name.
+
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+
+use crate::app::Shared;
+use crate::problem::Problem;
+
+/// Why a request is refused before anybody looks what it asks for.
+pub(crate) fn refusal(request: &Request, app: &Shared) -> Option<Problem> {
+    if !is_utf8(request.uri().path()) {
+        return Some(Problem::bad("the path is not UTF-8"));
+    }
+    let host = request.headers().get(header::HOST)?;
+    let is_ours = host.to_str().is_ok_and(|host| app.is_secure || is_of_here(host, &app.settings.hosts));
+    let misdirected = || Problem::of(StatusCode::MISDIRECTED_REQUEST, "this server has another name");
+    (!is_ours).then(misdirected)
+}
+
+/// Whether a host is this machine, or one of these names; the port says nothing.
+fn is_of_here(host: &str, names: &[String]) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_loopback = address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback
+        || name.eq_ignore_ascii_case("localhost")
+        || names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Whether a path is text once its `%xx` are bytes.
+fn is_utf8(path: &str) -> bool {
+    let (mut bytes, mut rest) = (Vec::with_capacity(path.len()), path.as_bytes());
+    while let [first, behind @ ..] = rest {
+        let byte = behind.get(..2).filter(|_| *first == b'%');
+        let byte = byte.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &behind[2..] } else { behind };
+    }
+    str::from_utf8(&bytes).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_this_machine_or_a_name_that_was_given() {
+        let names = ["pares.example".to_owned()];
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "localhost:4700",
+            "LocalHost",
+            "[::1]",
+            "[::1]:1",
+            "pares.example:1",
+        ] {
+            assert!(is_of_here(host, &names), "{host}");
+        }
+        for host in
+            ["evil.example", "evil.example:4700", "127.0.0.1.evil.example", "10.0.0.1", "", ":", "[::2]:1"]
+        {
+            assert!(!is_of_here(host, &names), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_text() {
+        for path in ["/", "/a%20b", "/%c3%a4", "/%", "/%4", "/%zz"] {
+            assert!(is_utf8(path), "{path}");
+        }
+        assert!(!is_utf8("/%ff") && !is_utf8("/%c3x"));
+    }
+}
