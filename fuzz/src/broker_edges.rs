@@ -65,7 +65,8 @@ pub fn desk_words(bytes: &[u8]) {
 pub fn desk_word_seeds() -> Vec<Vec<u8>> {
     let (symbol, user) = (StockSymbol::new("ABC").expect("letters"), UserName::new("jo").expect("a name"));
     let quote = StockQuote { price_cents: 1_000, symbol, user: "jo".into(), server_ms: 7, key: "key".into() };
-    let questions = [ToDesk::Want { question: 1, symbol, user }, ToDesk::Noted { count: 2 }, ToDesk::AreYouThere];
+    let questions =
+        [ToDesk::Want { question: 1, symbol, user }, ToDesk::Noted { count: 2 }, ToDesk::AreYouThere];
     let answers = [
         ToFront::Desk { number: 3 },
         ToFront::Quote { question: 4, quote: quote.clone(), count: Some(5) },
@@ -79,7 +80,9 @@ pub fn desk_word_seeds() -> Vec<Vec<u8>> {
 /// Reads `user,path` or `path` as the fields of a DUMPLOG: the file is one of the folder of dumps, and no other's.
 pub fn dump_paths(bytes: &[u8]) {
     let Ok(line) = WorkloadLine::parse(&[b"[1] DUMPLOG,", bytes].concat()) else { return };
-    let (Verb::Dumplog, None, Some(file)) = (line.command.verb, line.fault, line.command.file) else { return };
+    let (Verb::Dumplog, None, Some(file)) = (line.command.verb, line.fault, line.command.file) else {
+        return;
+    };
     let user = line.command.user;
     let path = dump_path(user.as_ref(), &file);
     let parts: Vec<Component<'_>> = Path::new(&path).components().collect();

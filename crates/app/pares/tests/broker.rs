@@ -1,11 +1,24 @@
 //! `pares broker` as a person uses it: a workload is written, run, and its log verified.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 fn pares(dir: &Path, arguments: &[&str]) -> Output {
+    all_of_pares(dir, &[&["broker"], arguments].concat())
+}
+
+fn all_of_pares(dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.current_dir(dir).arg("broker").args(arguments).output().expect("the program runs")
+    command.current_dir(dir).args(arguments).output().expect("the program runs")
+}
+
+/// Standard error of what is refused.
+fn refusal(output: &Output) -> String {
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{told}");
+    told
 }
 
 #[test]
@@ -162,7 +175,7 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
         "--json",
     ]);
     command.args(["--sites", "3", "--fronts", "3", "--desks", "2", "--window", "300"]);
-    let run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let run = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut killed = 0;
     for word in ["front", "desk", "site", "front", "site"] {
         std::thread::sleep(std::time::Duration::from_millis(700));
@@ -181,4 +194,116 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     for of_others in ["last_quote_s", "slowest_quote_ms", "hedges", "backlog"] {
         assert!(figures.get(of_others).is_none(), "nobody knows it here: {of_others}");
     }
+}
+
+#[test]
+fn the_log_of_a_workload_at_processes_of_their_own_is_written_whole_before_they_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let written =
+        pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "9", "--stocks", "5"]);
+    assert!(written.status.success());
+    let options =
+        ["--instant", "--durability", "os", "--logs", "logs", "--fronts", "2", "--desks", "1", "--json"];
+    let run = pares(dir.path(), &[&["run", "day"], &options[..]].concat());
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let figures: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(figures["log_file"], "logs/testLOG");
+    let names = std::fs::read_dir(dir.path().join("logs")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["testLOG"], "whole, and nothing beside it");
+    let log = std::fs::read_to_string(dir.path().join("logs/testLOG")).unwrap();
+    assert_eq!(log.matches("<userCommand>").count(), 2_000);
+    assert!(pares(dir.path(), &["audit", "verify", "logs/testLOG"]).status.success());
+}
+
+#[test]
+fn a_file_without_a_single_command_is_no_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("day"), "<xs:schema>\n</xs:schema>\n").unwrap();
+    let told = refusal(&pares(dir.path(), &["run", "day", "--instant", "--durability", "os"]));
+    assert!(told.contains("none of its 2 lines is a command"), "{told}");
+}
+
+/// `pares broker up`, killed when it is dropped; its sites and fronts end with it.
+struct Up {
+    child: Child,
+    /// Where its front takes commands.
+    front: String,
+}
+
+impl Up {
+    fn start(dir: &Path, name: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        command.current_dir(dir).args(["broker", "up", "--dir", name, "--http", "127.0.0.1:0"]);
+        command.args(["--fronts", "1", "--desks", "1"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let front = lines.by_ref().find_map(|line| {
+            let line = line.unwrap();
+            Some(line.split_once("as lines of text, at ")?.1.split(' ').next()?.to_owned())
+        });
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, front: front.expect("it says where its front is") }
+    }
+
+    /// What its front answers, behind the greeting.
+    fn says(&self, lines: &str) -> String {
+        let mut stream = loop {
+            match TcpStream::connect(&self.front) {
+                Ok(stream) => break stream,
+                Err(_) => std::thread::sleep(std::time::Duration::from_millis(50)),
+            }
+        };
+        stream.write_all(lines.as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        told.split_once('\n').expect("a greeting").1.to_owned()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_broker_is_restored_elsewhere_from_its_backup_and_no_other_application_runs_on_its_accounts() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = |arguments: &[&str]| {
+        let output = all_of_pares(dir.path(), arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let first = Up::start(dir.path(), "one");
+    assert_eq!(first.says("[1] ADD,jo,10.00\n[2] ADD,jo,0.50\n"), "[1] OK cash 10.00\n[2] OK cash 10.50\n");
+    done(&["broker", "audit", "dump", "log-one", "--dir", "one"]);
+    for of_items in
+        [&["up"][..], &["run", "--site", "0.0"], &["execute", "put", "bob", "5"], &["read", "get", "bob"]]
+    {
+        let told = refusal(&all_of_pares(dir.path(), &[&["site", "--dir", "one"], of_items].concat()));
+        assert!(told.contains("pares broker"), "{told}");
+    }
+    done(&["site", "backup", "--dir", "one", "--to", "kept"]);
+    drop(first);
+    assert!(
+        done(&["site", "restore", "--from", "kept", "--dir", "two"]).contains("`pares broker up --dir two`")
+    );
+    let second = Up::start(dir.path(), "two");
+    done(&["broker", "audit", "dump", "log-two", "--dir", "two"]);
+    let log = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(log("log-one"), log("log-two"));
+    assert_eq!(second.says("[1] ADD,jo,1.00\n"), "[1] OK cash 11.50\n");
+}
+
+#[test]
+fn pages_are_not_announced_at_a_port_that_another_program_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    let told = refusal(&pares(dir.path(), &["up", "--fronts", "1", "--http", &taken]));
+    assert!(told.contains(&taken) && told.contains("--http") && !told.contains("pages at"), "{told}");
+    let nowhere = refusal(&pares(dir.path(), &["front", "--dir", "none", "--desk", "127.0.0.1:1"]));
+    assert!(nowhere.contains("`pares broker up --dir none`") && !nowhere.contains("pares site"), "{nowhere}");
 }

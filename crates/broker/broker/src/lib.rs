@@ -44,7 +44,9 @@ mod workload;
 mod xml;
 
 pub use audit::{AuditNote, AuditRecord};
-pub use command::{FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, UserName, Verb, dump_path, file_name};
+pub use command::{
+    FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, UserName, Verb, dump_path, file_name,
+};
 pub use execute::execute;
 pub use ledger::{BrokerError, Ledger, Shelf};
 pub use money::{CENTS_MAX, cents_of, dollars};

@@ -11,7 +11,7 @@ use pares_site::SitesConfig;
 use pares_wice::SiteId;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-pub use self::places::{BrokerPlaces, BrokerPlan};
+pub use self::places::{BrokerPlaces, BrokerPlan, sites_of};
 use crate::error::{BrokerageError, BrokerageResult, failed};
 
 mod lives;
@@ -150,7 +150,9 @@ impl Children {
     fn serves(&self) -> BrokerageResult {
         let fronts: Vec<_> = (0..self.places.fronts.len()).map(BrokerPart::Front).collect();
         match (self.lives.of_all(&self.all_sites), self.lives.of_all(&fronts)) {
-            (Deaths::Damage, _) => Err(BrokerageError::Damaged("no site can run before it is repaired".into())),
+            (Deaths::Damage, _) => {
+                Err(BrokerageError::Damaged("no site can run before it is repaired".into()))
+            }
             (Deaths::InVain, _) => Err(failed("no site can run")),
             (_, Deaths::Damage | Deaths::InVain) => Err(failed("no front can run")),
             _ => Ok(()),
@@ -186,7 +188,9 @@ impl Children {
         let mut command = self.command(part);
         if self.speech == Speech::File {
             let path = self.log_of(part);
-            let log = || -> std::io::Result<File> { pares_os::open_file(OpenOptions::new().create(true).append(true), &path) };
+            let log = || -> std::io::Result<File> {
+                pares_os::open_file(OpenOptions::new().create(true).append(true), &path)
+            };
             let opening = || BrokerageError::io(format!("opening {}", path.display()));
             command.stdout(log().map_err(opening())?).stderr(log().map_err(opening())?);
         }

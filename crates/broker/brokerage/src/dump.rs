@@ -53,6 +53,11 @@ impl Dumps {
         WAITING_MAX.saturating_sub(self.waiting.len())
     }
 
+    /// Whether none is written, or waits to be.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.writing.is_none()
+    }
+
     /// Goes on with them; whether there is more to do.
     pub(crate) fn progress(&mut self) -> Result<bool, BrokerageError> {
         if let Some(writing) = self.writing.take_if(|writing| writing.is_finished()) {

@@ -36,8 +36,15 @@ impl Stage {
     fn new() -> Self {
         let on_the_way = (0..WAY).map(|_| Vec::new()).collect();
         let (front, queue) = (BrokerFront::new(3), VecDeque::new());
-        let mut stage =
-            Self { front, now_ms: NOON_MS, queue, on_the_way, open: BTreeMap::new(), flooding: 0, took: Vec::new() };
+        let mut stage = Self {
+            front,
+            now_ms: NOON_MS,
+            queue,
+            on_the_way,
+            open: BTreeMap::new(),
+            flooding: 0,
+            took: Vec::new(),
+        };
         let mut effects = Vec::new();
         stage.front.tick(stage.now_ms, &mut effects);
         stage.heard(0, effects);

@@ -13,7 +13,6 @@ use pares_broker::{HitName, QuoteBrought, StockQuote, StockSymbol};
 use pares_front::desk_words::{ToDesk, ToFront};
 use pares_front::{DeskEffect, QuoteDesk, QuoteFault, QuoteStanding};
 
-
 /// A front's connection; never used again.
 pub type FrontNumber = u64;
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use pares_broker::{Refusal, UserName, WorkloadLine};
+use pares_broker::{COMMANDS_OF_SESSION, UserName, WorkloadLine};
 use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use pares_front::{FRONT_OPEN_MAX, NotTaken};
 
@@ -43,7 +43,7 @@ struct Loader {
     latest: BTreeMap<UserName, u64>,
     /// A command that waits until others are answered, or written; nothing behind it is read.
     held: Option<(WorkloadLine, Option<u64>)>,
-    /// It is to be told when hits are noted.
+    /// It is to be told when hits are noted and logs are written.
     wants_note: bool,
     /// Since when the line has begun that has not ended.
     half: Option<Instant>,
@@ -114,7 +114,8 @@ impl Loaders {
     fn end_halves(&mut self) {
         let patience = self.patience.1;
         let is_over = |half: Instant| half.elapsed() >= patience;
-        let halves = self.loaders.iter().filter(|(_, loader)| loader.open == 0 && loader.half.is_some_and(is_over));
+        let halves =
+            self.loaders.iter().filter(|(_, loader)| loader.open == 0 && loader.half.is_some_and(is_over));
         for number in halves.map(|(number, _)| *number).collect::<Vec<_>>() {
             if self.port.conn(number).is_some_and(|conn| conn.backlog() == 0) {
                 self.dismiss(number, "a line has no end");
@@ -225,18 +226,20 @@ impl Loaders {
             self.port.keep_ready(number);
             return Some(());
         }
-        let before = user.as_ref().and(after.or(latest)).unwrap_or(0);
+        if let Some(why) = out_of_order(count, user.as_ref().and(after)) {
+            self.port.writer(number)?.push(lost(count, &why).as_bytes());
+            return Some(());
+        }
+        // A number that is not above the latest was said before, or comes too late: the accounts know which.
+        let before = user.as_ref().and(after.or(latest.filter(|latest| *latest < count))).unwrap_or(0);
         match floor.arrives_in(session, before, line) {
             Ok(arrival) => {
                 loader.open += 1;
-                loader.latest.extend(user.map(|user| (user, count)));
+                loader.latest.extend(user.map(|user| (user, latest.unwrap_or(0).max(count))));
                 self.open.insert(arrival, (number, count));
             }
-            // There is always room: see `read`.
-            Err(NotTaken::Busy | NotTaken::Dumps) => return None,
-            Err(NotTaken::Order) => {
-                self.port.writer(number)?.push(refused(count, Refusal::NoNumber).as_bytes());
-            }
+            // There is always room: see `read`; its session and its order were looked at.
+            Err(NotTaken::Busy | NotTaken::Dumps | NotTaken::Order) => return None,
         }
         Some(())
     }
@@ -255,21 +258,25 @@ impl Loaders {
         let Some((number, count)) = self.open.remove(&told.arrival) else { return };
         let Some(loader) = self.loaders.get_mut(&number) else { return };
         loader.open -= 1;
-        match (&told.reply, self.port.writer(number)) {
-            (Some(reply), Some(conn)) => conn.push(answer(count, reply).as_bytes()),
-            _ => return self.end(number),
+        let Some(reply) = &told.reply else {
+            self.dismiss(number, &given_up(count));
+            return self.end(number);
+        };
+        match self.port.writer(number) {
+            Some(conn) => conn.push(answer(count, reply).as_bytes()),
+            None => return self.end(number),
         }
         // It may have been waiting for room, or for its last answer.
         self.port.keep_ready(number);
     }
 
-    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are.
-    pub(super) fn note(&mut self, floor: &mut Floor) {
+    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are, and no log is being written.
+    pub(super) fn note(&mut self, floor: &mut Floor, has_written: bool) {
         if !self.loaders.values().any(|loader| loader.wants_note) {
             return;
         }
         floor.note_unclaimed();
-        if floor.has_noted() {
+        if floor.has_noted() && has_written {
             self.tell_noted();
         }
     }
@@ -295,6 +302,26 @@ impl Loaders {
         self.port.close(number);
         self.loaders.remove(&number);
     }
+}
+
+/// Why no command can have this number there, if none can.
+fn out_of_order(number: u64, after: Option<u64>) -> Option<String> {
+    match after {
+        _ if number >= COMMANDS_OF_SESSION => {
+            Some("the numbers of a session are below 16777216: go on in a new one".into())
+        }
+        Some(after) if after >= number => {
+            Some(format!("its number is not above {after}, which it is to come after"))
+        }
+        _ => None,
+    }
+}
+
+/// What is said of a command that was given up.
+fn given_up(number: u64) -> String {
+    format!(
+        "line {number} was given up: the line before it has not come, or the sites do not take it; say it again on another connection, behind the line before it"
+    )
 }
 
 /// Whether the front has no room for all that one more connection may bring.

@@ -15,17 +15,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token, Waker};
 use pares_broker::{BrokerRead, dump_path};
 use pares_link::Door;
 use pares_operator::init::{CLIENT, OPERATOR};
 use pares_os::{descriptors, process};
-use pares_site::{Access, SitesConfig};
+use pares_site::Access;
 use pares_wice::codec::Coded as _;
 
 use self::door::WebCalls;
+use crate::children::sites_of;
 use crate::desk::DeskLinks;
 use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
@@ -47,6 +48,8 @@ const RESERVE: u64 = 128;
 const LOADERS_MAX: usize = 8_192;
 /// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
 const BEGINNERS: u64 = 1 << 61;
+/// A front that has no number for so long says what it waits for.
+const QUIET: Duration = Duration::from_secs(3);
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(2);
 
@@ -85,16 +88,24 @@ pub fn run(args: &Args) -> BrokerageResult {
     if let Some(http) = args.http {
         pares_text::tell!("pages at http://{http}");
     }
+    let (began, mut is_said) = (Instant::now(), false);
     while !stop.load(Ordering::Relaxed) {
         front.turn()?;
+        if !is_said && began.elapsed() >= QUIET {
+            is_said = true;
+            if front.floor.front.number().is_none() {
+                pares_text::tell!(
+                    "no site has answered yet: everybody waits until one does (`pares site status`)"
+                );
+            }
+        }
     }
     Ok(())
 }
 
 /// The sites of the system in `dir`, as their clients see them.
 pub(crate) fn access(dir: &Path) -> Result<Access, BrokerageError> {
-    let config = SitesConfig::load(dir).map_err(failed)?;
-    Access::named(config, dir, &[CLIENT, OPERATOR]).map_err(failed)
+    Access::named(sites_of(dir)?, dir, &[CLIENT, OPERATOR]).map_err(failed)
 }
 
 /// The doors of all of them.
@@ -185,10 +196,10 @@ impl FrontProcess {
                 self.dumps.push(command.user.clone(), path);
             }
         }
-        self.loaders.note(&mut self.floor);
         if let Err(error) = self.dumps.progress() {
             pares_text::tell!("a log was not written: {error}");
         }
+        self.loaders.note(&mut self.floor, self.dumps.is_idle());
         self.floor.flush();
         self.loaders.flush();
         Ok(())

@@ -1,22 +1,23 @@
 //! The same workload at processes of their own: sites, desks, fronts, and a loader for each front.
 //!
-//! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. The log that is verified is read from the sites
-//! when all is over, and not from any front.
+//! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. When all is over a log is read from the sites,
+//! and verified; so is the one that a front has written last because it was commanded.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use pares_broker::{UserCommand, UserName, Verb, WorkloadLine};
+use pares_broker::{AuditReport, UserCommand, UserName, Verb, WorkloadLine, dump_path};
 use pares_operator::sites::Speech;
 use pares_wice::SiteId;
 
 use super::blows::Blows;
 use super::flood::{Flood, FloodSeen};
-use super::{Args, accounts_off, stand_in};
+use super::{Args, accounts_off, goes_on, stand_in};
 use crate::children::Children;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::figures::{Checked, DeathFigures, QuotesSeen, RunFigures};
@@ -66,6 +67,8 @@ struct Dealt {
     dumps: Vec<Sent>,
     users: Vec<UserName>,
     unreadable: u64,
+    /// The file that the last of these dumps names.
+    written: Option<String>,
 }
 
 /// Runs it.
@@ -86,12 +89,15 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let plan = args.how_many.plan(args.durability, args.store.clone(), quotes, None);
     let (config, places) = plan.settle(&dir)?;
     let dealt = deal(&args.file, places.fronts.len())?;
-    let mut children = Children::start(&dir, Speech::File, &config, places, args.logs.as_deref())?;
+    let logs = args.logs.clone().unwrap_or_else(|| dir.join("logs"));
+    let mut children = Children::start(&dir, Speech::File, &config, places, Some(&logs))?;
     let sites = pares_operator::sites::all(&config);
     let mut apart = Apart {
         children: &mut children,
         dir: &dir,
+        written: dealt.written.as_ref().map(|name| logs.join(dump_path(None, name))),
         is_quiet: args.json,
+        stop: &args.stop,
         blows: None,
         gaps: <_>::default(),
         off: 0,
@@ -99,6 +105,9 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     };
     let ran = apart.run(args, dealt, sites, server.as_ref());
     ran.map_err(|error| {
+        if matches!(error, BrokerageError::Stopped) {
+            return error;
+        }
         let kept = scratch.keep();
         failed(format!("{error}; what all processes said is kept in {}", kept.display()))
     })
@@ -113,6 +122,7 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
         dumps: Vec::new(),
         users: Vec::new(),
         unreadable: 0,
+        written: None,
     };
     let mut users = std::collections::BTreeMap::new();
     let mut line = Vec::new();
@@ -127,11 +137,12 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
         };
         let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
         let rest = text.split_once(']').map_or(String::new(), |(_, rest)| rest.trim().to_owned());
-        let UserCommand { user, verb, .. } = command.command;
+        let UserCommand { user, verb, file: written, .. } = command.command;
         let name = user.as_ref().map_or(String::new(), |user| user.as_str().to_owned());
         let sent = Sent { number, user: name, verb, command: rest };
         if user.is_none() && verb == Verb::Dumplog {
             dealt.dumps.push(sent);
+            dealt.written = written.or(dealt.written);
         } else {
             let next = users.len() % loaders;
             dealt.lines[*users.entry(user).or_insert(next)].push(sent);
@@ -144,8 +155,11 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
 struct Apart<'a> {
     children: &'a mut Children,
     dir: &'a Path,
+    /// The log of everything that a front writes last, if the workload commands one.
+    written: Option<PathBuf>,
     /// Standard output is for figures alone.
     is_quiet: bool,
+    stop: &'a AtomicBool,
     blows: Option<Blows>,
     /// The longest of loaders whose front lived, and of those whose front was lost.
     gaps: (Duration, Duration),
@@ -188,6 +202,7 @@ impl Apart<'_> {
         let checked = self.check(&dealt.users, &tally, server)?;
         let mut figures = self.figures(&tally, took, dealt.users.len(), server, checked)?;
         figures.deaths = killed.map(|killed| self.deaths(killed, &figures));
+        figures.log_file = args.logs.as_ref().and(self.written.clone());
         Ok(figures)
     }
 
@@ -204,7 +219,7 @@ impl Apart<'_> {
         }
     }
 
-    /// Has every front note what no command used; then nothing more happens, so that the log and the accounts are of one moment.
+    /// Has every front note what no command used, and write what it was told to; then nothing more happens, so that the log and the accounts are of one moment.
     fn settle(&mut self, fronts: &[SocketAddr]) -> BrokerageResult {
         let (tell, told) = channel();
         for front in fronts {
@@ -230,6 +245,7 @@ impl Apart<'_> {
     }
 
     fn look(&mut self) -> BrokerageResult {
+        goes_on(self.stop)?;
         if let Some(blows) = &mut self.blows {
             blows.look(self.children)?;
         }
@@ -278,9 +294,24 @@ impl Apart<'_> {
             && report.count("errorEvent") == tally.refused + self.flooded.refused
             && server.is_none_or(|server| report.quotes.len() as u64 <= server.hits())
             && is_genuine;
+        self.check_written(&report, &path)?;
         self.off = accounts_off(&found, &report);
         let conserved = self.off == 0;
         Ok(Checked { report, audit_verified, conserved })
+    }
+
+    /// The log that a front has written adds up, and has every command that the sites have. If the front has died meanwhile, it is the one that was just read from the sites.
+    fn check_written(&self, whole: &AuditReport, own: &Path) -> BrokerageResult {
+        let Some(path) = &self.written else { return Ok(()) };
+        if !path.exists() {
+            std::fs::copy(own, path).map_err(BrokerageError::io(format!("writing {}", path.display())))?;
+        }
+        let (found, all) = (audit::replay(path)?.count("userCommand"), whole.count("userCommand"));
+        if found == all {
+            Ok(())
+        } else {
+            Err(failed(format!("{} has {found} commands of {all}", path.display())))
+        }
     }
 
     fn figures(

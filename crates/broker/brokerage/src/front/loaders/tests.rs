@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mio::{Events, Poll};
-use pares_broker::AccountSummary;
+use pares_broker::{AccountSummary, Asked, Refusal, UserCommand, Verb};
 use pares_site::config::Promise;
 use tempfile::TempDir;
 
@@ -149,7 +149,41 @@ fn what_was_never_executed_is_not_answered_ok() {
 fn a_line_that_is_not_taken_is_not_the_one_before_the_next() {
     let mut at = At::new();
     let told = at.says(b"[1] ADD,jo,1.00\n[16777216] ADD,jo,1.00\n[2] ADD,jo,1.00\n");
-    assert!(told.contains("[16777216] REFUSED 2 ") && told.contains("[2] OK cash 2.00\n"), "{told}");
+    assert!(
+        told.contains("[16777216] LOST the numbers of a session") && told.contains("[2] OK cash 2.00\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_line_said_again_has_the_first_reply_and_one_too_late_the_true_reason() {
+    let mut at = At::new();
+    let told = at.says(b"[5] ADD,rep,10\n[5] ADD,rep,10\n[3] ADD,rep,10\n[8>9] ADD,rep,10\n[8>8] ADD,rep,10\n[6] ADD,rep,10\n");
+    let mut told: Vec<&str> = told.lines().collect();
+    told.sort_unstable();
+    let expected = [
+        "[3] LOST overtaken",
+        "[5] OK cash 10.00",
+        "[5] OK cash 10.00",
+        "[6] OK cash 20.00",
+        "[8] LOST its number is not above 8, which it is to come after",
+        "[8] LOST its number is not above 9, which it is to come after",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_connection_whose_command_is_given_up_is_told_so() {
+    let mut at = At::new();
+    let waits = at.say(b"[7>3] ADD,jo,1.00\n");
+    while at.loaders.open.is_empty() {
+        at.turn();
+    }
+    let asked = Asked::Command { command: UserCommand::of(Verb::Add), fault: None };
+    let arrival = *at.loaders.open.keys().next().unwrap();
+    at.loaders.tell(&Told { arrival, asked, reply: None });
+    let told = at.told(waits);
+    assert!(told.starts_with("[0] LOST line 7 was given up: the line before it has not come"), "{told}");
 }
 
 #[test]
@@ -214,7 +248,8 @@ fn who_begins_to_take_its_answers_is_read_again() {
     }
     client.shutdown(std::net::Shutdown::Write).unwrap();
     client.set_nonblocking(false).unwrap();
-    let reading = std::thread::spawn(move || std::io::BufRead::lines(std::io::BufReader::new(client)).count());
+    let reading =
+        std::thread::spawn(move || std::io::BufRead::lines(std::io::BufReader::new(client)).count());
     while !reading.is_finished() {
         at.turn();
     }
@@ -253,7 +288,11 @@ fn a_line_of_a_million_bytes_ends_its_connection_with_a_reason() {
     let longest = format!("[1] ADD,jo,1.00{}\n[2] ADD,jo,1.00{}\n", " ".repeat(1_009), " ".repeat(1_010));
     let told = at.says(longest.as_bytes());
     assert!(told.ends_with("[0] LOST a line has 1,024 bytes at most\n"), "{told}");
-    assert_eq!(at.account("jo").map(|account| account.account.cash_cents), Some(100), "1,024 are not too many");
+    assert_eq!(
+        at.account("jo").map(|account| account.account.cash_cents),
+        Some(100),
+        "1,024 are not too many"
+    );
 }
 
 #[test]
@@ -281,12 +320,19 @@ fn what_makes_no_sense_is_refused_for_a_reason_and_changes_nothing() {
     ] {
         let told = at.says(format!("[1] {command}\n").as_bytes());
         let code = told.strip_prefix("[1] REFUSED ").or(told.strip_prefix("[0] REFUSED "));
-        assert!(code.is_some_and(|code| code.starts_with(&format!("{} ", reason as u8))), "{command:?}: {told}");
+        assert!(
+            code.is_some_and(|code| code.starts_with(&format!("{} ", reason as u8))),
+            "{command:?}: {told}"
+        );
     }
     for bytes in [&b"\0\n"[..], b"\0[1] ADD,jo,1.00\n", b"\x1b[A\n", b"\x16\x03\x01\x02\0\x01\n"] {
         assert_eq!(at.says(bytes), "[0] LOST this is no line of a loader\n", "{bytes:?}");
     }
-    assert_eq!(at.account("jo").map(|account| account.account.cash_cents), Some(0), "refused commands made a row only");
+    assert_eq!(
+        at.account("jo").map(|account| account.account.cash_cents),
+        Some(0),
+        "refused commands made a row only"
+    );
 }
 
 #[test]
