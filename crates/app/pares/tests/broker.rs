@@ -1,9 +1,10 @@
 //! `pares broker` as a person uses it: a workload is written, run, and its log verified.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
+
+#[path = "broker/up.rs"]
+mod up;
 
 fn pares(dir: &Path, arguments: &[&str]) -> Output {
     all_of_pares(dir, &[&["broker"], arguments].concat())
@@ -223,87 +224,27 @@ fn a_file_without_a_single_command_is_no_workload() {
     assert!(told.contains("none of its 2 lines is a command"), "{told}");
 }
 
-/// `pares broker up`, killed when it is dropped; its sites and fronts end with it.
-struct Up {
-    child: Child,
-    /// Where its front takes commands.
-    front: String,
-}
-
-impl Up {
-    fn start(dir: &Path, name: &str) -> Self {
+#[test]
+fn a_workload_runs_over_one_site_and_over_two_clusters_and_with_a_desk_that_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "20"]).status.success());
+    for (sites, stops) in [("1", false), ("2x3", false), ("1", true)] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-        command.current_dir(dir).args(["broker", "up", "--dir", name, "--http", "127.0.0.1:0"]);
-        command.args(["--fronts", "1", "--desks", "1"]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let front = lines.by_ref().find_map(|line| {
-            let line = line.unwrap();
-            Some(line.split_once("as lines of text, at ")?.1.split(' ').next()?.to_owned())
-        });
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, front: front.expect("it says where its front is") }
+        command.current_dir(dir.path()).args(["broker", "run", "day", "--instant", "--durability", "os"]);
+        command.args(["--json", "--sites", sites, "--fronts", "2", "--desks", "2"]);
+        let run = command.stdout(Stdio::piped()).spawn().unwrap();
+        while stops && children(run.id(), "desk").len() < 2 {
+            std::thread::yield_now();
+        }
+        if stops {
+            let victim = children(run.id(), "desk")[0];
+            assert!(Command::new("kill").args(["-STOP", &victim.to_string()]).status().unwrap().success());
+        }
+        let output = run.wait_with_output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{sites}: {told}");
+        let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(figures["commands"], 2_000, "{sites}: {told}");
+        assert!(figures["audit_verified"] == true && figures["conserved"] == true, "{sites}: {told}");
     }
-
-    /// What its front answers, behind the greeting.
-    fn says(&self, lines: &str) -> String {
-        let mut stream = loop {
-            match TcpStream::connect(&self.front) {
-                Ok(stream) => break stream,
-                Err(_) => std::thread::sleep(std::time::Duration::from_millis(50)),
-            }
-        };
-        stream.write_all(lines.as_bytes()).unwrap();
-        stream.shutdown(Shutdown::Write).unwrap();
-        let mut told = String::new();
-        stream.read_to_string(&mut told).unwrap();
-        told.split_once('\n').expect("a greeting").1.to_owned()
-    }
-}
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-#[test]
-fn a_broker_is_restored_elsewhere_from_its_backup_and_no_other_application_runs_on_its_accounts() {
-    let dir = tempfile::tempdir().unwrap();
-    let done = |arguments: &[&str]| {
-        let output = all_of_pares(dir.path(), arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let first = Up::start(dir.path(), "one");
-    assert_eq!(first.says("[1] ADD,jo,10.00\n[2] ADD,jo,0.50\n"), "[1] OK cash 10.00\n[2] OK cash 10.50\n");
-    done(&["broker", "audit", "dump", "log-one", "--dir", "one"]);
-    for of_items in
-        [&["up"][..], &["run", "--site", "0.0"], &["execute", "put", "bob", "5"], &["read", "get", "bob"]]
-    {
-        let told = refusal(&all_of_pares(dir.path(), &[&["site", "--dir", "one"], of_items].concat()));
-        assert!(told.contains("pares broker"), "{told}");
-    }
-    done(&["site", "backup", "--dir", "one", "--to", "kept"]);
-    drop(first);
-    assert!(
-        done(&["site", "restore", "--from", "kept", "--dir", "two"]).contains("`pares broker up --dir two`")
-    );
-    let second = Up::start(dir.path(), "two");
-    done(&["broker", "audit", "dump", "log-two", "--dir", "two"]);
-    let log = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
-    assert_eq!(log("log-one"), log("log-two"));
-    assert_eq!(second.says("[1] ADD,jo,1.00\n"), "[1] OK cash 11.50\n");
-}
-
-#[test]
-fn pages_are_not_announced_at_a_port_that_another_program_has() {
-    let dir = tempfile::tempdir().unwrap();
-    let other = TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = other.local_addr().unwrap().to_string();
-    let told = refusal(&pares(dir.path(), &["up", "--fronts", "1", "--http", &taken]));
-    assert!(told.contains(&taken) && told.contains("--http") && !told.contains("pages at"), "{told}");
-    let nowhere = refusal(&pares(dir.path(), &["front", "--dir", "none", "--desk", "127.0.0.1:1"]));
-    assert!(nowhere.contains("`pares broker up --dir none`") && !nowhere.contains("pares site"), "{nowhere}");
 }

@@ -18,7 +18,7 @@ const TURNS: usize = 3_000;
 /// Who does not flood; each begins a command in one of so many turns.
 const USERS: u64 = 400;
 const EVERY: u64 = 8;
-/// Commands of one who floods that the port takes.
+/// Commands of those who flood that have no reply: as many as the port takes of one.
 const FLOOD: usize = 4_096;
 
 struct Stage {
@@ -98,7 +98,7 @@ fn others(floods: usize) -> (usize, f64) {
     let (mut stage, mut draw) = (Stage::new(), SeededDraw::new(7));
     for turn in 0..TURNS {
         // Those who flood come first in each turn: nothing helps the others but the front.
-        for flood in (0..floods).cycle().take((FLOOD * floods).saturating_sub(stage.flooding)) {
+        for flood in (0..floods).cycle().take(floods.min(1) * FLOOD.saturating_sub(stage.flooding)) {
             stage.says(turn, &format!("flood{flood}"), true);
         }
         for user in 0..USERS {

@@ -162,13 +162,15 @@ impl Loaders {
     fn has_read(&mut self, number: u64) -> Option<()> {
         let conn = self.port.conn(number)?;
         let (has_ended, has_more, is_half) = (conn.has_ended(), conn.may_have_more(), conn.holds_half());
+        let is_told = conn.backlog() == 0;
         if has_more {
             self.port.keep_ready(number);
         }
         let loader = self.loaders.get_mut(&number)?;
         loader.half = loader.half.or_else(|| is_half.then(Instant::now));
         loader.has_ended = has_ended;
-        (!has_ended || loader.open > 0).then_some(())
+        // Its last answers may be on their way to its socket.
+        (!has_ended || loader.open > 0 || !is_told).then_some(())
     }
 
     /// Tells a connection its session; whether it has one.

@@ -1,0 +1,293 @@
+//! `pares broker up` whose processes, supervisor and files are not what they should be.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+
+use super::{all_of_pares, children, pares, refusal};
+
+/// A broker that runs in `dir`; it ends with this.
+struct Broker {
+    dir: PathBuf,
+    up: Child,
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.up.kill();
+        let _ = self.up.wait();
+    }
+}
+
+impl Broker {
+    fn up(dir: &Path, options: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        command.args(["broker", "up", "--instant", "--dir"]).arg(dir).args(options.split_whitespace());
+        let said = std::fs::File::create(dir.with_extension("said")).unwrap();
+        let up = command.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap();
+        Self { dir: dir.to_owned(), up }
+    }
+
+    /// What the supervisor has said.
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.dir.with_extension("said")).unwrap()
+    }
+
+    fn ended(&mut self) -> ExitStatus {
+        self.up.wait().unwrap()
+    }
+
+    fn stop(mut self) {
+        kill_process(Pid::from_child(&self.up), Signal::TERM).unwrap();
+        assert!(self.ended().success(), "{}", self.said());
+    }
+
+    fn fronts(&self) -> Vec<SocketAddr> {
+        until("it is written where fronts are", || self.dir.join("broker.toml").exists());
+        let text = std::fs::read_to_string(self.dir.join("broker.toml")).unwrap();
+        let line = text.lines().find(|line| line.starts_with("fronts")).unwrap_or_default().to_owned();
+        line.split('"').filter_map(|part| part.parse().ok()).collect()
+    }
+
+    /// Kills a process of it, and waits until there is another.
+    fn kill(&self, word: &str) {
+        let before = children(self.up.id(), word);
+        let victim = Pid::from_raw(before[0] as i32).unwrap();
+        kill_process(victim, Signal::KILL).unwrap();
+        until("there is another", || {
+            let now = children(self.up.id(), word);
+            now.len() == before.len() && !now.contains(&before[0])
+        });
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{what}: it is not so after two minutes");
+}
+
+/// Two free ports that follow each other: pages are at the first.
+fn http() -> String {
+    loop {
+        let one = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = one.local_addr().unwrap().port();
+        if port < u16::MAX && TcpListener::bind(("127.0.0.1", port + 1)).is_ok() {
+            return format!("--http 127.0.0.1:{port}");
+        }
+    }
+}
+
+/// A user of the loaders' port: what has no answer is said again, at the next front.
+struct User {
+    fronts: Vec<SocketAddr>,
+    session: Option<String>,
+    count: u64,
+}
+
+impl User {
+    fn of(fronts: Vec<SocketAddr>) -> Self {
+        Self { fronts, session: None, count: 0 }
+    }
+
+    fn says(&mut self, command: &str) -> String {
+        self.count += 1;
+        let mut answer = None;
+        until(command, || {
+            self.fronts.rotate_left(1);
+            answer = self.tries(command);
+            answer.is_some()
+        });
+        answer.unwrap()
+    }
+
+    fn tries(&mut self, command: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(self.fronts[0]).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+        let mut lines = BufReader::new(stream.try_clone().ok()?).lines();
+        let greeting = lines.next()?.ok()?;
+        let session = self.session.get_or_insert(greeting).clone();
+        let (number, before) = (self.count, self.count - 1);
+        stream.write_all(format!("{session}\n[{number}>{before}] {command}\n").as_bytes()).ok()?;
+        lines.next()?.ok().filter(|answer| answer.starts_with(&format!("[{number}] ")))
+    }
+}
+
+#[test]
+fn a_broker_of_two_clusters_goes_on_when_its_parts_and_its_supervisor_are_killed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("broker");
+    let broker = Broker::up(&dir, &format!("--sites 2x3 --fronts 2 --desks 2 --durability os {}", http()));
+    let mut jo = User::of(broker.fronts());
+    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    for (count, word) in (2..).zip(["site", "front", "desk"]) {
+        broker.kill(word);
+        assert_eq!(jo.says("ADD,jo,1.00"), format!("[{count}] OK cash {count}.00"), "{word}");
+    }
+    let parts = || ["site", "front", "desk"].map(|word| children(broker.up.id(), word)).concat();
+    let all = parts();
+    assert_eq!(all.len(), 10);
+    kill_process(Pid::from_child(&broker.up), Signal::KILL).unwrap();
+    let lives = |id: &u32| Path::new(&format!("/proc/{id}")).exists();
+    until("they end with it", || !all.iter().any(lives));
+    drop(broker);
+    let broker = Broker::up(&dir, "");
+    assert_eq!(jo.says("ADD,jo,1.00"), "[5] OK cash 5.00", "the same accounts");
+    let mut al = User::of(vec![broker.fronts()[1]]);
+    assert_eq!(al.says("ADD,al,1.00"), "[1] OK cash 1.00");
+    let dumped = pares(scratch.path(), &["audit", "dump", "all.xml", "--dir", "broker"]);
+    assert!(dumped.status.success(), "{}", String::from_utf8_lossy(&dumped.stderr));
+    let mut supervisor = User::of(vec![broker.fronts()[0]]);
+    assert_eq!(supervisor.says("DUMPLOG,everything"), "[1] OK");
+    let everything = dir.join("logs/everything");
+    until("it is written", || everything.exists());
+    for log in [scratch.path().join("all.xml"), everything] {
+        let text = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(text.matches("<command>ADD</command>").count(), 6, "of both fronts: {text}");
+        let verified = pares(scratch.path(), &["audit", "verify", log.to_str().unwrap()]);
+        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    }
+    broker.stop();
+}
+
+#[test]
+fn accounts_that_are_damaged_or_gone_are_said_to_be_and_not_begun_anew() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("broker");
+    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
+    let mut jo = User::of(broker.fronts());
+    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    broker.stop();
+    let (own, aside) = (dir.join("site-0-0"), scratch.path().join("aside"));
+    std::fs::rename(&own, &aside).unwrap();
+    let broker = Broker::up(&dir, "");
+    until("it says so", || broker.said().contains("no site takes part"));
+    assert!(broker.said().contains("has no past: its disk is empty"), "{}", broker.said());
+    drop(broker);
+    std::fs::remove_dir_all(&own).unwrap();
+    std::fs::rename(&aside, &own).unwrap();
+    let broker = Broker::up(&dir, "");
+    assert_eq!(jo.says("ADD,jo,1.00"), "[2] OK cash 2.00");
+    broker.stop();
+    let store = own.join("store/items.redb");
+    let mut bytes = std::fs::read(&store).unwrap();
+    // A bit in each page that holds something, behind the one that redb begins its files with.
+    for page in bytes.chunks_mut(4096).skip(1) {
+        if let Some(byte) = page.iter_mut().find(|byte| **byte != 0) {
+            *byte ^= 16;
+        }
+    }
+    std::fs::write(&store, bytes).unwrap();
+    let mut broker = Broker::up(&dir, "");
+    assert_eq!(broker.ended().code(), Some(6), "{}", broker.said());
+    let said = broker.said();
+    assert!(said.contains("has to be repaired") && said.contains("move the whole directory"), "{said}");
+}
+
+#[test]
+fn a_front_that_cannot_run_is_said_to_and_ends_the_broker_if_there_is_no_other() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("broker");
+    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
+    let mut jo = User::of(broker.fronts());
+    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    broker.stop();
+    std::fs::remove_dir(dir.join("logs")).unwrap();
+    std::fs::write(dir.join("logs"), "no folder").unwrap();
+    let mut broker = Broker::up(&dir, "");
+    assert_eq!(broker.ended().code(), Some(1), "{}", broker.said());
+    let said = broker.said();
+    assert!(said.contains("no front can run") && said.contains("making "), "{said}");
+    let deaths = said.lines().filter(|line| line.starts_with("front 0 ended")).count();
+    assert!((3..10).contains(&deaths), "it is tried less and less often: {said}");
+}
+
+#[test]
+fn a_port_that_another_program_has_is_named_and_nothing_is_announced_there() {
+    let scratch = tempfile::tempdir().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    let told = refusal(&pares(scratch.path(), &["up", "--fronts", "1", "--http", &taken]));
+    assert!(told.contains(&taken) && told.contains("--http") && !told.contains("pages at"), "{told}");
+    let moved = http();
+    let dir = scratch.path().join("broker-data");
+    let broker = Broker::up(&dir, &moved);
+    until("pages are elsewhere", || broker.said().contains(&moved.replace("--http ", "pages at http://")));
+    broker.stop();
+    let nowhere = refusal(&pares(scratch.path(), &["front", "--dir", "none", "--desk", "127.0.0.1:1"]));
+    assert!(nowhere.contains("`pares broker up --dir none`") && !nowhere.contains("pares site"), "{nowhere}");
+}
+
+#[test]
+fn a_broker_is_restored_elsewhere_from_its_backup_and_no_other_application_runs_on_its_accounts() {
+    let scratch = tempfile::tempdir().unwrap();
+    let done = |arguments: &[&str]| {
+        let output = all_of_pares(scratch.path(), arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let options = || format!("--fronts 1 --desks 1 --durability os {}", http());
+    let broker = Broker::up(&scratch.path().join("one"), &options());
+    assert_eq!(User::of(broker.fronts()).says("ADD,jo,10.00"), "[1] OK cash 10.00");
+    done(&["broker", "audit", "dump", "log-one", "--dir", "one"]);
+    for of_items in
+        [&["up"][..], &["run", "--site", "0.0"], &["execute", "put", "bob", "5"], &["read", "get", "bob"]]
+    {
+        let told = refusal(&all_of_pares(scratch.path(), &[&["site", "--dir", "one"], of_items].concat()));
+        assert!(told.contains("broker"), "{told}");
+    }
+    done(&["site", "backup", "--dir", "one", "--to", "kept"]);
+    broker.stop();
+    let restored = done(&["site", "restore", "--from", "kept", "--dir", "two"]);
+    assert!(restored.contains("`pares broker up --dir two`"), "{restored}");
+    let broker = Broker::up(&scratch.path().join("two"), &options());
+    assert_eq!(User::of(broker.fronts()).says("DISPLAY_SUMMARY,jo"), "[1] OK");
+    done(&["broker", "audit", "dump", "log-two", "--dir", "two"]);
+    let log = |name: &str| std::fs::read_to_string(scratch.path().join(name)).unwrap();
+    let (one, two) = (log("log-one"), log("log-two"));
+    let before = one.trim_end().strip_suffix("</log>").unwrap();
+    assert!(two.starts_with(before) && two.len() > one.len(), "{two}");
+    assert_eq!(User::of(broker.fronts()).says("ADD,jo,1.00"), "[1] OK cash 11.00");
+    broker.stop();
+}
+
+#[test]
+fn a_front_without_descriptors_says_so_once_and_goes_on_with_those_it_has() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("broker");
+    let broker = Broker::up(&dir, &format!("--fronts 1 --desks 1 --durability os {}", http()));
+    let fronts = broker.fronts();
+    let mut jo = User::of(fronts.clone());
+    assert_eq!(jo.says("ADD,jo,1.00"), "[1] OK cash 1.00");
+    let id = children(broker.up.id(), "front")[0];
+    let allow = |most: Option<u64>| {
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        let limit = Rlimit { current: most.or(maximum), maximum };
+        prlimit(Pid::from_raw(id as i32), Resource::Nofile, limit).unwrap();
+    };
+    let stream = TcpStream::connect(fronts[0]).unwrap();
+    let mut lines = BufReader::new(&stream).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("SESSION "));
+    allow(Some(3));
+    let waiting: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(fronts[0]).unwrap()).collect();
+    let log = || std::fs::read_to_string(dir.join("front-0.log")).unwrap();
+    until("it says so", || log().contains("no descriptor is left"));
+    (&stream).write_all(b"[1] ADD,al,1.00\n[2] ADD,al,1.00\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "[1] OK cash 1.00");
+    assert_eq!(lines.next().unwrap().unwrap(), "[2] OK cash 2.00");
+    assert_eq!(log().matches("no descriptor is left").count(), 1, "{}", log());
+    allow(None);
+    for stream in waiting {
+        let greeting = BufReader::new(stream).lines().next().unwrap().unwrap();
+        assert!(greeting.starts_with("SESSION "), "{greeting}");
+    }
+    broker.stop();
+}
