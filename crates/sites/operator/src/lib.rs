@@ -178,14 +178,10 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Issue(owner) => owner.issue(&config()?, &args.dir),
         What::Revoke(owner) => owner.revoke(&config()?, &args.dir),
         What::Run(run) => {
-            of_items(&config()?, &args.dir)?;
+            of_items(config()?, &args.dir)?;
             run::one(run, &args.dir, Items)
         }
-        What::Up => {
-            let config = config()?;
-            of_items(&config, &args.dir)?;
-            up::up(config, &args.dir)
-        }
+        What::Up => up::up(of_items(config()?, &args.dir)?, &args.dir),
         What::Add(add) => add.run(config()?, &args.dir),
         What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),
         What::Stat(stat) => stat.run(&config()?, &args.dir),
@@ -245,14 +241,14 @@ impl Asking {
     }
 }
 
-/// Whether sites of that system may run `pares site`'s own application.
-fn of_items(config: &SitesConfig, dir: &Path) -> OperatorResult {
+/// The same, if its sites may run `pares site`'s own application.
+fn of_items(config: SitesConfig, dir: &Path) -> Result<SitesConfig, OperatorError> {
     match config.system == BROKER {
         true => Err(usage(format!(
             "the sites in {dir} are a broker's, and another application would write into its accounts: `pares broker up --dir {dir}` runs them",
             dir = dir.display()
         ))),
-        false => Ok(()),
+        false => Ok(config),
     }
 }
 

@@ -124,7 +124,7 @@ fn is_free(address: SocketAddr) -> std::io::Result<()> {
 /// Where people reach so many fronts, the first of them there.
 fn pages_from(http: SocketAddr, fronts: usize) -> Result<Vec<SocketAddr>, BrokerageError> {
     let at = |front: u16| Some(SocketAddr::new(http.ip(), http.port().checked_add(front)?));
-    let pages: Option<Vec<_>> = (0..).take(fronts).map(at).collect();
+    let pages: Option<Vec<_>> = (0..=u16::MAX).take(fronts).map(at).collect();
     pages.ok_or_else(|| BrokerageError::Usage(format!("there are no {fronts} ports from {http} on")))
 }
 

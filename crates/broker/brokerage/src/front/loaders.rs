@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use pares_broker::{COMMANDS_OF_SESSION, UserName, WorkloadLine};
+use pares_front::FRONT_OPEN_MAX;
 use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
-use pares_front::{FRONT_OPEN_MAX, NotTaken};
 
 use crate::floor::{Floor, Told};
 use crate::link::Port;
@@ -204,7 +204,10 @@ impl Loaders {
             LoaderLine::Note => loader.wants_note = true,
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
             LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
-            LoaderLine::Command(line, after) => return self.commanded(number, line, after, floor),
+            LoaderLine::Command(line, after) => match out_of_order(&line, after) {
+                Some(why) => self.port.writer(number)?.push(lost(line.number, &why).as_bytes()),
+                None => return self.commanded(number, line, after, floor),
+            },
         }
         Some(())
     }
@@ -228,21 +231,13 @@ impl Loaders {
             self.port.keep_ready(number);
             return Some(());
         }
-        if let Some(why) = out_of_order(count, user.as_ref().and(after)) {
-            self.port.writer(number)?.push(lost(count, &why).as_bytes());
-            return Some(());
-        }
         // A number that is not above the latest was said before, or comes too late: the accounts know which.
         let before = user.as_ref().and(after.or(latest.filter(|latest| *latest < count))).unwrap_or(0);
-        match floor.arrives_in(session, before, line) {
-            Ok(arrival) => {
-                loader.open += 1;
-                loader.latest.extend(user.map(|user| (user, latest.unwrap_or(0).max(count))));
-                self.open.insert(arrival, (number, count));
-            }
-            // There is always room: see `read`; its session and its order were looked at.
-            Err(NotTaken::Busy | NotTaken::Dumps | NotTaken::Order) => return None,
-        }
+        // There is always room: see `read`; its session and its order were looked at.
+        let arrival = floor.arrives_in(session, before, line).ok()?;
+        loader.open += 1;
+        loader.latest.extend(user.map(|user| (user, latest.unwrap_or(0).max(count))));
+        self.open.insert(arrival, (number, count));
         Some(())
     }
 
@@ -307,8 +302,9 @@ impl Loaders {
 }
 
 /// Why no command can have this number there, if none can.
-fn out_of_order(number: u64, after: Option<u64>) -> Option<String> {
-    match after {
+fn out_of_order(line: &WorkloadLine, after: Option<u64>) -> Option<String> {
+    let number = line.number;
+    match after.filter(|_| line.command.user.is_some()) {
         _ if number >= COMMANDS_OF_SESSION => {
             Some("the numbers of a session are below 16777216: go on in a new one".into())
         }
