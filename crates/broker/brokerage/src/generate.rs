@@ -218,7 +218,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, seed| {
             let file = dir.path().join(name);
-            run(&Args { file: file.clone(), commands: 5_000, users: 7, stocks: 800, seed }).unwrap();
+            run(&Args { seed, ..Args::of(&file, 5_000, 7, 800) }).unwrap();
             std::fs::read_to_string(file).unwrap()
         };
         let text = write("a", 1);

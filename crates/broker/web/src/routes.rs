@@ -6,7 +6,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use utoipa::openapi::Required;
+use utoipa::openapi::{RefOr, Required};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
@@ -65,7 +65,7 @@ impl Modify for SignedIn {
             for changing in
                 [&mut item.post, &mut item.delete].into_iter().flatten().filter(|one| one.security.is_none())
             {
-                changing.parameters.get_or_insert_default().push(csrf());
+                changing.parameters.get_or_insert_default().push(RefOr::T(csrf()));
             }
         }
     }
