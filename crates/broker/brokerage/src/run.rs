@@ -84,8 +84,8 @@ pub struct Args {
     /// A process of its own is killed so often, and started again.
     #[arg(skip)]
     pub kill_every: Option<Duration>,
-    /// One more user floods the first front meanwhile, with processes of their own. He is in the log, and in no figure.
-    #[arg(skip)]
+    /// One more user floods the first front meanwhile, if fronts are processes of their own. He is in the log, and in no figure
+    #[arg(long)]
     pub flood: bool,
     /// It ends when this is set.
     #[arg(skip)]
@@ -172,6 +172,9 @@ pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     args.can_begin()?;
     if args.how_many.is_told() {
         return apart::measure(args);
+    }
+    if args.flood {
+        return Err(BrokerageError::Usage("--flood is for fronts that are processes of their own".into()));
     }
     let reading = || BrokerageError::io(format!("reading {}", args.file.display()));
     let bar = progress::rate("commands", lines_of(&args.file).map_err(reading())?);

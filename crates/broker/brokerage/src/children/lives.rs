@@ -141,7 +141,9 @@ mod tests {
         assert_eq!(lives.of_all(&[one]), Deaths::Some, "it was not started yet");
         lives.began(one);
         lives.began(other);
-        (0..DEATHS_MAX).for_each(|_| drop(lives.died(one, exited)));
+        for _ in 0..DEATHS_MAX {
+            lives.died(one, exited);
+        }
         assert_eq!((lives.of_all(&[one]), lives.of_all(&[one, other])), (Deaths::InVain, Deaths::Some));
         lives.died(other, damaged);
         assert_eq!((lives.of_all(&[other]), lives.of_all(&[one, other])), (Deaths::Damage, Deaths::InVain));

@@ -50,10 +50,13 @@ fn is_refused_by_one_hit(what: &str, says: impl Fn(&mut TcpStream, &str) + Send 
 
 const HOUR_MS: u64 = 3_600_000;
 
+/// What is said to a question.
+type Answer = fn(&str) -> String;
+
 #[test]
 fn whatever_the_quote_server_says_that_is_no_quote_is_one_hit_and_a_refusal() {
     is_refused_by_one_hit("an end without a word", |_, _| ());
-    let answers: [(&str, fn(&str) -> String); 9] = [
+    let answers: [(&str, Answer); 9] = [
         ("garbage", |_| "<html>502 Bad Gateway</html>\n".into()),
         ("control characters", |_| "\0\u{1b}[2J\u{7f}\n".into()),
         ("no end", |_| "1.00,S,jo,1,".repeat(1_000)),

@@ -170,7 +170,8 @@ impl Loaders {
         loader.half = loader.half.or_else(|| is_half.then(Instant::now));
         loader.has_ended = has_ended;
         // Its last answers may be on their way to its socket.
-        (!has_ended || loader.open > 0 || !is_told).then_some(())
+        let is_owed = loader.open > 0 || loader.wants_note || !is_told;
+        (!has_ended || is_owed).then_some(())
     }
 
     /// Tells a connection its session; whether it has one.
@@ -194,7 +195,7 @@ impl Loaders {
             LoaderLine::Session(session) => {
                 // In the middle it would be a session that begins with a command of another.
                 if loader.open > 0 || !loader.latest.is_empty() {
-                    return None;
+                    return self.dismiss(number, "a session is said before its first command");
                 }
                 if !floor.front.may_go_on(session) {
                     return self.dismiss(number, &format!("session {session} was given out to nobody"));

@@ -15,8 +15,6 @@ use pares_site::config::Promise;
 use pares_text::grouped;
 use serde::Serialize;
 
-mod flood;
-
 /// Stocks of the workload.
 const STOCKS: u64 = 200;
 /// Commands at a time without a reply, of all loaders.
@@ -38,9 +36,6 @@ pub struct Args {
     /// Seed of the workload and of the quotes
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Instead of blows: one user floods a front; how much later others have their replies
-    #[arg(long)]
-    flood: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -65,9 +60,6 @@ struct BrokerDrillFigures {
 /// # Errors
 /// If the broker does not run, or a promise was broken.
 pub fn run(args: &Args) -> LabResult {
-    if args.flood {
-        return flood::run(args);
-    }
     let figures = drill(args)?;
     match args.json {
         true => pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers")),
@@ -76,28 +68,20 @@ pub fn run(args: &Args) -> LabResult {
     figures.verdict()
 }
 
-fn failed(error: impl ToString) -> LabError {
-    LabError::Failed(error.to_string())
-}
-
-/// A run of the workload that these arguments say, which is written to that folder.
-fn workload(args: &Args, scratch: &ScratchDirectory) -> Result<RunArgs, LabError> {
+fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
+    let failed = |error: pares_brokerage::BrokerageError| LabError::Failed(error.to_string());
+    let scratch = ScratchDirectory::create(None)?;
     let file = scratch.path().join("workload");
     let workload = WorkloadArgs::of(&file, args.commands, args.users, STOCKS);
     generate(&WorkloadArgs { seed: args.seed, ..workload }).map_err(failed)?;
     let behaviour = Behaviour { seed: args.seed, instant: true, bad_per_mille: 0 };
-    Ok(RunArgs {
+    let run = RunArgs {
         how_many: HowMany { sites: Some((1, 3)), fronts: Some(3), desks: Some(2) },
         window: WINDOW,
+        kill_every: Some(Duration::from_millis(args.kill_every_ms)),
         json: args.json,
         ..RunArgs::of(file, Promise::Disk, behaviour)
-    })
-}
-
-fn drill(args: &Args) -> Result<BrokerDrillFigures, LabError> {
-    let scratch = ScratchDirectory::create(None)?;
-    let kill_every = Some(Duration::from_millis(args.kill_every_ms));
-    let run = RunArgs { kill_every, ..workload(args, &scratch)? };
+    };
     let figures = measure(&run).map_err(failed)?;
     let deaths = figures.deaths.ok_or_else(|| LabError::Failed("nothing was killed".into()))?;
     Ok(BrokerDrillFigures {

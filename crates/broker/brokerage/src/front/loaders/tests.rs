@@ -120,6 +120,8 @@ fn the_body_of_a_web_pages_request_is_not_executed() {
     assert_eq!(at.account("eve"), None);
     assert_eq!(at.says(b"\n [1] ADD,jo,1.00 \r\n[x] ADD,jo,1.00\n").lines().count(), 2, "goes on");
     assert!(at.account("jo").is_some());
+    let told = at.says(b"[1] ADD,al,1.00\nSESSION 5\n[2] ADD,al,1.00\n");
+    assert!(told.contains("[0] LOST a session is said before its first command\n"), "{told}");
 }
 
 #[test]
