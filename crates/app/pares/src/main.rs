@@ -72,7 +72,7 @@ enum Command {
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
     Site(pares_operator::Args),
-    /// Day trading: run a workload, verify its log, write workloads, stand in for the quote server
+    /// Day trading: `up` runs a broker with pages and HTTP; or run a workload, verify its log, write workloads, stand in for the quote server
     Broker(pares_brokerage::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),

@@ -12,8 +12,19 @@ use pares_tls::{Authority, Lifetime, TlsFiles, Trust};
 mod up;
 
 fn pares(dir: &Path, arguments: &[&str]) -> Output {
+    all_of_pares(dir, &[&["broker"], arguments].concat())
+}
+
+fn all_of_pares(dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.current_dir(dir).arg("broker").args(arguments).output().expect("the program runs")
+    command.current_dir(dir).args(arguments).output().expect("the program runs")
+}
+
+/// Standard error of what is refused.
+fn refusal(output: &Output) -> String {
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{told}");
+    told
 }
 
 #[test]
@@ -170,7 +181,7 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
         "--json",
     ]);
     command.args(["--sites", "3", "--fronts", "3", "--desks", "2", "--window", "300"]);
-    let run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let run = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut killed = 0;
     for word in ["front", "desk", "site", "front", "site"] {
         std::thread::sleep(std::time::Duration::from_millis(700));
@@ -276,6 +287,33 @@ fn up_serves_pages_by_tls_and_starts_routers_again_when_they_die() {
 }
 
 #[test]
+fn the_log_of_a_workload_at_processes_of_their_own_is_written_whole_before_they_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let written =
+        pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "9", "--stocks", "5"]);
+    assert!(written.status.success());
+    let options =
+        ["--instant", "--durability", "os", "--logs", "logs", "--fronts", "2", "--desks", "1", "--json"];
+    let run = pares(dir.path(), &[&["run", "day"], &options[..]].concat());
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let figures: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(figures["log_file"], "logs/testLOG");
+    let names = std::fs::read_dir(dir.path().join("logs")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["testLOG"], "whole, and nothing beside it");
+    let log = std::fs::read_to_string(dir.path().join("logs/testLOG")).unwrap();
+    assert_eq!(log.matches("<userCommand>").count(), 2_000);
+    assert!(pares(dir.path(), &["audit", "verify", "logs/testLOG"]).status.success());
+}
+
+#[test]
+fn a_file_without_a_single_command_is_no_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("day"), "<xs:schema>\n</xs:schema>\n").unwrap();
+    let told = refusal(&pares(dir.path(), &["run", "day", "--instant", "--durability", "os"]));
+    assert!(told.contains("none of its 2 lines is a command"), "{told}");
+}
+
+#[test]
 fn a_workload_runs_over_one_site_and_over_two_clusters_and_with_a_desk_that_is_stopped() {
     let dir = tempfile::tempdir().unwrap();
     assert!(pares(dir.path(), &["generate", "day", "--commands", "2000", "--users", "20"]).status.success());
@@ -283,7 +321,7 @@ fn a_workload_runs_over_one_site_and_over_two_clusters_and_with_a_desk_that_is_s
         let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
         command.current_dir(dir.path()).args(["broker", "run", "day", "--instant", "--durability", "os"]);
         command.args(["--json", "--sites", sites, "--fronts", "2", "--desks", "2"]);
-        let run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let run = command.stdout(Stdio::piped()).spawn().unwrap();
         while stops && children(run.id(), "desk").len() < 2 {
             std::thread::yield_now();
         }

@@ -12,7 +12,7 @@ use pares_site::SitesConfig;
 use pares_wice::SiteId;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-pub use self::places::{BrokerPlaces, BrokerPlan};
+pub use self::places::{BrokerPlaces, BrokerPlan, sites_of};
 use crate::error::{BrokerageError, BrokerageResult, failed};
 
 mod lives;

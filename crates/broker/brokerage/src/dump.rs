@@ -59,7 +59,7 @@ impl Dumps {
         WAITING_MAX.saturating_sub(self.waiting.len())
     }
 
-    /// Whether none waits or is being written.
+    /// Whether none is written, or waits to be.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.writing.is_none()
     }

@@ -14,6 +14,9 @@ pub enum BrokerageError {
     /// A site cannot run until somebody has repaired what it keeps.
     #[error("{0}")]
     Damaged(String),
+    /// Somebody has ended it with a signal.
+    #[error("stopped")]
+    Stopped,
     /// The operating system refused something.
     #[error("{doing}: {source}")]
     Io {

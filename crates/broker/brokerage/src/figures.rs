@@ -1,6 +1,7 @@
 //! What a run came to, for programs and for people.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pares_broker::{AuditReport, dollars};
@@ -109,6 +110,9 @@ pub struct RunFigures {
     pub elements: BTreeMap<String, u64>,
     /// The log alone adds up, and has one entry for each command and one for each quote, with its key.
     pub audit_verified: bool,
+    /// Where the log was written; none if it is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_file: Option<PathBuf>,
     /// Each account is what the log says, and each user's money adds up.
     pub conserved: bool,
     /// What deaths came to, if processes were killed.
@@ -150,6 +154,7 @@ impl RunFigures {
             backlog: tally.backlog(),
             elements: checked.report.elements,
             audit_verified: checked.audit_verified,
+            log_file: None,
             conserved: checked.conserved,
             deaths: None,
         }
@@ -175,6 +180,7 @@ impl RunFigures {
         let lines = [
             ("commands", Some(format!("{} of {} users", grouped(self.commands), self.users))),
             ("done, refused", Some(format!("{}, {}", grouped(self.done), grouped(self.refused)))),
+            ("unreadable", (self.unreadable > 0).then(|| grouped(self.unreadable))),
             ("seconds", Some(format!("{:.3}", self.seconds))),
             ("commands/s", Some(grouped(self.commands_per_s as u64))),
             ("best second", Some(grouped(self.best_second))),
@@ -184,10 +190,15 @@ impl RunFigures {
             ("waited at most", self.most_waiting()),
             ("conflicts", Some(self.conflicts.to_string())),
             ("log", Some(elements.collect::<Vec<_>>().join(", "))),
-            ("log verified", Some(self.audit_verified.to_string())),
+            ("log verified", Some(self.verified())),
             ("conserved", Some(self.conserved.to_string())),
         ];
         lines.into_iter().filter_map(|(what, figure)| Some((what, figure?))).collect()
+    }
+
+    fn verified(&self) -> String {
+        let path = self.log_file.as_ref().map_or(String::new(), |path| format!(", {}", path.display()));
+        format!("{}{path}", self.audit_verified)
     }
 
     fn last_quote(&self) -> Option<String> {

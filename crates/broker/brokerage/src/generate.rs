@@ -78,22 +78,31 @@ pub struct Args {
     /// What it is drawn from: the same seed writes the same file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Overwrite the file if it is there
+    #[arg(long)]
+    pub force: bool,
 }
 
 impl Args {
     /// So much of everything, to `file`.
     #[must_use]
     pub fn of(file: &std::path::Path, commands: u64, users: u64, stocks: u64) -> Self {
-        Self { file: file.to_owned(), commands, users, stocks, seed: 1 }
+        Self { file: file.to_owned(), commands, users, stocks, seed: 1, force: true }
     }
 }
 
 /// Writes a workload.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If it cannot be written, or is there already and is not to be overwritten.
 pub fn run(args: &Args) -> BrokerageResult {
     let writing = || BrokerageError::io(format!("writing {}", args.file.display()));
+    if args.file.is_file() && !args.force {
+        let file = args.file.display();
+        return Err(BrokerageError::Usage(format!(
+            "{file} is there already: name another file, or say --force"
+        )));
+    }
     let mut file = BufWriter::new(File::create(&args.file).map_err(writing())?);
     let mut draw = SeededDraw::new(args.seed);
     let mut users: Vec<Last> = Vec::new();
@@ -209,7 +218,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, seed| {
             let file = dir.path().join(name);
-            run(&Args { file: file.clone(), commands: 5_000, users: 7, stocks: 800, seed }).unwrap();
+            run(&Args { seed, ..Args::of(&file, 5_000, 7, 800) }).unwrap();
             std::fs::read_to_string(file).unwrap()
         };
         let text = write("a", 1);

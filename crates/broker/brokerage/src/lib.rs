@@ -79,7 +79,7 @@ enum What {
         #[command(subcommand)]
         what: Audit,
     },
-    /// Have somebody known who may sign in; the password is read from standard input
+    /// Have somebody known who may sign in; the password is asked for, or read from standard input
     Person(person::Args),
     /// Write a workload of any size, in the mix of the largest one known
     Generate(generate::Args),
@@ -131,6 +131,7 @@ pub fn run(args: &Args) -> BrokerageResult {
         What::Generate(args) => generate::run(args),
         What::Up(args) => up::run(args),
         What::Site { site, dir } => {
+            children::sites_of(dir)?;
             pares_operator::run::one(site, dir, pares_accounts::Accounts).map_err(error::of_site)
         }
         What::Desk(args) => desk::run(args),
@@ -142,7 +143,8 @@ pub fn run(args: &Args) -> BrokerageResult {
 
 /// Reads an address of this machine: what is said at these ports is neither encrypted nor signed.
 fn on_loopback(text: &str) -> Result<std::net::SocketAddr, String> {
-    let address: std::net::SocketAddr = text.parse().map_err(|error| format!("{error}"))?;
+    let address: std::net::SocketAddr =
+        text.parse().map_err(|_| "an address is a number and a port, as in 127.0.0.1:9080".to_owned())?;
     let why = "this port is plain, and nobody proves there who he is: it is on loopback (127.0.0.1) only";
     if address.ip().is_loopback() { Ok(address) } else { Err(why.into()) }
 }

@@ -116,7 +116,7 @@ impl Loader {
         self.lines.len()
     }
 
-    /// Has hits noted that no command used, by whichever front it uses; [`Self::is_noted`] then.
+    /// Has hits noted that no command used, and logs written that were commanded, by whichever front it uses; [`Self::is_noted`] then.
     pub fn note(&mut self) {
         self.noting = Noting::Wanted;
     }

@@ -2,17 +2,21 @@
 //!
 //! A page that makes the first supervisor is found first by somebody else. So the first one is made through the sites, by somebody who may execute
 //! there, and nobody can by HTTP. The same way gives another password to who has lost his.
+//!
+//! A password on the command line would be in the shell's history and in the list of processes. So it is read from standard input: a terminal is asked for it twice, and does not show it.
 
-use std::io::BufRead as _;
+use std::io::{self, BufRead as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pares_broker::{Asked, BrokerReply, BrokerRequest, PersonAsked, PersonRight};
+use pares_broker::{Asked, BrokerReply, BrokerRequest, PersonAsked, PersonRight, Refusal};
 use pares_operator::init::CLIENT;
-use pares_site::{Access, Client, SitesConfig};
+use pares_site::{Access, CallError, Client, SitesConfig};
 use pares_web::{WebSettings, person_of};
 use pares_wice::codec::Coded as _;
+use rustix::termios::{self, LocalModes, OptionalActions};
 
+use crate::children::sites_of;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 
 /// Sites that say nothing for so long are given up.
@@ -29,7 +33,7 @@ pub struct Args {
     /// May see everybody's log, users and costs, and say what others may do
     #[arg(long)]
     supervisor: bool,
-    /// May not trade
+    /// May not trade; for a --supervisor only
     #[arg(long, requires = "supervisor")]
     no_trader: bool,
     /// Is there already: gets another password and these rights; the second factor is no more, and all sessions end
@@ -64,27 +68,72 @@ impl Args {
 
 /// Reads the password from standard input, and has the sites know the person.
 pub(crate) fn run(args: &Args) -> BrokerageResult {
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).map_err(BrokerageError::io("reading the password"))?;
-    let password = line.trim_end_matches(['\r', '\n']);
-    let config = SitesConfig::load(&args.dir).map_err(failed)?;
+    let config = sites_of(&args.dir)?;
+    let doors = told_doors(&config);
+    let password = if termios::isatty(io::stdin()) { typed(ask)? } else { line()? };
     let sites: Vec<_> = config.sites.iter().map(|place| place.id()).collect();
     let access = Access::named(config, &args.dir, &[CLIENT]).map_err(failed)?;
     // No other client has this number, unless two of 2^62 are the same.
     let number = u64::from_le_bytes(*pares_keys::random().first_chunk().expect("32 bytes")) >> 2;
     let mut client = access.client(number, 0, &sites).map_err(failed)?;
-    for asked in args.asked(password)? {
-        execute(&mut client, asked)?;
+    for asked in args.asked(&password)? {
+        execute(&mut client, asked, &doors)?;
     }
     pares_text::tell!("{} may sign in", args.name);
     Ok(())
 }
 
-fn execute(client: &mut Client, asked: PersonAsked) -> BrokerageResult {
+/// Where the sites are.
+fn told_doors(config: &SitesConfig) -> String {
+    let doors: Vec<String> = config.sites.iter().map(|place| place.clients.to_string()).collect();
+    doors.join(", ")
+}
+
+/// A password that was typed twice.
+fn typed(mut ask: impl FnMut(&str) -> Result<String, BrokerageError>) -> Result<String, BrokerageError> {
+    let password = ask("password: ")?;
+    match ask("the same again: ")? == password {
+        true => Ok(password),
+        false => Err(BrokerageError::Usage("these were two passwords: nothing was changed".into())),
+    }
+}
+
+/// Asks a terminal, which does not show what is typed.
+#[allow(clippy::print_stderr)] // a question ends without a line's end
+fn ask(question: &str) -> Result<String, BrokerageError> {
+    let of_terminal = |error: rustix::io::Errno| BrokerageError::io("asking for the password")(error.into());
+    let shown = termios::tcgetattr(io::stdin()).map_err(of_terminal)?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    eprint!("{question}");
+    termios::tcsetattr(io::stdin(), OptionalActions::Flush, &hidden).map_err(of_terminal)?;
+    let line = line();
+    termios::tcsetattr(io::stdin(), OptionalActions::Now, &shown).map_err(of_terminal)?;
+    eprintln!();
+    line
+}
+
+/// A line of standard input, without its end.
+fn line() -> Result<String, BrokerageError> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(BrokerageError::io("reading the password"))?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn execute(client: &mut Client, asked: PersonAsked, doors: &str) -> BrokerageResult {
     let (asked, time_ms) = (Asked::Person { asked }, pares_os::clock::now_ns() / 1_000_000);
     let request = BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked };
-    let reply = client.execute(&request.to_bytes(), PATIENCE).map_err(failed)?;
+    let reply = client.execute(&request.to_bytes(), PATIENCE).map_err(|error| match error {
+        CallError::Silence(_) => {
+            failed(format!("{error} from the sites at {doors}: does `pares broker up` run?"))
+        }
+        error => failed(error),
+    })?;
     match BrokerReply::from_bytes(&reply).map_err(failed)? {
+        BrokerReply::Refused { refusal: Refusal::PersonTaken } => Err(failed(format!(
+            "{}: with --reset the person gets another password, and these rights",
+            Refusal::PersonTaken
+        ))),
         BrokerReply::Refused { refusal } => Err(failed(refusal)),
         _ => Ok(()),
     }
@@ -105,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn a_typed_password_is_the_one_that_was_typed_twice() {
+        let typed = |lines: [&str; 2]| {
+            let mut lines = lines.into_iter();
+            typed(|_| Ok(lines.next().unwrap().into()))
+        };
+        assert_eq!(typed(["correct horse", "correct horse"]).unwrap(), "correct horse");
+        assert!(matches!(typed(["correct horse", "correct hearse"]), Err(BrokerageError::Usage(_))));
+    }
+
+    #[test]
     fn the_first_supervisor_is_made_through_a_site_once_and_gets_another_password() {
         let dir = tempfile::tempdir().unwrap();
         let site = OwnSite::open(dir.path(), Promise::Os, None).unwrap();
@@ -117,12 +176,12 @@ mod tests {
             reset,
         };
         let mut run = |reset, password: &str| -> BrokerageResult {
-            args(reset).asked(password)?.into_iter().try_for_each(|asked| execute(&mut client, asked))
+            args(reset).asked(password)?.into_iter().try_for_each(|asked| execute(&mut client, asked, ""))
         };
         assert!(matches!(run(false, "too short"), Err(BrokerageError::Usage(_))));
         run(false, "correct horse").unwrap();
         let taken = run(false, "correct horse").unwrap_err().to_string();
-        assert_eq!(taken, Refusal::PersonTaken.to_string());
+        assert!(taken.starts_with(&Refusal::PersonTaken.to_string()) && taken.contains("--reset"), "{taken}");
         run(true, "another horse").unwrap();
         let person = known(&mut client);
         assert_eq!(person.rights, [PersonRight::Supervisor]);

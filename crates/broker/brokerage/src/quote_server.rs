@@ -24,6 +24,8 @@ use ring::hmac;
 
 use crate::error::{BrokerageError, BrokerageResult};
 
+/// Who does not let itself be connected to within this cannot be reached.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 /// Longest line of a question, bytes.
 const LINE_MAX: usize = 256;
 /// Connections at a time; more are closed at once.
@@ -67,6 +69,12 @@ impl Behaviour {
         let Self { seed, instant, bad_per_mille } = self;
         StandInSettings { seed, is_instant: instant, bad_per_mille }
     }
+}
+
+/// Why nobody can ask the quote server at an address now, if so. To connect and say nothing costs nothing.
+pub(crate) fn unreached(address: SocketAddr) -> Option<String> {
+    let tried = std::net::TcpStream::connect_timeout(&address, CONNECT_PATIENCE);
+    tried.err().map(|error| format!("the quote server at {address} cannot be reached ({error})"))
 }
 
 /// Serves until Ctrl-C.

@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ use indicatif::ProgressBar;
 use pares_broker::{AccountSummary, AuditReport, ReplayedAccount, UserCommand, UserName, WorkloadLine};
 use pares_front::{FRONT_OPEN_MAX, FairFeed};
 use pares_operator::init::promise;
+use pares_os::process::stop_on_signals;
 use pares_site::config::Promise;
 use pares_text::progress;
 
@@ -24,7 +27,7 @@ use crate::dump::Dumps;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::figures::{Checked, QuotesSeen, RunFigures};
 use crate::floor::Floor;
-use crate::quote_server::{Behaviour, QuoteServer};
+use crate::quote_server::{Behaviour, QuoteServer, unreached};
 use crate::tally::Tally;
 use crate::up::HowMany;
 use crate::{audit, dump, picture};
@@ -72,9 +75,12 @@ pub struct Args {
     /// Commands without a reply at a time; a user has at most his share of them, and the file is read ahead meanwhile
     #[arg(long, default_value_t = FRONT_OPEN_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=FRONT_OPEN_MAX as u64))]
     pub window: u64,
-    /// Where DUMPLOG writes; without, a temporary directory
+    /// Where DUMPLOG writes, an empty directory or a new one; without, a temporary one
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
+    /// Overwrite what is in that directory
+    #[arg(long, requires = "logs")]
+    pub force: bool,
     /// Draw replies over time, and what waited, as SVG
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
@@ -87,6 +93,9 @@ pub struct Args {
     /// One more user floods the first front meanwhile, if fronts are processes of their own. He is in the log, and in no figure
     #[arg(long)]
     pub flood: bool,
+    /// It ends when this is set.
+    #[arg(skip)]
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Args {
@@ -103,12 +112,36 @@ impl Args {
             hedge_ms: None,
             window: FRONT_OPEN_MAX as u64,
             logs: None,
+            force: false,
             picture: None,
             json: false,
             blows: None,
             flood: false,
+            stop: <_>::default(),
         }
     }
+}
+
+impl Args {
+    /// Whether nothing would be overwritten unasked, and there is a quote server.
+    fn can_begin(&self) -> BrokerageResult {
+        let has_entries = |dir: &PathBuf| std::fs::read_dir(dir).is_ok_and(|mut all| all.next().is_some());
+        if let Some(logs) = self.logs.as_ref().filter(|logs| !self.force && has_entries(logs)) {
+            return Err(BrokerageError::Usage(format!(
+                "{} is not empty, and a log may be overwritten: name another --logs, or say --force",
+                logs.display()
+            )));
+        }
+        let why = self.quote_server.and_then(unreached);
+        why.map_or(Ok(()), |why| {
+            Err(BrokerageError::Usage(format!("{why}: no command that needs a quote would be done")))
+        })
+    }
+}
+
+/// Whether nobody has pressed Ctrl-C.
+fn goes_on(stop: &AtomicBool) -> BrokerageResult {
+    if stop.load(Ordering::Relaxed) { Err(BrokerageError::Stopped) } else { Ok(()) }
 }
 
 /// Runs a workload, and prints what it came to.
@@ -116,7 +149,9 @@ impl Args {
 /// # Errors
 /// If it cannot be run, or its log does not add up.
 pub fn run(args: &Args) -> BrokerageResult {
-    let figures = measure(args)?;
+    // A process that a signal ends would leave its temporary directory behind.
+    let stop = stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
+    let figures = measure(&Args { stop, ..args.clone() })?;
     if let Some(path) = &args.picture {
         picture::draw(&figures, path).map_err(BrokerageError::io(format!("drawing {}", path.display())))?;
     }
@@ -124,7 +159,15 @@ pub fn run(args: &Args) -> BrokerageResult {
         true => pares_text::say!("{}", serde_json::to_string(&figures).map_err(failed)?),
         false => figures.print(),
     }
-    if figures.audit_verified && figures.conserved { Ok(()) } else { Err(failed("the log does not add up")) }
+    match figures.audit_verified && figures.conserved {
+        false => Err(failed("the log does not add up")),
+        true if figures.commands == 0 && figures.unreadable > 0 => Err(failed(format!(
+            "{}: none of its {} lines is a command; `pares broker generate` writes such a file",
+            args.file.display(),
+            figures.unreadable
+        ))),
+        true => Ok(()),
+    }
 }
 
 /// Runs a workload: what it came to.
@@ -132,6 +175,7 @@ pub fn run(args: &Args) -> BrokerageResult {
 /// # Errors
 /// If it cannot be run, or its log does not add up.
 pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
+    args.can_begin()?;
     if args.how_many.is_told() {
         return apart::measure(args);
     }
@@ -152,13 +196,15 @@ pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
     let hedge = args.hedge_ms.map(Duration::from_millis);
     let floor = Floor::alone(scratch.path(), args.durability, args.store.as_deref(), quotes, hedge)?;
-    let mut running = Running::begin(floor, logs, bar)?;
+    let mut running = Running::begin(floor, logs, bar, args.stop.clone())?;
     running.feed(lines, args.window)?;
     let (took, last_quote) = (running.tally.took(), running.floor.latest_quote);
     running.bar.finish_and_clear();
     running.settle()?;
     let checked = running.check(server.as_ref())?;
-    running.figures(took, last_quote, checked)
+    let mut figures = running.figures(took, last_quote, checked)?;
+    figures.log_file = args.logs.as_ref().and(running.whole.map(|(path, _)| path));
+    Ok(figures)
 }
 
 /// How many lines a file has; 0 of what can be read once only.
@@ -189,6 +235,7 @@ struct Running {
     ahead: FairFeed<WorkloadLine>,
     tally: Tally,
     bar: ProgressBar,
+    stop: Arc<AtomicBool>,
     logs: PathBuf,
     dumps: Dumps,
     /// The latest dump of everything, and how many requests there were before it.
@@ -196,10 +243,15 @@ struct Running {
 }
 
 impl Running {
-    fn begin(floor: Floor, logs: PathBuf, bar: ProgressBar) -> Result<Self, BrokerageError> {
+    fn begin(
+        floor: Floor,
+        logs: PathBuf,
+        bar: ProgressBar,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, BrokerageError> {
         let dumps = Dumps::of(vec![floor.address()?.into()]);
         let ahead = FairFeed::new(FRONT_OPEN_MAX);
-        Ok(Self { floor, ahead, tally: Tally::begin(), bar, logs, dumps, whole: None })
+        Ok(Self { floor, ahead, tally: Tally::begin(), bar, stop, logs, dumps, whole: None })
     }
 
     /// All commands, each of them with its reply.
@@ -235,6 +287,7 @@ impl Running {
     }
 
     fn turn(&mut self) -> BrokerageResult {
+        goes_on(&self.stop)?;
         for told in self.floor.turn()? {
             self.ahead.done(told.command().and_then(|command| command.user.as_ref()));
             if let Some((command, reply)) = told.command().zip(told.reply.as_ref()) {

@@ -17,7 +17,7 @@ use crate::children::{BrokerPlaces, BrokerPlan, Children, ToldBesides};
 use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult};
 use crate::front;
-use crate::quote_server::{Behaviour, QuoteServer};
+use crate::quote_server::{Behaviour, QuoteServer, unreached};
 
 /// Between two looks at the children, so that a signal is noticed.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ pub struct Args {
     dir: PathBuf,
     #[command(flatten)]
     how_many: HowMany,
-    /// Where people reach the first front (without, 127.0.0.1:8080); the others at the ports behind it
+    /// Where people reach the first front (at first 127.0.0.1:8080, then as the last time); the others at the ports behind it
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Args {
     /// Keep each site's items in a PostgreSQL database of its own: a URL with {cluster} and {number}
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// What a reply promises: `os` survives the death of processes, `disk` (without a word) the loss of power
+    /// What a reply promises: `os` survives the death of processes, `disk` (if nothing is said) the loss of power
     #[arg(long, value_parser = promise)]
     durability: Option<Promise>,
     /// The quote server; without, a stand-in of this process, which behaves as the next three say
@@ -84,7 +84,6 @@ impl Args {
             ("--fronts", differs(places.fronts.len(), fronts)),
             ("--desks", differs(places.desks.len(), desks)),
             ("--durability", self.durability.is_some_and(|told| told != config.durability)),
-            ("--http", self.http.is_some_and(|http| places.pages.first() != Some(&http))),
             ("--store", self.store.is_some() && self.store != config.store),
         ];
         let Some((option, _)) = odd.into_iter().find(|(_, is_odd)| *is_odd) else { return Ok(()) };
@@ -96,7 +95,7 @@ impl Args {
 /// How many processes.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct HowMany {
-    /// Sites: 1 or 3, or clusters and the sites of each as in 2x3
+    /// Sites: 1 to 9, or up to 64 clusters and the 1 to 9 sites of each, as in 2x3
     #[arg(long, value_parser = clusters)]
     pub sites: Option<(u8, u8)>,
     /// Fronts, 1 to 64
@@ -160,13 +159,18 @@ pub fn run(args: &Args) -> BrokerageResult {
     let plan = args.how_many.plan(durability, args.store.clone(), any, Some(http));
     let (config, mut places) = plan.settle(dir)?;
     args.agrees(&config, &places)?;
+    args.http.map_or(Ok(()), |http| places.move_pages(http, dir))?;
     for pages in &places.pages {
         args.entrance.check(*pages)?;
     }
+    places.are_free()?;
     let stand_in = stand_in(args)?;
     places.quote_server = stand_in.as_ref().map(QuoteServer::address).or(args.quote_server).unwrap_or(any);
     let mut children = Children::start(dir, Speech::File, &config, places, args.told())?;
     tell(&children, args);
+    if let Some(why) = args.quote_server.and_then(unreached) {
+        pares_text::tell!("{why}: until it can, commands that need a quote are refused");
+    }
     let ended = watch(&mut children, &mut Standstill::of(front::access(dir)?), &stop);
     children.stop();
     ended?;
@@ -237,6 +241,15 @@ fn stand_in(args: &Args) -> Result<Option<QuoteServer>, BrokerageError> {
     server.map(Some).map_err(BrokerageError::io("starting the stand-in for the quote server"))
 }
 
+/// A command line that has a front execute one command, and shows the answer.
+fn in_python(front: SocketAddr) -> String {
+    format!(
+        "python3 -c 'import socket; s = socket.create_connection((\"{}\", {})); s.sendall(b\"[1] ADD,jo,10.00\\n\"); f = s.makefile(); print(f.readline() + f.readline())'",
+        front.ip(),
+        front.port()
+    )
+}
+
 /// Says where everything is.
 fn tell(children: &Children, args: &Args) {
     let places = children.places();
@@ -254,6 +267,9 @@ fn tell(children: &Children, args: &Args) {
             front.ip(),
             front.port()
         );
+    }
+    if let Some(front) = places.fronts.first() {
+        pares_text::tell!("without nc: {}", in_python(*front));
     }
     let desks: Vec<String> = places.desks.iter().map(SocketAddr::to_string).collect();
     pares_text::tell!("desks at {}, which ask the quote server at {}", desks.join(", "), places.quote_server);
@@ -289,24 +305,13 @@ mod tests {
             let (config, places) = plan.settle(dir.path()).unwrap();
             args.agrees(&config, &places)
         };
-        for same in [
-            "--sites 2x3 --fronts 3 --durability os",
-            "",
-            "--sites 2x3",
-            "--desks 2",
-            "--http 127.0.0.1:8080",
-        ] {
+        for same in
+            ["--sites 2x3 --fronts 3 --durability os", "", "--sites 2x3", "--desks 2", "--http 127.0.0.1:1"]
+        {
             settle(&args(same)).unwrap();
         }
-        for other in [
-            "--sites 6",
-            "--sites 3x2",
-            "--fronts 2",
-            "--desks 3",
-            "--durability disk",
-            "--store x",
-            "--http 127.0.0.1:1",
-        ] {
+        for other in ["--sites 6", "--sites 3x2", "--fronts 2", "--desks 3", "--durability disk", "--store x"]
+        {
             let why = settle(&args(other)).unwrap_err().to_string();
             assert!(why.ends_with(other.split(' ').next().unwrap()), "{why}");
         }

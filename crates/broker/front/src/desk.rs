@@ -98,15 +98,18 @@ pub struct QuoteDesk {
     asked: VecDeque<(u64, u64)>,
     /// When a quote ends, or a watched stock is to be asked for again.
     again: BTreeSet<(u64, StockSymbol)>,
-    hits: u64,
+    /// The number of the latest question.
+    latest: u64,
+    /// Those of them that did not reach the server.
+    unsent: u64,
     faults: u64,
 }
 
 impl QuoteDesk {
-    /// Questions so far.
+    /// Questions so far, but for those that did not reach the server.
     #[must_use]
     pub fn hits(&self) -> u64 {
-        self.hits
+        self.latest - self.unsent
     }
 
     /// Those of them that brought no quote.
@@ -137,8 +140,8 @@ impl QuoteDesk {
     }
 
     fn ask(&mut self, symbol: StockSymbol, user: &UserName, now_ms: u64, effects: &mut Vec<DeskEffect>) {
-        self.hits += 1;
-        let hit = self.hits;
+        self.latest += 1;
+        let hit = self.latest;
         self.stocks.entry(symbol).or_default().coming = Some(hit);
         self.open.insert(hit, symbol);
         self.asked.push_back((now_ms, hit));
@@ -172,6 +175,8 @@ impl QuoteDesk {
         let Some(symbol) = self.open.remove(&hit) else { return self.late(answer, effects) };
         let stock = self.stocks.entry(symbol).or_default();
         stock.coming = None;
+        let is_unsent = answer == Err(QuoteFault::Unreached);
+        self.unsent += u64::from(is_unsent);
         match checked(answer, now_ms) {
             Ok(QuoteBrought { quote, hit }) => {
                 self.again.insert((ends(&quote), symbol));
@@ -179,7 +184,7 @@ impl QuoteDesk {
                 effects.extend(before.and_then(|mut before| unclaimed(&mut before)));
             }
             Err(brought) => {
-                self.faults += u64::from(brought.is_none());
+                self.faults += u64::from(brought.is_none() && !is_unsent);
                 effects.extend(brought.map(|brought| DeskEffect::Unclaimed { brought }));
                 stock.paused_until_ms = now_ms + PAUSE_MS;
                 if stock.watched_for.is_some() {

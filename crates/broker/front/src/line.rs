@@ -11,7 +11,7 @@ const KEY_BYTES_MAX: usize = 200;
 /// Why an answer of the server is no quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuoteFault {
-    /// The server cannot be reached, or closed before it had answered.
+    /// The server closed before it had answered.
     #[error("the quote server closed without an answer")]
     Closed,
     /// It did not answer in time.
@@ -32,6 +32,9 @@ pub enum QuoteFault {
     /// Its stamp is a minute old already.
     #[error("the quote was over when it came")]
     Old,
+    /// It does not let itself be connected to: it was asked nothing, and that costs nothing.
+    #[error("the quote server cannot be reached")]
+    Unreached,
 }
 
 /// What asks for a quote.

@@ -26,7 +26,7 @@ pub enum LoaderLine {
     Session(u64),
     /// A command; and which one of its user came before in the session, if it says so.
     Command(WorkloadLine, Option<u64>),
-    /// Note hits that no command used.
+    /// Note hits that no command used, and say when that is done and logs are written.
     Note,
     /// It is no command.
     Wrong(Refusal),

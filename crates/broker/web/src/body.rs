@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
             [] => said(b"{}"),
             _ if !is_json => {
                 let detail = "the body is JSON in UTF-8, not compressed, with Content-Type: application/json";
-                Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
+                Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).reason("not-json"))
             }
             bytes => said(bytes),
         }
@@ -57,14 +57,16 @@ fn is_json(kind: &str) -> bool {
 async fn in_time(body: Body, app: &Shared) -> Result<Vec<u8>, Problem> {
     let reading = tokio::time::timeout(app.settings.patience, to_bytes(body, BODY_BYTES_MAX));
     match reading.await {
-        Err(_) => Err(Problem::of(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
+        Err(_) => {
+            Err(Problem::of(StatusCode::REQUEST_TIMEOUT, "the body did not come in time").reason("too-slow"))
+        }
         Ok(Err(_)) => Err(too_large()),
         Ok(Ok(bytes)) => Ok(bytes.into()),
     }
 }
 
 fn too_large() -> Problem {
-    Problem::of(StatusCode::PAYLOAD_TOO_LARGE, "a body is 16 KiB at most")
+    Problem::of(StatusCode::PAYLOAD_TOO_LARGE, "a body is 16 KiB at most").reason("too-large")
 }
 
 fn said<T: DeserializeOwned>(bytes: &[u8]) -> Result<Said<T>, Problem> {

@@ -73,6 +73,9 @@ pub(crate) fn kebab(verb: Verb) -> String {
 }
 
 /// Does a command on the caller's account.
+///
+/// `add`: `amount`. `quote`, `cancel-set-buy`, `cancel-set-sell`: `symbol`. `buy`, `sell`, `set-buy-amount`, `set-sell-amount`: `symbol` and `amount`. `set-buy-trigger`, `set-sell-trigger`: `symbol` and
+/// `price`. `commit-buy`, `cancel-buy`, `commit-sell`, `cancel-sell`: nothing, or `number`. `display-summary`: nothing. `dumplog`: `file`. A command with other fields is refused, and stands in the log.
 #[utoipa::path(post, path = "/api/v1/commands/{command}", request_body = Fields,
     params(("command" = String, Path, description = "such as `buy`, `commit-buy`, `set-sell-trigger`"),
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 64 visible characters: under one key a command is done once")),
@@ -85,7 +88,7 @@ pub(crate) async fn command(
     Said(fields): Said<Fields>,
 ) -> Result<Json<Told>, Problem> {
     let verb = Verb::ALL.into_iter().find(|verb| kebab(*verb) == command);
-    let verb = verb.ok_or_else(|| Problem::unknown("there is no such command"))?;
+    let verb = verb.ok_or_else(|| Problem::unknown("there is no such command").reason("no-command"))?;
     let user = caller.with(PersonRight::Trader)?.name;
     app.commands.take(user.as_str(), app.now_ms()).map_err(Problem::too_many)?;
     let name = command_name(&headers)?;
@@ -185,6 +188,7 @@ pub(crate) fn not_done(reply: &BrokerReply) -> Problem {
             conflict("it was done once, too long ago to say what it came to: the history says", "repeated")
         }
         // No front answers a command with anything else.
-        _ => Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command"),
+        _ => Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command")
+            .reason("no-answer"),
     }
 }

@@ -169,7 +169,7 @@ pub(crate) async fn counted(app: &App, name: &UserName) -> Result<Option<Person>
 pub(crate) async fn person(app: &App, name: &UserName) -> Result<Person, Problem> {
     let read = BrokerRead::Person { read: PersonRead::Person { name: name.clone() } };
     let found: Option<Person> = app.in_time(app.front.read(read)).await??;
-    found.ok_or_else(|| Problem::unknown("there is no such person"))
+    found.ok_or_else(|| Problem::unknown("there is no such person").reason("no-person"))
 }
 
 /// The 30 seconds of the code, where one is needed.

@@ -54,11 +54,11 @@ impl Problem {
     }
 
     pub(crate) fn bad(detail: impl Into<String>) -> Self {
-        Self::of(StatusCode::BAD_REQUEST, detail)
+        Self::of(StatusCode::BAD_REQUEST, detail).reason("bad-form")
     }
 
     pub(crate) fn unknown(detail: impl Into<String>) -> Self {
-        Self::of(StatusCode::NOT_FOUND, detail)
+        Self::of(StatusCode::NOT_FOUND, detail).reason("not-found")
     }
 
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {

@@ -6,7 +6,10 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{RefOr, Required};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
@@ -69,7 +72,26 @@ impl Modify for SignedIn {
         schemes.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
         let cookie = ApiKey::Cookie(ApiKeyValue::new(COOKIE));
         schemes.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
+        for item in document.paths.paths.values_mut() {
+            // Without a word of its own an operation needs a session.
+            for changing in
+                [&mut item.post, &mut item.delete].into_iter().flatten().filter(|one| one.security.is_none())
+            {
+                changing.parameters.get_or_insert_default().push(RefOr::T(csrf()));
+            }
+        }
     }
+}
+
+/// What browsers send beside the cookie.
+fn csrf() -> Parameter {
+    ParameterBuilder::new()
+        .name("X-CSRF")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("needed with the cookie: the session's `csrf`; not with a bearer"))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
 }
 
 pub(crate) fn router(app: Shared) -> Router {
@@ -129,7 +151,7 @@ async fn nothing() -> Problem {
 }
 
 async fn not_allowed() -> Problem {
-    Problem::of(StatusCode::METHOD_NOT_ALLOWED, "this has other methods")
+    Problem::of(StatusCode::METHOD_NOT_ALLOWED, "this has other methods").reason("other-methods")
 }
 
 /// Answers of the API are nobody's but their caller's: nothing on the way keeps them.

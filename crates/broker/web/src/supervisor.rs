@@ -121,7 +121,8 @@ pub(crate) async fn rights(
     Said(Rights { rights }): Said<Rights>,
 ) -> Result<StatusCode, Problem> {
     let caller = caller.with(PersonRight::Supervisor)?;
-    let name = UserName::new(&name).ok_or_else(|| Problem::unknown("there is no such person"))?;
+    let name = UserName::new(&name)
+        .ok_or_else(|| Problem::unknown("there is no such person").reason("no-person"))?;
     if name == caller.name {
         return Err(Problem::forbidden("nobody changes rights of his own").reason("own-rights"));
     }

@@ -7,6 +7,7 @@
 //! other for ever. So such a site is passed over before it gives anything, and all are asked some times only.
 
 mod asking;
+pub mod origin;
 mod verifying;
 
 use std::path::PathBuf;
@@ -89,7 +90,7 @@ impl Args {
             taker.follow(&stop)
         } else {
             taker.copy(|| false, |_, _| Ok(()))?;
-            Ok(())
+            origin::note(&access.config, taker.folder.path())
         }
     }
 }
@@ -282,6 +283,7 @@ impl Taker<'_> {
     ) -> Result<Followed, OperatorError> {
         let say = |damaged| self.say_damaged(&damaged);
         let log = Following::begin(&self.folder, identity, *stored, *at_ms, say)?;
+        origin::note(&self.access.config, self.folder.path())?;
         self.follow_on(log, is_over)
     }
 

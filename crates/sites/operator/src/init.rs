@@ -13,11 +13,16 @@ use pares_site::config::{Place, Promise, SITES_FILE, SiteLimits};
 use pares_text as text;
 use pares_wice::Isolation;
 
-use crate::error::usage;
-use crate::error::{OperatorError, OperatorResult};
+use crate::BROKER;
+use crate::error::{OperatorError, OperatorResult, usage};
 
 /// Ports from here on are tried. They lie below those that the kernel gives to connecting sockets, and so do not get lost while a site is down.
 const PORTS: std::ops::Range<u16> = 11_000..32_000;
+
+/// Clusters, sites in each, and the name, if nothing else is said.
+pub(crate) const CLUSTERS: u8 = 2;
+pub(crate) const SITES: u8 = 3;
+pub(crate) const SYSTEM: &str = "pares";
 
 /// The first operator's certificate.
 pub const OPERATOR: &str = "operator-admin";
@@ -28,13 +33,13 @@ pub const CLIENT: &str = "client-app";
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// How many clusters
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, default_value_t = CLUSTERS, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub clusters: u8,
     /// How many sites in each; three survive the loss of one
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
+    #[arg(long, default_value_t = SITES, value_parser = clap::value_parser!(u8).range(1..=9))]
     pub sites: u8,
     /// The system's name: letters, digits, dots and dashes
-    #[arg(long, default_value = "pares")]
+    #[arg(long, default_value = SYSTEM)]
     pub system: String,
     /// What an answer promises: `os` survives the death of processes, `disk` the loss of power
     #[arg(long, default_value = "disk", value_parser = promise)]
@@ -71,6 +76,9 @@ pub fn promise(text: &str) -> Result<Promise, String> {
 /// # Errors
 /// If there is one already, or it cannot be written.
 pub fn run(args: &Args, dir: &Path) -> OperatorResult {
+    if args.system == BROKER {
+        return Err(usage("sites of a system of that name run a broker: `pares broker up` makes one"));
+    }
     let config = configuration(args)?;
     write(&config, dir)?;
     pares_text::say!(

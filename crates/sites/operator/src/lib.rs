@@ -38,7 +38,7 @@ mod witness;
 
 pub use error::{OperatorError, OperatorResult};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -47,6 +47,9 @@ use pares_site::{Access, CallError, Client, SitesConfig};
 use pares_wice::SiteId;
 
 use error::usage;
+
+/// The system of sites that run a broker: other applications leave what these keep alone.
+pub const BROKER: &str = "broker";
 
 /// A call that has no answer for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -174,8 +177,11 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Init(init) => init::run(init, &args.dir),
         What::Issue(owner) => owner.issue(&config()?, &args.dir),
         What::Revoke(owner) => owner.revoke(&config()?, &args.dir),
-        What::Run(run) => run::one(run, &args.dir, Items),
-        What::Up => up::up(config()?, &args.dir),
+        What::Run(run) => {
+            of_items(config()?, &args.dir)?;
+            run::one(run, &args.dir, Items)
+        }
+        What::Up => up::up(of_items(config()?, &args.dir)?, &args.dir),
         What::Add(add) => add.run(config()?, &args.dir),
         What::Status { json } => status::run(&by(&[init::OPERATOR, init::CLIENT])?, *json),
         What::Stat(stat) => stat.run(&config()?, &args.dir),
@@ -202,6 +208,11 @@ impl Asking {
         call: impl FnOnce(&mut Client, &[u8], Duration) -> Result<Vec<u8>, CallError>,
         if_silent: &str,
     ) -> OperatorResult {
+        if access.config.system == BROKER {
+            return Err(usage(
+                "these sites run a broker, which is asked by its fronts: lines of text, HTTP, `pares broker`. `pares site status` shows how they are",
+            ));
+        }
         let mut order = sites::all(&access.config);
         if let Some(first) = self.site {
             access.config.place(first)?;
@@ -227,6 +238,17 @@ impl Asking {
         })?;
         pares_text::print(&String::from_utf8_lossy(&reply));
         Ok(())
+    }
+}
+
+/// The same, if its sites may run `pares site`'s own application.
+fn of_items(config: SitesConfig, dir: &Path) -> Result<SitesConfig, OperatorError> {
+    match config.system == BROKER {
+        true => Err(usage(format!(
+            "the sites in {dir} are a broker's, and another application would write into its accounts: `pares broker up --dir {dir}` runs them",
+            dir = dir.display()
+        ))),
+        false => Ok(config),
     }
 }
 

@@ -1,16 +1,19 @@
 //! `pares site restore`: another database, which begins with what a backup holds.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use pares_site::SitesConfig;
 use pares_site::backup::{BackupError, BackupFolder, Restoration, Restored, Until};
+use pares_site::config::Promise;
 use pares_text::moment::Moment;
 use pares_text::{self as text, progress};
 use pares_wice::{SiteId, Version};
 use serde_json::json;
 
-use crate::backup::moment;
+use crate::BROKER;
+use crate::backup::{moment, origin};
 use crate::error::{OperatorError, OperatorResult, usage};
 use crate::{init, sites, stat};
 
@@ -19,7 +22,6 @@ const FILLED_MAX: usize = 4;
 
 /// Arguments of `pares site restore`.
 #[derive(clap::Args)]
-#[group(id = "restore")] // those of `init` are a group too
 pub struct Args {
     /// The directory of backups
     #[arg(long)]
@@ -31,7 +33,64 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    system: init::Args,
+    other: Other,
+}
+
+/// In what the new system is to be another than the one that was backed up, or than `pares site init` makes it if the backup does not say.
+#[derive(clap::Args)]
+struct Other {
+    /// How many clusters; without, as backed up
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=64))]
+    clusters: Option<u8>,
+    /// How many sites in each; without, as in the largest one that was backed up
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=9))]
+    sites: Option<u8>,
+    /// The system's name; without, as backed up
+    #[arg(long)]
+    system: Option<String>,
+    /// What an answer promises, `os` or `disk`; without, as backed up
+    #[arg(long, value_parser = init::promise)]
+    durability: Option<Promise>,
+    /// No certificates; so it is without this too if there were none
+    #[arg(long)]
+    no_tls: bool,
+    /// Keep each site's items in a PostgreSQL database of its own, as `pares site init` does: an empty one
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// Let each site speak PostgreSQL's protocol, on a port of its own
+    #[arg(long, requires = "store")]
+    sql: bool,
+    /// Have a witness, as `pares site init` does
+    #[arg(long)]
+    witness: bool,
+}
+
+impl Other {
+    fn than(&self, origin: Option<&SitesConfig>) -> init::Args {
+        let count = |of: fn(&SitesConfig) -> usize| origin.and_then(|origin| u8::try_from(of(origin)).ok());
+        let system = self.system.clone().or_else(|| origin.map(|origin| origin.system.clone()));
+        let durability = self.durability.or(origin.map(|origin| origin.durability));
+        init::Args {
+            clusters: self.clusters.or(count(|origin| sizes(origin).len())).unwrap_or(init::CLUSTERS),
+            sites: self
+                .sites
+                .or(count(|origin| sizes(origin).into_values().max().unwrap_or(0)))
+                .unwrap_or(init::SITES),
+            system: system.unwrap_or_else(|| init::SYSTEM.into()),
+            durability: durability.unwrap_or_default(),
+            no_tls: self.no_tls || origin.is_some_and(|origin| origin.plain),
+            store: self.store.clone(),
+            sql: self.sql,
+            witness: self.witness,
+        }
+    }
+}
+
+/// How many sites each cluster has.
+fn sizes(config: &SitesConfig) -> BTreeMap<u8, usize> {
+    let mut sizes = BTreeMap::new();
+    config.sites.iter().for_each(|site| *sizes.entry(site.cluster).or_insert(0) += 1);
+    sizes
 }
 
 /// Up to where, as it was said.
@@ -75,11 +134,13 @@ impl Args {
     pub fn run(&self, dir: &Path) -> OperatorResult {
         let now_ns = pares_os::clock::now_ns();
         let until = self.until.map_or(Ok(Until::Newest), |bound| bound.until(now_ns))?;
-        let config = init::configuration(&self.system)?;
+        let origin = origin::of(&self.from)?;
+        let config = init::configuration(&self.other.than(origin.as_ref()))?;
+        let starts = if config.system == BROKER { "pares broker up" } else { "pares site up" };
         let restored = restore(&BackupFolder::open(&self.from), until, config, dir)?;
         match self.json {
             true => text::print(&as_json(restored).to_string()),
-            false => print(restored, until, dir),
+            false => print(restored, until, &format!("{starts} --dir {}", dir.display())),
         }
         Ok(())
     }
@@ -100,13 +161,12 @@ fn as_json(restored: Restored) -> serde_json::Value {
 }
 
 /// What was restored, and what was asked for and is not in the backup, for people.
-fn print(restored: Restored, until: Until, dir: &Path) {
+fn print(restored: Restored, until: Until, starts: &str) {
     let Restored { version, base, items, at_ms, torn_at, is_last, .. } = restored;
     text::print(&format!(
-        "version {version}, as it was stored at {} (base {base} with {}): `pares site up --dir {}` starts another database with it",
+        "version {version}, as it was stored at {} (base {base} with {}): `{starts}` starts another database with it",
         moment(at_ms),
-        text::count(items, "item"),
-        dir.display()
+        text::count(items, "item")
     ));
     if let Until::Moment(until) = until
         && is_last
@@ -232,6 +292,35 @@ mod tests {
         assert_eq!(bound.until(2_000_000_000).unwrap(), Until::Moment(2_000));
         let refused = bound.until(1_999_999_999).unwrap_err().to_string();
         assert!(refused.contains("still to come"), "{refused}");
+    }
+
+    #[test]
+    fn another_system_is_like_the_one_that_was_backed_up_but_for_its_stores() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = |clusters| Other {
+            clusters,
+            sites: None,
+            system: None,
+            durability: None,
+            no_tls: false,
+            store: None,
+            sql: false,
+            witness: false,
+        };
+        let first = other(None).than(None);
+        assert_eq!(
+            (first.clusters, first.sites, first.system.as_str(), first.no_tls),
+            (2, 3, "pares", false)
+        );
+        let store = Some("postgres://me:secret@db/x_{cluster}_{number}".into());
+        let made = init::Args { sites: 1, system: BROKER.into(), no_tls: true, store, sql: true, ..first };
+        origin::note(&init::configuration(&made).unwrap(), dir.path()).unwrap();
+        let noted = origin::of(dir.path()).unwrap();
+        let again = other(None).than(noted.as_ref());
+        assert_eq!((again.clusters, again.sites, again.system.as_str(), again.no_tls), (2, 1, BROKER, true));
+        assert_eq!((again.store, other(Some(1)).than(noted.as_ref()).clusters), (None, 1));
+        assert!(!noted.unwrap().to_text().contains("secret"));
+        assert!(must_be_free(dir.path()).is_err());
     }
 
     #[test]

@@ -36,7 +36,9 @@ pub struct Args {
 pub fn run(args: &Args) -> BrokerageResult {
     for front in BrokerPlaces::of(&args.dir)?.fronts {
         if !note(front).map_err(BrokerageError::io("asking fronts"))? {
-            pares_text::tell!("the front at {front} does not answer: hits that it has not noted are missing");
+            pares_text::tell!(
+                "the front at {front} has not said within 10 s that its hits are noted and its logs are written: hits that it has not noted are missing"
+            );
         }
     }
     let bar = progress::rate("entries", 0);

@@ -3,20 +3,22 @@
 //! A directory without `sites.toml` is begun anew, unless there is something in it that only a site can have written: then somebody has lost a file, and a broker with no accounts in it is the last thing
 //! that he wants. Where only `broker.toml` is missing nothing is lost: it is made again, and fronts and desks have other ports.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use pares_operator::BROKER;
 use pares_operator::init::{self, FreePorts};
 use pares_site::SitesConfig;
 use pares_site::config::{Promise, SITES_FILE};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{BrokerageError, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed};
 
 /// The file that says where fronts and desks are.
 const BROKER_FILE: &str = "broker.toml";
-/// What the system of a broker's sites is called.
-const SYSTEM: &str = "broker";
+/// Another program may let a port go within this: so may processes of a broker that was killed.
+const PORT_PATIENCE: Duration = Duration::from_secs(1);
 /// All that a site's directory has before the site has run.
 const UNUSED: &str = "new";
 
@@ -43,6 +45,51 @@ impl BrokerPlaces {
         Self::read(&dir.join(BROKER_FILE))
     }
 
+    /// Writes them as those of the broker in `dir`.
+    fn write(&self, dir: &Path) -> BrokerageResult {
+        let (path, text) = (dir.join(BROKER_FILE), toml::to_string(self).map_err(failed)?);
+        pares_os::replace_file(&path, text.as_bytes())
+            .map_err(BrokerageError::io(format!("writing {}", path.display())))
+    }
+
+    /// From now on people reach the first front there, and the others at the ports behind it.
+    ///
+    /// # Errors
+    /// If there are not so many ports, or it cannot be written.
+    pub fn move_pages(&mut self, http: SocketAddr, dir: &Path) -> BrokerageResult {
+        let pages = pages_from(http, self.fronts.len())?;
+        if pages != self.pages {
+            self.pages = pages;
+            self.write(dir)?;
+        }
+        Ok(())
+    }
+
+    /// Whether nobody else listens where desks and fronts are to be.
+    ///
+    /// # Errors
+    /// [`BrokerageError::Usage`]: who does, and what to do.
+    pub fn are_free(&self) -> BrokerageResult {
+        const MOVED: &str =
+            "end the program that has it, or move broker.toml away: then desks and fronts get other ports";
+        const NAMED: &str = "name another with --http, as in --http 127.0.0.1:9080";
+        let all = [
+            ("desk", &self.desks, MOVED),
+            ("front", &self.fronts, MOVED),
+            ("pages of front", &self.pages, NAMED),
+        ];
+        for (what, addresses, advice) in all {
+            for (number, address) in addresses.iter().enumerate() {
+                is_free(*address).map_err(|error| {
+                    BrokerageError::Usage(format!(
+                        "{address}, for {what} {number}, cannot be used ({error}): {advice}"
+                    ))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     fn read(path: &Path) -> Result<Self, BrokerageError> {
         let shown = path.display();
         let text = pares_os::read_file(path).map_err(BrokerageError::io(format!("reading {shown}")))?;
@@ -57,6 +104,49 @@ impl BrokerPlaces {
             true => Err(is_damaged(&"it names no front, or no desk")),
             false => Ok(places),
         }
+    }
+}
+
+fn is_free(address: SocketAddr) -> std::io::Result<()> {
+    let began = Instant::now();
+    loop {
+        match TcpListener::bind(address) {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AddrInUse && began.elapsed() < PORT_PATIENCE =>
+            {
+                std::thread::sleep(PORT_PATIENCE / 20);
+            }
+            bound => return bound.map(drop),
+        }
+    }
+}
+
+/// Where people reach so many fronts, the first of them there.
+fn pages_from(http: SocketAddr, fronts: usize) -> Result<Vec<SocketAddr>, BrokerageError> {
+    let at = |front: u16| Some(SocketAddr::new(http.ip(), http.port().checked_add(front)?));
+    let pages: Option<Vec<_>> = (0..=u16::MAX).take(fronts).map(at).collect();
+    pages.ok_or_else(|| BrokerageError::Usage(format!("there are no {fronts} ports from {http} on")))
+}
+
+/// The sites of the broker in `dir`.
+///
+/// # Errors
+/// [`BrokerageError::Usage`] if there is none there.
+pub fn sites_of(dir: &Path) -> Result<SitesConfig, BrokerageError> {
+    let (file, shown) = (dir.join(SITES_FILE), dir.display());
+    if !file.exists() {
+        return Err(BrokerageError::Usage(format!(
+            "there is no broker in {shown}: name its directory with --dir, or make one with `pares broker up --dir {shown}`"
+        )));
+    }
+    let config = SitesConfig::load(dir).map_err(failed)?;
+    match config.system == BROKER {
+        true => Ok(config),
+        false => Err(BrokerageError::Usage(format!(
+            "{} is of the system {:?}, which is no broker: `pares broker up --dir DIR` makes one",
+            file.display(),
+            config.system
+        ))),
     }
 }
 
@@ -101,35 +191,18 @@ pub struct BrokerPlan {
 }
 
 impl BrokerPlan {
-    fn pages(&self) -> Vec<SocketAddr> {
-        let Some(first) = self.http else { return Vec::new() };
-        let at = |front| Some(SocketAddr::new(first.ip(), first.port().checked_add(front)?));
-        (0..self.fronts).filter_map(at).collect()
-    }
-
     /// Writes it as a new broker's directory; what is there already is read instead.
     ///
     /// # Errors
     /// If it cannot be read or written, is damaged, or there are sites without their `sites.toml`.
     pub fn settle(&self, dir: &Path) -> Result<(SitesConfig, BrokerPlaces), BrokerageError> {
         let (file, path) = (dir.join(SITES_FILE), dir.join(BROKER_FILE));
-        let config = match file.exists() {
-            true => SitesConfig::load(dir).map_err(failed)?,
-            false => self.begin(dir)?,
-        };
-        if config.system != SYSTEM {
-            let (file, system) = (file.display(), &config.system);
-            return Err(BrokerageError::Usage(format!(
-                "{file} is of the system {system:?}, which is no broker"
-            )));
-        }
+        let config = if file.exists() { sites_of(dir)? } else { self.begin(dir)? };
         if path.exists() {
             return Ok((config, BrokerPlaces::read(&path)?));
         }
         let places = self.places(&config)?;
-        let text = toml::to_string(&places).map_err(failed)?;
-        pares_os::replace_file(&path, text.as_bytes())
-            .map_err(BrokerageError::io(format!("writing {}", path.display())))?;
+        places.write(dir)?;
         Ok((config, places))
     }
 
@@ -157,14 +230,15 @@ impl BrokerPlan {
             (0..count).map(|_| free.take().map_err(failed)).collect()
         };
         let (desks, fronts) = (ports(self.desks)?, ports(self.fronts)?);
-        Ok(BrokerPlaces { quote_server: self.quote_server, desks, fronts, pages: self.pages() })
+        let pages = self.http.map_or(Ok(Vec::new()), |http| pages_from(http, fronts.len()))?;
+        Ok(BrokerPlaces { quote_server: self.quote_server, desks, fronts, pages })
     }
 
     fn configuration(&self) -> Result<SitesConfig, BrokerageError> {
         let args = init::Args {
             clusters: self.sites.0,
             sites: self.sites.1,
-            system: SYSTEM.into(),
+            system: BROKER.into(),
             durability: self.durability,
             no_tls: true,
             store: self.store.clone(),
@@ -198,6 +272,39 @@ mod tests {
         std::fs::remove_file(dir.path().join(BROKER_FILE)).unwrap();
         let (config, places) = plan().settle(dir.path()).unwrap();
         assert_eq!((config, places.fronts.len()), (first.0, 1), "the same accounts, by other ports");
+    }
+
+    #[test]
+    fn pages_move_and_stay_where_they_are_and_a_port_of_another_program_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut places) = plan().settle(dir.path()).unwrap();
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = other.local_addr().unwrap();
+        places.move_pages(taken, dir.path()).unwrap();
+        assert_eq!(BrokerPlaces::of(dir.path()).unwrap().pages, [taken], "the next start knows it");
+        let why = places.are_free().unwrap_err().to_string();
+        assert!(
+            why.starts_with(&format!("{taken}, for pages of front 0,")) && why.contains("--http"),
+            "{why}"
+        );
+        drop(other);
+        places.are_free().unwrap();
+        let last = SocketAddr::new(ANY.ip(), u16::MAX);
+        places.fronts.push(ANY);
+        assert!(places.move_pages(last, dir.path()).is_err(), "there is no port behind it");
+        assert_eq!(BrokerPlaces::of(dir.path()).unwrap().pages, [taken]);
+    }
+
+    #[test]
+    fn where_no_broker_is_it_is_said_how_one_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let why = || sites_of(dir.path()).unwrap_err().to_string();
+        assert!(why().contains("`pares broker up --dir") && !why().contains("pares site"), "{}", why());
+        let (mut config, _) = plan().settle(dir.path()).unwrap();
+        assert!(sites_of(dir.path()).is_ok());
+        config.system = "bank".into();
+        std::fs::write(dir.path().join(SITES_FILE), config.to_text()).unwrap();
+        assert!(why().contains("no broker"), "{}", why());
     }
 
     #[test]

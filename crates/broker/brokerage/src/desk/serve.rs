@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use mio::{Events, Poll, Token, Waker};
 use pares_broker::dollars;
-use pares_front::{DeskEffect, FRAME_MAX, FrontNumber, HIT_MILLS, SharedDesk, SharedEffect, ToDesk};
+use pares_front::{
+    DeskEffect, FRAME_MAX, FrontNumber, HIT_MILLS, QuoteFault, SharedDesk, SharedEffect, ToDesk,
+};
 use pares_os::{clock, descriptors, process};
 use pares_wice::codec::Coded as _;
 
@@ -65,6 +67,9 @@ struct Serving {
     port: Port,
     quoter: Quoter,
     desk: SharedDesk,
+    server: SocketAddr,
+    /// The server did not let itself be connected to when it was asked last.
+    is_unreached: bool,
 }
 
 impl Serving {
@@ -74,7 +79,8 @@ impl Serving {
         let port = Port::bind(args.listen, poll.registry(), FRONTS, FRONTS_MAX)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
         let quoter = Quoter::start(args.quote_server, None, move || drop(waker.wake()))?;
-        Ok(Self { poll, port, quoter, desk: SharedDesk::new(crate::drawn()) })
+        let desk = SharedDesk::new(crate::drawn());
+        Ok(Self { poll, port, quoter, desk, server: args.quote_server, is_unreached: false })
     }
 
     fn turn(&mut self) -> io::Result<()> {
@@ -95,11 +101,24 @@ impl Serving {
         }
         let now_ms = now_ms();
         for (hit, answer) in self.quoter.answers().collect::<Vec<_>>() {
+            self.say(answer.as_ref().err() == Some(&QuoteFault::Unreached));
             self.desk.quoted(hit, answer, now_ms, &mut effects);
         }
         self.desk.tick(now_ms, &mut effects);
         self.carry_out(effects);
         Ok(())
+    }
+
+    /// Says when the server cannot be reached, and when it can again: once each.
+    fn say(&mut self, is_unreached: bool) {
+        if std::mem::replace(&mut self.is_unreached, is_unreached) != is_unreached {
+            let how = if is_unreached {
+                "cannot be reached: commands that need a quote are refused"
+            } else {
+                "answers again"
+            };
+            pares_text::tell!("the quote server at {} {how}", self.server);
+        }
     }
 
     fn read(&mut self, front: FrontNumber, effects: &mut Vec<SharedEffect>) {

@@ -10,7 +10,7 @@ mod patience;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
-use pares_broker::{Refusal, UserName, WorkloadLine};
+use pares_broker::{COMMANDS_OF_SESSION, Refusal, UserName, WorkloadLine};
 use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
 use pares_front::{FairFeed, NotTaken};
 
@@ -46,7 +46,7 @@ struct Loader {
     latest: BTreeMap<UserName, u64>,
     /// A command that waits until others of its user are answered, or dumps written; nothing behind it is read.
     held: Option<Said>,
-    /// It is to be told when hits are noted.
+    /// It is to be told when hits are noted and logs are written.
     wants_note: bool,
     /// Since when the line has begun that has not ended.
     half: Option<Instant>,
@@ -199,6 +199,10 @@ impl Loaders {
             LoaderLine::Wrong(refusal) => self.port.writer(number)?.push(refused(0, refusal).as_bytes()),
             LoaderLine::Foreign => return self.dismiss(number, "this is no line of a loader"),
             LoaderLine::Command(line, after) => {
+                if let Some(why) = out_of_order(&line, after) {
+                    self.port.writer(number)?.push(lost(line.number, &why).as_bytes());
+                    return Some(());
+                }
                 loader.feed.push(line.command.user.clone().as_ref(), (line, after));
                 return self.hand_on(number, floor);
             }
@@ -241,10 +245,11 @@ impl Loaders {
             self.port.keep_ready(number);
             return Some(());
         }
-        let before = user.as_ref().and(after.or(latest)).unwrap_or(0);
+        // A number that is not above the latest was said before, or comes too late: the accounts know which.
+        let before = user.as_ref().and(after.or(latest.filter(|latest| *latest < count))).unwrap_or(0);
         match floor.arrives_in(number, session, before, line) {
             Ok(arrival) => {
-                loader.latest.extend(user.map(|user| (user, count)));
+                loader.latest.extend(user.map(|user| (user, latest.unwrap_or(0).max(count))));
                 loader.arrivals.insert(arrival);
                 self.open.insert(arrival, (number, count));
             }
@@ -277,24 +282,26 @@ impl Loaders {
         loader.latest_word = Instant::now();
         loader.arrivals.remove(&told.arrival);
         loader.feed.done(told.command().and_then(|command| command.user.as_ref()));
-        match (&told.reply, self.port.writer(number)) {
-            (Some(_), Some(conn)) if told.is_unwritten => {
-                conn.push(lost(count, Told::UNWRITTEN).as_bytes());
-            }
-            (Some(reply), Some(conn)) => conn.push(answer(count, reply).as_bytes()),
-            _ => return self.end(number, floor),
+        let Some(reply) = &told.reply else {
+            self.dismiss(number, &given_up(count));
+            return self.end(number, floor);
+        };
+        match self.port.writer(number) {
+            Some(conn) if told.is_unwritten => conn.push(lost(count, Told::UNWRITTEN).as_bytes()),
+            Some(conn) => conn.push(answer(count, reply).as_bytes()),
+            None => return self.end(number, floor),
         }
         // It may have been waiting for room, or for its last answer.
         self.port.keep_ready(number);
     }
 
-    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are.
-    pub(super) fn note(&mut self, floor: &mut Floor) {
+    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are, and no log is being written.
+    pub(super) fn note(&mut self, floor: &mut Floor, has_written: bool) {
         if !self.loaders.values().any(|loader| loader.wants_note) {
             return;
         }
         floor.note_unclaimed();
-        if floor.has_noted() {
+        if floor.has_noted() && has_written {
             self.tell_noted();
         }
     }
@@ -324,6 +331,27 @@ impl Loaders {
         }
         floor.forget(&loader.arrivals.into_iter().collect::<Vec<_>>());
     }
+}
+
+/// Why no command can have this number there, if none can.
+fn out_of_order(line: &WorkloadLine, after: Option<u64>) -> Option<String> {
+    let number = line.number;
+    match after.filter(|_| line.command.user.is_some()) {
+        _ if number >= COMMANDS_OF_SESSION => {
+            Some("the numbers of a session are below 16777216: go on in a new one".into())
+        }
+        Some(after) if after >= number => {
+            Some(format!("its number is not above {after}, which it is to come after"))
+        }
+        _ => None,
+    }
+}
+
+/// What is said of a command that was given up.
+fn given_up(number: u64) -> String {
+    format!(
+        "line {number} was given up: the line before it has not come, or the sites do not take it; say it again on another connection, behind the line before it"
+    )
 }
 
 #[cfg(test)]

@@ -17,18 +17,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token, Waker};
 use pares_broker::{BrokerRead, dump_path};
 use pares_link::Door;
 use pares_operator::init::{CLIENT, OPERATOR};
 use pares_os::{descriptors, process};
-use pares_site::{Access, SitesConfig};
+use pares_site::Access;
 use pares_wice::codec::Coded as _;
 
 use self::clock_said::ClockSaid;
 use self::web::WebCalls;
+use crate::children::sites_of;
 use crate::desk::DeskLinks;
 use crate::dump::Dumps;
 use crate::entrance::Entrance;
@@ -53,6 +54,8 @@ const LOADERS_MAX: usize = 8_192;
 const OPEN_MAX: usize = 32_768;
 /// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
 const BEGINNERS: u64 = 1 << 61;
+/// A front that has no number for so long says what it waits for.
+const QUIET: Duration = Duration::from_secs(3);
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(2);
 
@@ -97,16 +100,24 @@ pub fn run(args: &Args) -> BrokerageResult {
     if let Some(http) = args.http {
         pares_text::tell!("pages at {}://{http}", args.entrance.scheme());
     }
+    let (began, mut is_said) = (Instant::now(), false);
     while !stop.load(Ordering::Relaxed) {
         front.turn()?;
+        if !is_said && began.elapsed() >= QUIET {
+            is_said = true;
+            if front.floor.front.number().is_none() {
+                pares_text::tell!(
+                    "no site has answered yet: everybody waits until one does (`pares site status`)"
+                );
+            }
+        }
     }
     Ok(())
 }
 
 /// The sites of the system in `dir`, as their clients see them.
 pub(crate) fn access(dir: &Path) -> Result<Access, BrokerageError> {
-    let config = SitesConfig::load(dir).map_err(failed)?;
-    Access::named(config, dir, &[CLIENT, OPERATOR]).map_err(failed)
+    Access::named(sites_of(dir)?, dir, &[CLIENT, OPERATOR]).map_err(failed)
 }
 
 /// The doors of all of them.
@@ -198,13 +209,13 @@ impl FrontProcess {
         for told in self.floor.turn()? {
             self.told(told);
         }
-        self.loaders.note(&mut self.floor);
         if let Some((ticket, written)) = self.dumps.progress() {
             self.dumped(ticket, written);
         }
         if let Some(said) = self.clock_said.of(self.floor.front.clock_ahead_ms()) {
             pares_text::tell!("{said}");
         }
+        self.loaders.note(&mut self.floor, self.dumps.is_idle());
         self.floor.flush();
         self.loaders.flush(&mut self.floor);
         Ok(())

@@ -118,7 +118,7 @@ impl Asking {
                     self.due.push(Reverse((Instant::now() + patience, Due::Connected(token))));
                 }
             }
-            Err(_) => self.ended(hit, token, Err(QuoteFault::Closed)),
+            Err(_) => self.ended(hit, token, Err(QuoteFault::Unreached)),
         }
     }
 
@@ -191,7 +191,7 @@ impl Connection {
                 // A line fits into a new connection's buffer.
                 Ok(_) => self.is_sent = true,
                 Err(error) if is_early(&error) => return None,
-                Err(_) => return Some(Err(QuoteFault::Closed)),
+                Err(_) => return Some(Err(QuoteFault::Unreached)),
             }
         }
         let mut bytes = [0; REPLY_MAX];

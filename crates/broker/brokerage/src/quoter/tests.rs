@@ -75,5 +75,5 @@ fn a_question_whose_connections_have_all_ended_has_no_answer() {
     assert_eq!(wait(&quoter, 1), [(1, Err(QuoteFault::Closed))]);
     drop(listener);
     quoter.ask(2, symbol(1), jo());
-    assert_eq!(wait(&quoter, 1), [(2, Err(QuoteFault::Closed))]);
+    assert_eq!(wait(&quoter, 1), [(2, Err(QuoteFault::Unreached))], "nothing was asked");
 }

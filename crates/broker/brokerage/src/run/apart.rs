@@ -1,63 +1,36 @@
 //! The same workload at processes of their own: sites, desks, fronts, and a loader for each front.
 //!
-//! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. The log that is verified is read from the sites
-//! when all is over, and not from any front.
+//! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. When all is over a log is read from the sites,
+//! and verified; so is the one that a front has written last because it was commanded.
 
-use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use pares_broker::{UserCommand, UserName, Verb, WorkloadLine};
+use pares_broker::{AuditReport, UserCommand, UserName, Verb, WorkloadLine, dump_path};
 use pares_operator::sites::Speech;
 
+use self::loading::{Heard, Replied, Sent, start};
 use super::blows::{Blows, Struck};
 use super::flood::{Flood, FloodSeen};
 use super::gaps::Gaps;
-use super::{Args, accounts_off, stand_in};
-use crate::children::{Children, ToldBesides};
+use super::{Args, accounts_off, goes_on, stand_in};
+use crate::children::{BrokerPlan, Children, ToldBesides};
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::figures::{Checked, DeathFigures, QuotesSeen, RunFigures};
-use crate::loader::{LineAnswer, Loader};
 use crate::quote_server::QuoteServer;
 use crate::tally::Tally;
 use crate::{audit, dump, front};
 
-/// Longest wait of a loader for something to do.
-const WAIT_MAX: Duration = Duration::from_millis(5);
+mod loading;
+
 /// After its front has ended, a site has executed what it was asked within this.
 const QUIET: Duration = Duration::from_secs(1);
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// A line for a loader.
-struct Sent {
-    number: u64,
-    user: String,
-    verb: Verb,
-    /// All behind the number in the file.
-    command: String,
-}
-
-/// A command has its reply.
-struct Replied {
-    verb: Verb,
-    /// Since the loader had it.
-    took: Duration,
-    is_done: bool,
-}
-
-/// What a loader heard at once.
-struct Heard {
-    replies: Vec<Replied>,
-    /// It had commands and no reply for so long before.
-    gap: Duration,
-    ended: Instant,
-    /// Its front was lost meanwhile.
-    has_moved: bool,
-}
 
 /// A workload, dealt out to loaders.
 struct Dealt {
@@ -67,6 +40,8 @@ struct Dealt {
     dumps: Vec<Sent>,
     users: Vec<UserName>,
     unreadable: u64,
+    /// The file that the last of these dumps names.
+    written: Option<String>,
 }
 
 /// Runs it.
@@ -76,33 +51,48 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
             "--hedge-ms is for a front that asks the quote server itself, without desks".into(),
         ));
     }
-    let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
     let server = match args.quote_server {
         Some(_) => None,
         None => Some(stand_in(args.behaviour)?),
     };
     let quotes = server.as_ref().map(QuoteServer::address).or(args.quote_server);
     let quotes = quotes.ok_or_else(|| failed("no quote server"))?;
-    let dir = scratch.path().join("broker");
     let plan = args.how_many.plan(args.durability, args.store.clone(), quotes, None);
-    let (config, places) = plan.settle(&dir)?;
-    let dealt = deal(&args.file, places.fronts.len())?;
-    let told = ToldBesides { logs: args.logs.clone(), ..ToldBesides::default() };
-    let mut children = Children::start(&dir, Speech::File, &config, places, told)?;
+    let dealt = deal(&args.file, plan.fronts.into())?;
+    let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
+    let measured = measure_in(&scratch.path().join("broker"), args, &plan, dealt, server.as_ref());
+    measured.map_err(|error| match error {
+        BrokerageError::Stopped => error,
+        _ => {
+            let kept = scratch.keep();
+            failed(format!("{error}; what all processes said is kept in {}", kept.display()))
+        }
+    })
+}
+
+fn measure_in(
+    dir: &Path,
+    args: &Args,
+    plan: &BrokerPlan,
+    dealt: Dealt,
+    server: Option<&QuoteServer>,
+) -> Result<RunFigures, BrokerageError> {
+    let (config, places) = plan.settle(dir)?;
+    let logs = args.logs.clone().unwrap_or_else(|| dir.join("logs"));
+    let told = ToldBesides { logs: Some(logs.clone()), ..ToldBesides::default() };
+    let mut children = Children::start(dir, Speech::File, &config, places, told)?;
     let mut apart = Apart {
         children: &mut children,
-        dir: &dir,
+        dir,
+        written: dealt.written.as_ref().map(|name| logs.join(dump_path(None, name))),
         is_quiet: args.json,
+        stop: &args.stop,
         blows: None,
         gaps: Gaps::default(),
         off: 0,
         flooded: FloodSeen::default(),
     };
-    let ran = apart.run(args, dealt, server.as_ref());
-    ran.map_err(|error| {
-        let kept = scratch.keep();
-        failed(format!("{error}; what all processes said is kept in {}", kept.display()))
-    })
+    apart.run(args, dealt, server)
 }
 
 /// Reads a workload; a user's lines are all dealt to one loader.
@@ -114,6 +104,7 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
         dumps: Vec::new(),
         users: Vec::new(),
         unreadable: 0,
+        written: None,
     };
     let mut users = std::collections::BTreeMap::new();
     let mut line = Vec::new();
@@ -128,11 +119,12 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
         };
         let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
         let rest = text.split_once(']').map_or(String::new(), |(_, rest)| rest.trim().to_owned());
-        let UserCommand { user, verb, .. } = command.command;
+        let UserCommand { user, verb, file: written, .. } = command.command;
         let name = user.as_ref().map_or(String::new(), |user| user.as_str().to_owned());
         let sent = Sent { number, user: name, verb, command: rest };
         if user.is_none() && verb == Verb::Dumplog {
             dealt.dumps.push(sent);
+            dealt.written = written.or(dealt.written);
         } else {
             let next = users.len() % loaders;
             dealt.lines[*users.entry(user).or_insert(next)].push(sent);
@@ -145,8 +137,11 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
 struct Apart<'a> {
     children: &'a mut Children,
     dir: &'a Path,
+    /// The log of everything that a front writes last, if the workload commands one.
+    written: Option<PathBuf>,
     /// Standard output is for figures alone.
     is_quiet: bool,
+    stop: &'a AtomicBool,
     blows: Option<Blows>,
     gaps: Gaps,
     /// Accounts that are not what the log says.
@@ -187,6 +182,7 @@ impl Apart<'_> {
         let checked = self.check(&dealt.users, &tally, server)?;
         let mut figures = self.figures(&tally, took, dealt.users.len(), server, checked)?;
         figures.deaths = struck.map(|struck| self.deaths(struck, &figures));
+        figures.log_file = args.logs.as_ref().and(self.written.clone());
         Ok(figures)
     }
 
@@ -208,7 +204,7 @@ impl Apart<'_> {
         }
     }
 
-    /// Has every front note what no command used; then nothing more happens, so that the log and the accounts are of one moment.
+    /// Has every front note what no command used, and write what it was told to; then nothing more happens, so that the log and the accounts are of one moment.
     fn settle(&mut self, fronts: &[SocketAddr]) -> BrokerageResult {
         let (tell, told) = channel();
         for front in fronts {
@@ -234,6 +230,7 @@ impl Apart<'_> {
     }
 
     fn look(&mut self) -> BrokerageResult {
+        goes_on(self.stop)?;
         if let Some(blows) = &mut self.blows {
             blows.look(self.children, &mut self.gaps)?;
         }
@@ -281,9 +278,24 @@ impl Apart<'_> {
             && report.count("errorEvent") == tally.refused + self.flooded.refused
             && server.is_none_or(|server| report.quotes.len() as u64 <= server.hits())
             && is_genuine;
+        self.check_written(&report, &path)?;
         self.off = accounts_off(&found, &report);
         let conserved = self.off == 0;
         Ok(Checked { report, audit_verified, conserved })
+    }
+
+    /// The log that a front has written adds up, and has every command that the sites have. If the front has died meanwhile, it is the one that was just read from the sites.
+    fn check_written(&self, whole: &AuditReport, own: &Path) -> BrokerageResult {
+        let Some(path) = &self.written else { return Ok(()) };
+        if !path.exists() {
+            std::fs::copy(own, path).map_err(BrokerageError::io(format!("writing {}", path.display())))?;
+        }
+        let (found, all) = (audit::replay(path)?.count("userCommand"), whole.count("userCommand"));
+        if found == all {
+            Ok(())
+        } else {
+            Err(failed(format!("{} has {found} commands of {all}", path.display())))
+        }
     }
 
     fn figures(
@@ -300,74 +312,5 @@ impl Apart<'_> {
         let reports = pares_operator::sites::reports(&front::access(self.dir)?);
         let conflicts = reports.iter().map(|(_, report)| report.work.lost).sum();
         Ok(RunFigures::of(tally, took, users, quotes, conflicts, checked))
-    }
-}
-
-/// A loader in a thread of its own: says what became of each line.
-fn start(fronts: Vec<SocketAddr>, lines: Vec<Sent>, window: usize, tell: Sender<Heard>) -> BrokerageResult {
-    let loader = Loader::new(fronts).map_err(BrokerageError::io("starting a loader"))?;
-    let (lines, open, heard) = (lines.into_iter(), HashMap::new(), Instant::now());
-    let loading = Loading { loader, lines, window, open, heard, losses: 0, tell };
-    let begun = std::thread::Builder::new().name("loader".into()).spawn(|| loading.run());
-    begun.map(drop).map_err(BrokerageError::io("starting a loader"))
-}
-
-struct Loading {
-    loader: Loader,
-    lines: std::vec::IntoIter<Sent>,
-    window: usize,
-    /// Lines without a reply, and since when the loader has them.
-    open: HashMap<u64, (Verb, Instant)>,
-    /// When it had a reply last, or began to wait for one.
-    heard: Instant,
-    /// Losses of its front until then.
-    losses: u64,
-    tell: Sender<Heard>,
-}
-
-impl Loading {
-    fn run(mut self) {
-        let mut is_last = false;
-        while !is_last || !self.loader.is_noted() {
-            let has_all = self.push();
-            if has_all && self.loader.open() == 0 && !std::mem::replace(&mut is_last, true) {
-                self.loader.note();
-            }
-            // Nobody listens any more, or the system gives no sockets: who counts sees what is missing.
-            let Ok(answers) = self.loader.turn(WAIT_MAX) else { return };
-            let replies: Vec<_> = answers.iter().filter_map(|answer| self.replied(answer)).collect();
-            if replies.is_empty() {
-                continue;
-            }
-            let heard = self.heard(replies);
-            if self.tell.send(heard).is_err() {
-                return;
-            }
-        }
-    }
-
-    fn heard(&mut self, replies: Vec<Replied>) -> Heard {
-        let losses = std::mem::replace(&mut self.losses, self.loader.losses());
-        let ended = Instant::now();
-        let gap = ended - std::mem::replace(&mut self.heard, ended);
-        Heard { replies, gap, ended, has_moved: losses != self.losses }
-    }
-
-    /// Hands the loader what the window has room for; whether it has all lines.
-    fn push(&mut self) -> bool {
-        if self.loader.open() == 0 {
-            self.heard = Instant::now();
-        }
-        while self.loader.open() < self.window {
-            let Some(Sent { number, user, verb, command }) = self.lines.next() else { return true };
-            self.open.insert(number, (verb, Instant::now()));
-            self.loader.push(number, &user, command);
-        }
-        false
-    }
-
-    fn replied(&mut self, answer: &LineAnswer) -> Option<Replied> {
-        let (verb, since) = self.open.remove(&answer.number)?;
-        Some(Replied { verb, took: since.elapsed(), is_done: answer.is_done })
     }
 }

@@ -110,7 +110,8 @@ fn as_the_oracle_has_it(workload: Vec<u8>, bad_per_mille: u64, store: Option<&st
     let dir = tempfile::tempdir().unwrap();
     let server = stand_in(Behaviour { seed: 3, instant: true, bad_per_mille }).unwrap();
     let floor = Floor::alone(dir.path(), Promise::Os, store, server.address(), None).unwrap();
-    let mut running = Running::begin(floor, dir.path().to_owned(), ProgressBar::hidden()).unwrap();
+    let mut running =
+        Running::begin(floor, dir.path().to_owned(), ProgressBar::hidden(), <_>::default()).unwrap();
     running.feed(Cursor::new(workload), 5_000).unwrap();
     running.settle().unwrap();
     let checked = running.check(Some(&server)).unwrap();

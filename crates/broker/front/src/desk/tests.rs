@@ -123,3 +123,15 @@ fn a_watched_stock_is_asked_for_when_its_quote_ends_and_no_longer_when_nobody_wa
     at.tick(NOON + 200_000);
     assert_eq!(at.asks(), 3);
 }
+
+#[test]
+fn a_question_that_did_not_reach_the_server_costs_nothing_and_pauses_its_stock() {
+    let mut at = Asked::default();
+    at.want("jo", NOON);
+    at.arrived(1, Err(QuoteFault::Unreached), NOON + 1);
+    assert_eq!((at.desk.hits(), at.desk.faults()), (0, 0));
+    assert_eq!(at.want("jo", NOON + 2), QuoteStanding::Paused);
+    at.want("jo", NOON + 2_000);
+    at.arrived(2, Err(QuoteFault::Closed), NOON + 2_001);
+    assert_eq!((at.desk.hits(), at.desk.faults()), (1, 1));
+}

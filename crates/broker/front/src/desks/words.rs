@@ -78,7 +78,7 @@ pub enum ToFront {
     Here,
 }
 
-const FAULTS: [QuoteFault; 7] = [
+const FAULTS: [QuoteFault; 8] = [
     QuoteFault::Closed,
     QuoteFault::Silent,
     QuoteFault::Garbage,
@@ -86,6 +86,7 @@ const FAULTS: [QuoteFault; 7] = [
     QuoteFault::OtherUser,
     QuoteFault::Ahead,
     QuoteFault::Old,
+    QuoteFault::Unreached,
 ];
 
 fn code_of(fault: QuoteFault) -> u8 {

@@ -54,7 +54,7 @@ async fn every_command_is_served_and_says_what_it_came_to() {
     }
     let tried: std::collections::BTreeSet<&str> = steps.iter().map(|(command, ..)| *command).collect();
     assert_eq!(tried.len(), Verb::ALL.len());
-    assert_eq!(web.command(&ann, "steal", NONE).await.status, 404);
+    assert_eq!(web.command(&ann, "steal", NONE).await.told(), (404, "no-command".into()));
 }
 
 #[tokio::test]

@@ -29,3 +29,27 @@ async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
     }
     assert_eq!(operations, 30);
 }
+
+#[tokio::test]
+async fn the_document_says_which_header_a_cookie_needs_and_which_fields_a_command_has() {
+    let web = Web::new();
+    let document = web.ask("GET", "/openapi.json", &[], &Value::Null).await.json();
+    let operation = |path: &str, method: &str| document["paths"][format!("/api/v1{path}")][method].clone();
+    let needs_word = |operation: &Value| {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        parameters.filter(|parameter| parameter["name"] == "X-CSRF" && parameter["in"] == "header").count()
+    };
+    for (path, method) in
+        [("/commands/{command}", "post"), ("/session", "delete"), ("/password", "post"), ("/totp", "delete")]
+    {
+        assert_eq!(needs_word(&operation(path, method)), 1, "{method} {path}");
+    }
+    for (path, method) in [("/session", "post"), ("/people", "post"), ("/account", "get")] {
+        assert_eq!(needs_word(&operation(path, method)), 0, "{method} {path}");
+    }
+    let told = operation("/commands/{command}", "post")["description"].as_str().unwrap().to_owned();
+    for command in pares_broker::Verb::ALL {
+        let name = command.name().to_ascii_lowercase().replace('_', "-");
+        assert!(told.contains(&format!("`{name}`")), "{name}");
+    }
+}

@@ -20,11 +20,14 @@ async fn a_body_is_small_and_comes_in_time_and_is_json() {
     let huge = format!("{{\"amount\": \"{}\"}}", "1".repeat(16 << 10));
     assert_eq!(web.send(add(&ann).body(Body::from(huge.clone())).unwrap()).await.status, 413);
     let claimed = add(&ann).header("content-length", "99999999999").body(Body::from("{}")).unwrap();
-    assert_eq!(web.send(claimed).await.status, 413);
+    assert_eq!(web.send(claimed).await.told(), (413, "too-large".into()));
     let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 1_024])));
     assert_eq!(web.send(add(&ann).body(Body::from_stream(endless)).unwrap()).await.status, 413);
     let never = stream::pending::<Result<Bytes, std::io::Error>>();
-    assert_eq!(web.send(add(&ann).body(Body::from_stream(never)).unwrap()).await.status, 408);
+    assert_eq!(
+        web.send(add(&ann).body(Body::from_stream(never)).unwrap()).await.told(),
+        (408, "too-slow".into())
+    );
     let deep = "[".repeat(10_000);
     for body in
         [&b"{"[..], b"\xff\xfe", b"{} {}", b"nul", b"{\"amount\":\"1\",\"amount\":\"2\"}", deep.as_bytes()]
@@ -114,7 +117,7 @@ async fn a_method_that_a_path_does_not_have_is_a_problem_too() {
         [("PUT", "/people"), ("GET", "/commands/add"), ("DELETE", "/account"), ("POST", "/log")]
     {
         let answer = web.ask(method, path, &[ann.bearer()], &serde_json::Value::Null).await;
-        assert_eq!(answer.status, 405, "{method} {path}");
+        assert_eq!(answer.told(), (405, "other-methods".into()), "{method} {path}");
         assert_eq!(answer.headers["content-type"], "application/problem+json");
     }
 }

@@ -85,7 +85,7 @@ pub struct Args {
     /// Where the system lies; by default a scratch directory that is removed at the end
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Lines instead of a dashboard (what you get anyway when the output is not a terminal)
+    /// Lines instead of a dashboard (what you get anyway when the output is not a terminal, and with --broker)
     #[arg(long)]
     plain: bool,
     /// Print nothing but the verdict, as one JSON object

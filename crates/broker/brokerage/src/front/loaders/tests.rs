@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mio::{Events, Poll};
-use pares_broker::AccountSummary;
+use pares_broker::{AccountSummary, Asked, Refusal, UserCommand, Verb};
 use pares_site::config::Promise;
 use tempfile::TempDir;
 
@@ -162,7 +162,41 @@ fn what_was_never_executed_is_not_answered_ok() {
 fn a_line_that_is_not_taken_is_not_the_one_before_the_next() {
     let mut at = At::new();
     let told = at.says(b"[1] ADD,jo,1.00\n[16777216] ADD,jo,1.00\n[2] ADD,jo,1.00\n");
-    assert!(told.contains("[16777216] REFUSED 2 ") && told.contains("[2] OK cash 2.00\n"), "{told}");
+    assert!(
+        told.contains("[16777216] LOST the numbers of a session") && told.contains("[2] OK cash 2.00\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_line_said_again_has_the_first_reply_and_one_too_late_the_true_reason() {
+    let mut at = At::new();
+    let told = at.says(b"[5] ADD,rep,10\n[5] ADD,rep,10\n[3] ADD,rep,10\n[8>9] ADD,rep,10\n[8>8] ADD,rep,10\n[6] ADD,rep,10\n");
+    let mut told: Vec<&str> = told.lines().collect();
+    told.sort_unstable();
+    let expected = [
+        "[3] LOST overtaken",
+        "[5] OK cash 10.00",
+        "[5] OK cash 10.00",
+        "[6] OK cash 20.00",
+        "[8] LOST its number is not above 8, which it is to come after",
+        "[8] LOST its number is not above 9, which it is to come after",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_connection_whose_command_is_given_up_is_told_so() {
+    let mut at = At::new();
+    let waits = at.say(b"[7>3] ADD,jo,1.00\n");
+    while at.loaders.open.is_empty() {
+        at.turn();
+    }
+    let asked = Asked::Command { command: UserCommand::of(Verb::Add), fault: None };
+    let arrival = *at.loaders.open.keys().next().unwrap();
+    at.loaders.tell(&Told { arrival, asked, reply: None, is_unwritten: false }, &mut at.floor);
+    let told = at.told(waits);
+    assert!(told.starts_with("[0] LOST line 7 was given up: the line before it has not come"), "{told}");
 }
 
 #[test]

@@ -78,7 +78,18 @@ const SETTINGS: [Setting; 12] = [
 struct Run {
     name: &'static str,
     is_large: bool,
+    /// With a small part of the workload, and quotes at once whatever the name says.
+    #[serde(skip)]
+    is_quick: bool,
     figures: RunFigures,
+}
+
+impl Run {
+    /// How it was made, for people.
+    fn how(&self) -> String {
+        let quick = if self.is_quick { " [--quick: a small part, quotes at once]" } else { "" };
+        format!("{}{quick}", self.name)
+    }
 }
 
 /// All runs.
@@ -115,7 +126,7 @@ pub(super) fn run(context: &Context, medium: &Path, large: &Path, scratch: &Path
         if !(figures.audit_verified && figures.conserved) {
             return Err(LabError::Failed(format!("{}: the log does not add up", setting.name)));
         }
-        runs.push(Run { name: setting.name, is_large: setting.is_large, figures });
+        runs.push(Run { name: setting.name, is_large: setting.is_large, is_quick: context.quick, figures });
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -146,7 +157,7 @@ pub(super) fn table(runs: &Runs) -> Grid {
         let whole = |rate: f64| grouped(rate as u64);
         vec![
             format!("{} commands, {} users", grouped(figures.commands), grouped(figures.users as u64)),
-            run.name.to_owned(),
+            run.how(),
             format!("{:.2}", figures.seconds),
             whole(figures.commands_per_s),
             grouped(figures.best_second),
