@@ -65,7 +65,7 @@ fn what_a_workload_does_is_in_its_log_whole_though_the_quote_server_misbehaves(
     let file = dir.path().join("workload");
     generate::run(&generate::Args::of(&file, 3_000, 12, 40)).unwrap();
     for bad_per_mille in [0, 150] {
-        let args = Args { store: store(), ..args(file.clone(), bad_per_mille) };
+        let args = Args { store: store(), force: true, ..args(file.clone(), bad_per_mille) };
         run(&Args { store: store(), ..args.clone() }).unwrap();
         let figures = measure(&args).unwrap();
         assert!(std::fs::read_to_string(args.picture.unwrap()).unwrap().contains("waiting for a quote"));
