@@ -175,7 +175,7 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         ("cross-origin-resource-policy", "same-origin"),
     ];
     let mut response = match asked::refusal(&request, &app) {
-        Some(problem) => problem.into_response(),
+        Some(problem) => not_kept(problem.into_response()).await,
         None => next.run(request).await.into_response(),
     };
     let headers = response.headers_mut();

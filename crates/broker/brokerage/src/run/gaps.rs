@@ -139,7 +139,7 @@ mod tests {
         heard(&mut gaps, 300, 700);
         gaps.heard(900 * MS, began + 1_000 * MS, true);
         let by_kind = gaps.by_kind();
-        assert_eq!(by_kind.keys().copied().collect::<Vec<_>>(), ["site", "silent_desk"]);
+        assert_eq!(by_kind.keys().copied().collect::<Vec<_>>(), ["silent_desk", "site"]);
         assert_eq!((by_kind["site"].count, by_kind["site"].max), (2, 100.0));
         assert_eq!(by_kind["site"].p50, 20.0);
         assert_eq!((gaps.longest, gaps.silent, gaps.moved), (100 * MS, 300 * MS, 900 * MS));
