@@ -1,0 +1,163 @@
+//! What happens without a command, and when a front looks for it.
+
+use super::*;
+
+#[test]
+fn a_quote_that_is_good_enough_fires_what_is_armed_once_for_each_time_that_it_is_known_to_be() {
+    let mut at = At::new();
+    at.line("SET_BUY_TRIGGER,jo,S,2.00");
+    at.line("SET_SELL_TRIGGER,al,S,8.00");
+    at.answer(BrokerReply::Armed { shares: 0 });
+    at.answer(BrokerReply::Armed { shares: 3 });
+    at.tick(0);
+    assert_eq!(at.asked.len(), 1, "one for both");
+    at.quote(1, "S", 500);
+    assert!(at.submitted.is_empty());
+    at.tick(60_000);
+    at.quote(2, "S", 200);
+    assert!(matches!(at.answer(BrokerReply::Unchanged).asked, Asked::Hit), "of the quote before");
+    let is_jos = |request: &BrokerRequest| matches!(&request.asked, Asked::Fire { way: TradeWay::Buy, user, .. } if user.as_str() == "jo");
+    assert!(is_jos(&at.next()) && at.submitted.len() == 1);
+    at.answer(BrokerReply::Unchanged);
+    at.tick(60_000);
+    at.quote(3, "S", 199);
+    assert!(at.submitted.is_empty(), "somebody else has fired it");
+    at.looks.clear();
+    at.tick(2_000);
+    at.look_shows(&[("jo", TradeWay::Buy, 200)], &[]);
+    assert!(is_jos(&at.next()), "nobody has");
+    at.tick(2_000);
+    at.look_shows(&[("jo", TradeWay::Buy, 200)], &[]);
+    assert_eq!(at.submitted.len(), 1, "it is asked for");
+    let symbol = StockSymbol::new("S").unwrap();
+    at.answer(BrokerReply::Settled { symbol, shares: 1, cents: 199 });
+    at.tick(60_000);
+    at.quote(4, "S", 100);
+    let fires = at.submitted.iter().any(|(_, request)| matches!(request.asked, Asked::Fire { .. }));
+    assert!(!fires, "it has fired");
+}
+
+#[test]
+fn what_is_pending_lapses_after_its_minute_and_again_while_there_may_be_more() {
+    let mut at = At::new();
+    at.line("BUY,jo,S,5.00");
+    at.quote(1, "S", 100);
+    at.answer(BrokerReply::Held { shares: 5, price_cents: 100, until_ms: NOON + 60_000 });
+    at.tick(60_000);
+    assert!(at.submitted.is_empty(), "the last moment to commit");
+    at.line("ADD,jo,1.00");
+    at.tick(1);
+    at.line("COMMIT_BUY,jo");
+    at.answer(BrokerReply::Done);
+    assert!(matches!(at.next().asked, Asked::Lapse { way: TradeWay::Buy, .. }));
+    at.answer(BrokerReply::Lapsed { count: 64 });
+    assert_eq!(verb(&at.next()), Verb::CommitBuy, "it waits for none of this");
+    at.answer(BrokerReply::Refused { refusal: Refusal::NothingPending });
+    assert!(matches!(at.next().asked, Asked::Lapse { .. }), "there may be more");
+    at.answer(BrokerReply::Lapsed { count: 1 });
+    assert!(at.submitted.is_empty() && at.front.is_idle());
+}
+
+#[test]
+fn what_is_armed_and_pending_elsewhere_is_left_to_others_until_a_look_shows_it_a_second_later() {
+    let mut at = At::new();
+    let (armed, placed) = ([("jo", TradeWay::Buy, 200)], [("al", TradeWay::Sell, NOON - 59_000)]);
+    at.tick(0);
+    at.look_shows(&armed, &placed);
+    at.tick(0);
+    assert_eq!(at.asked.len(), 1, "it is watched");
+    at.tick(1_001);
+    at.quote(1, "S", 150);
+    at.tick(999);
+    at.look_shows(&armed, &placed);
+    assert!(at.submitted.is_empty(), "others may be about it");
+    at.tick(2_000);
+    at.look_shows(&armed, &placed);
+    let [fire, expire] = [0, 1].map(|which| at.submitted[which].1.asked.clone());
+    assert!(matches!(fire, Asked::Fire { way: TradeWay::Buy, .. }), "{fire:?}");
+    assert!(matches!(expire, Asked::Lapse { way: TradeWay::Sell, .. }), "{expire:?}");
+    at.answer(BrokerReply::Unchanged);
+    at.answer(BrokerReply::Lapsed { count: 1 });
+    // It is fired elsewhere: two looks do not show it any more.
+    for _ in 0..2 {
+        at.tick(2_000);
+        at.look_shows(&[], &[]);
+    }
+    at.tick(60_000);
+    assert_eq!(at.asked.len(), 1, "nobody watches it");
+}
+
+#[test]
+fn of_any_number_of_others_triggers_a_front_keeps_their_stocks_and_of_its_own_a_million() {
+    let mut at = At::new();
+    at.tick(0);
+    let symbol = |of: u64| [b'A' + (of % 26) as u8, b'A' + (of / 26 % 26) as u8];
+    let symbol = |of: u64| StockSymbol::new(str::from_utf8(&symbol(of)).unwrap()).unwrap();
+    let trigger = |page: u64, of: u64| ArmedTrigger {
+        symbol: symbol(page),
+        way: TradeWay::Buy,
+        user: UserName::new(&format!("u{page}x{of}")).unwrap(),
+        price_cents: 100,
+    };
+    for page in 0..1_100 {
+        let triggers = (0..1_000).map(|of| trigger(page, of)).collect();
+        let next = (page < 1_099).then(|| pares_wice::Key::new(page.to_be_bytes()));
+        let read = at.look(Some(&ArmedPage { triggers, next }.to_bytes()));
+        assert!(matches!(read, BrokerRead::Armed { .. }) && at.looks.len() == 1, "one page at a time");
+    }
+    assert_eq!(at.front.ahead.kept(), (676, 0), "of 1,100,000 triggers");
+    at.front.ahead.own_max = 2;
+    for user in ["a", "b", "c"] {
+        at.line(&format!("SET_BUY_TRIGGER,{user},S,2.00"));
+        at.answer(BrokerReply::Armed { shares: 0 });
+    }
+    assert_eq!(at.front.ahead.kept(), (677, 2), "the third is left to looks");
+}
+
+#[test]
+fn a_look_that_is_not_answered_or_fails_begins_anew_and_one_that_is_old_counts_for_nothing() {
+    let mut at = At::new();
+    at.tick(0);
+    at.line("SET_BUY_TRIGGER,jo,S,2.00");
+    at.answer(BrokerReply::Armed { shares: 0 });
+    at.look_shows(&[], &[]);
+    at.tick(2_000);
+    assert_eq!(at.asked.len(), 1, "armed while it was looked for: watched all the same");
+    at.tick(2_000);
+    let (lost, again) = (at.looks.remove(0), at.looks[0].clone());
+    assert_eq!((lost, at.look(None)), (again, BrokerRead::Armed { from: None }));
+    at.tick(1_999);
+    assert_eq!(at.looks, []);
+    at.tick(1);
+    at.look_shows(&[("jo", TradeWay::Buy, 200)], &[]);
+    at.quote(1, "S", 150);
+    assert!(matches!(at.next().asked, Asked::Fire { .. }), "its own, at once");
+}
+
+#[test]
+fn a_front_whose_clock_is_off_takes_nothing_and_lets_nothing_happen_until_a_stamp_says_that_it_is_right() {
+    let mut at = At::new();
+    at.line("BUY,jo,S,5.00");
+    at.quote(1, "S", 100);
+    at.answer(BrokerReply::Held { shares: 5, price_cents: 100, until_ms: NOON + 60_000 });
+    for hit in 2..5 {
+        at.tick(70_000);
+        at.submitted.clear();
+        at.line("QUOTE,al,S");
+        at.quote_of(hit, "S", 100, at.now_ms - 3_600_000);
+    }
+    assert!(at.front.clock_ahead_ms() > 3_600_000 - 10_000, "{}", at.front.clock_ahead_ms());
+    at.submitted.clear();
+    let arrives = |at: &mut At| at.arrives("ADD,bo,1.00", CommandOrder::Arrival { name: None });
+    at.tick(70_000);
+    at.look_shows(&[("cy", TradeWay::Buy, 200)], &[("cy", TradeWay::Sell, NOON - 90_000)]);
+    let asked = at.asked.len();
+    assert_eq!([arrives(&mut at), arrives(&mut at)], [Err(NotTaken::Clock); 2]);
+    assert!(at.asked.len() <= asked + 1, "it asks for a stamp, and not for each command");
+    let happens = at.submitted.iter().any(|(_, request)| !matches!(request.asked, Asked::Hit));
+    assert!(!happens, "{:?}", at.submitted);
+    let question = at.asked.last().unwrap().0;
+    at.quote(question, "S", 100);
+    assert_eq!(at.front.clock_ahead_ms(), 0);
+    assert!(arrives(&mut at).is_ok());
+}
