@@ -16,7 +16,7 @@ use pares_broker::UserName;
 /// Who has fewer at the front is let into the half of the room that is kept for him.
 const FEW: usize = 32;
 
-/// See the [module](self). `T` is a command, with whatever its sender needs to know of it.
+/// See the module. `T` is a command, with whatever its sender needs to know of it.
 #[derive(Debug)]
 pub struct FairFeed<T> {
     room: usize,

@@ -21,7 +21,7 @@ pub const EARLY_OF_SENDER_MAX: usize = 64;
 /// The same of all senders.
 pub const EARLY_MAX: usize = 1_024;
 
-/// See the [module](self).
+/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct SiteTurns {
     /// Requests that were handed on and have no answer.

@@ -46,7 +46,7 @@ struct Desk {
     number: Option<u64>,
 }
 
-/// See the [module](self). Desks are known by their place in the list.
+/// See the module. Desks are known by their place in the list.
 #[derive(Debug, Default)]
 pub struct DeskCalls {
     desks: Vec<Desk>,

@@ -34,7 +34,7 @@ struct Unnoted {
     with: Option<FrontNumber>,
 }
 
-/// See the [module](self).
+/// See the module.
 #[derive(Debug)]
 pub struct SharedDesk {
     desk: QuoteDesk,

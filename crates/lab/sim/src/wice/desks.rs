@@ -270,9 +270,15 @@ impl Sites {
 
     /// Does something with a front's end, and then what it wants done.
     pub(super) fn call_desks(&mut self, front: usize, does: impl FnOnce(&mut DeskCalls, &mut Vec<DeskCall>)) {
-        let (now_ms, mut said) = (self.front_ms(front), Vec::new());
+        let mut said = Vec::new();
         does(&mut self.fronts().places[front].calls, &mut said);
-        for call in said {
+        self.carry_out_calls(front, said);
+    }
+
+    // Apart, as with a front's effects.
+    fn carry_out_calls(&mut self, front: usize, calls: Vec<DeskCall>) {
+        let now_ms = self.front_ms(front);
+        for call in calls {
             match call {
                 DeskCall::Say(desk, word) => {
                     if let Some(line) = self.fronts().places[front].lines.get(&desk).copied() {

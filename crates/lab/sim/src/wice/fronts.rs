@@ -198,6 +198,11 @@ impl Sites {
     pub(super) fn with_front(&mut self, front: usize, does: impl FnOnce(&mut Place, &mut Vec<FrontEffect>)) {
         let mut effects = Vec::new();
         does(&mut self.fronts().places[front], &mut effects);
+        self.carry_out_of_front(front, effects);
+    }
+
+    // Apart, since what desks say leads back here: a closure within a closure would have no end.
+    fn carry_out_of_front(&mut self, front: usize, effects: Vec<FrontEffect>) {
         for effect in effects {
             match effect {
                 FrontEffect::Submit { id, mut request } => {
