@@ -1,7 +1,7 @@
 //! Who is next at the sites, when as many commands are there as may be.
 //!
 //! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and everybody else would wait behind. So a front has a window at the sites,
-//! and what is beyond it waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn.
+//! and the rest waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn.
 //!
 //! ```text
 //!   ready --> room at the sites, and nobody waits? --> handed on
