@@ -94,6 +94,8 @@ impl Floor {
         let quoter =
             Quoter::start(quotes, hedge, || ()).map_err(BrokerageError::io("starting the quoter"))?;
         let mut floor = Self::new(Executing::Here(Box::new(site)), Quoting::Server(quoter), BEGINNER);
+        // Nobody else waits: what a user has ready goes together, and his rows are read once.
+        floor.front.set_window(FRONT_OPEN_MAX);
         while floor.front.number().is_none() {
             floor.turn()?;
         }

@@ -40,7 +40,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// When no site has certified for so long, requests go to one that takes part: a site that this front does not reach may certify.
 const UNLED_MAX: Duration = Duration::from_secs(1);
 /// A request that was not taken, or of which a site knows nothing yet, is asked for again after so long, then after twice that, and so on.
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(5);
 /// Up to this.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Answers of one site that are read in one turn, bytes.
@@ -333,7 +333,7 @@ impl SiteLink {
 
     /// Sends again what is due, in its order.
     fn repeat(&mut self) {
-        if (!self.is_due && self.looked.elapsed() < PAUSE / 5) || self.best().is_none() {
+        if (!self.is_due && self.looked.elapsed() < PAUSE) || self.best().is_none() {
             return;
         }
         (self.looked, self.is_due) = (Instant::now(), false);

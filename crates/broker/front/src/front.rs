@@ -25,7 +25,7 @@ use crate::line::QuoteFault;
 use crate::look::Looks;
 use crate::moments::Ahead;
 use crate::numbers::FrontNumbers;
-use crate::turns::SiteTurns;
+use crate::turns::{AT_SITES_MAX, SiteTurns};
 use crate::user::{Cause, CommandOrder, Moment, UnderWay, UserPart, Waiting};
 
 /// Most commands without a reply that a front holds.
@@ -79,7 +79,7 @@ impl BrokerFront {
             parts_kept: PARTS_KEPT,
             waiting: BTreeMap::new(),
             open: BTreeMap::new(),
-            turns: SiteTurns::default(),
+            turns: SiteTurns::new(AT_SITES_MAX),
             pauses: BTreeSet::new(),
             ahead: Ahead::default(),
             looks: Looks::default(),
@@ -114,6 +114,11 @@ impl BrokerFront {
     #[must_use]
     pub fn at_sites(&self) -> usize {
         self.turns.at_sites()
+    }
+
+    /// From so many requests at the sites on, commands wait for their turn; [`AT_SITES_MAX`] if nobody says otherwise.
+    pub fn set_window(&mut self, at_sites_max: usize) {
+        self.turns.set_window(at_sites_max);
     }
 
     /// Those of a user, or those of nobody.

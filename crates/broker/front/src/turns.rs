@@ -1,7 +1,7 @@
 //! Who is next at the sites, when as many commands are there as may be.
 //!
 //! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and everybody else would wait behind. So a front has a window at the sites,
-//! and what is beyond it waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn.
+//! and the rest waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn.
 //!
 //! ```text
 //!   ready --> room at the sites, and nobody waits? --> handed on
@@ -22,8 +22,10 @@ pub const EARLY_OF_SENDER_MAX: usize = 64;
 pub const EARLY_MAX: usize = 1_024;
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SiteTurns {
+    /// From so many requests at the sites on, commands wait for their turn.
+    window: usize,
     /// Requests that were handed on and have no answer.
     at_sites: usize,
     /// Whose turn it is.
@@ -36,6 +38,15 @@ pub(crate) struct SiteTurns {
 }
 
 impl SiteTurns {
+    pub(crate) fn new(window: usize) -> Self {
+        let (senders, parts, early) = <_>::default();
+        Self { window, at_sites: 0, senders, parts, early, early_all: 0 }
+    }
+
+    pub(crate) fn set_window(&mut self, window: usize) {
+        self.window = window;
+    }
+
     pub(crate) fn at_sites(&self) -> usize {
         self.at_sites
     }
@@ -49,7 +60,7 @@ impl SiteTurns {
     }
 
     fn has_room(&self) -> bool {
-        self.at_sites < AT_SITES_MAX
+        self.at_sites < self.window
     }
 
     /// A part waits for its turn, with a command of this sender.

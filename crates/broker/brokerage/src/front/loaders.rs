@@ -322,7 +322,7 @@ impl Loaders {
         }
     }
 
-    /// A connection is over: what it has sent and is not at the sites yet is dropped.
+    /// A connection is over: its commands that are not at the sites yet are dropped.
     fn end(&mut self, number: u64, floor: &mut Floor) {
         self.port.close(number);
         let Some(loader) = self.loaders.remove(&number) else { return };
