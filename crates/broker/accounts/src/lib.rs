@@ -80,22 +80,50 @@ impl Shelf for Snapshot<'_> {
 
 #[cfg(test)]
 mod tests {
-    use pares_broker::{AccountSummary, Asked, AuditPage, BrokerReply, Refusal, UserName, WorkloadLine};
+    use pares_broker::{
+        AccountSummary, Asked, AuditPage, BrokerReply, CustomerLimits, OrderAsked, PasswordString,
+        PersonAsked, PersonRight, Refusal, UserName, WorkloadLine,
+    };
     use pares_store::{Applied, Memory, Store};
-    use pares_wice::{Change, TransactionId, Version};
+    use pares_wice::index::Index;
+    use pares_wice::{Change, Isolation, TransactionId, Version};
 
     use super::*;
 
     fn request(line: &str) -> Vec<u8> {
         let WorkloadLine { number, command, fault } = WorkloadLine::parse(line.as_bytes()).unwrap();
-        let asked = Asked::Command { command, fault };
+        of(number, Asked::Command { command, fault })
+    }
+
+    fn of(number: u64, asked: Asked) -> Vec<u8> {
         BrokerRequest { number, after: 0, name: None, time_ms: 1, quote: None, asked }.to_bytes()
     }
 
+    fn person(asked: PersonAsked) -> Vec<u8> {
+        of(0, Asked::Person { asked })
+    }
+
+    fn user(name: &str) -> UserName {
+        UserName::new(name).unwrap()
+    }
+
+    fn new_person(name: &str, rights: &[PersonRight]) -> Vec<u8> {
+        let (name, password) = (user(name), PasswordString("$argon2id$x".into()));
+        person(PersonAsked::Add { name, password, rights: rights.to_vec(), takes_account: false })
+    }
+
+    fn takes_right(by: &str, name: &str) -> Vec<u8> {
+        person(PersonAsked::SetRightsOf { by: user(by), name: user(name), rights: vec![] })
+    }
+
     fn run(store: &Memory, line: &str) -> Result<BrokerReply, ApplicationError> {
+        run_request(store, &request(line))
+    }
+
+    fn run_request(store: &Memory, request: &[u8]) -> Result<BrokerReply, ApplicationError> {
         let snapshot = store.snapshot().unwrap();
         let mut work = Work::new(&*snapshot);
-        let reply = execute(&request(line), &mut work)?;
+        let reply = execute(request, &mut work)?;
         let id = TransactionId { client: 1, sequence: 1 };
         let writes = work.finish(id, 0, snapshot.version()).writes.into_iter();
         let writes = writes.map(|write| match write.change {
@@ -130,6 +158,61 @@ mod tests {
         let summary = Accounts.read(&BrokerRead::Summary { user }.to_bytes(), &*items).unwrap();
         let summary = Option::<AccountSummary>::from_bytes(&summary).unwrap().unwrap();
         assert_eq!(summary.account.cash_cents, 500);
+    }
+
+    /// Executes both over one snapshot, as two sites do, and certifies one after the other; which of them commit.
+    fn at_once(store: &Memory, both: [Vec<u8>; 2]) -> [bool; 2] {
+        let snapshot = store.snapshot().unwrap();
+        let mut version = snapshot.version();
+        let mut index = Index::new(version, both.len(), usize::MAX);
+        both.map(|request| {
+            let mut work = Work::new(&*snapshot);
+            execute(&request, &mut work).unwrap();
+            version.0 += 1;
+            let id = TransactionId { client: version.0, sequence: 1 };
+            let transaction = Isolation::Snapshot.certified(work.finish(id, 0, snapshot.version()));
+            let commits = index.certify(&transaction).is_ok();
+            if commits {
+                index.record(version, id, &transaction.writes);
+            }
+            commits
+        })
+    }
+
+    fn two_supervisors() -> Memory {
+        let store = Memory::default();
+        for name in ["ann", "bob"] {
+            run_request(&store, &new_person(name, &[PersonRight::Supervisor])).unwrap();
+        }
+        run(&store, "[1] ADD,jo,5.00").unwrap();
+        store
+    }
+
+    #[test]
+    fn of_two_supervisors_who_take_the_right_from_each_other_at_two_sites_one_keeps_it() {
+        let store = two_supervisors();
+        assert_eq!(at_once(&store, [takes_right("ann", "bob"), takes_right("bob", "ann")]), [true, false]);
+    }
+
+    #[test]
+    fn nobody_signs_up_by_a_name_while_an_account_of_it_is_opened_at_another_site() {
+        let store = two_supervisors();
+        let both = [new_person("max", &[PersonRight::Trader]), request("[2] ADD,max,5.00")];
+        assert_eq!(at_once(&store, both.clone()), [true, false]);
+        let [signs_up, opens] = both;
+        assert_eq!(at_once(&store, [opens, signs_up]), [true, false]);
+    }
+
+    #[test]
+    fn who_is_no_supervisor_any_more_at_another_site_sets_no_limits_and_blocks_nobody() {
+        let store = two_supervisors();
+        let (jo, ann) = (user("jo"), user("ann"));
+        let limits = CustomerLimits::default();
+        let limit = OrderAsked::Limit { user: jo.clone(), limits, by: ann.clone() };
+        for asked in [limit, OrderAsked::Block { user: jo, is_blocked: true, by: ann }] {
+            let asked = of(7, Asked::Order { asked });
+            assert_eq!(at_once(&store, [takes_right("bob", "ann"), asked]), [true, false]);
+        }
     }
 
     #[test]

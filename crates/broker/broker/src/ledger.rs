@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use pares_wice::codec::DecodeError;
 use pares_wice::{Key, KeyRange, Value};
 
-/// A transaction: what it reads is protected, what it writes commits together or not at all.
+/// A transaction: what it writes commits together or not at all, and of two that write an item at once one does. What it only reads is not protected (brokers' sites run at
+/// [`pares_wice::Isolation::Snapshot`]): an item that it decides by and does not write must be held.
 pub trait Ledger {
     /// Why it cannot be read.
     type Error;
@@ -18,6 +19,18 @@ pub trait Ledger {
     /// # Errors
     /// If it cannot be read.
     fn get(&mut self, key: &Key) -> Result<Option<Value>, Self::Error>;
+    /// The same, and nobody else's change of it commits beside this transaction: the item is written as it is.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn hold(&mut self, key: &Key) -> Result<Option<Value>, Self::Error> {
+        let value = self.get(key)?;
+        match &value {
+            Some(value) => self.put(key, value.clone()),
+            None => self.delete(key),
+        }
+        Ok(value)
+    }
     /// The item has this value from now on.
     fn put(&mut self, key: &Key, value: Value);
     /// The item is no more.

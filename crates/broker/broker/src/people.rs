@@ -12,7 +12,7 @@ mod reads;
 mod row;
 
 pub use asked::{PasswordString, PersonAsked};
-pub(crate) use execute::execute;
+pub(crate) use execute::{execute, is_supervisor};
 pub(crate) use reads::answer;
 pub use reads::{PersonRead, SessionFound, USERS_PAGE_MAX, UserListed, UsersPage};
 pub use row::{

@@ -59,6 +59,7 @@ refusals! {
     43 CodeUsed "the code was used: wait for the next one"
     44 PersonChanged "what is known of the person has changed meanwhile"
     45 NoRight "this needs the right supervisor"
+    46 OwnLimits "your own limits are for another supervisor to change"
 }
 
 impl Coded for Refusal {

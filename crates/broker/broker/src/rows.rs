@@ -25,7 +25,7 @@ use pares_wice::{Key, KeyRange, Value};
 
 use crate::coded::fields;
 use crate::command::{StockSymbol, UserName};
-use crate::ledger::{BrokerError, Ledger};
+use crate::ledger::{BrokerError, Ledger, Shelf};
 use crate::names::{CommandName, HitName};
 use crate::request::{Asked, TIME_MAX_MS, TradeWay};
 
@@ -277,6 +277,27 @@ pub(crate) fn take<T: Coded, L: Ledger>(
 ) -> Result<Option<T>, BrokerError<L::Error>> {
     let value = ledger.get(key).map_err(BrokerError::Items)?;
     value.as_ref().map(row).transpose()
+}
+
+/// The row under `key`, if there is one, as it is until this transaction has committed: see [`Ledger::hold`].
+pub(crate) fn hold<T: Coded, L: Ledger>(
+    ledger: &mut L,
+    key: &Key,
+) -> Result<Option<T>, BrokerError<L::Error>> {
+    let value = ledger.hold(key).map_err(BrokerError::Items)?;
+    value.as_ref().map(row).transpose()
+}
+
+/// The row under `key` of a snapshot, if there is one.
+pub(crate) fn one<T: Coded, S: Shelf>(shelf: &S, key: &Key) -> Result<Option<T>, BrokerError<S::Error>> {
+    let range = KeyRange { from: key.clone(), to: Some(behind(key)) };
+    let items = shelf.first(&range, 1).map_err(BrokerError::Items)?;
+    items.first().map(|(_, value)| row(value)).transpose()
+}
+
+/// The least key behind that one.
+pub(crate) fn behind(key: &Key) -> Key {
+    Key::new([key.as_bytes(), &[0]].concat())
 }
 
 /// Writes a row.

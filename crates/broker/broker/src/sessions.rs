@@ -95,6 +95,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// The reply of the entry of this number, if it is this command's. A session is no secret: who goes on with that of another must not take the other's reply for his own.
+    /// Of requests about orders an entry keeps none, so they are not compared: no session that was given out has any.
     fn reply_of_same(&self, first: AuditRecord) -> BrokerReply {
         if first.command == logged(self.request) { first.reply } else { BrokerReply::NameTaken }
     }

@@ -38,6 +38,13 @@ pub struct AuditReport {
 }
 
 impl AuditReport {
+    /// A quote with the key of one before it: the quote server was asked once, and the log says twice.
+    #[must_use]
+    pub fn quoted_twice(&self) -> Option<&StockQuote> {
+        let mut keys = BTreeSet::new();
+        self.quotes.iter().find(|quote| !keys.insert(&quote.key))
+    }
+
     /// How many elements of a kind there are.
     #[must_use]
     pub fn count(&self, kind: &str) -> u64 {

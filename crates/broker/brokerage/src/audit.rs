@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use pares_broker::{AuditReplay, AuditReport, ReplayedAccount};
+use pares_broker::{AuditReplay, AuditReport, ReplayedAccount, StockQuote};
 use pares_text::grouped;
 use serde::Serialize;
 
@@ -95,5 +95,40 @@ pub(crate) fn replay(path: &Path) -> Result<AuditReport, BrokerageError> {
         replay.line(&line).map_err(wrong)?;
         line.clear();
     }
-    replay.finish().map_err(wrong)
+    let report = replay.finish().map_err(wrong)?;
+    match report.quoted_twice() {
+        None => Ok(report),
+        Some(StockQuote { symbol, key, .. }) => {
+            let log = path.display();
+            Err(failed(format!("{log}: the quote of {symbol} with the key {key} stands in it twice")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_broker::{LOG_BEGIN, LOG_END};
+
+    use super::*;
+
+    fn quote(symbol: &str, key: &str) -> String {
+        format!(
+            "<quoteServer>\n<timestamp>1680000000000</timestamp>\n<server>q</server>\n<transactionNum>1</transactionNum>\n\
+             <price>5.00</price>\n<stockSymbol>{symbol}</stockSymbol>\n<username>jo</username>\n\
+             <quoteServerTime>1680000000000</quoteServerTime>\n<cryptokey>{key}</cryptokey>\n</quoteServer>\n"
+        )
+    }
+
+    #[test]
+    fn a_log_in_which_a_quote_stands_twice_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let replayed = |quotes: &[String]| {
+            std::fs::write(file.path(), format!("{LOG_BEGIN}{}{LOG_END}", quotes.concat())).unwrap();
+            replay(file.path())
+        };
+        let (first, other) = (quote("S", "k1"), quote("S", "k2"));
+        assert_eq!(replayed(&[first.clone(), other.clone()]).unwrap().quotes.len(), 2);
+        let refused = replayed(&[first.clone(), other, first]).unwrap_err().to_string();
+        assert!(refused.ends_with("the quote of S with the key k1 stands in it twice"), "{refused}");
+    }
 }

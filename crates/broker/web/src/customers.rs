@@ -126,8 +126,7 @@ async fn customer(app: &App, name: &str) -> Result<UserName, Problem> {
 async fn of_another(app: &App, caller: Caller, name: &str) -> Result<(UserName, UserName), Problem> {
     let by = caller.with(PersonRight::Supervisor)?.name;
     if by.as_str() == name {
-        let detail = "your own limits are for another supervisor to change";
-        return Err(Problem::forbidden(detail).reason("own-limits"));
+        return Err(Problem::refused(Refusal::OwnLimits));
     }
     Ok((by, customer(app, name).await?))
 }

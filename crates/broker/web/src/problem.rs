@@ -91,7 +91,7 @@ impl Problem {
                 StatusCode::CONFLICT
             }
             Refusal::NoPerson | Refusal::NoOrder => StatusCode::NOT_FOUND,
-            Refusal::NoRight => StatusCode::FORBIDDEN,
+            Refusal::NoRight | Refusal::OwnLimits => StatusCode::FORBIDDEN,
             Refusal::CodeUsed => StatusCode::UNAUTHORIZED,
             Refusal::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
             Refusal::ClockOff => StatusCode::SERVICE_UNAVAILABLE,

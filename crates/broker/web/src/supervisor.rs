@@ -1,7 +1,7 @@
 //! What a supervisor sees and says.
 //!
-//! Nobody changes rights of his own, and whether he may change those of others is looked at again where they are changed: of two supervisors who take the right from each other at the same moment,
-//! the second has it no more. So there is always one left, and a session that was stolen cannot make itself more than it is.
+//! Nobody changes rights of his own, and whether he may change those of others is looked at again where they are changed: his own row is held there, so of two supervisors who take the right from each other at the same moment,
+//! at whatever sites, the second has it no more. So there is always one left, and a session that was stolen cannot make itself more than it is.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};

@@ -86,7 +86,7 @@ pub struct Settlement {
     pub event: OrderEvent,
 }
 
-/// A request about orders. Limits and blocks are for supervisors: the edge that asks has looked at rights.
+/// A request about orders. Limits and blocks are for supervisors, of others: refused unless `by` is one when it is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderAsked {
     /// Hold for an order; its number is the request's.
@@ -107,7 +107,7 @@ pub enum OrderAsked {
         user: UserName,
         /// All of them.
         limits: CustomerLimits,
-        /// Who asked: it stands in the log.
+        /// The supervisor: he stands in the log.
         by: UserName,
     },
     /// The kill switch.
@@ -116,7 +116,7 @@ pub enum OrderAsked {
         user: UserName,
         /// On or off.
         is_blocked: bool,
-        /// Who asked: it stands in the log.
+        /// The supervisor: he stands in the log.
         by: UserName,
     },
     /// A router wants to work, or works on.

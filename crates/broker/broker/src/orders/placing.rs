@@ -9,6 +9,7 @@ use crate::command::UserName;
 use crate::execute::{Stopped, Turn};
 use crate::ledger::Ledger;
 use crate::money::CENTS_MAX;
+use crate::people::is_supervisor;
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::request::TradeWay;
@@ -69,10 +70,19 @@ impl<L: Ledger> Turn<'_, L> {
         by: &UserName,
     ) -> Stopped<BrokerReply, L> {
         self.account()?;
+        self.supervised(user, by)?;
         self.notes.push(AuditNote::Limited { by: by.clone(), limits });
         let customer = super::Customer { limits, ..self.customer(user)? };
         rows::put(self.ledger, &order_rows::customer(user), &customer);
         Ok(BrokerReply::Done)
+    }
+
+    /// A supervisor asks, and of another. A front looks too, but at rights as they were a moment before.
+    fn supervised(&mut self, user: &UserName, by: &UserName) -> Stopped<(), L> {
+        if by == user {
+            return Err(Refusal::OwnLimits.into());
+        }
+        if is_supervisor(self.ledger, by)? { Ok(()) } else { Err(Refusal::NoRight.into()) }
     }
 
     /// The kill switch: what waits is cancelled with it, for the rest cancels are wished.
@@ -83,6 +93,7 @@ impl<L: Ledger> Turn<'_, L> {
         by: &UserName,
     ) -> Stopped<BrokerReply, L> {
         self.account()?;
+        self.supervised(user, by)?;
         self.notes.push(AuditNote::Blocked { by: by.clone(), is_blocked });
         if is_blocked {
             for number in self.customer(user)?.open {

@@ -11,7 +11,7 @@ use crate::coded::{fields, kinds};
 use crate::command::{StockSymbol, UserName};
 use crate::ledger::{BrokerError, Shelf};
 use crate::request::TradeWay;
-use crate::rows;
+use crate::rows::{self, behind, one};
 
 /// Most orders in an answer.
 pub const ORDERS_PAGE_MAX: usize = 100;
@@ -134,17 +134,6 @@ type Found = Vec<(Key, pares_wice::Value)>;
 
 fn first<S: Shelf>(shelf: &S, range: &KeyRange) -> Result<Found, BrokerError<S::Error>> {
     shelf.first(range, ORDERS_PAGE_MAX).map_err(BrokerError::Items)
-}
-
-fn one<T: Coded, S: Shelf>(shelf: &S, key: &Key) -> Result<Option<T>, BrokerError<S::Error>> {
-    let found =
-        shelf.first(&KeyRange { from: key.clone(), to: Some(behind(key)) }, 1).map_err(BrokerError::Items)?;
-    found.first().map(|(_, value)| rows::row(value)).transpose()
-}
-
-/// The least key behind that one.
-fn behind(key: &Key) -> Key {
-    Key::new([key.as_bytes(), &[0]].concat())
 }
 
 /// Cash, and shares of each stock, that a customer's orders hold.

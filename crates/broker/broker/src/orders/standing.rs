@@ -32,7 +32,7 @@ impl Standing {
         *working = working.saturating_sub(shares);
     }
 
-    /// Counts a trade for the day, or one that is void with the sign turned.
+    /// Counts a trade for the day, or one that is void with the sign turned: for the day on which that is told, since an order does not keep the days of its trades.
     pub(super) fn count_trade(&mut self, way: TradeWay, price: u64, shares: u64, cents: u64, is_void: bool) {
         let before = self.exposure.result_cents();
         let sign = if (way == TradeWay::Buy) == is_void { -1 } else { 1 };

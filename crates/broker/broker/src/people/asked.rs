@@ -78,7 +78,7 @@ pub enum PersonAsked {
         /// What.
         rights: Vec<PersonRight>,
     },
-    /// The same by a supervisor: refused if that is none when it is executed. Of two who take the right from each other one keeps it.
+    /// The same by a supervisor: refused if that is none when it is executed. It is held until this commits, so of two who take the right from each other one keeps it, at whatever sites.
     SetRightsOf {
         /// The supervisor.
         by: UserName,

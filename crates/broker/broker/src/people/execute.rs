@@ -8,7 +8,7 @@ use crate::people::row::{
 };
 use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
-use crate::rows;
+use crate::rows::{self, UserRow};
 
 /// Executes it, at `now_ms`.
 ///
@@ -27,7 +27,7 @@ pub(crate) fn execute<L: Ledger>(
             let person = Person::new(password.clone(), in_order(rights), now_ms);
             registry.add(name, &person, *takes_account)
         }
-        PersonAsked::SetRightsOf { by, .. } if !registry.is_supervisor(by)? => {
+        PersonAsked::SetRightsOf { by, .. } if !is_supervisor(registry.ledger, by)? => {
             Ok(BrokerReply::Refused { refusal: Refusal::NoRight })
         }
         PersonAsked::SetRightsOf { name, .. }
@@ -43,6 +43,15 @@ pub(crate) fn execute<L: Ledger>(
     }
 }
 
+/// Whether somebody is a supervisor, and is one still when this transaction commits.
+pub(crate) fn is_supervisor<L: Ledger>(
+    ledger: &mut L,
+    name: &UserName,
+) -> Result<bool, BrokerError<L::Error>> {
+    let person = rows::hold::<Person, L>(ledger, &row::person(name))?;
+    Ok(person.is_some_and(|person| person.rights.contains(&PersonRight::Supervisor)))
+}
+
 fn in_order(rights: &[PersonRight]) -> Vec<PersonRight> {
     PersonRight::ALL.into_iter().filter(|right| rights.contains(right)).collect()
 }
@@ -53,11 +62,6 @@ struct Registry<'a, L> {
 }
 
 impl<L: Ledger> Registry<'_, L> {
-    fn is_supervisor(&mut self, name: &UserName) -> Result<bool, BrokerError<L::Error>> {
-        let person = rows::take::<Person, L>(self.ledger, &row::person(name))?;
-        Ok(person.is_some_and(|person| person.rights.contains(&PersonRight::Supervisor)))
-    }
-
     fn add(
         &mut self,
         name: &UserName,
@@ -66,12 +70,17 @@ impl<L: Ledger> Registry<'_, L> {
     ) -> Result<BrokerReply, BrokerError<L::Error>> {
         let key = row::person(name);
         let is_known = self.ledger.get(&key).map_err(BrokerError::Items)?.is_some();
-        let account = self.ledger.get(&rows::account(name)).map_err(BrokerError::Items)?;
-        if is_known || (account.is_some() && !takes_account) {
+        if is_known || (!takes_account && self.has_account(name)?) {
             return Ok(BrokerReply::Refused { refusal: Refusal::PersonTaken });
         }
         rows::put(self.ledger, &key, person);
         Ok(BrokerReply::Done)
+    }
+
+    /// Whether there is an account; if there is none, none is opened beside this. A row alone is no account: a refused command leaves one.
+    fn has_account(&mut self, name: &UserName) -> Result<bool, BrokerError<L::Error>> {
+        let row = rows::hold::<UserRow, L>(self.ledger, &rows::account(name))?;
+        Ok(row.is_some_and(|row| row.account.is_open))
     }
 
     fn sign_out(&mut self, session: &SessionDigest) -> Result<BrokerReply, BrokerError<L::Error>> {

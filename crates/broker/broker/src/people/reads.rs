@@ -9,7 +9,7 @@ use crate::coded::{fields, kinds};
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Shelf};
 use crate::people::row::{self, PERSON, Person, PersonRight, SessionDigest, SessionRow};
-use crate::rows::{self, ACCOUNT, UserRow};
+use crate::rows::{self, ACCOUNT, UserRow, one};
 
 /// Most users in a page.
 pub const USERS_PAGE_MAX: usize = 100;
@@ -94,13 +94,6 @@ pub(crate) fn answer<S: Shelf>(read: &PersonRead, shelf: &S) -> Result<Vec<u8>, 
         }
         PersonRead::Users { after } => users(shelf, after.as_ref()).map(|page| page.to_bytes()),
     }
-}
-
-fn one<T: Coded, S: Shelf>(shelf: &S, key: &Key) -> Result<Option<T>, BrokerError<S::Error>> {
-    let behind = Key::new([key.as_bytes(), &[0]].concat());
-    let range = KeyRange { from: key.clone(), to: Some(behind) };
-    let items = shelf.first(&range, 1).map_err(BrokerError::Items)?;
-    items.first().map(|(_, value)| rows::row(value)).transpose()
 }
 
 fn found<S: Shelf>(

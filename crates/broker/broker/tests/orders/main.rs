@@ -6,10 +6,10 @@ mod support;
 
 use pares_broker::{
     BrokerReply, CustomerLimits, CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent,
-    OrderListed, OrderRead, OrderReply, OrderStage, ROUTER_SILENT_MS, Refusal, Settlement, TradeWay,
-    UserName,
+    OrderListed, OrderRead, OrderReply, OrderStage, PersonRight, ROUTER_SILENT_MS, Refusal, Settlement,
+    TradeWay, UserName,
 };
-use support::{Broker, PAID_IN, SHARES, jo, refused, symbol};
+use support::{Broker, PAID_IN, SHARES, jo, max, refused, symbol};
 
 #[test]
 fn orders_keep_every_cent_and_every_share() {
@@ -57,7 +57,7 @@ fn limits_count_what_is_open() {
     let mut broker = Broker::new();
     let limits =
         CustomerLimits { shares_max: 50, cents_max: 40_000, open_max: 2, position_max: 160, loss_max: 5_000 };
-    broker.ask(OrderAsked::Limit { user: jo(), limits, by: jo() });
+    broker.ask(OrderAsked::Limit { user: jo(), limits, by: max() });
     assert_eq!(broker.place(TradeWay::Buy, 0, 1_000), Err(Refusal::BadOrder));
     assert_eq!(broker.place(TradeWay::Buy, 51, 100), Err(Refusal::OrderTooLarge));
     assert_eq!(broker.place(TradeWay::Buy, 41, 1_000), Err(Refusal::OrderTooLarge));
@@ -85,13 +85,13 @@ fn the_kill_switch_cancels_what_waits_and_wishes_cancels_for_the_rest() {
     let routed = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
     broker.name(&routed);
     let waits = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
-    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: jo() });
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: max() });
     assert_eq!(broker.has().0, PAID_IN - 10_000, "what may be there stays held");
     assert_eq!(broker.ask(OrderAsked::Cancel { of: waits }), refused(Refusal::OrderEnded));
     assert_eq!(broker.place(TradeWay::Buy, 1, 1), Err(Refusal::Blocked));
     let order = broker.tell(&routed, OrderEvent::Cancelled { cause: 1, shares: 10 });
     assert_eq!((order.state, broker.has().0), (OrderStage::Cancelled, PAID_IN));
-    broker.ask(OrderAsked::Block { user: jo(), is_blocked: false, by: jo() });
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: false, by: max() });
     assert!(broker.place(TradeWay::Buy, 1, 1).is_ok());
 }
 
@@ -150,7 +150,7 @@ fn what_an_account_cannot_hold_is_refused_as_a_whole() {
     let cash = broker.has().0;
     // The first that waits could be cancelled, the second cannot.
     assert_eq!(
-        broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: jo() }),
+        broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: max() }),
         refused(Refusal::TooMuch)
     );
     assert_eq!(broker.has().0, cash, "nothing was cancelled");
@@ -173,7 +173,7 @@ fn what_orders_hold_is_in_the_summary_and_in_the_log() {
     let has = broker.summary();
     assert_eq!((has.orders_held_cents, has.orders_held_shares), (10_000, vec![(symbol(), 20)]));
     broker.log();
-    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: UserName::new("max").unwrap() });
+    broker.ask(OrderAsked::Block { user: jo(), is_blocked: true, by: max() });
     broker.tell(&sell, OrderEvent::Cancelled { cause: 1, shares: 20 });
     let has = broker.summary();
     assert_eq!((has.orders_held_cents, has.orders_held_shares), (0, Vec::new()));
@@ -225,22 +225,46 @@ fn shares_that_a_void_purchase_left_owed_are_taken_from_whatever_comes() {
 #[test]
 fn limits_stand_in_the_log_with_who_set_them() {
     let mut broker = Broker::new();
-    let (limits, by) =
-        (CustomerLimits { open_max: 3, ..CustomerLimits::default() }, UserName::new("max").unwrap());
-    broker.ask(OrderAsked::Limit { user: jo(), limits, by });
+    let limits = CustomerLimits { open_max: 3, ..CustomerLimits::default() };
+    broker.ask(OrderAsked::Limit { user: jo(), limits, by: max() });
     assert!(broker.log().contains("supervised by max: limits 0 shares, 0.00, 3 open"));
+}
+
+#[test]
+fn only_a_supervisor_sets_limits_and_blocks_when_it_is_executed_and_never_of_himself() {
+    let mut broker = Broker::new();
+    broker.command("ADD,max,1.00");
+    let limits = CustomerLimits { open_max: 3, ..CustomerLimits::default() };
+    let both = |user: UserName, by: UserName, broker: &mut Broker| {
+        let blocks = OrderAsked::Block { user: user.clone(), is_blocked: true, by: by.clone() };
+        [broker.ask(OrderAsked::Limit { user, limits, by }), broker.ask(blocks)]
+    };
+    let nobody = UserName::new("nobody").unwrap();
+    for (user, by, refusal) in [
+        (jo(), nobody, Refusal::NoRight),
+        (max(), jo(), Refusal::NoRight),
+        (jo(), jo(), Refusal::OwnLimits),
+        (max(), max(), Refusal::OwnLimits),
+    ] {
+        assert_eq!(both(user, by.clone(), &mut broker), [refused(refusal), refused(refusal)], "by {by}");
+    }
+    broker.gives_max(vec![]);
+    assert_eq!(both(jo(), max(), &mut broker), [refused(Refusal::NoRight), refused(Refusal::NoRight)]);
+    assert!(broker.place(TradeWay::Buy, 1, 1).is_ok(), "nobody is blocked");
+    broker.gives_max(vec![PersonRight::Supervisor]);
+    assert_eq!(both(jo(), max(), &mut broker), [BrokerReply::Done, BrokerReply::Done]);
+    assert_eq!(broker.place(TradeWay::Buy, 1, 1), Err(Refusal::Blocked));
 }
 
 #[test]
 fn what_is_refused_stands_in_the_log_with_its_reason() {
     let mut broker = Broker::new();
-    let max = UserName::new("max").unwrap();
     assert_eq!(broker.place(TradeWay::Sell, 101, 1_000), Err(Refusal::InsufficientShares));
     let nobodys = pares_broker::CustomerOrderId { user: jo(), number: 7 };
     assert_eq!(broker.ask(OrderAsked::Cancel { of: nobodys }), refused(Refusal::NoOrder));
     broker.place(TradeWay::Sell, 10, 1_000).unwrap();
     broker.fill();
-    let blocked = OrderAsked::Block { user: jo(), is_blocked: true, by: max };
+    let blocked = OrderAsked::Block { user: jo(), is_blocked: true, by: max() };
     assert_eq!(broker.ask(blocked), refused(Refusal::TooMuch));
     broker.items.insert(pares_wice::Key::new(b"bh\x02joABC"), pares_wice::Value::new(90_u64.to_le_bytes()));
     let log = broker.log();

@@ -7,7 +7,7 @@ use pares_broker::{
 };
 use proptest::prelude::*;
 
-use crate::support::{Broker, SHARES, jo, symbol};
+use crate::support::{Broker, SHARES, jo, max, symbol};
 
 const POSITION_MAX: u64 = 140;
 
@@ -33,7 +33,7 @@ impl Position {
             position_max: POSITION_MAX,
             loss_max: 0,
         };
-        broker.ask(OrderAsked::Limit { user: jo(), limits, by: jo() });
+        broker.ask(OrderAsked::Limit { user: jo(), limits, by: max() });
         let owned = i64::try_from(SHARES).unwrap();
         Self { broker, owned, orders: BTreeMap::new(), buys: Vec::new(), trigger: 0 }
     }

@@ -6,9 +6,9 @@ use std::convert::Infallible;
 
 use pares_broker::{
     AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CustomerOrderId, Order,
-    OrderAsked, OrderEvent, OrderLife, OrderRead, OrderReply, OrderTerms, QuoteBrought, Refusal, Settlement,
-    Shelf, StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute, summary,
-    tell_log,
+    OrderAsked, OrderEvent, OrderLife, OrderRead, OrderReply, OrderTerms, PasswordString, PersonAsked,
+    PersonRight, QuoteBrought, Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName,
+    WorkloadLine, answer, audit_page, execute, summary, tell_log,
 };
 use pares_wice::codec::Coded;
 use pares_wice::{Key, KeyRange, Value};
@@ -45,20 +45,37 @@ pub(crate) fn jo() -> UserName {
     UserName::new("jo").unwrap()
 }
 
+/// A supervisor.
+pub(crate) fn max() -> UserName {
+    UserName::new("max").unwrap()
+}
+
 pub(crate) fn symbol() -> StockSymbol {
     StockSymbol::new("ABC").unwrap()
 }
 
 impl Broker {
-    /// Jo with cash and shares, and router 1 at work in term 1.
+    /// Jo with cash and shares, max who is a supervisor, and router 1 at work in term 1.
     pub(crate) fn new() -> Self {
         let mut broker = Self { now_ms: NOW_MS, price_cents: 1_000, ..Self::default() };
         for line in ["ADD,jo,11000.00", "BUY,jo,ABC,1000.00", "COMMIT_BUY,jo"] {
             assert!(!matches!(broker.command(line), BrokerReply::Refused { .. }));
         }
+        broker.gives_max(vec![PersonRight::Supervisor]);
         let claimed = broker.ask(OrderAsked::Claim { router: 1 });
         assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 1 } });
         broker
+    }
+
+    /// Max has these rights from now on.
+    pub(crate) fn gives_max(&mut self, rights: Vec<PersonRight>) {
+        let (name, password) = (max(), PasswordString(String::new()));
+        let add = PersonAsked::Add { name, password, rights: vec![], takes_account: true };
+        for asked in [add, PersonAsked::SetRights { name: max(), rights }] {
+            let (number, time_ms, asked) = (0, self.now_ms, Asked::Person { asked });
+            let request = BrokerRequest { number, after: 0, name: None, time_ms, quote: None, asked };
+            execute(&request, &mut self.items).unwrap();
+        }
     }
 
     pub(crate) fn command(&mut self, line: &str) -> BrokerReply {

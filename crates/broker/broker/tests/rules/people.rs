@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pares_broker::{
     Asked, BrokerRead, BrokerReply, BrokerRequest, PasswordString, Person, PersonAsked, PersonRead,
-    PersonRight, Refusal, SessionDigest, UserName, answer, execute,
+    PersonRight, Refusal, SessionDigest, UserName, WorkloadLine, answer, execute,
 };
 use pares_wice::codec::Coded as _;
 use pares_wice::{Key, Value};
@@ -59,6 +59,27 @@ fn what_is_asked_about_people_is_read_back_and_writes_no_item_of_an_account_or_a
         assert!(items.keys().all(|key| matches!(key.as_bytes()[..2], [b'b', b'u' | b'w'])));
     }
     assert_eq!(items.len(), 1, "no session is left");
+}
+
+#[test]
+fn a_name_is_taken_by_an_account_and_not_by_a_command_that_was_refused() {
+    let mut items = Items::default();
+    let command = |number: u64, line: &str| {
+        let line = WorkloadLine::parse(format!("[{number}] {line}").as_bytes()).unwrap();
+        let asked = Asked::Command { command: line.command, fault: line.fault };
+        BrokerRequest { number, after: 0, name: None, time_ms: 1, quote: None, asked }
+    };
+    let refused = execute(&command(1, "COMMIT_BUY,ann"), &mut items).unwrap();
+    assert!(matches!(refused, BrokerReply::Refused { .. }), "and ann's row is there");
+    execute(&command(2, "ADD,bob,1.00"), &mut items).unwrap();
+    let mut add = |name: &str, takes_account| {
+        let (name, password) = (UserName::new(name).unwrap(), PasswordString("$argon2id$x".into()));
+        let asked = PersonAsked::Add { name, password, rights: vec![], takes_account };
+        execute(&request(asked, 1), &mut items).unwrap()
+    };
+    assert_eq!(add("ann", false), BrokerReply::Done);
+    assert_eq!(add("bob", false), BrokerReply::Refused { refusal: Refusal::PersonTaken });
+    assert_eq!(add("bob", true), BrokerReply::Done);
 }
 
 #[test]

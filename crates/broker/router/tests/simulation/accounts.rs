@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use pares_broker::{
     AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, Customer, Order, OrderAsked,
-    OrderListed, OrderRead, QuoteBrought, StockQuote, StockSymbol, UserName, WorkloadLine, answer,
-    audit_page, execute, number_in_session, session_of_front, summary, tell_log,
+    OrderListed, OrderRead, PasswordString, PersonAsked, PersonRight, QuoteBrought, StockQuote, StockSymbol,
+    UserName, WorkloadLine, answer, audit_page, execute, number_in_session, session_of_front, summary,
+    tell_log,
 };
 use pares_wice::codec::Coded as _;
 use pares_wice::{Key, Value};
@@ -23,14 +24,22 @@ pub(crate) fn user(index: usize) -> UserName {
     UserName::new(&format!("u{index}")).unwrap()
 }
 
+pub(crate) fn supervisor() -> UserName {
+    UserName::new("boss").unwrap()
+}
+
 pub(crate) fn stock(index: usize) -> StockSymbol {
     StockSymbol::new(STOCKS[index]).unwrap()
 }
 
 impl Accounts {
-    /// Each user with cash and some shares of each stock.
+    /// Each user with cash and some shares of each stock, and a supervisor.
     pub(crate) fn new() -> Self {
         let mut accounts = Self::default();
+        let (name, password) = (supervisor(), PasswordString(String::new()));
+        let rights = vec![PersonRight::Supervisor];
+        let asked = PersonAsked::Add { name, password, rights, takes_account: false };
+        accounts.request(Asked::Person { asked }, None, 0);
         for index in 0..USERS {
             let user = user(index);
             accounts.command(&format!("ADD,{user},100000.00"));

@@ -9,7 +9,7 @@ use pares_broker::{
 use pares_router::{ListedStock, Router, RouterEffect};
 use pares_types::{ClientOrderId, ClientRequest, InstrumentId, Reason, Reply};
 
-use crate::accounts::{Accounts, STOCKS, USERS, stock, user};
+use crate::accounts::{Accounts, STOCKS, USERS, stock, supervisor, user};
 use crate::exchange::{Done, Exchange, SHARDS, shard_of};
 
 /// Numbers from a seed.
@@ -336,11 +336,11 @@ impl World {
     fn customer(&mut self) {
         let user = user(self.draw.below(USERS as u64) as usize);
         let asked = match self.draw.below(20) {
-            0 => OrderAsked::Block { by: user.clone(), user, is_blocked: true },
-            1 | 2 => OrderAsked::Block { by: user.clone(), user, is_blocked: false },
+            0 => OrderAsked::Block { by: supervisor(), user, is_blocked: true },
+            1 | 2 => OrderAsked::Block { by: supervisor(), user, is_blocked: false },
             3 => {
                 let limits = CustomerLimits { open_max: 1 + self.draw.below(9), ..CustomerLimits::default() };
-                OrderAsked::Limit { by: user.clone(), user, limits }
+                OrderAsked::Limit { by: supervisor(), user, limits }
             }
             4..8 => {
                 let open = self.accounts.customer(&user).open;

@@ -3,7 +3,7 @@
 //! The rules are the shipped ones, over a ledger that writes down what they read and write; so all that is checked of transfers is checked of them. What is theirs alone is
 //! checked by the log: it is replayed while versions come, and held against the accounts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pares_broker::{
     AccountSummary, AuditEntry, AuditNote, AuditReplay, BrokerError, BrokerRequest, LOG_BEGIN, LOG_END,
@@ -186,8 +186,7 @@ impl Books {
                 return Err((Broken::Money, what));
             }
         }
-        let mut keys = BTreeSet::new();
-        match report.quotes.into_iter().find(|quote| !keys.insert(quote.key.clone())) {
+        match report.quoted_twice() {
             Some(quote) => Err((Broken::Twice, format!("a hit is noted twice: {quote:?}"))),
             None => Ok(()),
         }

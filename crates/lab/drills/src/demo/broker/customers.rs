@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{
     Asked, BrokerRead, BrokerReply, Customer, CustomerLimits, CustomerOrderId, OrderAsked, OrderLife,
-    OrderRead, OrderReply, OrderTerms, StockSymbol, TradeWay, UserCommand, UserName, Verb,
+    OrderRead, OrderReply, OrderTerms, PasswordString, PersonAsked, PersonRight, StockSymbol, TradeWay,
+    UserCommand, UserName, Verb,
 };
 use pares_client::{Client, InstrumentStatus, List, ListRequest, Update};
 use pares_flow::Random;
@@ -49,6 +50,11 @@ pub(super) struct Customers {
 
 pub(super) fn customer(index: u64) -> UserName {
     UserName::new(&format!("customer{index}")).expect("letters and digits")
+}
+
+/// Who sets customers' limits: nobody can sign in as him, since no password fits.
+fn supervisor() -> UserName {
+    UserName::new("supervisor").expect("letters")
 }
 
 /// Whether it is one of them, and nobody who came by the pages.
@@ -99,6 +105,10 @@ struct Crowd {
 
 impl Crowd {
     fn run(&mut self) -> LabResult {
+        let (name, password) = (supervisor(), PasswordString(String::new()));
+        let rights = vec![PersonRight::Supervisor];
+        let asked = PersonAsked::Add { name, password, rights, takes_account: false };
+        self.execute(Asked::Person { asked })?;
         for index in 0..CUSTOMERS {
             self.pay_in(&customer(index))?;
         }
@@ -128,7 +138,7 @@ impl Crowd {
         self.execute(Asked::Command { command, fault: None })?;
         let limits = CustomerLimits { open_max: 20, ..CustomerLimits::default() };
         self.execute(Asked::Order {
-            asked: OrderAsked::Limit { by: user.clone(), user: user.clone(), limits },
+            asked: OrderAsked::Limit { by: supervisor(), user: user.clone(), limits },
         })?;
         Ok(())
     }
