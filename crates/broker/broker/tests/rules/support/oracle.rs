@@ -187,6 +187,8 @@ impl Oracle {
             Some(if *asked == request.asked { reply.clone() } else { BrokerReply::NameTaken })
         });
         let first = self.replies.get(&(name.to_owned(), request.number));
+        // What has a number and is no command (a hit that a repeat brought) is not its first.
+        let first = first.filter(|(command, _)| command.is_some() || shown(request).is_none());
         let first = first.map(|(command, reply)| {
             if command.as_ref() == shown(request) { reply.clone() } else { BrokerReply::NameTaken }
         });
