@@ -109,26 +109,8 @@ pub(super) fn serve(
 impl WebCalls {
     /// Takes in what was asked, and shows how the front is.
     pub(super) fn turn(&mut self, floor: &mut Floor) {
-        for Question { user, name, asked, tell } in self.asked.try_iter().collect::<Vec<_>>() {
-            if user.is_none() && !matches!(asked, Asked::Command { .. }) {
-                self.direct.insert(floor.ask_sites(asked), tell);
-                continue;
-            }
-            let file = self.files.of(&asked);
-            if file.as_ref().is_some_and(|file| !self.files.has_room_for(file)) {
-                drop(tell.send(Err(Unavailable::ManyFiles)));
-                continue;
-            }
-            match floor.take(Arrival { sender: 0, user, order: CommandOrder::Arrival { name }, asked }) {
-                Ok(arrival) => {
-                    self.files.begun(arrival, file);
-                    self.open.insert(arrival, tell);
-                }
-                Err(NotTaken::Clock) => {
-                    drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff })));
-                }
-                Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
-            }
+        for question in self.asked.try_iter().collect::<Vec<_>>() {
+            self.take(question, floor);
         }
         for (number, reply) in floor.sites_said() {
             if let Some(tell) = self.direct.remove(&number) {
@@ -143,6 +125,26 @@ impl WebCalls {
             shown.quotes.insert(quote.symbol, quote.clone());
             // Nobody listens.
             let _ = self.quotes.send(quote);
+        }
+    }
+
+    fn take(&mut self, Question { user, name, asked, tell }: Question, floor: &mut Floor) {
+        if user.is_none() && !matches!(asked, Asked::Command { .. }) {
+            self.direct.insert(floor.ask_sites(asked), tell);
+            return;
+        }
+        let file = self.files.of(&asked);
+        // Who asked may be gone.
+        if file.as_ref().is_some_and(|file| !self.files.has_room_for(file)) {
+            return drop(tell.send(Err(Unavailable::ManyFiles)));
+        }
+        match floor.take(Arrival { sender: 0, user, order: CommandOrder::Arrival { name }, asked }) {
+            Ok(arrival) => {
+                self.files.begun(arrival, file);
+                self.open.insert(arrival, tell);
+            }
+            Err(NotTaken::Clock) => drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff }))),
+            Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
         }
     }
 
