@@ -87,11 +87,12 @@ pub fn dump_paths(bytes: &[u8]) {
     let path = dump_path(user.as_ref(), &file);
     let parts: Vec<Component<'_>> = Path::new(&path).components().collect();
     assert!(parts.iter().all(|part| matches!(part, Component::Normal(_))), "{path:?}");
-    assert_eq!(parts.len(), if user.is_some() { 2 } else { 1 }, "{path:?}");
+    assert_eq!(parts.len(), if user.is_some() { 3 } else { 1 }, "{path:?}");
+    assert_eq!(parts[0].as_os_str() == "users", user.is_some(), "that folder is of users alone: {path:?}");
     assert!(path.bytes().all(|byte| byte.is_ascii_graphic()) && !path.contains(['\\', '*', '$']), "{path:?}");
     assert!(!file.starts_with('.') && !path.contains("/."), "nothing is hidden: {path:?}");
     if let Some(user) = &user {
-        assert_eq!(folder_of(parts[0]), user.as_str(), "each user has his own");
+        assert_eq!(folder_of(parts[1]), user.as_str(), "each user has his own");
     }
 }
 
@@ -111,6 +112,13 @@ fn folder_of(folder: Component<'_>) -> String {
 /// Paths that are taken.
 #[must_use]
 pub fn dump_path_seeds() -> Vec<Vec<u8>> {
-    let paths = ["testLOG", "jo,./log", "../al,../../etc/passwd", "%2e,C:\\logs\\a.xml", "a$(b),log-1_2.xml"];
+    let paths = [
+        "testLOG",
+        "./users",
+        "jo,./log",
+        "../al,../../etc/passwd",
+        "%2e,C:\\logs\\a.xml",
+        "a$(b),log-1_2.xml",
+    ];
     paths.iter().map(|path| path.as_bytes().to_vec()).collect()
 }

@@ -143,14 +143,15 @@ fn every_line_of_wrong_form_is_counted_or_refused_and_harms_nobody() {
     told.sort_unstable();
     expected.sort_unstable();
     assert_eq!(told, expected);
-    let mut names: Vec<_> =
-        std::fs::read_dir(dir.path().join("logs")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["absolute", "audit.xml", "climbs.xml", "windows"], "in the folder of logs");
-    let mut beside: Vec<_> =
-        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    beside.sort();
-    assert_eq!(beside, ["day", "logs"], "and nowhere else");
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(dir.path().join(folder)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("logs"), ["audit.xml", "users"], "in the folder of logs");
+    assert_eq!(names("logs/users/jo"), ["absolute", "climbs.xml", "windows"]);
+    assert_eq!(names("."), ["day", "logs"], "and nowhere else");
 }
 
 /// The children of that process whose command line has this word.

@@ -190,12 +190,18 @@ pub fn file_name(path: &str) -> Option<&str> {
     (is_plain && !name.is_empty() && !name.starts_with('.') && name.len() <= FILE_BYTES_MAX).then_some(name)
 }
 
-/// Where the dump of that name lies among the others, `/` between folder and file: a user's in his own folder, whose name has what is no letter, digit, `-` or `_` in hexadecimal,
-/// behind `%`.
+/// The folder of users' folders of dumps. No log of everything has this name, in capitals or not: some systems hold these for one.
+const DUMPS_OF_USERS: &str = "users";
+
+/// Where the dump of that name lies among the others, `/` between folder and file. That of everything is `NAME`, or `%users` if that is its name; a user's is `users/USER/NAME`, and USER has what
+/// is no letter, digit, `-` or `_` in hexadecimal, behind `%`. So no user takes another's place, nor that of the log of everything.
 #[must_use]
 pub fn dump_path(user: Option<&UserName>, name: &str) -> String {
-    let Some(user) = user else { return name.to_owned() };
-    let mut path = String::new();
+    let Some(user) = user else {
+        let is_taken = name.eq_ignore_ascii_case(DUMPS_OF_USERS);
+        return if is_taken { format!("%{name}") } else { name.to_owned() };
+    };
+    let mut path = format!("{DUMPS_OF_USERS}/");
     for byte in user.as_str().bytes() {
         match byte {
             b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' => path.push(char::from(byte)),
@@ -279,8 +285,21 @@ mod tests {
     #[test]
     fn users_have_their_own_folders_of_dumps_and_no_other() {
         let at = |user: &str| dump_path(UserName::new(user).as_ref(), "log");
-        assert_eq!([at("jo_1-A"), at("../al")], ["jo_1-A/log", "%2e%2e%2fal/log"]);
+        assert_eq!([at("jo_1-A"), at("../al")], ["users/jo_1-A/log", "users/%2e%2e%2fal/log"]);
         assert_ne!(at("a%2e"), at("a."));
         assert_eq!(dump_path(None, "log"), "log");
+    }
+
+    #[test]
+    fn no_user_takes_the_place_of_a_log_of_everything() {
+        let names = ["testLOG", "users", "Users", "USERS", "users.log", "jo", "log"];
+        for all in names {
+            let all = dump_path(None, all).to_lowercase();
+            for (user, file) in names.iter().flat_map(|user| names.map(|file| (user, file))) {
+                let path = dump_path(UserName::new(user).as_ref(), file).to_lowercase();
+                assert!(path != all && !path.starts_with(&format!("{all}/")), "{path} and {all}");
+            }
+        }
+        assert_eq!(file_name(&dump_path(None, "users")), None, "no log of everything is named so");
     }
 }

@@ -19,7 +19,7 @@ macro_rules! refusals {
 }
 refusals! {
     1 NotText "the line is not ASCII text"
-    2 NoNumber "the line does not begin with its number in brackets"
+    2 NoNumber "the line does not begin with its number in brackets, 1 or above"
     3 UnknownCommand "there is no such command"
     4 Arity "the command has other fields"
     5 BadUser "a user's name is 1 to 32 visible characters"

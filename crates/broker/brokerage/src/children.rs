@@ -293,22 +293,78 @@ impl Children {
         self.kill(&left);
     }
 
-    /// Ends all politely, fronts first, and those that do not listen otherwise.
+    /// Ends all politely: fronts, then desks and routers, then sites; and those that do not listen otherwise.
     pub fn stop(&mut self) {
         self.due.clear();
-        self.running.keys().for_each(|part| self.signal(*part, Signal::TERM));
+        self.end(|part| matches!(part, BrokerPart::Front(_)));
+        self.end(|_| true);
+        self.sites.stop();
+    }
+
+    /// Ends those of them that are no sites.
+    fn end(&mut self, is_meant: fn(&BrokerPart) -> bool) {
+        let meant: Vec<BrokerPart> = self.running.keys().copied().filter(is_meant).collect();
+        meant.iter().for_each(|part| self.signal(*part, Signal::TERM));
         let told = Instant::now();
-        let lives = |child: &mut Child| matches!(child.try_wait(), Ok(None));
-        while told.elapsed() < STOP_PATIENCE && self.running.values_mut().any(lives) {
+        let mut lives = |part: &BrokerPart| {
+            self.running.get_mut(part).is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        };
+        while told.elapsed() < STOP_PATIENCE && meant.iter().any(&mut lives) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.end_all_but_sites();
-        self.sites.stop();
+        self.kill(&meant);
     }
 }
 
 impl Drop for Children {
     fn drop(&mut self) {
         self.end_all_but_sites();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    /// One that makes a file when it is there, and writes a line when it has ended, which takes it a moment.
+    fn slow(name: &str, pause: &str, dir: &Path) -> Child {
+        let script = format!(
+            "trap 'sleep {pause}; echo {name} >> ended; exit' TERM; touch {name}; while :; do sleep 0.01; done"
+        );
+        Command::new("sh").args(["-c", &script]).current_dir(dir).spawn().unwrap()
+    }
+
+    #[test]
+    fn fronts_have_ended_before_desks_and_routers_are_told_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
+        let (desks, fronts, pages) = (Vec::new(), Vec::new(), Vec::new());
+        let mut children = Children {
+            dir: dir.path().to_owned(),
+            told: ToldBesides::default(),
+            program: PathBuf::new(),
+            speech: Speech::Here,
+            places: BrokerPlaces { quote_server: nowhere, desks, fronts, pages },
+            all_sites: Vec::new(),
+            sites: Processes::new(dir.path(), Speech::Here, SITE_RUN).unwrap(),
+            running: BTreeMap::new(),
+            due: Vec::new(),
+            lives: Lives::default(),
+        };
+        for (part, name, pause) in [
+            (BrokerPart::Front(0), "front", "0.3"),
+            (BrokerPart::Desk(0), "desk", "0"),
+            (BrokerPart::Router(0), "router", "0.1"),
+        ] {
+            children.running.insert(part, slow(name, pause, dir.path()));
+            while !dir.path().join(name).exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        children.stop();
+        let ended = std::fs::read_to_string(dir.path().join("ended")).unwrap();
+        assert_eq!(ended, "front\ndesk\nrouter\n");
     }
 }

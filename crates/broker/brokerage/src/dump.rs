@@ -102,14 +102,18 @@ pub(crate) fn write(
     path: &Path,
     so_far: impl FnMut(u64),
 ) -> Result<u64, BrokerageError> {
-    // Two fronts may write one log at once.
-    let part = path.with_added_extension(format!("{}.part", std::process::id()));
+    let part = part_of(path);
     let written = write_part(sites, user, path, &part, so_far);
     if written.is_err() {
         // There may be none.
         let _ = std::fs::remove_file(&part);
     }
     written
+}
+
+/// Where a log lies until it is whole: two fronts may write one at once.
+pub(crate) fn part_of(path: &Path) -> PathBuf {
+    path.with_added_extension(format!("{}.part", std::process::id()))
 }
 
 fn write_part(

@@ -30,7 +30,7 @@ mod room;
 mod told;
 
 pub(crate) use quoting::Quoting;
-pub(crate) use told::Told;
+pub(crate) use told::{Told, dumps};
 
 /// The client of the site that the front of [`Floor::alone`] gets its number by; its users' are above those who read, and below this.
 const BEGINNER: u64 = 1 << 60;

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
+use pares_broker::Verb;
 
 use crate::link::{Conn, Retry};
 
@@ -20,6 +21,8 @@ const READ_MAX: usize = 256 << 10;
 const UNSENT_MAX: usize = 256 << 10;
 /// A front that owes answers and says nothing for so long is given up: longer than any quote takes.
 const SILENCE_MAX: Duration = Duration::from_secs(8);
+/// The same of one that owes logs alone: each is answered when its file is there, whole, and may have millions of entries.
+const LOG_SILENCE_MAX: Duration = Duration::from_secs(600);
 const FRONT: Token = Token(0);
 
 /// What became of a line.
@@ -27,7 +30,7 @@ const FRONT: Token = Token(0);
 pub struct LineAnswer {
     /// The line's number.
     pub number: u64,
-    /// Whether it was done; otherwise it was refused.
+    /// Whether it was executed and not refused, though perhaps a log could not be written.
     pub is_done: bool,
     /// What was said of it.
     pub words: String,
@@ -36,6 +39,7 @@ pub struct LineAnswer {
 struct Line {
     user: String,
     command: String,
+    is_dump: bool,
     /// The line of the same user before, 0 if there is none.
     after: u64,
 }
@@ -103,7 +107,8 @@ impl Loader {
     /// Has a command executed: `CMD,user,args`, as it stands in a workload behind its number. Numbers ascend.
     pub fn push(&mut self, number: u64, user: &str, command: String) {
         let after = self.latest.insert(user.to_owned(), number).unwrap_or(0);
-        self.lines.insert(number, Line { user: user.to_owned(), command, after });
+        let is_dump = command.starts_with(Verb::Dumplog.name());
+        self.lines.insert(number, Line { user: user.to_owned(), command, is_dump, after });
     }
 
     /// How often its front was lost.
@@ -116,7 +121,7 @@ impl Loader {
         self.lines.len()
     }
 
-    /// Has hits noted that no command used, and logs written that were commanded, by whichever front it uses; [`Self::is_noted`] then.
+    /// Has hits noted that no command used, by the front that it uses; [`Self::is_noted`] then.
     pub fn note(&mut self) {
         self.noting = Noting::Wanted;
     }
@@ -206,8 +211,15 @@ impl Loader {
             self.heard_line(str::from_utf8(&line).ok()?, answers)?;
         }
         let owes = !self.lines.is_empty() || !self.is_greeted || self.noting == Noting::Asked;
-        let is_over = self.conn.as_ref()?.has_ended() || (owes && self.heard.elapsed() >= SILENCE_MAX);
+        let is_over = self.conn.as_ref()?.has_ended() || (owes && self.heard.elapsed() >= self.silence_max());
         (!is_over).then_some(())
+    }
+
+    /// So long its front may say nothing while it owes something.
+    fn silence_max(&self) -> Duration {
+        let owes_more = !self.is_greeted || self.noting == Noting::Asked || self.lines.is_empty();
+        let is_log_alone = !owes_more && self.lines.values().all(|line| line.is_dump);
+        if is_log_alone { LOG_SILENCE_MAX } else { SILENCE_MAX }
     }
 
     /// Nothing if that is no word of a front.
@@ -229,9 +241,29 @@ impl Loader {
         let (number, words) = line.strip_prefix('[')?.split_once("] ")?;
         let number = number.parse().ok()?;
         if self.lines.remove(&number).is_some() {
-            let is_done = words.starts_with("OK");
+            let is_done = words.starts_with("OK") || words.starts_with("UNWRITTEN");
             answers.push(LineAnswer { number, is_done, words: words.to_owned() });
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_front_that_writes_a_long_log_is_not_given_up_and_one_that_owes_anything_else_is() {
+        let mut loader = Loader::new(Vec::new()).unwrap();
+        loader.is_greeted = true;
+        loader.push(1, "", "DUMPLOG,./testLOG".into());
+        assert_eq!(loader.silence_max(), LOG_SILENCE_MAX);
+        loader.push(2, "jo", "ADD,jo,1.00".into());
+        assert_eq!(loader.silence_max(), SILENCE_MAX);
+        loader.lines.remove(&2);
+        loader.noting = Noting::Asked;
+        assert_eq!(loader.silence_max(), SILENCE_MAX);
+        (loader.noting, loader.is_greeted) = (Noting::No, false);
+        assert_eq!(loader.silence_max(), SILENCE_MAX);
     }
 }

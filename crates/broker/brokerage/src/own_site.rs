@@ -5,9 +5,10 @@
 //! ```text
 //!   front --batches of requests, a wake--> [ thread: the site's duty cycle ] --batches of answers--> front
 //! ```
-//! A request without an answer is repeated under its name, which the site executes once however often it is asked.
+//! A channel loses nothing: so a request is handed in again only if the site says that it was not taken, or that nobody knows yet, in the order in which requests came. Under its name the site executes it
+//! once, however often it is asked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -22,10 +23,10 @@ use pares_site::{Answered, Process, SiteReport, SitesConfig};
 use pares_wice::{Isolation, SiteId, TransactionId};
 
 use crate::error::{BrokerageError, failed};
-use crate::site_link::SiteAnswer;
+use crate::site_link::{PAUSE, PAUSE_MAX, SiteAnswer};
 
-/// A request without an answer for so long is repeated.
-const REPEAT_AFTER: Duration = Duration::from_secs(2);
+/// Between two looks for requests to be handed in again.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Until the site takes part.
 const BEGINS_WITHIN: Duration = Duration::from_secs(20);
 /// Requests that are handed to the thread at once: the site begins with them while the front goes on.
@@ -48,6 +49,54 @@ struct SiteThread {
     answers: Sender<Result<Vec<Answered>, String>>,
 }
 
+/// Requests without an answer.
+#[derive(Default)]
+struct Unanswered {
+    /// By their place among all that came.
+    requests: BTreeMap<u64, Unsettled>,
+    places: HashMap<TransactionId, u64>,
+    count: u64,
+}
+
+struct Unsettled {
+    id: TransactionId,
+    request: Vec<u8>,
+    /// When it is to be handed in again, if the site has not taken it.
+    due: Option<Instant>,
+    /// From the next no to that.
+    pause: Duration,
+}
+
+impl Unanswered {
+    fn came(&mut self, id: TransactionId, request: Vec<u8>) {
+        self.count += 1;
+        self.places.insert(id, self.count);
+        self.requests.insert(self.count, Unsettled { id, request, due: None, pause: PAUSE });
+    }
+
+    /// One has its answer; whether it had none before.
+    fn answered(&mut self, id: TransactionId) -> bool {
+        self.places.remove(&id).and_then(|place| self.requests.remove(&place)).is_some()
+    }
+
+    /// One was not taken.
+    fn not_taken(&mut self, id: TransactionId, now: Instant) {
+        if let Some(one) = self.places.get(&id).and_then(|place| self.requests.get_mut(place)) {
+            (one.due, one.pause) = (Some(now + one.pause), (2 * one.pause).min(PAUSE_MAX));
+        }
+    }
+
+    /// Those to be handed in again by now, in the order in which they came.
+    fn due(&mut self, now: Instant) -> Requests {
+        let due = self.requests.values_mut().filter(|one| one.due.is_some_and(|due| due <= now));
+        due.map(|one| {
+            one.due = None;
+            (one.id, one.request.clone())
+        })
+        .collect()
+    }
+}
+
 /// See the [module](self). The thread ends with it.
 pub(crate) struct OwnSite {
     address: SocketAddr,
@@ -57,8 +106,7 @@ pub(crate) struct OwnSite {
     thread: Option<JoinHandle<()>>,
     /// To be handed to the thread.
     going: Requests,
-    /// Requests without an answer, and when they were handed in last.
-    open: HashMap<TransactionId, (Vec<u8>, Instant)>,
+    open: Unanswered,
     /// The time, as of the latest turn.
     now: Instant,
     looked: Instant,
@@ -78,7 +126,7 @@ impl OwnSite {
         let thread = SiteThread { site, words: told, answers: tell };
         let begun = std::thread::Builder::new().name("site".into()).spawn(|| thread.run());
         let thread = Some(begun.map_err(BrokerageError::io("starting the site's thread"))?);
-        let (words, going, open) = (Some(words), Vec::new(), HashMap::new());
+        let (words, going, open) = (Some(words), Vec::new(), Unanswered::default());
         Ok(Self { address, waker, words, answers, thread, going, open, now, looked: now })
     }
 
@@ -103,7 +151,7 @@ impl OwnSite {
 
     /// Has a request executed.
     pub(crate) fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
-        self.open.insert(id, (request.clone(), self.now));
+        self.open.came(id, request.clone());
         self.going.push((id, request));
         if self.going.len() >= BATCH {
             // If the thread has ended, the next turn says so.
@@ -133,32 +181,25 @@ impl OwnSite {
             answers.extend(some.map_err(failed)?.into_iter().filter_map(|one| self.answer_of(one)));
             heard = self.answers.try_recv().ok();
         }
-        self.repeat_what_is_late();
+        if self.now.duration_since(self.looked) >= LOOK_EVERY {
+            self.looked = self.now;
+            self.going.extend(self.open.due(self.now));
+        }
         Ok(answers)
     }
 
-    /// None if nothing was done, or nobody knows: it is repeated.
+    /// None if nothing was done, or nobody knows: it is handed in again.
     fn answer_of(&mut self, answered: Answered) -> Option<SiteAnswer> {
         let Answered { id, answer } = answered;
         let reply = match answer.code {
             Code::Done => Ok(answer.body),
             Code::Refused => Err(String::from_utf8_lossy(&answer.body).into_owned()),
-            _ => return None,
-        };
-        self.open.remove(&id).map(|_| SiteAnswer { id, reply })
-    }
-
-    fn repeat_what_is_late(&mut self) {
-        if self.now.duration_since(self.looked) < REPEAT_AFTER {
-            return;
-        }
-        self.looked = self.now;
-        for (id, (request, since)) in &mut self.open {
-            if self.now.duration_since(*since) >= REPEAT_AFTER {
-                *since = self.now;
-                self.going.push((*id, request.clone()));
+            _ => {
+                self.open.not_taken(id, self.now);
+                return None;
             }
-        }
+        };
+        self.open.answered(id).then_some(SiteAnswer { id, reply })
     }
 }
 
@@ -239,4 +280,26 @@ fn wait_until_certifying(site: &mut Process<Accounts>) -> Result<(), BrokerageEr
         report = site.report();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_not_taken_is_handed_in_again_and_in_the_order_in_which_it_came() {
+        let (mut open, began) = (Unanswered::default(), Instant::now());
+        let id = |sequence| TransactionId { client: 7, sequence };
+        let at = |pauses: u32| began + pauses * PAUSE;
+        (0..100).for_each(|sequence| open.came(id(sequence), vec![sequence as u8]));
+        assert!(open.due(at(1_000)).is_empty(), "a slow answer is no lost request");
+        (0..50).rev().for_each(|sequence| open.not_taken(id(sequence), began));
+        assert!(open.answered(id(20)) && !open.answered(id(20)));
+        assert!(open.due(began).is_empty(), "at once it would be told the same");
+        let again: Vec<u64> = open.due(at(1)).iter().map(|(id, _)| id.sequence).collect();
+        assert_eq!(again, (0..50).filter(|sequence| *sequence != 20).collect::<Vec<_>>());
+        assert!(open.due(at(1_000)).is_empty(), "it was handed in");
+        open.not_taken(id(3), at(1));
+        assert_eq!((open.due(at(2)), open.due(at(3))), (Vec::new(), vec![(id(3), vec![3])]));
+    }
 }

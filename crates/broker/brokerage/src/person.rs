@@ -14,13 +14,15 @@ use pares_operator::init::CLIENT;
 use pares_site::{Access, CallError, Client, SitesConfig};
 use pares_web::{WebSettings, person_of};
 use pares_wice::codec::Coded as _;
-use rustix::termios::{self, LocalModes, OptionalActions};
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex};
 
 use crate::children::sites_of;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 
 /// Sites that say nothing for so long are given up.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What a terminal sends for Ctrl-C, where that is a letter.
+const CTRL_C: u8 = 3;
 
 /// Arguments of `pares broker person`.
 #[derive(clap::Args)]
@@ -98,19 +100,33 @@ fn typed(mut ask: impl FnMut(&str) -> Result<String, BrokerageError>) -> Result<
     }
 }
 
-/// Asks a terminal, which does not show what is typed.
+/// Asks a terminal, which does not show the letters. Keys that would end or stop this process would leave it so: they are letters meanwhile, and Ctrl-C ends a line too.
 #[allow(clippy::print_stderr)] // a question ends without a line's end
 fn ask(question: &str) -> Result<String, BrokerageError> {
     let of_terminal = |error: rustix::io::Errno| BrokerageError::io("asking for the password")(error.into());
     let shown = termios::tcgetattr(io::stdin()).map_err(of_terminal)?;
     let mut hidden = shown.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
+    hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+    hidden.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
     eprint!("{question}");
     termios::tcsetattr(io::stdin(), OptionalActions::Flush, &hidden).map_err(of_terminal)?;
-    let line = line();
+    let line = typed_line(io::stdin().lock());
     termios::tcsetattr(io::stdin(), OptionalActions::Now, &shown).map_err(of_terminal)?;
     eprintln!();
     line
+}
+
+/// A line that was typed, without its end.
+fn typed_line(from: impl io::BufRead) -> Result<String, BrokerageError> {
+    let mut line = Vec::new();
+    for byte in from.bytes() {
+        match byte.map_err(BrokerageError::io("reading the password"))? {
+            CTRL_C => return Err(BrokerageError::Stopped),
+            b'\n' => break,
+            other => line.push(other),
+        }
+    }
+    String::from_utf8(line).map_err(|_| BrokerageError::Usage("a password is text in UTF-8".into()))
 }
 
 /// A line of standard input, without its end.
@@ -161,6 +177,13 @@ mod tests {
         };
         assert_eq!(typed(["correct horse", "correct horse"]).unwrap(), "correct horse");
         assert!(matches!(typed(["correct horse", "correct hearse"]), Err(BrokerageError::Usage(_))));
+    }
+
+    #[test]
+    fn ctrl_c_ends_the_question_like_an_error_so_that_the_terminal_is_as_it_was() {
+        assert_eq!(typed_line(&b"correct horse\nmore"[..]).unwrap(), "correct horse");
+        assert!(matches!(typed_line(&b"correct\x03 horse\n"[..]), Err(BrokerageError::Stopped)));
+        assert!(matches!(typed_line(&b"\xff\n"[..]), Err(BrokerageError::Usage(_))));
     }
 
     #[test]

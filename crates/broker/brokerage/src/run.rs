@@ -16,7 +16,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use pares_broker::{AccountSummary, AuditReport, ReplayedAccount, UserCommand, UserName, WorkloadLine};
+use pares_broker::{
+    AccountSummary, AuditReport, ReplayedAccount, UserCommand, UserName, WorkloadLine, dump_path,
+};
 use pares_front::{FRONT_OPEN_MAX, FairFeed};
 use pares_operator::init::promise;
 use pares_os::process::stop_on_signals;
@@ -306,7 +308,7 @@ impl Running {
     /// A dump was commanded.
     fn dump(&mut self, command: UserCommand) {
         let Some(name) = command.file else { return };
-        let path = self.logs.join(name);
+        let path = self.logs.join(dump_path(command.user.as_ref(), &name));
         if command.user.is_none() {
             self.whole = Some((path.clone(), self.floor.submitted));
         }

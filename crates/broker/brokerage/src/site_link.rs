@@ -9,8 +9,8 @@
 //!                 \--its connection ends, another site certifies, it says "not known yet"--> sent again, under its name
 //! ```
 //! When the site that certifies is gone, sites elect another within a fraction of a second. Requests sent to one that is left meanwhile would lose their order: so they wait until a site says that
-//! it certifies, and are sent there in their order. All are asked often then. A site that is only silent is not given up by the front's own clock, which may be the slow one: the others decide whether it is gone, and the
-//! one that they elected says so, in a later reign.
+//! it certifies, and are sent there in their order. All are asked often then. Which site certifies is not decided by the front's own clock, which may be the slow one: the others decide whether one is gone, and the
+//! one that they elected says so, in a later reign. Of a site that says nothing for a second only the connection is ended: its requests go to the one that certifies then, which may be the same over another connection.
 //!
 //! An answer names the sequence and not the client. So on the wire a sequence is a count of this link's, with the last six bits of the
 //! client's own behind it: unique here, ascending for each client, and in the same one of the 64 places in which sites remember answers.
@@ -40,9 +40,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// When no site has certified for so long, requests go to one that takes part: a site that this front does not reach may certify.
 const UNLED_MAX: Duration = Duration::from_secs(1);
 /// A request that was not taken, or of which a site knows nothing yet, is asked for again after so long, then after twice that, and so on.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 /// Up to this.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Answers of one site that are read in one turn, bytes.
 const READ_MAX: usize = 1 << 20;
 /// Tags of questions how a site is; sequences are below.

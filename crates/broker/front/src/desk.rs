@@ -103,6 +103,8 @@ pub struct QuoteDesk {
     /// Those of them that did not reach the server.
     unsent: u64,
     faults: u64,
+    /// Answers that named a hit.
+    brought: u64,
 }
 
 impl QuoteDesk {
@@ -116,6 +118,12 @@ impl QuoteDesk {
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.faults
+    }
+
+    /// Answers that came with a hit, which the log is to have from here: of desks that many ask, those whose price is on this one's bill.
+    #[must_use]
+    pub fn brought(&self) -> u64 {
+        self.brought
     }
 
     /// A user wants a stock's quote.
@@ -172,6 +180,7 @@ impl QuoteDesk {
         now_ms: u64,
         effects: &mut Vec<DeskEffect>,
     ) {
+        self.brought += u64::from(answer.as_ref().is_ok_and(|brought| brought.hit.is_some()));
         let Some(symbol) = self.open.remove(&hit) else { return self.late(answer, effects) };
         let stock = self.stocks.entry(symbol).or_default();
         stock.coming = None;

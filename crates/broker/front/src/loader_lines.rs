@@ -8,6 +8,7 @@
 //!   front:  [7] OK pending 2 5.00 1800000060000
 //!   front:  [8] REFUSED 16 nothing is pending
 //!   front:  [9] LOST overtaken                 it was not executed, and will not be under this number
+//!   front:  [5] UNWRITTEN the log could not be written: say the line again
 //!   front:  [3] UNKNOWN repeated               executed long ago, or never
 //! ```
 //! A line of another shape ends its connection: a web page can have a browser send any bytes here, behind the head of an HTTP request.
@@ -26,7 +27,7 @@ pub enum LoaderLine {
     Session(u64),
     /// A command; and which one of its user came before in the session, if it says so.
     Command(WorkloadLine, Option<u64>),
-    /// Note hits that no command used, and say when that is done and logs are written.
+    /// Note hits that no command used, and say when that is done.
     Note,
     /// It is no command.
     Wrong(Refusal),
@@ -111,6 +112,11 @@ pub fn answer(number: u64, reply: &BrokerReply) -> String {
 /// The answer to a line that is not executed, and why.
 pub fn lost(number: u64, why: &str) -> String {
     format!("[{number}] LOST {why}\n")
+}
+
+/// The answer to a line that was executed, and is to have a log written that could not be.
+pub fn unwritten(number: u64) -> String {
+    format!("[{number}] UNWRITTEN the log could not be written: say the line again\n")
 }
 
 /// The answer to a line that is refused.

@@ -13,6 +13,7 @@ use crate::passwords::Passwords;
 use crate::places::Places;
 use crate::points::Points;
 use crate::problem::Problem;
+use crate::server::WebTransport;
 use crate::settings::WebSettings;
 
 /// Most sockets of a user.
@@ -39,10 +40,12 @@ pub(crate) struct App {
     pub(crate) sockets: Arc<Places<String>>,
     /// Whether people's connections are TLS.
     pub(crate) is_secure: bool,
+    /// Whether the name counts by which it is asked.
+    pub(crate) looks_at_host: bool,
 }
 
 impl App {
-    pub(crate) fn new(broker: impl Broker, settings: WebSettings, is_secure: bool) -> Shared {
+    pub(crate) fn new(broker: impl Broker, settings: WebSettings, transport: &WebTransport) -> Shared {
         Arc::new(Self {
             front: Arc::new(broker),
             passwords: Passwords::new(&settings),
@@ -55,8 +58,13 @@ impl App {
             points: Points::default(),
             follows: Follows::default(),
             sockets: Places::new(settings.connections_max, SOCKETS_OF_USER),
+            is_secure: !matches!(transport, WebTransport::Loopback),
+            looks_at_host: match transport {
+                WebTransport::Loopback => true,
+                WebTransport::Tls(_) => false,
+                WebTransport::BehindProxy => !settings.hosts.is_empty(),
+            },
             settings,
-            is_secure,
         })
     }
 

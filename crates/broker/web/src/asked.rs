@@ -1,7 +1,7 @@
 //! What no request may be, whatever it asks for.
 //!
 //! A page of another site can be at a name that its owner lets point to this machine: then a browser holds the server here for that site, and shows the page its answers (DNS rebinding). But the browser says by which name it came.
-//! With TLS there is no such thing: the certificate is of no such name.
+//! Where TLS ends here there is no such thing: the certificate is of no such name. Where it ends at a proxy, people come by names that only the operator knows: they are held against those that he gave, if he gave any.
 
 use std::net::IpAddr;
 
@@ -17,9 +17,9 @@ pub(crate) fn refusal(request: &Request, app: &Shared) -> Option<Problem> {
         return Some(Problem::bad("the path is not UTF-8"));
     }
     let host = request.headers().get(header::HOST)?;
-    let is_ours = host.to_str().is_ok_and(|host| app.is_secure || is_of_here(host, &app.settings.hosts));
+    let is_ours = host.to_str().is_ok_and(|host| !app.looks_at_host || is_of_here(host, &app.settings.hosts));
     let misdirected = || Problem::of(StatusCode::MISDIRECTED_REQUEST, "this server has another name");
-    (!is_ours).then(misdirected)
+    (!is_ours).then(|| misdirected().reason("other-host"))
 }
 
 /// Whether a host is this machine, or one of these names; the port says nothing.

@@ -16,14 +16,20 @@ pub enum Unavailable {
     /// The front has as much to do as it takes: it did nothing.
     #[error("the front is busy: {0}")]
     Busy(String),
+    /// The user has as many files as he may have, and named another one: nothing was done.
+    #[error("the user has too many files")]
+    ManyFiles,
+    /// The command was done, and the file that it was to write is not there. The same again, under the same name, writes it.
+    #[error("the log could not be written")]
+    Unwritten,
 }
 
-/// What the questions that this front itself has asked have cost since it started, and what the answers say of its clock.
+/// What the quotes have cost whose hits this front has to have noted, since it started, and what the answers say of its clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Questions to the quote server.
+    /// Quotes that the server was asked for, and that were given to this front first. Of questions that brought none the desks know, and the bill.
     pub hits: u64,
-    /// Cents.
+    /// What they cost, cents.
     pub cents: u64,
     /// By how much its clock is ahead of the quote server's at least, ms; behind, if below zero; 0 if it may be right.
     pub clock_ahead_ms: i64,

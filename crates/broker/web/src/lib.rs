@@ -52,7 +52,7 @@ pub use settings::{Allowance, WebClock, WebSettings};
 
 /// The server's paths without connections, for tests.
 pub fn service(broker: impl Broker, settings: WebSettings) -> axum::Router {
-    let app = app::App::new(broker, settings, false);
+    let app = app::App::new(broker, settings, &WebTransport::Loopback);
     app.watch();
     routes::router(app)
 }

@@ -84,6 +84,17 @@ impl Problem {
         Self::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("busy").retry(1)
     }
 
+    fn many_files() -> Self {
+        let detail =
+            "you have as many files of logs as anybody may: name one of them, and it is written anew";
+        Self::of(StatusCode::CONFLICT, detail).reason("too-many-files")
+    }
+
+    fn not_written() -> Self {
+        let detail = "the command was done, but the log could not be written: the same under the same Idempotency-Key writes it";
+        Self::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("log-not-written").retry(1)
+    }
+
     /// The rules refuse it.
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let status = match refusal {
@@ -122,6 +133,8 @@ impl From<Unavailable> for Problem {
         match why {
             Unavailable::Silent(_) => Self::unavailable(),
             Unavailable::Busy(_) => Self::busy(),
+            Unavailable::ManyFiles => Self::many_files(),
+            Unavailable::Unwritten => Self::not_written(),
         }
     }
 }

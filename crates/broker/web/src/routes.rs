@@ -74,9 +74,8 @@ impl Modify for SignedIn {
         schemes.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
         for item in document.paths.paths.values_mut() {
             // Without a word of its own an operation needs a session.
-            for changing in
-                [&mut item.post, &mut item.delete].into_iter().flatten().filter(|one| one.security.is_none())
-            {
+            let changing = [&mut item.post, &mut item.put, &mut item.delete].into_iter().flatten();
+            for changing in changing.filter(|one| one.security.is_none()) {
                 changing.parameters.get_or_insert_default().push(RefOr::T(csrf()));
             }
         }

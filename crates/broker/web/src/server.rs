@@ -74,23 +74,23 @@ impl WebServer {
         broker: impl Broker,
         settings: WebSettings,
     ) -> Result<Self, WebError> {
-        let (is_secure, tls) = match transport {
-            WebTransport::Loopback if !address.ip().is_loopback() => return Err(WebError::Plain(address)),
-            WebTransport::Loopback => (false, None),
-            WebTransport::Tls(config) => (true, Some(TlsAcceptor::from(config))),
-            WebTransport::BehindProxy => (true, None),
-        };
+        if matches!(transport, WebTransport::Loopback) && !address.ip().is_loopback() {
+            return Err(WebError::Plain(address));
+        }
         let failed = |why| WebError::Listen(address, why);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let most = settings.connections_max;
         let connections = Places::new(most, most.div_ceil(2));
         let patience = settings.patience;
-        let app = App::new(broker, settings, is_secure);
+        let app = App::new(broker, settings, &transport);
         app.watch();
         Ok(Self {
             address: listener.local_addr().map_err(failed)?,
             listener,
-            tls,
+            tls: match transport {
+                WebTransport::Tls(config) => Some(TlsAcceptor::from(config)),
+                WebTransport::Loopback | WebTransport::BehindProxy => None,
+            },
             router: router(app),
             connections,
             patience,

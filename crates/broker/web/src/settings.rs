@@ -36,7 +36,7 @@ pub struct WebSettings {
     pub patience: Duration,
     /// Connections at a time; of one address at most half.
     pub connections_max: usize,
-    /// Names besides those of this machine itself that a server without TLS is asked by.
+    /// Names besides those of this machine itself that a server is asked by whose TLS does not end here; behind a proxy any, if there are none.
     pub hosts: Vec<String>,
     /// The time.
     pub clock: WebClock,

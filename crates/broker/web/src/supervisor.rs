@@ -83,10 +83,10 @@ fn shown(UserListed { name, rights, cash_cents }: UserListed) -> UserShown {
     UserShown { name: name.to_string(), rights, cash }
 }
 
-/// What quotes have cost this front; other fronts and desks have their own.
+/// What quotes have cost that this front was given first; other fronts have their own.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CostsShown {
-    /// Questions to the quote server, asked by this front since it started.
+    /// Quotes that the server was asked for and that this front was given first, since it started. Questions that brought none are not among them.
     front_hits: u64,
     /// What they cost.
     front_dollars: String,
@@ -94,7 +94,7 @@ pub(crate) struct CostsShown {
     front_clock_ahead_ms: i64,
 }
 
-/// What quotes have cost this front since it started. What all have cost is in the log of all.
+/// What quotes have cost that this front was given first, since it started. What all have cost is in the log of all, but for questions that brought none.
 #[utoipa::path(get, path = "/api/v1/supervisor/costs", responses(
     (status = 200, description = "the answer", body = CostsShown), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn costs(State(app): State<Shared>, caller: Caller) -> Result<Json<CostsShown>, Problem> {

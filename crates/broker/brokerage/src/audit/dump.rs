@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     for front in BrokerPlaces::of(&args.dir)?.fronts {
         if !note(front).map_err(BrokerageError::io("asking fronts"))? {
             pares_text::tell!(
-                "the front at {front} has not said within 10 s that its hits are noted and its logs are written: hits that it has not noted are missing"
+                "the front at {front} has not said within 10 s that its hits are noted: those that it has not noted are missing"
             );
         }
     }

@@ -14,9 +14,6 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// What its sender is told of a dump that could not be written.
-    pub(crate) const UNWRITTEN: &str = "the log could not be written";
-
     /// The dump that was commanded, if it was one, and it was executed.
     pub(crate) fn dump(&self) -> Option<&UserCommand> {
         dumps(&self.asked).filter(|_| self.reply == Some(BrokerReply::Done))
@@ -34,7 +31,7 @@ fn command(asked: &Asked) -> Option<&UserCommand> {
 }
 
 /// The dump that this commands.
-pub(super) fn dumps(asked: &Asked) -> Option<&UserCommand> {
+pub(crate) fn dumps(asked: &Asked) -> Option<&UserCommand> {
     command(asked).filter(|command| command.verb == Verb::Dumplog)
 }
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 use pares_broker::{COMMANDS_OF_SESSION, Refusal, UserName, WorkloadLine};
-use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused};
+use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused, unwritten};
 use pares_front::{FairFeed, NotTaken};
 
 use self::patience::Patience;
@@ -46,7 +46,7 @@ struct Loader {
     latest: BTreeMap<UserName, u64>,
     /// A command that waits until others of its user are answered, or dumps written; nothing behind it is read.
     held: Option<Said>,
-    /// It is to be told when hits are noted and logs are written.
+    /// It is to be told when hits are noted.
     wants_note: bool,
     /// Since when the line has begun that has not ended.
     half: Option<Instant>,
@@ -287,7 +287,7 @@ impl Loaders {
             return self.end(number, floor);
         };
         match self.port.writer(number) {
-            Some(conn) if told.is_unwritten => conn.push(lost(count, Told::UNWRITTEN).as_bytes()),
+            Some(conn) if told.is_unwritten => conn.push(unwritten(count).as_bytes()),
             Some(conn) => conn.push(answer(count, reply).as_bytes()),
             None => return self.end(number, floor),
         }
@@ -295,13 +295,13 @@ impl Loaders {
         self.port.keep_ready(number);
     }
 
-    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are, and no log is being written.
-    pub(super) fn note(&mut self, floor: &mut Floor, has_written: bool) {
+    /// Has hits noted that no command used, if anybody waits for that, and tells who does when they are.
+    pub(super) fn note(&mut self, floor: &mut Floor) {
         if !self.loaders.values().any(|loader| loader.wants_note) {
             return;
         }
         floor.note_unclaimed();
-        if floor.has_noted() && has_written {
+        if floor.has_noted() {
             self.tell_noted();
         }
     }

@@ -7,6 +7,7 @@
 //! its users go to another front with their sessions, and what it had under way is asked for there once more.
 
 mod clock_said;
+mod files;
 mod loaders;
 mod web;
 
@@ -179,7 +180,7 @@ impl FrontProcess {
             readers: Readers::start(READERS, &doors).map_err(BrokerageError::io("starting readers"))?,
             looked: channel(),
             web: match args.http {
-                Some(http) => Some(web::serve(http, &args.entrance, Arc::clone(&waker), &doors)?),
+                Some(http) => Some(web::serve(http, &args.entrance, Arc::clone(&waker), &doors, &args.logs)?),
                 None => None,
             },
             waker,
@@ -215,7 +216,7 @@ impl FrontProcess {
         if let Some(said) = self.clock_said.of(self.floor.front.clock_ahead_ms()) {
             pares_text::tell!("{said}");
         }
-        self.loaders.note(&mut self.floor, self.dumps.is_idle());
+        self.loaders.note(&mut self.floor);
         self.floor.flush();
         self.loaders.flush(&mut self.floor);
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +16,7 @@ use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings
 use pares_wice::codec::Coded as _;
 use tokio::sync::{broadcast, oneshot};
 
+use super::files::UserFiles;
 use crate::entrance::Entrance;
 use crate::error::{BrokerageError, failed};
 use crate::floor::{Floor, Told};
@@ -62,12 +64,13 @@ pub(super) struct WebCalls {
     open: HashMap<u64, Tell>,
     /// What was handed to the sites without the front.
     direct: HashMap<u64, Tell>,
+    files: UserFiles,
     shown: Arc<Mutex<Shown>>,
     quotes: broadcast::Sender<StockQuote>,
 }
 
-/// Both ends, for reads at these sites.
-fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebFront, WebCalls)> {
+/// Both ends, for reads at these sites and dumps below `logs`.
+fn ends(waker: Arc<Waker>, sites: &[Door], logs: &Path) -> io::Result<(WebFront, WebCalls)> {
     let (ask, asked) = channel();
     let quotes = broadcast::Sender::new(QUOTES_MAX);
     let shown = Arc::<Mutex<Shown>>::default();
@@ -76,6 +79,7 @@ fn ends(waker: Arc<Waker>, sites: &[Door]) -> io::Result<(WebFront, WebCalls)> {
         asked,
         open: HashMap::new(),
         direct: HashMap::new(),
+        files: UserFiles::below(logs),
         shown: Arc::clone(&shown),
         quotes: quotes.clone(),
     };
@@ -88,9 +92,10 @@ pub(super) fn serve(
     entrance: &Entrance,
     waker: Arc<Waker>,
     sites: &[Door],
+    logs: &Path,
 ) -> Result<WebCalls, BrokerageError> {
     let starting = || BrokerageError::io("starting the web server");
-    let (front, calls) = ends(waker, sites).map_err(starting())?;
+    let (front, calls) = ends(waker, sites, logs).map_err(starting())?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(THREADS).enable_all().build().map_err(starting())?;
     let settings = WebSettings { hosts: entrance.hosts.clone(), ..WebSettings::default() };
@@ -104,18 +109,8 @@ pub(super) fn serve(
 impl WebCalls {
     /// Takes in what was asked, and shows how the front is.
     pub(super) fn turn(&mut self, floor: &mut Floor) {
-        for Question { user, name, asked, tell } in self.asked.try_iter().collect::<Vec<_>>() {
-            if user.is_none() && !matches!(asked, Asked::Command { .. }) {
-                self.direct.insert(floor.ask_sites(asked), tell);
-                continue;
-            }
-            match floor.take(Arrival { sender: 0, user, order: CommandOrder::Arrival { name }, asked }) {
-                Ok(arrival) => drop(self.open.insert(arrival, tell)),
-                Err(NotTaken::Clock) => {
-                    drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff })));
-                }
-                Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
-            }
+        for question in self.asked.try_iter().collect::<Vec<_>>() {
+            self.take(question, floor);
         }
         for (number, reply) in floor.sites_said() {
             if let Some(tell) = self.direct.remove(&number) {
@@ -124,7 +119,7 @@ impl WebCalls {
             }
         }
         let mut shown = locked(&self.shown);
-        (shown.horizon, shown.hits) = (floor.horizon(), floor.front.desk().hits());
+        (shown.horizon, shown.hits) = (floor.horizon(), floor.front.desk().brought());
         shown.clock_ahead_ms = floor.front.clock_ahead_ms();
         for quote in floor.learned() {
             shown.quotes.insert(quote.symbol, quote.clone());
@@ -133,18 +128,38 @@ impl WebCalls {
         }
     }
 
+    fn take(&mut self, Question { user, name, asked, tell }: Question, floor: &mut Floor) {
+        if user.is_none() && !matches!(asked, Asked::Command { .. }) {
+            self.direct.insert(floor.ask_sites(asked), tell);
+            return;
+        }
+        let file = self.files.of(&asked);
+        // Who asked may be gone.
+        if file.as_ref().is_some_and(|file| !self.files.has_room_for(file)) {
+            return drop(tell.send(Err(Unavailable::ManyFiles)));
+        }
+        match floor.take(Arrival { sender: 0, user, order: CommandOrder::Arrival { name }, asked }) {
+            Ok(arrival) => {
+                self.files.begun(arrival, file);
+                self.open.insert(arrival, tell);
+            }
+            Err(NotTaken::Clock) => drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff }))),
+            Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
+        }
+    }
+
     /// A command has its reply; it may not be one of these.
     pub(super) fn tell(&mut self, told: &Told) {
+        self.files.over(told.arrival);
         let Some(tell) = self.open.remove(&told.arrival) else { return };
         let late = || {
             Unavailable::Silent(
                 "it was given up: the command before it did not come, or sites do not take it".into(),
             )
         };
-        let unwritten = || Unavailable::Silent(Told::UNWRITTEN.into());
         let reply = told.reply.clone().ok_or_else(late);
         // Who asked may be gone.
-        let _ = tell.send(if told.is_unwritten { Err(unwritten()) } else { reply });
+        let _ = tell.send(if told.is_unwritten { Err(Unavailable::Unwritten) } else { reply });
     }
 }
 
@@ -193,5 +208,43 @@ impl Broker for WebFront {
     fn costs(&self) -> Costs {
         let Shown { hits, clock_ahead_ms, .. } = *locked(&self.shown);
         Costs { hits, cents: hits * HIT_MILLS / 10, clock_ahead_ms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mio::{Poll, Token};
+    use pares_broker::{UserCommand, Verb};
+    use pares_site::config::Promise;
+
+    use super::*;
+
+    #[test]
+    fn a_file_beyond_those_that_a_user_may_have_is_refused_and_nothing_is_done() {
+        let (dir, poll) = (tempfile::tempdir().unwrap(), Poll::new().unwrap());
+        let waker = Arc::new(Waker::new(poll.registry(), Token(0)).unwrap());
+        let quotes = SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut floor = Floor::alone(&dir.path().join("site"), Promise::Os, None, quotes, None).unwrap();
+        let folder = dir.path().join("users/jo");
+        std::fs::create_dir_all(&folder).unwrap();
+        (0..16).for_each(|file| std::fs::write(folder.join(format!("log{file}")), []).unwrap());
+        let (front, mut calls) = ends(waker, &[], dir.path()).unwrap();
+        let mut told_of = |user: &str, file: &str| {
+            let (tell, mut told) = oneshot::channel();
+            let (user, file) = (UserName::new(user), Some(file.to_owned()));
+            let command = UserCommand { user: user.clone(), file, ..UserCommand::of(Verb::Dumplog) };
+            let asked = Asked::Command { command, fault: None };
+            front.ask.send(Question { user, name: None, asked, tell }).unwrap();
+            loop {
+                calls.turn(&mut floor);
+                floor.turn().unwrap().iter().for_each(|told| calls.tell(told));
+                if let Ok(told) = told.try_recv() {
+                    return told;
+                }
+            }
+        };
+        assert_eq!(told_of("jo", "another"), Err(Unavailable::ManyFiles));
+        assert_eq!(told_of("jo", "log7"), Ok(BrokerReply::Done), "it is written anew");
+        assert_eq!(told_of("al", "another"), Ok(BrokerReply::Done));
     }
 }

@@ -25,7 +25,10 @@ struct Question {
     user: UserName,
     /// Its connections.
     tokens: Vec<usize>,
+    /// How often, the first time included.
     asked: u32,
+    /// It was sent: whatever becomes of it, it has its price.
+    is_sent: bool,
 }
 
 /// A connection on which a question is asked.
@@ -86,7 +89,7 @@ impl Asking {
     }
 
     pub(super) fn ask(&mut self, hit: u64, symbol: StockSymbol, user: UserName) {
-        self.questions.insert(hit, Question { symbol, user, tokens: Vec::new(), asked: 1 });
+        self.questions.insert(hit, Question { symbol, user, tokens: Vec::new(), asked: 1, is_sent: false });
         if let Some(hedge) = self.hedge {
             self.due.push(Reverse((Instant::now() + hedge, Due::Answered(hit))));
         }
@@ -126,18 +129,22 @@ impl Asking {
     pub(super) fn progress(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let hit = connection.hit;
-        let Some(question) = self.questions.get(&hit) else { return };
-        if let Some(answer) = connection.progress(question) {
+        let Some(question) = self.questions.get_mut(&hit) else { return };
+        let answer = connection.progress(question);
+        question.is_sent |= connection.is_sent;
+        if let Some(answer) = answer {
             self.connections.remove(&token);
             self.ended(hit, token, answer);
         }
     }
 
-    /// A connection has ended. A fault is the question's only if it is asked nowhere else.
+    /// A connection has ended. A fault is the question's only if it is asked nowhere else; that the server was not reached, only if it was by no connection.
     fn ended(&mut self, hit: u64, token: usize, answer: Result<StockQuote, QuoteFault>) {
         let Some(question) = self.questions.get_mut(&hit) else { return };
         question.tokens.retain(|other| *other != token);
         if answer.is_ok() || question.tokens.is_empty() {
+            let is_paid = question.is_sent && answer == Err(QuoteFault::Unreached);
+            let answer = if is_paid { Err(QuoteFault::Closed) } else { answer };
             self.forget(hit);
             // Nobody listens any more: the next word is the end.
             let _ = self.tell.send((hit, answer));

@@ -1,7 +1,7 @@
 //! Many questions at once, and questions that are asked again.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use pares_front::StandInSettings;
@@ -76,4 +76,30 @@ fn a_question_whose_connections_have_all_ended_has_no_answer() {
     drop(listener);
     quoter.ask(2, symbol(1), jo());
     assert_eq!(wait(&quoter, 1), [(2, Err(QuoteFault::Unreached))], "nothing was asked");
+}
+
+#[test]
+fn a_question_that_one_connection_brought_and_the_next_did_not_was_asked() {
+    let listener = TcpListener::bind(ANY).unwrap();
+    let server = listener.local_addr().unwrap();
+    let (tell, told) = channel();
+    let hedge = Some(Duration::from_millis(10));
+    let mut asking = Asking::new(server, hedge, <_>::default(), Poll::new().unwrap(), tell);
+    asking.ask(1, symbol(1), jo());
+    let (mut first, _) = listener.accept().unwrap();
+    first.set_nonblocking(true).unwrap();
+    while first.read(&mut [0; 16]).is_err() {
+        asking.progress(0);
+    }
+    drop(listener);
+    asking.do_what_is_due(Instant::now() + Duration::from_millis(20));
+    drop(first);
+    // The one that brought it ends first, and then the one that reaches nobody.
+    asking.progress(0);
+    let answer = std::iter::repeat_with(|| {
+        asking.progress(1);
+        told.try_recv().ok()
+    });
+    let answer = answer.flatten().next().unwrap();
+    assert_eq!(answer, (1, Err(QuoteFault::Closed)), "it cost its five cents");
 }

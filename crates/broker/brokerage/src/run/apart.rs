@@ -204,7 +204,7 @@ impl Apart<'_> {
         }
     }
 
-    /// Has every front note what no command used, and write what it was told to; then nothing more happens, so that the log and the accounts are of one moment.
+    /// Has every front note what no command used; then nothing more happens, so that the log and the accounts are of one moment.
     fn settle(&mut self, fronts: &[SocketAddr]) -> BrokerageResult {
         let (tell, told) = channel();
         for front in fronts {

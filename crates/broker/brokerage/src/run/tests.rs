@@ -99,10 +99,30 @@ fn a_workload_of_anything_ends_and_every_line_is_counted() {
     let figures = measure(&args).unwrap();
     assert!(figures.audit_verified && figures.conserved, "{figures:?}");
     assert_eq!((figures.commands, figures.unreadable, figures.refused), (6, 3, 3), "{figures:?}");
-    let names = std::fs::read_dir(args.logs.unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+    let logs = args.logs.unwrap();
+    assert_eq!(names_in(&logs), ["audit.xml", "users"], "in the folder of logs, and nowhere else");
+    assert_eq!(names_in(&logs.join("users/jo")), ["jo.xml"]);
+}
+
+fn names_in(dir: &Path) -> Vec<std::ffi::OsString> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.collect();
     names.sort();
-    assert_eq!(names, ["audit.xml", "jo.xml"], "in the folder of logs, and nowhere else");
+    names
+}
+
+#[test]
+fn a_log_of_a_user_does_not_take_the_place_of_the_one_of_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("workload");
+    let lines = "[1] ADD,al,10.00\n[2] DUMPLOG,testLOG\n[3] DUMPLOG,jo,testLOG\n[4] DUMPLOG,testLOG,a";
+    std::fs::write(&file, lines).unwrap();
+    let args = args(file, 0);
+    measure(&args).unwrap();
+    let log = |path: &str| std::fs::read_to_string(args.logs.as_ref().unwrap().join(path)).unwrap();
+    assert!(log("testLOG").contains("<username>al</username>"));
+    assert!(!log("users/jo/testLOG").contains("<username>al</username>"));
+    assert!(log("users/testLOG/a").contains("DUMPLOG"));
 }
 
 /// Runs a workload, and holds every reply, and every account in the end, against the oracle.

@@ -135,3 +135,27 @@ fn a_question_that_did_not_reach_the_server_costs_nothing_and_pauses_its_stock()
     at.arrived(2, Err(QuoteFault::Closed), NOON + 2_001);
     assert_eq!((at.desk.hits(), at.desk.faults()), (1, 1));
 }
+
+#[test]
+fn what_others_have_paid_for_is_not_counted_as_brought() {
+    let mut at = Asked::default();
+    let mut answer = |hit: u64, answer: Result<QuoteBrought, QuoteFault>| {
+        let now_ms = NOON + hit * 100_000;
+        at.want("jo", now_ms);
+        at.arrived(
+            hit,
+            answer.map(|brought| QuoteBrought { quote: quote(500, now_ms).quote, ..brought }),
+            now_ms,
+        );
+        (at.desk.hits(), at.desk.brought())
+    };
+    assert_eq!(answer(1, Ok(quote(500, NOON))), (1, 1));
+    assert_eq!(
+        answer(2, Ok(QuoteBrought { hit: None, ..quote(500, NOON) })),
+        (2, 1),
+        "another front has its hit"
+    );
+    assert_eq!(answer(3, Err(QuoteFault::Silent)), (3, 1));
+    at.arrived(3, Ok(quote(500, NOON)), NOON + 400_000);
+    assert_eq!((at.desk.hits(), at.desk.brought()), (3, 2), "it came late, and cost all the same");
+}

@@ -42,8 +42,8 @@ struct Inner {
     looks: u64,
     /// Messages of the exchange so far.
     told: u64,
-    is_away: bool,
-    is_busy: bool,
+    /// What everything is answered instead.
+    failure: Option<Unavailable>,
 }
 
 impl MemoryBroker {
@@ -54,12 +54,12 @@ impl MemoryBroker {
 
     /// From now on no site answers, or all do.
     pub fn set_away(&self, is_away: bool) {
-        self.inner().is_away = is_away;
+        self.fail(is_away.then(|| Unavailable::Silent("away".into())));
     }
 
-    /// From now on it has too much to do, or not.
-    pub fn set_busy(&self, is_busy: bool) {
-        self.inner().is_busy = is_busy;
+    /// From now on this is all that is answered, or nothing of it.
+    pub fn fail(&self, failure: Option<Unavailable>) {
+        self.inner().failure = failure;
     }
 
     /// How often a log was read and had something.
@@ -131,11 +131,7 @@ impl MemoryBroker {
 
 impl Inner {
     fn reachable(&self) -> Result<(), Unavailable> {
-        match (self.is_away, self.is_busy) {
-            (true, _) => Err(Unavailable::Silent("away".into())),
-            (false, true) => Err(Unavailable::Busy("busy".into())),
-            (false, false) => Ok(()),
-        }
+        self.failure.clone().map_or(Ok(()), Err)
     }
 
     fn run(

@@ -24,11 +24,11 @@ function into(body, work) {
 
 function costs() {
   const body = el('dl', { class: 'totals' });
-  const made = card('Cost of quotes', 'costs', body, el('p', { class: 'hint' }, 'Other fronts and desks have asked for their own: the log of all has each question.'));
+  const made = card('Cost of quotes', 'costs', body, el('p', { class: 'hint' }, 'Other fronts have their own: the log of all has each quote that was paid for. Questions that brought none are on the quote server’s bill alone.'));
   const read = into(body, async () => {
     const { front_hits: hits, front_dollars: dollars } = await api.costs();
     const line = (words, value) => el('div', {}, el('dt', {}, words), el('dd', {}, value));
-    refill(body, line('Asked by this front since it started', grouped(hits)), line('Paid', dollarsOf(dollars)));
+    refill(body, line('Quotes that this front was given first, since it started', grouped(hits)), line('Their price', dollarsOf(dollars)));
   });
   made.append(action({ id: 'costs-again', label: 'Refresh', isQuiet: true, work: async () => { await read(); return 'Costs read.'; } }));
   return made;

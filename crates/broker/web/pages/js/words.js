@@ -5,6 +5,8 @@ const PLAIN = {
   'bad-symbol': ['symbol', 'A stock’s symbol is one to three letters.'],
   'bad-amount': ['amount', 'An amount is above zero, with two decimals at most.'],
   'bad-file': ['file', 'A file’s name has only letters, digits, dots and dashes.'],
+  'too-many-files': ['file', 'You have as many files of logs as anybody may. Name one of them: it is written anew.'],
+  'log-not-written': ['file', 'The log could not be written. Press the same button again soon.'],
   'no-account': ['', 'You have no account yet: add cash first.'],
   'no-quote': ['symbol', 'The quote server gave no price for this stock. Nothing has changed; try again in a moment.'],
   'stale-quote': ['symbol', 'The price had become too old. Nothing has changed; try again.'],

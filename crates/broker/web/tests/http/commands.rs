@@ -1,6 +1,7 @@
 //! Commands, and what is read of them.
 
 use pares_broker::{AuditReplay, Verb};
+use pares_web::Unavailable;
 use serde_json::{Value, json};
 
 use crate::support::{NOON_MS, Web};
@@ -313,13 +314,28 @@ async fn without_a_site_everything_says_so_and_nothing_of_the_inside() {
 async fn a_front_with_too_much_to_do_says_that_nothing_was_done_and_when_to_come_again() {
     let web = Web::new();
     let ann = web.somebody("ann").await;
-    web.broker.set_busy(true);
+    web.broker.fail(Some(Unavailable::Busy("busy".into())));
     for (method, path) in [("GET", "/account"), ("GET", "/history"), ("POST", "/commands/add")] {
         let answer = web.ask(method, path, &[ann.bearer()], &NONE).await;
         assert_eq!((answer.told(), answer.retry_s()), ((503, "busy".into()), 1), "{path}");
     }
-    web.broker.set_busy(false);
+    web.broker.fail(None);
     assert_eq!(web.get(&ann, "/session").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_log_that_is_not_written_is_told_from_one_that_may_not_be() {
+    let web = Web::new();
+    for (why, status, reason) in
+        [(Unavailable::Unwritten, 503, "log-not-written"), (Unavailable::ManyFiles, 409, "too-many-files")]
+    {
+        let ann = web.somebody(if status == 503 { "ann" } else { "bob" }).await;
+        web.broker.fail(Some(why));
+        let told = web.command(&ann, "dumplog", json!({"file": "log.xml"})).await;
+        assert_eq!(told.told(), (status, reason.into()), "{told:?}");
+        assert_eq!(told.headers.contains_key("retry-after"), status == 503);
+        web.broker.fail(None);
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,11 @@ use serde_json::Value;
 
 use crate::support::Web;
 
+/// Whether it needs no session.
+fn is_open(operation: &Value) -> bool {
+    [serde_json::json!([]), serde_json::json!([{}])].contains(&operation["security"])
+}
+
 #[tokio::test]
 async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
     let web = Web::new();
@@ -18,9 +23,7 @@ async fn the_document_names_every_path_with_its_answers_and_each_is_served() {
             }
             let path = path.trim_start_matches("/api/v1").replace("{command}", "add").replace(['{', '}'], "");
             let answer = web.ask(&method.to_uppercase(), &path, &[], &Value::Null).await;
-            let is_open = operation["security"] == serde_json::json!([])
-                || operation["security"] == serde_json::json!([{}]);
-            if is_open {
+            if is_open(operation) {
                 assert!(matches!(answer.status.as_u16(), 200 | 400), "{method} {path}: {answer:?}");
             } else {
                 assert_eq!(answer.told(), (401, "no-session".into()), "{method} {path}");
@@ -39,13 +42,14 @@ async fn the_document_says_which_header_a_cookie_needs_and_which_fields_a_comman
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         parameters.filter(|parameter| parameter["name"] == "X-CSRF" && parameter["in"] == "header").count()
     };
-    for (path, method) in
-        [("/commands/{command}", "post"), ("/session", "delete"), ("/password", "post"), ("/totp", "delete")]
-    {
-        assert_eq!(needs_word(&operation(path, method)), 1, "{method} {path}");
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let needs = method != "get" && !is_open(operation);
+            assert_eq!(needs_word(operation), usize::from(needs), "{method} {path}");
+        }
     }
-    for (path, method) in [("/session", "post"), ("/people", "post"), ("/account", "get")] {
-        assert_eq!(needs_word(&operation(path, method)), 0, "{method} {path}");
+    for (path, method) in [("/supervisor/kill/{user}", "put"), ("/totp", "delete"), ("/password", "post")] {
+        assert_eq!(needs_word(&operation(path, method)), 1, "{method} {path}");
     }
     let told = operation("/commands/{command}", "post")["description"].as_str().unwrap().to_owned();
     for command in pares_broker::Verb::ALL {

@@ -79,6 +79,24 @@ async fn behind_a_proxy_the_cookie_is_for_tls_alone_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn behind_a_proxy_names_that_were_given_count_and_any_if_none_was() {
+    for (given, host, status) in [
+        (vec!["pares.example".to_owned()], "pares.example", 200),
+        (vec!["pares.example".to_owned()], "evil.example", 421),
+        (Vec::new(), "evil.example", 200),
+    ] {
+        let web = Web::with(|settings| settings.hosts = given);
+        let address = serve(&web, WebTransport::BehindProxy).await;
+        let said = format!("GET /api/v1/health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let told =
+            tokio::task::spawn_blocking(move || exchange(&mut TcpStream::connect(address).unwrap(), &said));
+        let told = told.await.unwrap();
+        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {told}");
+        assert_eq!(told.contains("other-host"), status == 421, "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_address_has_half_of_the_connections_and_one_that_ends_makes_room() {
     let web = Web::with(|settings| settings.connections_max = 4);
     let address = serve(&web, WebTransport::Loopback).await;

@@ -226,7 +226,10 @@ fn a_dump_beyond_those_that_may_wait_holds_up_its_own_connection_only() {
 fn a_log_that_could_not_be_written_is_not_answered_ok() {
     let mut at = At::new();
     at.is_disk_full = true;
-    assert_eq!(at.says(b"[1] DUMPLOG,jo,log\n"), "[1] LOST the log could not be written\n");
+    assert_eq!(
+        at.says(b"[1] DUMPLOG,jo,log\n"),
+        "[1] UNWRITTEN the log could not be written: say the line again\n"
+    );
     at.is_disk_full = false;
     assert_eq!(at.says(b"[1] DUMPLOG,jo,log\n"), "[1] OK\n");
 }
