@@ -8,8 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, COMMANDS_OF_SESSION, StockQuote, UserName, WorkloadLine,
-    number_in_session,
+    Asked, BrokerRead, BrokerReply, BrokerRequest, StockQuote, UserName, WorkloadLine, number_in_session,
 };
 use pares_front::{Arrival, BrokerFront, CommandOrder, DeskNews, FRONT_OPEN_MAX, FrontEffect, NotTaken};
 use pares_os::clock;
@@ -71,6 +70,8 @@ pub(crate) struct Floor {
     /// Quotes that came since somebody asked.
     learned: Vec<StockQuote>,
     direct: DirectClients,
+    /// What the next turn says.
+    told: Vec<Told>,
     /// Answers to what was asked of the sites directly.
     said: Vec<(u64, Result<BrokerReply, String>)>,
     /// What was asked for under which number, and the reply: for tests, which ask an oracle the same.
@@ -119,6 +120,7 @@ impl Floor {
             looks: Vec::new(),
             learned: Vec::new(),
             direct: DirectClients::new(client + (1 << 40)),
+            told: Vec::new(),
             said: Vec::new(),
             #[cfg(test)]
             seen: Vec::new(),
@@ -150,7 +152,7 @@ impl Floor {
         self.arrives_as(0, line, CommandOrder::Arrival { name: None }).map_err(failed)
     }
 
-    /// A command of a session arrives, by the connection of that number, the `after`-th one of which was its user's before; its place among all that did.
+    /// A command of a session arrives, by the connection of that number, the `after`-th one of which was its user's before; its place among all that did. The session is one that there is.
     pub(crate) fn arrives_in(
         &mut self,
         sender: u64,
@@ -159,10 +161,6 @@ impl Floor {
         line: WorkloadLine,
     ) -> Result<u64, NotTaken> {
         let numbered = |count| number_in_session(session, count);
-        let is_in_session = line.number < COMMANDS_OF_SESSION && after < line.number;
-        if !is_in_session || !self.front.may_go_on(session) {
-            return Err(NotTaken::Order);
-        }
         let order = CommandOrder::Session { number: numbered(line.number), after: numbered(after) };
         self.arrives_as(sender, line, order)
     }
@@ -186,13 +184,8 @@ impl Floor {
         let mut effects = Vec::new();
         let arrival = self.front.arrives(arrival, now_ms(), &mut effects)?;
         self.dumps += usize::from(is_dump);
-        self.carry_out(effects, &mut Vec::new());
+        self.carry_out(effects);
         Ok(arrival)
-    }
-
-    /// A session for commands whose sender numbers them; none as long as the front has no number.
-    pub(crate) fn open_session(&mut self) -> Option<u64> {
-        self.front.open_session()
     }
 
     /// Asks the sites something that no user's order binds; its number, for [`Self::sites_said`].
@@ -223,7 +216,7 @@ impl Floor {
     pub(crate) fn looked(&mut self, read: &BrokerRead, answer: Option<&[u8]>) {
         let mut effects = Vec::new();
         self.front.looked(read, answer, now_ms(), &mut effects);
-        self.carry_out(effects, &mut Vec::new());
+        self.carry_out(effects);
     }
 
     /// How far this front has seen: who reads on its account is shown nothing older.
@@ -257,27 +250,25 @@ impl Floor {
     pub(crate) fn close(&mut self) {
         let mut effects = Vec::new();
         self.front.close(now_ms(), &mut effects);
-        self.carry_out(effects, &mut Vec::new());
+        self.carry_out(effects);
     }
 
-    /// Does what is to be done, and says which commands have their reply.
+    /// Does what is to be done, and says which commands have their reply since the last turn.
     pub(crate) fn turn(&mut self) -> Result<Vec<Told>, BrokerageError> {
-        let (mut told, mut effects) = (Vec::new(), Vec::new());
+        let mut effects = Vec::new();
         self.front.tick(now_ms(), &mut effects);
         for news in self.quoting.turn(self.front.number().unwrap_or_default()) {
             self.quoted(news, &mut effects);
         }
-        self.carry_out(effects, &mut told);
-        for answer in self.answers()? {
-            self.answered(answer, &mut told)?;
-        }
-        Ok(told)
+        self.carry_out(effects);
+        self.turn_site()?;
+        Ok(std::mem::take(&mut self.told))
     }
 
     /// Lets the site of this process go on while the front does nothing that needs it.
     pub(crate) fn turn_site(&mut self) -> Result<(), BrokerageError> {
         for answer in self.answers()? {
-            self.answered(answer, &mut Vec::new())?;
+            self.answered(answer)?;
         }
         Ok(())
     }
@@ -307,7 +298,7 @@ impl Floor {
         }
     }
 
-    fn carry_out(&mut self, effects: Vec<FrontEffect>, told: &mut Vec<Told>) {
+    fn carry_out(&mut self, effects: Vec<FrontEffect>) {
         for effect in effects {
             match effect {
                 FrontEffect::Ask { hit, symbol, user } => {
@@ -327,7 +318,7 @@ impl Floor {
                 }
                 FrontEffect::Told { arrival, asked, reply, .. } => {
                     self.dumps -= usize::from(told::dumps(&asked).is_some());
-                    told.push(Told { arrival, asked, reply, is_unwritten: false });
+                    self.told.push(Told { arrival, asked, reply, is_unwritten: false });
                 }
             }
         }
@@ -343,7 +334,7 @@ impl Floor {
         }
     }
 
-    fn answered(&mut self, answer: SiteAnswer, told: &mut Vec<Told>) -> Result<(), BrokerageError> {
+    fn answered(&mut self, answer: SiteAnswer) -> BrokerageResult {
         let SiteAnswer { id, reply } = answer;
         if let Some(number) = self.direct.end(id) {
             let read = |bytes: Vec<u8>| BrokerReply::from_bytes(&bytes).map_err(|why| why.to_string());
@@ -352,7 +343,7 @@ impl Floor {
         }
         let bytes = match reply {
             Ok(bytes) => bytes,
-            Err(why) => return self.not_taken(id, &why, told),
+            Err(why) => return self.not_taken(id, &why),
         };
         let reply = BrokerReply::from_bytes(&bytes).map_err(failed)?;
         #[cfg(test)]
@@ -361,12 +352,12 @@ impl Floor {
         }
         let mut effects = Vec::new();
         self.front.answered(id, reply, now_ms(), &mut effects);
-        self.carry_out(effects, told);
+        self.carry_out(effects);
         Ok(())
     }
 
     /// The accounts do not take a request: something is damaged. A run ends; a front gives its command up, with those that wait for it, and goes on.
-    fn not_taken(&mut self, id: TransactionId, why: &str, told: &mut Vec<Told>) -> BrokerageResult {
+    fn not_taken(&mut self, id: TransactionId, why: &str) -> BrokerageResult {
         let what = format!("the accounts do not take a request of this front: {why}");
         if matches!(self.executing, Executing::Here(_)) {
             return Err(failed(what));
@@ -374,7 +365,7 @@ impl Floor {
         pares_text::tell!("{what}");
         let mut effects = Vec::new();
         self.front.not_taken(id, now_ms(), &mut effects);
-        self.carry_out(effects, told);
+        self.carry_out(effects);
         Ok(())
     }
 }

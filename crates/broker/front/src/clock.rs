@@ -11,12 +11,13 @@
 
 use std::collections::VecDeque;
 
-use pares_broker::{QuoteBrought, StockSymbol, UserName};
+use pares_broker::{BrokerReply, QuoteBrought, Refusal, StockSymbol, UserName};
 
 use crate::desk::QUOTE_LIMIT_MS;
 use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
 use crate::line::QuoteFault;
+use crate::user::Moment;
 
 /// A clock that is off by more, ms, is spoken of.
 pub const CLOCK_SAID_MS: u64 = 5_000;
@@ -107,11 +108,35 @@ impl BrokerFront {
     }
 
     /// An answer to a question that this front waits for, whose hit is its own.
-    pub(crate) fn look_at_stamp(&mut self, hit: u64, answer: &Result<QuoteBrought, QuoteFault>, now_ms: u64) {
+    pub(crate) fn look_at_stamp(
+        &mut self,
+        hit: u64,
+        answer: &Result<QuoteBrought, QuoteFault>,
+        now_ms: u64,
+        effects: &mut Vec<FrontEffect>,
+    ) {
+        let was_off = self.clock.is_off();
         if let Ok(QuoteBrought { quote, hit: Some(_) }) = answer
             && self.desk.awaits(hit)
         {
             self.clock.stamped(quote.symbol, quote.server_ms, now_ms);
+        }
+        if self.clock.is_off() && !was_off {
+            self.refuse_what_waits(effects);
+        }
+    }
+
+    /// The clock has turned out to be off: what is not handed on never is. Of each user the latest command is told first, so that his sender knows at each what it came after.
+    fn refuse_what_waits(&mut self, effects: &mut Vec<FrontEffect>) {
+        for part in &mut self.parts {
+            part.waits_for = None;
+            part.moments.retain(|moment| matches!(moment, Moment::Hit(_)));
+            for waiting in part.commands.drain(..).rev() {
+                self.open.remove(&waiting.arrival);
+                let reply = Some(BrokerReply::Refused { refusal: Refusal::ClockOff });
+                let (arrival, asked) = (waiting.arrival, waiting.asked);
+                effects.push(FrontEffect::Told { arrival, number: 0, asked, reply });
+            }
         }
     }
 }

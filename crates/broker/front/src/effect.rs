@@ -43,7 +43,7 @@ pub enum FrontEffect {
     Told {
         /// Its place among the commands that arrived, from 0.
         arrival: u64,
-        /// The number it was executed under; 0 if it was given up before it had one.
+        /// The number it was executed under; 0 if it was given up, or refused for the clock, before it was handed on.
         number: u64,
         /// The command.
         asked: Asked,

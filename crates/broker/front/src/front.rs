@@ -195,7 +195,7 @@ impl BrokerFront {
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
-        self.look_at_stamp(hit, &answer, now_ms);
+        self.look_at_stamp(hit, &answer, now_ms, effects);
         let mut said = Vec::new();
         self.desk.arrived(hit, answer, now_ms, &mut said);
         self.follow(said, now_ms, effects);
@@ -314,7 +314,9 @@ impl BrokerFront {
             self.note_unclaimed();
         }
         while self.first_front.is_some() && self.parts[at].has_room() && self.numbers.peek().is_some() {
-            if let Some(moment) = self.parts[at].moments.pop_front() {
+            if self.is_turn_of_moment(at)
+                && let Some(moment) = self.parts[at].moments.pop_front()
+            {
                 self.submit_moment(at, moment, now_ms, effects);
             } else if self.parts[at].has_room_for_command()
                 && self.is_next_ready(at, now_ms, effects)

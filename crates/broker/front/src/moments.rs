@@ -202,7 +202,15 @@ impl BrokerFront {
         self.advance(at, now_ms, effects);
     }
 
-    /// A look shows that it has not happened, though others could have asked for it: this front does, unless it has and waits for the reply.
+    /// The same, unless it is asked for already.
+    fn happens_once(&mut self, user: &UserName, moment: Moment, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        let at = self.part_of(Some(user));
+        if !self.parts[at].is_asking(&moment) {
+            self.happens(user, moment, now_ms, effects);
+        }
+    }
+
+    /// A look shows that it has not happened, though others could have asked for it: this front does. If too much waits already, the next look shows it again.
     pub(crate) fn happens_after_all(
         &mut self,
         user: &UserName,
@@ -210,9 +218,8 @@ impl BrokerFront {
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
-        let at = self.part_of(Some(user));
-        if !self.parts[at].is_asking(&moment) {
-            self.happens(user, moment, now_ms, effects);
+        if self.turns.has_room_for_moments() {
+            self.happens_once(user, moment, now_ms, effects);
         }
     }
 
@@ -228,7 +235,7 @@ impl BrokerFront {
         watched.news_ms = now_ms;
         let good = watched.own.iter().filter(|((way, _), own)| is_good(*way, price, own.price_cents));
         for (way, user) in good.map(|(whose, _)| whose.clone()).collect::<Vec<_>>() {
-            self.happens(&user, Moment::Fire(way, symbol), now_ms, effects);
+            self.happens_once(&user, Moment::Fire(way, symbol), now_ms, effects);
         }
     }
 
@@ -260,7 +267,9 @@ impl BrokerFront {
             (Moment::Fire(way, symbol), BrokerReply::Settled { .. } | BrokerReply::Unchanged, Some(user)) => {
                 self.disarm(*symbol, *way, user)
             }
-            (Moment::Lapse(way), BrokerReply::Lapsed { count: RELEASED_MAX.. }, _) => {
+            (Moment::Lapse(way), BrokerReply::Lapsed { count: RELEASED_MAX.. }, _)
+                if !self.clock.is_off() =>
+            {
                 self.parts[at].note(Moment::Lapse(*way));
             }
             _ => {}
@@ -318,7 +327,8 @@ impl BrokerFront {
         self.desk.watch(symbol, &whose.1, now_ms);
         self.ahead.arm(symbol, whose, price_cents, self.looks.done + 1);
         // A quote may have come while it was being armed.
-        if self.desk.price(symbol, now_ms).is_some_and(|price| is_good(way, price, price_cents)) {
+        let is_good = self.desk.price(symbol, now_ms).is_some_and(|price| is_good(way, price, price_cents));
+        if is_good && !self.clock.is_off() {
             self.parts[at].note(Moment::Fire(way, symbol));
         }
     }

@@ -49,35 +49,46 @@ impl BrokerFront {
                     effects.push(FrontEffect::Submit { id, request: *request });
                 }
                 Again::At(due_ms) => drop(self.pauses.insert((due_ms, at))),
-                Again::GivenUp(number) => self.give_up(at, number, None, now_ms, effects),
-                Again::TooMany(number) => {
-                    self.give_up(at, number, Some(BrokerReply::Early), now_ms, effects);
+                Again::GivenUp(sequence) => self.give_up(at, sequence, None, now_ms, effects),
+                Again::TooMany(sequence) => {
+                    self.give_up(at, sequence, Some(BrokerReply::Early), now_ms, effects);
                 }
             }
         }
     }
 
-    /// A command is given up, with those that come after it, and told so.
-    pub(crate) fn give_up(
+    /// The command of this name is given up, with those that come after it, and told so.
+    fn give_up(
         &mut self,
         at: usize,
-        number: u64,
+        sequence: u64,
         reply: Option<BrokerReply>,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
-        for (waiting, request) in self.parts[at].give_up(number) {
-            self.is_through(&waiting);
-            let number = request.as_ref().map_or(0, |request| request.number);
-            let hit = request.and_then(|request| request.quote).filter(|brought| brought.hit.is_some());
-            if let Some(brought) = hit {
-                self.parts[0].note(Moment::Hit(brought));
-            }
-            let (arrival, asked) = (waiting.arrival, waiting.asked);
-            effects.push(FrontEffect::Told { arrival, number, asked, reply: reply.clone() });
+        for (waiting, request) in self.parts[at].give_up(sequence) {
+            self.tell_given_up(waiting, request, reply.clone(), effects);
         }
         self.advance(at, now_ms, effects);
         self.advance(0, now_ms, effects);
+    }
+
+    /// A command is given up; with its request, if it was handed on, whose hit is noted then.
+    pub(crate) fn tell_given_up(
+        &mut self,
+        waiting: Waiting,
+        request: Option<BrokerRequest>,
+        reply: Option<BrokerReply>,
+        effects: &mut Vec<FrontEffect>,
+    ) {
+        self.is_through(&waiting);
+        let number = request.as_ref().map_or(0, |request| request.number);
+        let hit = request.and_then(|request| request.quote).filter(|brought| brought.hit.is_some());
+        if let Some(brought) = hit {
+            self.parts[0].note(Moment::Hit(brought));
+        }
+        let Waiting { arrival, asked, .. } = waiting;
+        effects.push(FrontEffect::Told { arrival, number, asked, reply });
     }
 
     /// Sites do not take a request, however often it is repeated: its command is given up with all that wait for it, and its user goes on.
@@ -107,7 +118,8 @@ impl BrokerFront {
         let sequence = part.sequence;
         effects
             .push(FrontEffect::Submit { id: TransactionId { client, sequence }, request: request.clone() });
-        part.under_way.push_back(UnderWay::of(sequence, request, cause));
+        let has_before = part.has_had(request.after);
+        part.under_way.push_back(UnderWay::of(sequence, request, cause, has_before));
         self.turns.handed_on();
     }
 

@@ -7,19 +7,25 @@
 //!   ready --> room at the sites, and nobody waits? --> handed on
 //!               \--> [ sender: user, user .. ] [ sender: user ] ..  --an answer makes room: the next sender's next user--> handed on
 //! ```
-//! Commands without the one before them wait as well, and are asked for again and again meanwhile: only so many do, of one sender and in all.
+//! What happens without a command has turns as if one sender brought all of it: a quote may fire a hundred thousand triggers at once.
+//!
+//! Commands without the one before them wait as well, and are asked for again and again meanwhile: only so many do, of one sender and in all. One whose one before was here waits for nobody else, and is not counted.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
 
-/// Requests of a front that are at the sites, from which no more commands are handed on.
+/// Requests of a front that are at the sites, from which no more are handed on, but those once more that were early.
 pub const AT_SITES_MAX: usize = 4_096;
 /// Commands of one sender that wait for one before them which this front does not have.
 pub const EARLY_OF_SENDER_MAX: usize = 64;
 /// The same of all senders.
 pub const EARLY_MAX: usize = 1_024;
+/// From so many users on whose moments wait for their turn, what else a look shows is left to the next one.
+const MOMENTS_WAIT_MAX: usize = 4_096;
+/// Who brings moments, among the senders: no connection has this number.
+const MOMENTS: u64 = u64::MAX;
 
 /// See the module.
 #[derive(Debug)]
@@ -63,7 +69,17 @@ impl SiteTurns {
         self.at_sites < self.window
     }
 
-    /// A part waits for its turn, with a command of this sender.
+    /// Whether there is room, and nobody waits for it.
+    fn is_free(&self) -> bool {
+        self.has_room() && self.senders.is_empty()
+    }
+
+    /// Whether what a look shows may wait for its turn.
+    pub(crate) fn has_room_for_moments(&self) -> bool {
+        self.parts.get(&MOMENTS).is_none_or(|parts| parts.len() < MOMENTS_WAIT_MAX)
+    }
+
+    /// A part waits for its turn, with a command of this sender, or a moment.
     fn wait(&mut self, sender: u64, at: usize) {
         let parts = self.parts.entry(sender).or_default();
         if parts.is_empty() {
@@ -72,16 +88,17 @@ impl SiteTurns {
         parts.push_back(at);
     }
 
-    fn next(&mut self) -> Option<usize> {
+    /// Whose turn it is, and the part.
+    fn next(&mut self) -> Option<(u64, usize)> {
         let sender = self.senders.pop_front()?;
         let parts = self.parts.get_mut(&sender)?;
-        let at = parts.pop_front();
+        let at = parts.pop_front()?;
         if parts.is_empty() {
             self.parts.remove(&sender);
         } else {
             self.senders.push_back(sender);
         }
-        at
+        Some((sender, at))
     }
 
     /// A command of this sender is early; whether it may wait.
@@ -108,7 +125,7 @@ impl SiteTurns {
 impl BrokerFront {
     /// Whether the next command of this part may be handed on now; else it waits for its turn.
     pub(crate) fn is_its_turn(&mut self, at: usize) -> bool {
-        if self.turns.has_room() && self.turns.senders.is_empty() {
+        if self.turns.is_free() {
             return true;
         }
         let part = &mut self.parts[at];
@@ -119,24 +136,54 @@ impl BrokerFront {
         false
     }
 
+    /// The same of its next moment.
+    pub(crate) fn is_turn_of_moment(&mut self, at: usize) -> bool {
+        let is_free = self.turns.is_free();
+        let part = &mut self.parts[at];
+        if !is_free && !part.moments.is_empty() && !part.has_turn_of_moment {
+            self.turns.wait(MOMENTS, at);
+            part.has_turn_of_moment = true;
+        }
+        is_free
+    }
+
     /// Hands on what waited for room, in turn.
     pub(crate) fn serve_turns(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         while self.turns.has_room()
-            && let Some(at) = self.turns.next()
+            && let Some((sender, at)) = self.turns.next()
         {
-            self.parts[at].has_turn = false;
-            if self.parts[at].has_room_for_command()
-                && self.numbers.peek().is_some()
-                && self.is_next_ready(at, now_ms, effects)
-                && let Some(next) = self.parts[at].commands.pop_front()
-            {
-                self.submit_command(at, next, now_ms, effects);
+            if sender == MOMENTS {
+                self.serve_moment(at, now_ms, effects);
+            } else {
+                self.serve_command(at, now_ms, effects);
             }
             self.advance(at, now_ms, effects);
         }
     }
 
-    /// Who brought these commands is gone: those that are not at the sites are given up, and never executed through this front. Of the others the replies come all the same.
+    fn serve_moment(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        self.parts[at].has_turn_of_moment = false;
+        if self.parts[at].has_room()
+            && self.numbers.peek().is_some()
+            && let Some(moment) = self.parts[at].moments.pop_front()
+        {
+            self.submit_moment(at, moment, now_ms, effects);
+        }
+    }
+
+    fn serve_command(&mut self, at: usize, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        self.parts[at].has_turn = false;
+        if self.parts[at].has_room_for_command()
+            && self.numbers.peek().is_some()
+            && self.is_next_ready(at, now_ms, effects)
+            && let Some(next) = self.parts[at].commands.pop_front()
+        {
+            self.submit_command(at, next, now_ms, effects);
+        }
+    }
+
+    /// Who brought these commands is gone: those that are not at the sites are given up, and never executed through this front. Of the others the replies come all the same. What somebody else brought waits on, also
+    /// behind these.
     pub fn forget(&mut self, arrivals: &[u64], now_ms: u64, effects: &mut Vec<FrontEffect>) {
         let mut gone: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for arrival in arrivals {
@@ -147,18 +194,15 @@ impl BrokerFront {
         for (at, mut arrivals) in gone {
             arrivals.sort_unstable();
             for waiting in self.parts[at].drop_waiting(&arrivals) {
-                self.open.remove(&waiting.arrival);
-                let (arrival, asked) = (waiting.arrival, waiting.asked);
-                effects.push(FrontEffect::Told { arrival, number: 0, asked, reply: None });
+                self.tell_given_up(waiting, None, None, effects);
             }
-            for number in self.parts[at].early_of(&arrivals) {
-                self.give_up(at, number, None, now_ms, effects);
+            for (waiting, request) in self.parts[at].drop_early(&arrivals) {
+                self.tell_given_up(waiting, Some(request), None, effects);
             }
+            self.send_again(at, now_ms, effects);
             self.advance(at, now_ms, effects);
         }
-        if self.is_turn_of_dump() {
-            self.advance(0, now_ms, effects);
-        }
+        self.advance(0, now_ms, effects);
         self.serve_turns(now_ms, effects);
     }
 }

@@ -82,11 +82,13 @@ pub(crate) struct UnderWay {
     /// [`BrokerReply::Early`] if it is to be sent again.
     pub(crate) reply: Option<BrokerReply>,
     pause: Option<Pause>,
+    /// The one before it was here when it was handed on, or was early.
+    has_before: bool,
 }
 
 impl UnderWay {
-    pub(crate) fn of(sequence: u64, request: BrokerRequest, cause: Cause) -> Self {
-        Self { sequence, request, cause, reply: None, pause: None }
+    pub(crate) fn of(sequence: u64, request: BrokerRequest, cause: Cause, has_before: bool) -> Self {
+        Self { sequence, request, cause, reply: None, pause: None, has_before }
     }
 
     fn is_early(&self) -> bool {
@@ -97,9 +99,12 @@ impl UnderWay {
         matches!(self.cause, Cause::Moment(_))
     }
 
-    /// Whether it may wait for the one before it: not too many do.
+    /// Whether it may wait for the one before it: if that was never here, not too many do.
     fn admitted(&mut self, turns: &mut SiteTurns) -> bool {
         let Cause::Command(waiting) = &mut self.cause else { return true };
+        if self.has_before || self.pause.is_some() {
+            return true;
+        }
         waiting.is_early = turns.admits_early(waiting.sender);
         waiting.is_early
     }
@@ -120,9 +125,9 @@ pub(crate) enum Again {
     Now(u64, Box<BrokerRequest>),
     /// Not before this, ms.
     At(u64),
-    /// The one before did not come.
+    /// The one before did not come: that of this name.
     GivenUp(u64),
-    /// Too many wait for one before them.
+    /// Too many wait for one before them: that of this name.
     TooMany(u64),
 }
 
@@ -134,14 +139,18 @@ pub(crate) struct UserPart {
     /// How many names it has given out, those for other users among them.
     pub(crate) sequence: u64,
     pub(crate) commands: VecDeque<Waiting>,
-    /// They come before the next command.
+    /// They come before the next command, if there is room at the sites.
     pub(crate) moments: VecDeque<Moment>,
     /// In the order in which they were made.
     pub(crate) under_way: VecDeque<UnderWay>,
     /// The accounts have shown that they do not take commands in order: one at a time.
     pub(crate) is_slow: bool,
-    /// It is among those that wait for their turn at the sites.
+    /// It is among those that wait for their turn at the sites, with a command.
     pub(crate) has_turn: bool,
+    /// The same, with a moment.
+    pub(crate) has_turn_of_moment: bool,
+    /// The number of the latest command that was answered; 0 before the first.
+    pub(crate) answered: u64,
     /// The stock whose quote the next command waits for.
     pub(crate) waits_for: Option<StockSymbol>,
 }
@@ -149,7 +158,7 @@ pub(crate) struct UserPart {
 impl UserPart {
     pub(crate) fn is_idle(&self) -> bool {
         let is_empty = self.commands.is_empty() && self.moments.is_empty() && self.under_way.is_empty();
-        is_empty && !self.has_turn
+        is_empty && !self.has_turn && !self.has_turn_of_moment
     }
 
     /// Commands without a reply.
@@ -177,7 +186,17 @@ impl UserPart {
 
     /// Whether another command may.
     pub(crate) fn has_room_for_command(&self) -> bool {
-        self.has_room() && !(self.is_slow && self.under_way.iter().any(|one| !one.is_moment()))
+        self.has_room() && !(self.is_slow && self.is_next_behind())
+    }
+
+    /// Whether the next command may come behind one that is under way. Those that are early may wait for this very one.
+    fn is_next_behind(&self) -> bool {
+        let comes_after = |number: u64| match self.commands.front().map(|next| &next.order) {
+            Some(CommandOrder::Session { after, .. }) => *after == number,
+            _ => true,
+        };
+        let is_before = |one: &UnderWay| !one.is_early() || comes_after(one.request.number);
+        self.under_way.iter().any(|one| !one.is_moment() && is_before(one))
     }
 
     fn has_names(&self) -> bool {
@@ -203,8 +222,11 @@ impl UserPart {
     pub(crate) fn replied(&mut self, sequence: u64, reply: BrokerReply, now_ms: u64) -> bool {
         let Some(at) = self.unanswered(sequence) else { return false };
         let is_early = reply == BrokerReply::Early;
-        self.is_slow |= is_early && self.is_under_way(self.under_way[at].request.after);
+        let before = self.under_way[at].request.after;
+        self.is_slow |= is_early && self.is_under_way(before);
+        let has_before = self.has_had(before);
         let one = &mut self.under_way[at];
+        one.has_before |= has_before;
         one.reply = Some(reply);
         if let Some(pause) = one.pause.as_mut().filter(|_| is_early) {
             pause.next_ms = now_ms + pause.pause_ms;
@@ -240,6 +262,18 @@ impl UserPart {
         number > 0 && self.under_way.iter().any(|one| is_it(one) && is_open(one))
     }
 
+    /// Whether this command is here, and was handed on, or was answered last.
+    pub(crate) fn has_had(&self, number: u64) -> bool {
+        let is_it = |one: &UnderWay| one.request.number == number && !one.is_moment();
+        number > 0 && (self.answered == number || self.under_way.iter().any(is_it))
+    }
+
+    /// Whether this command is here, and is not executed yet: handed on or not.
+    fn is_to_come(&self, number: u64) -> bool {
+        let is_it = |waiting: &Waiting| matches!(waiting.order, CommandOrder::Session { number: other, .. } if other == number);
+        self.is_under_way(number) || self.commands.iter().any(is_it)
+    }
+
     /// A request that has its reply; of a session's, none before an earlier one.
     pub(crate) fn settled(&mut self) -> Option<UnderWay> {
         let at = (0..self.under_way.len()).find(|at| {
@@ -247,7 +281,11 @@ impl UserPart {
             let has_reply = one.reply.is_some() && !one.is_early();
             has_reply && !self.under_way.iter().any(|other| one.follows(other))
         })?;
-        self.under_way.remove(at)
+        let one = self.under_way.remove(at)?;
+        if !one.is_moment() {
+            self.answered = one.request.number;
+        }
+        Some(one)
     }
 
     /// What becomes of those that were early and whose one before is not under way here.
@@ -260,14 +298,14 @@ impl UserPart {
             }
             let has_names = self.has_names();
             let one = &mut self.under_way[at];
-            if one.pause.is_none() && !one.admitted(turns) {
-                all.push(Again::TooMany(one.request.number));
+            if !one.admitted(turns) {
+                all.push(Again::TooMany(one.sequence));
                 continue;
             }
             let begun = Pause { next_ms: now_ms, pause_ms: 1, until_ms: now_ms + GIVEN_UP_AFTER_MS };
             let pause = *one.pause.get_or_insert(begun);
             all.push(if now_ms >= pause.until_ms {
-                Again::GivenUp(one.request.number)
+                Again::GivenUp(one.sequence)
             } else if now_ms < pause.next_ms || !has_names {
                 Again::At(pause.next_ms.max(now_ms + 1))
             } else {
@@ -280,12 +318,18 @@ impl UserPart {
         all
     }
 
-    /// Takes a command that was given up, and all that come after it: they would be early for ever. With those that were handed on, their requests.
-    pub(crate) fn give_up(&mut self, number: u64) -> Vec<(Waiting, Option<BrokerRequest>)> {
-        let mut given_up: Vec<_> = self.take_early(|request| request.number == number).into_iter().collect();
-        let mut numbers = VecDeque::from([number]);
+    /// Takes the command of this name, which was given up, and all that come after it: they would be early for ever, unless it is here once more. With those that were handed on, their requests.
+    pub(crate) fn give_up(&mut self, sequence: u64) -> Vec<(Waiting, Option<BrokerRequest>)> {
+        let Some((waiting, request)) = self.take_early(|one| one.sequence == sequence) else {
+            return Vec::new();
+        };
+        let mut numbers = VecDeque::from([request.number]);
+        let mut given_up = vec![(waiting, Some(request))];
         while let Some(before) = numbers.pop_front() {
-            while let Some((waiting, Some(request))) = self.take_early(|request| request.after == before) {
+            if self.is_to_come(before) {
+                continue;
+            }
+            while let Some((waiting, request)) = self.take_early(|one| one.request.after == before) {
                 numbers.push_back(request.number);
                 given_up.push((waiting, Some(request)));
             }
@@ -302,13 +346,10 @@ impl UserPart {
     }
 
     /// Takes a command that is early, and is such.
-    fn take_early(
-        &mut self,
-        is_such: impl Fn(&BrokerRequest) -> bool,
-    ) -> Option<(Waiting, Option<BrokerRequest>)> {
-        let at = self.under_way.iter().position(|one| one.is_early() && is_such(&one.request))?;
+    fn take_early(&mut self, is_such: impl Fn(&UnderWay) -> bool) -> Option<(Waiting, BrokerRequest)> {
+        let at = self.under_way.iter().position(|one| one.is_early() && is_such(one))?;
         match self.under_way.remove(at)? {
-            UnderWay { cause: Cause::Command(waiting), request, .. } => Some((waiting, Some(request))),
+            UnderWay { cause: Cause::Command(waiting), request, .. } => Some((waiting, request)),
             UnderWay { cause: Cause::Moment(_), .. } => None,
         }
     }
@@ -330,13 +371,16 @@ impl UserPart {
         gone
     }
 
-    /// The numbers of those of these commands that wait for one before them; arrivals ascend.
-    pub(crate) fn early_of(&self, arrivals: &[u64]) -> Vec<u64> {
-        let is_such = |one: &&UnderWay| match &one.cause {
-            Cause::Command(waiting) => one.is_early() && arrivals.binary_search(&waiting.arrival).is_ok(),
-            Cause::Moment(_) => false,
-        };
-        self.under_way.iter().filter(is_such).map(|one| one.request.number).collect()
+    /// Takes those of these commands that are early; arrivals ascend. What comes after them may be somebody else's, who may have the same once more: it waits on.
+    pub(crate) fn drop_early(&mut self, arrivals: &[u64]) -> Vec<(Waiting, BrokerRequest)> {
+        let is_gone = |one: &UnderWay| matches!(&one.cause, Cause::Command(waiting) if arrivals.binary_search(&waiting.arrival).is_ok());
+        let gone: Vec<_> = core::iter::from_fn(|| self.take_early(is_gone)).collect();
+        for number in gone.iter().map(|(_, request)| request.number) {
+            let has_before = self.has_had(number);
+            let after = self.under_way.iter_mut().filter(|one| one.request.after == number);
+            after.for_each(|one| one.has_before &= has_before);
+        }
+        gone
     }
 
     /// Something is to be done, unless it is noted already.

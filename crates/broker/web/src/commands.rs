@@ -187,8 +187,20 @@ pub(crate) fn not_done(reply: &BrokerReply) -> Problem {
         BrokerReply::Repeated => {
             conflict("it was done once, too long ago to say what it came to: the history says", "repeated")
         }
+        // Too many wait for one before them.
+        BrokerReply::Early => Problem::busy(),
         // No front answers a command with anything else.
         _ => Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command")
             .reason("no-answer"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_a_front_has_no_room_for_is_told_so_and_not_that_there_is_no_answer() {
+        assert_eq!(not_done(&BrokerReply::Early), Problem::busy());
     }
 }

@@ -15,18 +15,18 @@ impl Floor {
         self.front.open() < self.open_max
     }
 
-    /// Who brought these commands is gone: those are dropped that are not at the sites yet.
+    /// Who brought these commands is gone: those are dropped that are not at the sites yet. The next turn says so, and whatever else comes of it.
     pub(crate) fn forget(&mut self, arrivals: &[u64]) {
         let mut effects = Vec::new();
         self.front.forget(arrivals, now_ms(), &mut effects);
-        self.carry_out(effects, &mut Vec::new());
+        self.carry_out(effects);
     }
 
     /// Has hits noted that no command used.
     pub(crate) fn note_unclaimed(&mut self) {
         let mut effects = Vec::new();
         self.front.settle_hits(now_ms(), &mut effects);
-        self.carry_out(effects, &mut Vec::new());
+        self.carry_out(effects);
     }
 
     /// Whether all of them are.

@@ -10,7 +10,7 @@ mod patience;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
-use pares_broker::{COMMANDS_OF_SESSION, Refusal, UserName, WorkloadLine};
+use pares_broker::{BrokerReply, COMMANDS_OF_SESSION, Refusal, UserName, WorkloadLine};
 use pares_front::loader_lines::{LINE_MAX, LoaderLine, answer, lost, refused, unwritten};
 use pares_front::{FairFeed, NotTaken};
 
@@ -76,18 +76,49 @@ impl Loader {
         self.feed.open() + self.feed.held() > 0
     }
 
+    /// The line that this one of the user comes after, if it does not say so itself. A number that is not above the latest was said before, or comes too late: the accounts know which.
+    fn before(&self, user: Option<&UserName>, count: u64) -> u64 {
+        let latest = user.and_then(|user| self.latest.get(user).copied());
+        latest.filter(|latest| *latest < count).unwrap_or(0)
+    }
+
+    /// The front has taken a line of the user.
+    fn taken(&mut self, user: UserName, count: u64) {
+        let latest = self.latest.entry(user).or_default();
+        *latest = count.max(*latest);
+    }
+
+    /// The front has taken it, and then its clock has turned out to be off: the next line comes after the one before this.
+    fn taken_back(&mut self, user: Option<&UserName>, Open { count, before, .. }: Open) {
+        if let Some(latest) =
+            user.and_then(|user| self.latest.get_mut(user)).filter(|latest| **latest == count)
+        {
+            *latest = before;
+        }
+    }
+
     /// Whether another line may wait.
     fn may_say(&self, share: usize) -> bool {
         self.feed.held() < share && self.held.is_none()
     }
 }
 
+/// A line that the front has.
+#[derive(Clone, Copy)]
+struct Open {
+    /// Of which connection.
+    number: u64,
+    count: u64,
+    /// Which one of its user it comes after.
+    before: u64,
+}
+
 /// See the [module](self).
 pub(super) struct Loaders {
     pub(super) port: Port,
     loaders: BTreeMap<u64, Loader>,
-    /// Which line of which connection each command was that has no reply.
-    open: HashMap<u64, (u64, u64)>,
+    /// Commands without a reply, by their place among all that arrived.
+    open: HashMap<u64, Open>,
     users_max: usize,
     user_open_max: usize,
     patience: Patience,
@@ -171,7 +202,7 @@ impl Loaders {
     fn greet(&mut self, number: u64, floor: &mut Floor) -> bool {
         let Some(loader) = self.loaders.get_mut(&number) else { return true };
         if loader.session.is_none()
-            && let Some(session) = floor.open_session()
+            && let Some(session) = floor.front.open_session()
             && let Some(conn) = self.port.writer(number)
         {
             loader.session = Some(session);
@@ -234,33 +265,39 @@ impl Loaders {
         floor: &mut Floor,
     ) -> Option<()> {
         let loader = self.loaders.get_mut(&number)?;
-        let (session, count, user) = (loader.session?, line.number, line.command.user.clone());
-        let latest = user.as_ref().and_then(|user| loader.latest.get(user).copied());
-        if user.is_some() && latest.is_none() && loader.latest.len() >= self.users_max {
+        let user = line.command.user.as_ref();
+        let is_new = user.is_some_and(|user| !loader.latest.contains_key(user));
+        if is_new && loader.latest.len() >= self.users_max {
             return self.dismiss(number, "too many users on one connection");
         }
-        let is_full = floor.front.open_of(user.as_ref()) >= self.user_open_max;
+        let is_full = floor.front.open_of(user) >= self.user_open_max;
         if is_full || !floor.has_room_for(&line.command) {
             loader.held = Some((line, after));
             self.port.keep_ready(number);
             return Some(());
         }
-        // A number that is not above the latest was said before, or comes too late: the accounts know which.
-        let before = user.as_ref().and(after.or(latest.filter(|latest| *latest < count))).unwrap_or(0);
+        self.give(number, line, after, floor)
+    }
+
+    /// Gives the front a line.
+    fn give(&mut self, number: u64, line: WorkloadLine, after: Option<u64>, floor: &mut Floor) -> Option<()> {
+        let loader = self.loaders.get_mut(&number)?;
+        let (session, count, user) = (loader.session?, line.number, line.command.user.clone());
+        let before = after.filter(|_| user.is_some()).unwrap_or_else(|| loader.before(user.as_ref(), count));
         match floor.arrives_in(number, session, before, line) {
             Ok(arrival) => {
-                loader.latest.extend(user.map(|user| (user, latest.unwrap_or(0).max(count))));
+                user.into_iter().for_each(|user| loader.taken(user, count));
                 loader.arrivals.insert(arrival);
-                self.open.insert(arrival, (number, count));
+                self.open.insert(arrival, Open { number, count, before });
             }
-            // There is always room: see `hand_on`.
-            Err(NotTaken::Busy | NotTaken::Dumps) => return None,
-            Err(NotTaken::Order) => {
+            Err(why) => {
                 loader.feed.done(user.as_ref());
-                self.port.writer(number)?.push(refused(count, Refusal::NoNumber).as_bytes());
-            }
-            Err(NotTaken::Clock) => {
-                self.port.writer(number)?.push(refused(count, Refusal::ClockOff).as_bytes());
+                let said = match why {
+                    NotTaken::Clock => refused(count, Refusal::ClockOff),
+                    // There is room, and the order is one: see `hand_on` and `out_of_order`.
+                    NotTaken::Busy | NotTaken::Dumps | NotTaken::Order => lost(count, &why.to_string()),
+                };
+                self.port.writer(number)?.push(said.as_bytes());
             }
         }
         Some(())
@@ -277,11 +314,16 @@ impl Loaders {
 
     /// A command has its reply, or was given up; then its loader is to come again, and says again what has no answer.
     pub(super) fn tell(&mut self, told: &Told, floor: &mut Floor) {
-        let Some((number, count)) = self.open.remove(&told.arrival) else { return };
+        let Some(open) = self.open.remove(&told.arrival) else { return };
+        let Open { number, count, .. } = open;
         let Some(loader) = self.loaders.get_mut(&number) else { return };
         loader.latest_word = Instant::now();
         loader.arrivals.remove(&told.arrival);
-        loader.feed.done(told.command().and_then(|command| command.user.as_ref()));
+        let user = told.command().and_then(|command| command.user.as_ref());
+        loader.feed.done(user);
+        if told.reply == Some(BrokerReply::Refused { refusal: Refusal::ClockOff }) {
+            loader.taken_back(user, open);
+        }
         let Some(reply) = &told.reply else {
             self.dismiss(number, &given_up(count));
             return self.end(number, floor);

@@ -24,6 +24,8 @@ struct At {
     asked: Vec<(u64, StockSymbol)>,
     told: Vec<u64>,
     given_up: Vec<u64>,
+    /// Refused for the clock after they were taken.
+    clock_off: Vec<u64>,
     noted: Vec<HitName>,
     looks: Vec<BrokerRead>,
 }
@@ -31,6 +33,7 @@ struct At {
 /// The client that asks for the front's number, and the front that it is given.
 const BEGINNER: u64 = 3;
 const FRONT: u64 = 5;
+const CLOCK_OFF: BrokerReply = BrokerReply::Refused { refusal: Refusal::ClockOff };
 
 /// The client of a user's part.
 const fn client(at: u64) -> u64 {
@@ -45,9 +48,9 @@ fn own(count: u64) -> u64 {
 impl At {
     fn new() -> Self {
         let front = BrokerFront::new(BEGINNER);
-        let [told, given_up] = [Vec::new(), Vec::new()];
+        let [told, given_up, clock_off] = [Vec::new(), Vec::new(), Vec::new()];
         let (submitted, asked, noted, looks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut at = Self { front, now_ms: NOON, submitted, asked, told, given_up, noted, looks };
+        let mut at = Self { front, now_ms: NOON, submitted, asked, told, given_up, clock_off, noted, looks };
         at.tick(0);
         assert_eq!(at.answer(BrokerReply::FrontNumber { front: FRONT }).asked, Asked::BeginFront);
         at
@@ -59,6 +62,9 @@ impl At {
                 FrontEffect::Ask { hit, symbol, .. } => self.asked.push((hit, symbol)),
                 FrontEffect::Abandon { .. } => {}
                 FrontEffect::Submit { id, request } => self.submitted.push((id, request)),
+                FrontEffect::Told { arrival, reply: Some(reply), .. } if reply == CLOCK_OFF => {
+                    self.clock_off.push(arrival);
+                }
                 FrontEffect::Told { arrival, reply: Some(_), .. } => self.told.push(arrival),
                 FrontEffect::Told { arrival, reply: None, .. } => self.given_up.push(arrival),
                 FrontEffect::Noted { hit } => self.noted.push(hit),

@@ -1,6 +1,6 @@
 //! Bytes to the port of a front over a site of this process, and what it says to them.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -49,6 +49,42 @@ impl At {
         let silent = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         at.floor = Floor::alone(dir.path(), Promise::Os, None, silent.local_addr().unwrap(), None).unwrap();
         (at, (silent, dir))
+    }
+
+    /// The quote server's stamps are an hour old; of the stock D it says nothing.
+    fn with_old_stamps() -> (Self, TempDir) {
+        let (mut at, dir) = (Self::new(), tempfile::tempdir().unwrap());
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        at.floor = Floor::alone(dir.path(), Promise::Os, None, listener.local_addr().unwrap(), None).unwrap();
+        std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            for mut stream in listener.incoming().map(Result::unwrap) {
+                let mut asked = String::new();
+                BufReader::new(&stream).read_line(&mut asked).unwrap();
+                if !asked.starts_with('D') {
+                    // Who has heard enough closes before it has all.
+                    let _ =
+                        writeln!(stream, "1.00,{},{},key", asked.trim(), crate::floor::now_ms() - 3_600_000);
+                }
+                kept.extend(asked.starts_with('D').then_some(stream));
+            }
+        });
+        (at, dir)
+    }
+
+    /// The next lines that a connection is told.
+    fn hears(&mut self, client: &mut TcpStream, lines: usize) -> String {
+        let mut told = Vec::new();
+        for _ in 0..20_000 {
+            if told.iter().filter(|byte| **byte == b'\n').count() == lines {
+                return String::from_utf8(told).unwrap();
+            }
+            self.turn();
+            let mut bytes = [0; 4_096];
+            let count = client.read(&mut bytes).unwrap_or_default();
+            told.extend_from_slice(&bytes[..count]);
+        }
+        panic!("{lines} lines were to come: {}", String::from_utf8_lossy(&told));
     }
 
     fn turn(&mut self) {
@@ -429,4 +465,51 @@ fn a_user_has_no_more_under_way_by_many_connections_than_by_one() {
     at.loaders.user_open_max = 1;
     assert_eq!(at.says(b"[1] ADD,al,1.00\n"), "[1] OK cash 1.00\n");
     assert_eq!(at.told(held), "[1] OK cash 1.00\n[2] OK cash 2.00\n");
+}
+
+#[test]
+fn lines_that_are_refused_for_the_clock_leave_their_room_and_are_the_one_before_of_none() {
+    let (mut at, _dir) = At::with_old_stamps();
+    let (mut client, _) = at.greeted();
+    let lines = b"[1] QUOTE,jo,D\n[2] ADD,jo,1.00\n[3] QUOTE,a,A\n[4] QUOTE,b,B\n[5] QUOTE,c,C\n";
+    client.write_all(lines).unwrap();
+    let told = at.hears(&mut client, 5);
+    assert!(told.contains("[1] REFUSED 23 ") && told.contains("[2] REFUSED 23 "), "{told}");
+    at.floor.open_max = 8;
+    let lines: String = (6..26).map(|number| format!("[{number}] ADD,jo,1.00\n")).collect();
+    client.write_all(lines.as_bytes()).unwrap();
+    let told = at.hears(&mut client, 20);
+    assert!(told.lines().all(|line| line.contains("] REFUSED 23 ")), "{told}");
+    at.floor.front.trust_clock();
+    client.write_all(b"[26] ADD,jo,1.00\n").unwrap();
+    assert_eq!(at.hears(&mut client, 1), "[26] OK cash 1.00\n");
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    while !at.loaders.loaders.is_empty() {
+        at.turn();
+    }
+}
+
+#[test]
+fn a_session_goes_on_over_another_connection_though_its_old_one_is_seen_to_end_later() {
+    let mut at = At::new();
+    let ((mut old, session), (mut new, _)) = (at.greeted(), at.greeted());
+    old.write_all(b"[2>1] ADD,jo,1.00\n").unwrap();
+    while at.loaders.open.is_empty() {
+        at.turn();
+    }
+    new.write_all(format!("{session}[2>1] ADD,jo,1.00\n[3] ADD,jo,1.00\n").as_bytes()).unwrap();
+    while at.loaders.open.len() < 3 {
+        at.turn();
+    }
+    (0..20).for_each(|_| at.turn());
+    old.write_all(b"no line\n").unwrap();
+    while at.loaders.loaders.len() > 1 {
+        at.turn();
+    }
+    new.write_all(b"[1>0] ADD,jo,1.00\n").unwrap();
+    let told = at.hears(&mut new, 3);
+    let mut told: Vec<&str> = told.lines().collect();
+    told.sort_unstable();
+    assert_eq!(told, ["[1] OK cash 1.00", "[2] OK cash 2.00", "[3] OK cash 3.00"]);
+    assert!(at.loaders.open.is_empty());
 }

@@ -142,11 +142,14 @@ fn a_front_whose_clock_is_off_takes_nothing_and_lets_nothing_happen_until_a_stam
     at.answer(BrokerReply::Held { shares: 5, price_cents: 100, until_ms: NOON + 60_000 });
     for hit in 2..5 {
         at.tick(70_000);
-        at.submitted.clear();
         at.line("QUOTE,al,S");
+        at.line("ADD,al,1.00");
         at.quote_of(hit, "S", 100, at.now_ms - 3_600_000);
     }
     assert!(at.front.clock_ahead_ms() > 3_600_000 - 10_000, "{}", at.front.clock_ahead_ms());
+    let is_command = |(_, request): &&(_, BrokerRequest)| matches!(request.asked, Asked::Command { .. });
+    assert_eq!(at.submitted.iter().filter(is_command).count(), 4, "those behind the third stamp are not");
+    assert_eq!((at.clock_off.as_slice(), at.front.open()), (&[6, 5][..], 4), "they are told so");
     at.submitted.clear();
     let arrives = |at: &mut At| at.arrives("ADD,bo,1.00", CommandOrder::Arrival { name: None });
     at.tick(70_000);
