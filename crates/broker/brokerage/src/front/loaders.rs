@@ -2,8 +2,7 @@
 //!
 //! Each connection has a share of the front, and each of its users a share of that. A user's commands beyond it wait here, and the front reads on, to the lines of others; so who waits for a slow quote
 //! holds nobody else up. When as many lines wait as the connection's share, or it has not taken most of its answers, it is not read: who floods, or does not listen, waits in his own socket, and
-//! costs the others nothing. Nor does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed, since there are only so many;
-//! its session goes on over another.
+//! costs the others nothing. Nor does a user who comes through many connections. Who takes no answer at all for a while, or begins a line and does not end it, has its connection closed; its session goes on over another.
 
 mod patience;
 
