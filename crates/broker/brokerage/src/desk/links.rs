@@ -149,7 +149,7 @@ impl DeskLinks {
         while let Some(frame) = self.desks[at].conn.as_mut()?.frame(FRAME_MAX).ok()? {
             let word = ToFront::from_bytes(&frame).ok()?;
             self.desks[at].hearing.heard();
-            if matches!(word, ToFront::Desk { .. }) {
+            if matches!(word, ToFront::Here) {
                 self.desks[at].retry.answered();
             }
             self.with(|calls, said| calls.heard(at, word, said));

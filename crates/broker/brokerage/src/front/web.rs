@@ -228,7 +228,7 @@ mod tests {
         let folder = dir.path().join("users/jo");
         std::fs::create_dir_all(&folder).unwrap();
         (0..16).for_each(|file| std::fs::write(folder.join(format!("log{file}")), []).unwrap());
-        let (front, mut calls) = ends(waker, &[], dir.path()).unwrap();
+        let (front, mut calls) = ends(waker, &[floor.address().unwrap().into()], dir.path()).unwrap();
         let mut told_of = |user: &str, file: &str| {
             let (tell, mut told) = oneshot::channel();
             let (user, file) = (UserName::new(user), Some(file.to_owned()));
