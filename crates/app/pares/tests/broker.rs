@@ -281,7 +281,7 @@ fn up_serves_pages_by_tls_and_starts_routers_again_when_they_die() {
         }
     };
     assert!(Command::new("kill").args(["-9", &first.to_string()]).status().unwrap().success());
-    assert!(said.any(|line| line.contains("router") && line.contains("starting it again")));
+    assert!(said.any(|line| line.contains("router") && line.contains("it is started again")));
     while routers().len() < 2 || routers().contains(&first) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
