@@ -62,7 +62,7 @@ pub(crate) struct EntryShown {
     command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     symbol: Option<String>,
-    /// The order on the exchange that it is about, as text; of several the first.
+    /// The number of its order on the exchange, as text; of several the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<String>,
     /// Dollars.

@@ -48,7 +48,7 @@ pub(super) enum LineEvent {
     Opens,
     ToDesk(ToDesk),
     ToFront(ToFront),
-    /// The front's end, or the desk's, learns that it is no more.
+    /// The front's end, or the desk's, learns that the line has ended.
     EndsAtFront {
         front: usize,
         life: u64,
@@ -189,7 +189,7 @@ impl Sites {
         self.schedule(after, Event::Desk { desk, life });
     }
 
-    /// A front connects to the desks that it is not connected to.
+    /// A front connects to the desks that it has no line to.
     pub(super) fn dial_desks(&mut self, front: usize) {
         for desk in 0..DESKS {
             let is_up = self.desks().places[desk].desk.is_some();

@@ -1,7 +1,7 @@
 //! When a member stands for election.
 //!
 //! A delegate that says nothing may be slow, so silence is waited out, for a time that is drawn anew each time. A delegate whose connection has ended is most likely dead, and its
-//! place is taken at once. What makes that safe is what makes every election safe: a vote is durable, one a term. What makes it calm is that it is asked for first: who still
+//! place is taken at once. It is safe for the reason for which every election is: a vote is durable, one a term. It is calm because it is asked for first: who still
 //! hears the delegate says no, so a connection that ends though both ends live changes nothing.
 //!
 //! Nobody draws a time there. All who lost the delegate did so at one moment, so they stand one after the other, by their numbers, far enough apart for an election between two.

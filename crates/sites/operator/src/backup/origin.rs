@@ -1,4 +1,4 @@
-//! What a backup says of the system that it is of, so that another like it can be made of it.
+//! What a backup says of its system, so that another like it can be made.
 //!
 //! Copies hold items and versions, and not how many sites there were. So `sites.toml` lies beside them as it was when the latest copy was taken, under another name: this directory is no system. Where
 //! the stores were is left out: a restore must not fill the databases of the system that it is to replace, and their URLs may have passwords in them.
