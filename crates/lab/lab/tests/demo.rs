@@ -143,7 +143,8 @@ fn answer(address: &str, method: &str, path: &str, token: &str, body: &Value) ->
         match ask(address, method, path, token, body) {
             // A person is made once, and the first answer may have been lost.
             Some((200..=204 | 409, answer)) => return answer,
-            Some((503, _)) | None => std::thread::sleep(std::time::Duration::from_millis(50)),
+            // This asks again at once, and the pages may find it too eager.
+            Some((429 | 503, _)) | None => std::thread::sleep(std::time::Duration::from_millis(50)),
             Some(other) => panic!("{method} {path}: {other:?}"),
         }
     }
