@@ -10,6 +10,9 @@
 //!   messages of the others        votes and acknowledgements: only now
 //!   committed entries             those the sync has just completed included
 //! ```
+//! A member that comes back has much to catch up with, twice: entries to append, and entries to hand out, which cost its owner more. One batch hands out a few,
+//! so that the next can take what the delegate sends: the others may need this member's acknowledgement long before they need its owner.
+//!
 //! Randomness is ours, not raft-rs's (it asks the operating system, and no run could be repeated): raft-rs is
 //! configured with an election timeout that never comes, and ours tells it to stand for election.
 
@@ -32,6 +35,8 @@ use crate::wire;
 
 /// The election timeout that raft-rs draws, always.
 const NEVER: usize = 1 << 40;
+/// Committed payload that one batch hands out, bytes, about; twice, since what the batch itself commits is handed out too.
+const HANDED_BYTES_MAX: u64 = 1 << 17;
 
 /// One member of a cluster.
 pub struct Replica<J> {
@@ -130,6 +135,7 @@ fn raft_config(config: &ReplicaConfig) -> raft::Config {
         applied: config.applied,
         max_size_per_msg: config.message_bytes_max.into(),
         max_inflight_msgs: config.inflight_max.into(),
+        max_committed_size_per_ready: HANDED_BYTES_MAX,
         check_quorum: true,
         pre_vote: true,
         ..raft::Config::default()

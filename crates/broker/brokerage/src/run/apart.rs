@@ -251,7 +251,9 @@ impl Apart<'_> {
             }
             match told.recv_timeout(LOOK) {
                 Ok(Heard { replies, gap, ended, has_moved }) => {
-                    self.gaps.heard(gap, ended, has_moved);
+                    if self.blows.is_some() {
+                        self.gaps.heard(gap, ended, has_moved);
+                    }
                     for Replied { verb, took, is_done } in replies {
                         tally.count(verb, took, is_done);
                     }

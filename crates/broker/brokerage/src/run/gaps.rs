@@ -1,6 +1,7 @@
 //! How long users had commands and no reply, and which blow that was.
 //!
 //! A gap is seen by a loader, and not by who deals blows. The one that it belongs to is the latest before its middle: a gap that a blow falls into late had another cause.
+//! What is asked when blows have ended counts for none: the whole log as a file takes its time.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

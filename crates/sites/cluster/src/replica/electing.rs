@@ -4,6 +4,8 @@
 //! place is taken at once. It is safe for the reason for which every election is: a vote is durable, one a term. It is calm because it is asked for first: who still
 //! hears the delegate says no, so a connection that ends though both ends live changes nothing.
 //!
+//! Who has committed entries left to hand out does not stand before it has done so: its owner could not certify yet, and another's may.
+//!
 //! Nobody draws a time there. All who lost the delegate did so at one moment, so they stand one after the other, by their numbers, far enough apart for an election between two.
 
 use raft::StateRole;
@@ -24,7 +26,8 @@ impl<J: Journal> Replica<J> {
             self.draw_patience();
         }
         let raft = &mut self.node.raft;
-        let stands = raft.promotable() && raft.state != StateRole::Leader;
+        let has_all_out = raft.raft_log.committed == self.handed.0;
+        let stands = has_all_out && raft.promotable() && raft.state != StateRole::Leader;
         if stands && raft.election_elapsed as u64 >= self.patience_ticks.0 {
             raft.election_elapsed = 0;
             self.node.campaign().expect("a member may always stand for election");
