@@ -1,7 +1,7 @@
 //! How long users had commands and no reply, and which blow that was.
 //!
 //! A gap is seen by a loader, and not by who deals blows. The one that it belongs to is the latest before its middle: a gap that a blow falls into late had another cause.
-//! What is asked when blows have ended counts for none: the whole log as a file takes its time.
+//! So no gap counts before the first blow, when sites begin, nor any when blows have ended: the whole log as a file takes its time.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -101,13 +101,10 @@ impl Gaps {
             self.moved = self.moved.max(gap);
             return;
         }
-        let blow = self.struck.iter_mut().rev().find(|blow| blow.at + gap / 2 <= ended);
-        let is_silence = blow.as_ref().is_some_and(|blow| blow.kind.is_silence());
-        let longest = if is_silence { &mut self.silent } else { &mut self.longest };
+        let Some(blow) = self.struck.iter_mut().rev().find(|blow| blow.at + gap / 2 <= ended) else { return };
+        let longest = if blow.kind.is_silence() { &mut self.silent } else { &mut self.longest };
         *longest = gap.max(*longest);
-        if let Some(blow) = blow {
-            blow.longest = gap.max(blow.longest);
-        }
+        blow.longest = gap.max(blow.longest);
     }
 
     /// Of each kind of blow.
@@ -130,15 +127,15 @@ mod tests {
     fn a_gap_belongs_to_the_latest_blow_before_its_middle() {
         let (mut gaps, began) = (Gaps::default(), Instant::now());
         let heard = |gaps: &mut Gaps, gap: u32, ended: u32| gaps.heard(gap * MS, began + ended * MS, false);
-        heard(&mut gaps, 40, 50);
-        gaps.struck(BlowKind::Site, began + 100 * MS);
-        heard(&mut gaps, 60, 110); // it was nearly over
-        heard(&mut gaps, 20, 130);
-        gaps.struck(BlowKind::Site, began + 200 * MS);
-        heard(&mut gaps, 100, 290);
-        gaps.struck(BlowKind::SilentDesk, began + 300 * MS);
-        heard(&mut gaps, 300, 700);
-        gaps.heard(900 * MS, began + 1_000 * MS, true);
+        heard(&mut gaps, 400, 500); // none was struck before
+        gaps.struck(BlowKind::Site, began + 600 * MS);
+        heard(&mut gaps, 60, 610); // it was nearly over
+        heard(&mut gaps, 20, 630);
+        gaps.struck(BlowKind::Site, began + 700 * MS);
+        heard(&mut gaps, 100, 790);
+        gaps.struck(BlowKind::SilentDesk, began + 800 * MS);
+        heard(&mut gaps, 300, 1_200);
+        gaps.heard(900 * MS, began + 1_500 * MS, true);
         let by_kind = gaps.by_kind();
         assert_eq!(by_kind.keys().copied().collect::<Vec<_>>(), ["silent_desk", "site"]);
         assert_eq!((by_kind["site"].count, by_kind["site"].max), (2, 100.0));
