@@ -158,6 +158,31 @@ fn who_was_away_does_not_disturb_the_delegate() {
 }
 
 #[test]
+fn who_comes_back_counts_before_it_has_handed_out_and_stands_only_then() {
+    let (mut world, leader) = calm(13);
+    let (behind, dead) = ((leader + 1) % 3, (leader + 2) % 3);
+    world.cut_off(behind);
+    (0..60).for_each(|number| world.log(leader).propose(&vec![number; 100_000]).unwrap());
+    world.settle();
+    world.heal();
+    world.crash(dead, 0);
+    world.log(leader).propose(b"needs who came back").unwrap();
+    let has_all = |world: &World, member: u8| world.site(member).entries.len() == 61;
+    assert!(world.run_until(20, |world| has_all(world, leader)));
+    world.step(); // the other hears what is committed
+    world.crash(leader, 0);
+    world.lose_all();
+    world.hang_up(leader);
+    let said = world.trace;
+    assert!(!has_all(&world, behind));
+    while !has_all(&world, behind) {
+        assert_eq!(world.trace, said, "it stands and could not lead");
+        world.step();
+    }
+    assert!(world.run_until(20, |world| world.trace != said), "it stands");
+}
+
+#[test]
 fn a_resigning_delegate_that_nobody_hears_goes_on() {
     let (mut world, leader) = calm(10);
     world.weather = Weather { loss_percent: 100, ..Weather::default() };

@@ -3,7 +3,8 @@
 //! A log that is kept whole grows for ever, in memory too. But all that its beginning says of items is in the store, once that is on the disk; what
 //! is left of it is small: the version, the promise and the eras it came to, a [`Base`]. So now and then a site notes the base at some entry, waits until the
 //! store durably holds that version, writes the base to a file, and lets the entries before go, those since the last base but one excepted: for
-//! members that are a little behind. Who is further behind gets a copy (see [`crate::place`]).
+//! members that are a little behind. Who is further behind gets a copy (see [`crate::place`]). A site that was killed comes to bases on its way through the log which the
+//! store holds already: they are written too, or one that is killed again and again would read more each time.
 //!
 //! ```text
 //!   base      | form u32 | crc u32 | index u64 | base |    the file `base`, replaced whole; crc32c of what follows it
@@ -33,6 +34,8 @@ pub(crate) struct Bases {
     /// Bytes since the last one was noted.
     bytes: u64,
     noted: Option<Placed>,
+    /// Up to here the store holds everything durably.
+    durable: Version,
     /// The last one on the disk. The first is written when the site gets its place.
     written: Placed,
 }
@@ -41,7 +44,7 @@ impl Bases {
     /// Those of the site whose notes these are, which has its place.
     pub(crate) fn open(notes: &impl Notes, every_bytes: u64) -> Result<Self, ProcessError> {
         let written = opened(&note(notes, BASE)?.ok_or(ProcessError::Note(BASE))?)?;
-        Ok(Self { every_bytes, bytes: 0, noted: None, written })
+        Ok(Self { every_bytes, bytes: 0, noted: None, durable: Version(0), written })
     }
 
     /// The last one on the disk.
@@ -63,9 +66,16 @@ impl Bases {
         self.noted.as_ref().is_some_and(|(_, base)| base.delivered <= version)
     }
 
-    /// The store durably holds everything up to `flushed`. Up to which place the log may be let go of, if that is new.
-    pub(crate) fn flushed(&mut self, flushed: Version, notes: &impl Notes) -> io::Result<Option<u64>> {
-        let Some(noted) = self.noted.take_if(|(_, base)| base.delivered <= flushed) else { return Ok(None) };
+    /// The store durably holds everything up to `version`.
+    pub(crate) fn flushed(&mut self, version: Version) {
+        self.durable = version;
+    }
+
+    /// Writes the base that was noted, once the store durably holds its version. Up to which place the log may be let go of, if that is new.
+    pub(crate) fn write(&mut self, notes: &impl Notes) -> io::Result<Option<u64>> {
+        let Some(noted) = self.noted.take_if(|(_, base)| base.delivered <= self.durable) else {
+            return Ok(None);
+        };
         Self::replace(notes, noted.clone())?;
         let (index, _) = std::mem::replace(&mut self.written, noted);
         Ok(Some(index))
@@ -126,11 +136,14 @@ mod tests {
         let mut bases = Bases::open(&notes, 100).unwrap();
         bases.handed_out(7, 100, || base(10));
         assert!(bases.wait_for(Version(10)) && !bases.wait_for(Version(9)));
-        assert_eq!(bases.flushed(Version(9), &notes).unwrap(), None);
-        assert_eq!(bases.flushed(Version(10), &notes).unwrap(), Some(0), "the first one lets nothing go");
+        bases.flushed(Version(9));
+        assert_eq!(bases.write(&notes).unwrap(), None);
+        bases.flushed(Version(10));
+        assert_eq!(bases.write(&notes).unwrap(), Some(0), "the first one lets nothing go");
         assert!(!bases.wait_for(Version(99)));
+        bases.flushed(Version(31));
         bases.handed_out(20, 100, || base(30));
-        assert_eq!(bases.flushed(Version(31), &notes).unwrap(), Some(7));
+        assert_eq!(bases.write(&notes).unwrap(), Some(7), "the store holds it already");
         assert_eq!(Bases::open(&notes, 100).unwrap().written(), &(20, base(30)));
     }
 

@@ -22,6 +22,7 @@ mod transactions;
 mod words;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ pub(crate) const SHOWN_TICKS: u64 = 10;
 const FORWARD_PATIENCE_TICKS: u32 = 25;
 /// How often a settled turn goes through the log at most.
 const ROUNDS_MAX: usize = 8;
+/// Bytes of the log after which it goes through it no more: a site that comes back has much to take, and the others wait for its acknowledgements.
+const TAKEN_BYTES_MAX: usize = 1 << 18;
 
 /// A site's duty cycle.
 pub(crate) struct Cycle<W: World, A> {
@@ -246,16 +249,18 @@ impl<W: World, A: Application> Cycle<W, A> {
 
     /// Until nothing is new: what the rules want is done, and what the log commits is handed to the rules.
     fn settle(&mut self) -> Result<(), ProcessError> {
+        let mut taken_bytes = 0;
         for _ in 0..ROUNDS_MAX {
             self.site.flush(&mut self.wanted);
             self.note_first()?;
             self.carry_out();
             self.tell_waiting();
-            if !self.log.pending() && self.log_events.news.is_empty() {
+            let has_news = self.log.pending() || !self.log_events.news.is_empty();
+            if !has_news || taken_bytes >= TAKEN_BYTES_MAX {
                 break;
             }
             self.log.cycle(&mut self.log_events)?;
-            self.take_log()?;
+            taken_bytes += self.take_log()?;
         }
         Ok(())
     }
@@ -269,7 +274,9 @@ impl<W: World, A: Application> Cycle<W, A> {
         self.place.write(self.world.notes())
     }
 
-    fn take_log(&mut self) -> Result<(), ProcessError> {
+    /// How many bytes that were.
+    fn take_log(&mut self) -> Result<usize, ProcessError> {
+        let mut taken_bytes = 0;
         for (to, bytes) in std::mem::take(&mut self.log_events.messages) {
             let peer = number_of(SiteId { number: to, ..self.site.id() });
             let _ = self.links.send(peer, &Between::Log(&bytes).to_bytes());
@@ -281,6 +288,7 @@ impl<W: World, A: Application> Cycle<W, A> {
                         self.site.committed(entry, &mut self.wanted);
                     }
                     self.bases.handed_out(index, payload.len(), || self.site.base());
+                    taken_bytes += payload.len();
                 }
                 LogNews::Role(role) => {
                     self.proposals.begin_again();
@@ -288,10 +296,11 @@ impl<W: World, A: Application> Cycle<W, A> {
                 }
             }
         }
+        self.write_base()?;
         let lack = match (self.log_events.lacks.take(), self.site.lacking()) {
             (Some(at_least), _) => Lack::Log(at_least),
             (None, Some(stored)) => Lack::Items(stored),
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(taken_bytes),
         };
         note_lack(self.world.notes(), &lack)?;
         Err(ProcessError::Again)
@@ -307,12 +316,18 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.site.applied(self.base.version());
             self.comparison.applied(&done.digests);
             self.moments.note(self.base.version(), self.world.now());
-            if let Some(flushed) = done.flushed
-                && let Some(before) = self.bases.flushed(flushed, self.world.notes())?
-            {
-                self.work.bases += 1;
-                self.log.compact(self.holds.limit(before, self.ticks));
+            if let Some(flushed) = done.flushed {
+                self.bases.flushed(flushed);
+                self.write_base()?;
             }
+        }
+        Ok(())
+    }
+
+    fn write_base(&mut self) -> io::Result<()> {
+        if let Some(before) = self.bases.write(self.world.notes())? {
+            self.work.bases += 1;
+            self.log.compact(self.holds.limit(before, self.ticks));
         }
         Ok(())
     }

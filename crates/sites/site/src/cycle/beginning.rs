@@ -49,14 +49,17 @@ impl<W: World, A: Application> Cycle<W, A> {
         lack: Option<Lack>,
     ) -> Result<Self, ProcessError> {
         let links = world.open_links()?;
-        let bases = Bases::open(world.notes(), setup.bounds.base_every_bytes)?;
+        let mut bases = Bases::open(world.notes(), setup.bounds.base_every_bytes)?;
         let (applied, base) = bases.written().clone();
         let mut log = open_log(&mut world, &setup, &place, applied)?;
         let mut log_events = LogEvents::default();
         log.cycle(&mut log_events)?;
         let (store, stored) = open_store(&mut world, lack.is_some())?;
-        if lack.is_none() && stored.version < base.delivered {
-            return Err(ProcessError::Gap { stored: stored.version, base: base.delivered });
+        if lack.is_none() {
+            if stored.version < base.delivered {
+                return Err(ProcessError::Gap { stored: stored.version, base: base.delivered });
+            }
+            bases.flushed(stored.version);
         }
         let application = Arc::new(application);
         let applier = start_applier(&mut world, &links, &setup.bounds, &store)?;
