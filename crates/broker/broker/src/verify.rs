@@ -33,6 +33,8 @@ pub struct AuditReport {
     pub elements: BTreeMap<String, u64>,
     /// Every user's account, as the log leaves it.
     pub accounts: BTreeMap<String, ReplayedAccount>,
+    /// Numbers of all commands.
+    pub commands: BTreeSet<u64>,
     /// Every quote that was asked for, in the order of the log: who made the keys can check them.
     pub quotes: Vec<StockQuote>,
 }
@@ -57,7 +59,6 @@ impl AuditReport {
 pub struct AuditReplay {
     reader: Reader,
     report: AuditReport,
-    numbers: BTreeSet<u64>,
     /// What the elements since the last command or event of the system say.
     step: Option<Step>,
 }
@@ -107,7 +108,7 @@ impl AuditReplay {
             "userCommand" => {
                 self.close()?;
                 let number = element.number()?;
-                if !self.numbers.insert(number) {
+                if !self.report.commands.insert(number) {
                     return Err(format!("a second command has the number {number}"));
                 }
                 self.step = Some(Step::of(element, false)?);

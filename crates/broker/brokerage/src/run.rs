@@ -38,6 +38,7 @@ mod apart;
 mod blows;
 mod flood;
 mod gaps;
+mod replies;
 
 pub use blows::BlowPlan;
 pub use gaps::GapTimes;

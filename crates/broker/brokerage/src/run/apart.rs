@@ -17,6 +17,7 @@ use self::loading::{Heard, Replied, Sent, start};
 use super::blows::{Blows, Struck};
 use super::flood::{Flood, FloodSeen};
 use super::gaps::Gaps;
+use super::replies::{Differing, Replies};
 use super::{Args, accounts_off, goes_on, stand_in};
 use crate::children::{BrokerPlan, Children, ToldBesides};
 use crate::error::{BrokerageError, BrokerageResult, failed};
@@ -89,6 +90,7 @@ fn measure_in(
         stop: &args.stop,
         blows: None,
         gaps: Gaps::default(),
+        replies: Replies::default(),
         off: 0,
         flooded: FloodSeen::default(),
     };
@@ -144,6 +146,7 @@ struct Apart<'a> {
     stop: &'a AtomicBool,
     blows: Option<Blows>,
     gaps: Gaps,
+    replies: Replies,
     /// Accounts that are not what the log says.
     off: usize,
     /// Commands that are in the log, and in no figure.
@@ -180,27 +183,27 @@ impl Apart<'_> {
         let took = tally.took();
         self.settle(&fronts)?;
         let checked = self.check(&dealt.users, &tally, server)?;
+        let differing = self.replies.against(&checked.report.commands);
         let mut figures = self.figures(&tally, took, dealt.users.len(), server, checked)?;
-        figures.deaths = struck.map(|struck| self.deaths(struck, &figures));
+        figures.deaths = struck.map(|struck| self.deaths(struck, differing, &figures));
         figures.log_file = args.logs.as_ref().and(self.written.clone());
         Ok(figures)
     }
 
-    fn deaths(&self, struck: Struck, figures: &RunFigures) -> DeathFigures {
+    fn deaths(&self, struck: Struck, differing: Differing, figures: &RunFigures) -> DeathFigures {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let logged = |kind: &str| figures.elements.get(kind).copied().unwrap_or_default();
         DeathFigures {
             killed: struck.killed,
             stopped: struck.stopped,
-            acknowledged_lost: figures.commands.saturating_sub(logged("userCommand")),
-            done_twice: logged("userCommand").saturating_sub(figures.commands),
+            acknowledged_lost: differing.lost,
+            done_twice: differing.beyond,
             money_off: self.off as u64,
             max_gap_ms: ms(self.gaps.longest),
             max_gap_silent_ms: ms(self.gaps.silent),
             max_gap_moved_ms: ms(self.gaps.moved),
             gaps_ms: self.gaps.by_kind(),
             elections_ms: struck.elections,
-            hits_noted: logged("quoteServer"),
+            hits_noted: figures.elements.get("quoteServer").copied().unwrap_or_default(),
         }
     }
 
@@ -254,7 +257,8 @@ impl Apart<'_> {
                     if self.blows.is_some() {
                         self.gaps.heard(gap, ended, has_moved);
                     }
-                    for Replied { verb, took, is_done } in replies {
+                    for Replied { number, verb, took, is_done } in replies {
+                        self.replies.heard(number);
                         tally.count(verb, took, is_done);
                     }
                 }

@@ -24,6 +24,8 @@ pub(super) struct Sent {
 
 /// A command has its reply.
 pub(super) struct Replied {
+    /// The line.
+    pub(super) number: u64,
     pub(super) verb: Verb,
     /// Since the loader had it.
     pub(super) took: Duration,
@@ -110,6 +112,6 @@ impl Loading {
 
     fn replied(&mut self, answer: &LineAnswer) -> Option<Replied> {
         let (verb, since) = self.open.remove(&answer.number)?;
-        Some(Replied { verb, took: since.elapsed(), is_done: answer.is_done })
+        Some(Replied { number: answer.number, verb, took: since.elapsed(), is_done: answer.is_done })
     }
 }
