@@ -118,6 +118,7 @@ function drawLines(drawn) {
 function tell(drawn, box) {
   const last = drawn.points.at(-1);
   const lines = armed().map(([way, price]) => `, ${way} trigger at ${dollarsOf(price)}`).join('');
+  box.classList.toggle('empty', !last);
   const words = last ? `Line chart of ${drawn.symbol}, latest price ${dollars(BigInt(last.value))}${lines}. The table has the figures.` : 'Line chart without prices yet.';
   if (box.getAttribute('aria-label') !== words) box.setAttribute('aria-label', words);
 }

@@ -7,13 +7,17 @@ import { signedOut } from './state.js';
 
 const KINDS = {
   money: { inputmode: 'decimal', placeholder: '0.00', maxlength: 20 },
-  symbol: { maxlength: 3, autocapitalize: 'characters', spellcheck: 'false', class: 'symbol' },
+  // Longer than a symbol may be: a field that cut `GOOG` would ask for another stock.
+  symbol: { maxlength: 16, autocapitalize: 'characters', spellcheck: 'false', class: 'symbol' },
   secret: { type: 'password', maxlength: 200 },
   code: { inputmode: 'numeric', maxlength: 6, autocomplete: 'one-time-code' },
   text: { maxlength: 64, spellcheck: 'false' },
   whole: { inputmode: 'numeric', maxlength: 20 },
   time: { type: 'datetime-local', step: 1 },
 };
+
+/** What a form has said is taken back after so long, ms: a price that was good for a minute is none for an hour. */
+const SAID_MS = 30_000;
 
 /** A labelled field. `kind` is one of KINDS; `read` reads it, throwing words if it is not right. */
 export function field({ id, name, label, kind = 'text', hint, isOptional = false, ...attributes }) {
@@ -36,7 +40,7 @@ function failField(input, error, words) {
 function readField(kind, text, isOptional) {
   if (text === '' && isOptional) return undefined;
   if (kind === 'money') {
-    const cents = centsOf(text);
+    const cents = centsOf(text.replace(/^\$\s*/, ''));
     if (!cents) throw 'An amount is above zero, with two decimals at most, like 12.50.';
     return plain(cents);
   }
@@ -102,10 +106,13 @@ export function form({ id, fields, button, estimate, submit, isQuiet = false, is
     const values = readAll(fields);
     if (values) busy(send, () => run(values));
   });
+  let silence;
   const run = async (values) => {
+    clearTimeout(silence);
     try {
       const words = await submit(values, () => setText(done, 'No answer yet; asking again …'));
       setText(done, words ?? '');
+      silence = setTimeout(() => setText(done, ''), SAID_MS);
       if (words) say(words);
     } catch (problem) {
       setText(done, '');

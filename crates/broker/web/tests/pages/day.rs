@@ -93,7 +93,13 @@ async fn triggers(page: &Page, hand: Hand) {
 }
 
 async fn what_is_refused_is_said_beside_the_field(page: &Page, hand: Hand) {
+    hand.write(page, "#stock", "goog").await;
+    hand.press(page, "#pick button").await;
+    page.shows("#stock-error", "one to three letters").await;
+    hand.write(page, "#stock", "abc").await;
     hand.side(page, "buy").await;
+    hand.write(page, "#amount", "$1,000").await;
+    page.shows("#ticket-estimate", "shares for $").await;
     hand.write(page, "#amount", "12.345").await;
     hand.press(page, "#ticket button").await;
     page.shows("#amount-error", "two decimals").await;
