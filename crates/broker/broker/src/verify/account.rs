@@ -224,8 +224,8 @@ impl ReplayedAccount {
             self.received_cents += worth;
             return step.moves(worth);
         }
-        if worth > i128::from(amount) || price > armed {
-            return step.wrong("buys for more than was reserved, or above its price");
+        if price > armed || !is_all_of(amount, shares, price) {
+            return step.wrong("buys above its price, or not what was reserved for it");
         }
         self.receive(&symbol, shares);
         self.spent_cents += worth;
@@ -244,6 +244,9 @@ impl ReplayedAccount {
             Verb::Buy => {
                 let held = held(step)?;
                 let cost = i128::from(held.cents);
+                if i128::from(step.amount()?) > self.cash_cents - step.moved {
+                    return step.wrong("for more cash than there is");
+                }
                 self.buys.push(held);
                 step.moves(-cost)
             }
@@ -343,9 +346,15 @@ impl ReplayedAccount {
 
 fn held(step: &Step) -> Result<Held, String> {
     let (shares, price) = step.deal()?;
-    let cents = shares.checked_mul(price).filter(|cents| step.funds.is_some_and(|funds| *cents <= funds));
-    let cents = cents.map_or_else(|| step.wrong("deals for more than its amount"), Ok)?;
+    let cents =
+        shares.checked_mul(price).filter(|_| is_all_of(step.funds.unwrap_or_default(), shares, price));
+    let cents = cents.map_or_else(|| step.wrong("deals for another amount than its own"), Ok)?;
     Ok(Held { number: step.number, symbol: step.stock()?, shares, cents })
+}
+
+/// Whether an amount buys so many shares at that price, and no more.
+fn is_all_of(cents: u64, shares: u64, price: u64) -> bool {
+    cents.checked_div(price) == Some(shares)
 }
 
 /// The oldest, which must be the one that is named.

@@ -68,6 +68,9 @@ fn a_log_in_which_something_was_changed_does_not_add_up() {
         ("</log>\n", ""),
         ("<action>add<", "<action>remove<"),
         ("<funds>501.00<", "<funds>0.01<"), // it fires above the price that armed it
+        ("<funds>2000.00<", "<funds>9000.01<"), // a buy for more than there is
+        ("<funds>2000.00<", "<funds>2600.00<"), // a buy that would be of more shares
+        ("<funds>600.00<", "<funds>90000.00<"), // a sell, too
     ];
     for (was, becomes) in changes {
         assert!(log.contains(was), "{was}");
