@@ -57,7 +57,7 @@ pub(crate) struct EntryShown {
     /// As text: it may be above 2^53, which a script would round.
     number: String,
     time_ms: u64,
-    /// Absent for what is none of the sixteen: a trigger that fires, something that lapses, orders on the exchange.
+    /// One of the sixteen; absent where a trigger fires, something lapses, or an order on the exchange is concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
