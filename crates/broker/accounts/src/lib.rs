@@ -1,8 +1,8 @@
 //! The broker's accounts as an application of sites.
 //!
 //! [`pares_broker`] says what a request reads and writes; this hands it a site's transactions and snapshots. A command that is refused is *done* as far as the site
-//! is concerned: its entry in the log commits, and the reply says why. The site's own refusal, which leaves nothing behind, is for what is no request, and for
-//! numbers that are none.
+//! is concerned: its entry in the log commits, and the reply says why. The site's own refusal, which leaves nothing behind, is for bytes that are no request, and for
+//! numbers that no request can have.
 
 use pares_broker::{BrokerError, BrokerRead, BrokerRequest, Ledger, Shelf, answer};
 use pares_site::{Application, ApplicationError, View};

@@ -80,7 +80,7 @@ pub enum AuditNote {
 pub struct AuditRecord {
     /// The request's number.
     pub number: u64,
-    /// When, ms since 1970. Of one user's entries, none is earlier than one before it.
+    /// When, ms since 1970. Of one user's entries, none is earlier than one before it, but for what a router told: that has the router's time, if it is later.
     pub time_ms: u64,
     /// The command, if the request was one. A refused one: `errorEvent`.
     pub command: Option<UserCommand>,

@@ -26,13 +26,13 @@ impl<L: Ledger> Turn<'_, L> {
     pub(crate) fn commit_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
         let (account, pending) = self.pop(TradeWay::Buy, user)?;
         self.receive(user, pending.symbol, pending.shares)?;
-        Ok(self.settle(TradeWay::Buy, user, account, pending))
+        Ok(self.unstack(TradeWay::Buy, user, account, pending))
     }
 
     pub(crate) fn cancel_buy(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
         let (mut account, pending) = self.pop(TradeWay::Buy, user)?;
         self.credit(&mut account, self.request.number, pending.cents)?;
-        Ok(self.settle(TradeWay::Buy, user, account, pending))
+        Ok(self.unstack(TradeWay::Buy, user, account, pending))
     }
 
     /// What an amount comes to at the quote: whole shares, at least one.
@@ -72,7 +72,7 @@ impl<L: Ledger> Turn<'_, L> {
         BrokerReply::Held { shares, price_cents, until_ms: placed_ms + WINDOW_MS }
     }
 
-    /// The newest, if it has not lapsed, and is the one that the request is about where it says so; it stays until [`Turn::settle`].
+    /// The newest, if it has not lapsed, and is the one that the request is about where it says so; it stays until [`Turn::unstack`].
     pub(crate) fn pop(&mut self, way: TradeWay, user: &UserName) -> Stopped<(Account, Pending), L> {
         let mut account = self.account()?;
         let stack = account.stack(way);
@@ -94,7 +94,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// It is no longer pending.
-    pub(crate) fn settle(
+    pub(crate) fn unstack(
         &mut self,
         way: TradeWay,
         user: &UserName,

@@ -119,7 +119,7 @@ pub(crate) struct Turn<'a, L> {
     pub(crate) row: UserRow,
     /// The row is to be written.
     pub(crate) has_advanced: bool,
-    /// The time it has effect at: not before that of the user's latest entry.
+    /// The time it has effect at: not before the user's latest.
     pub(crate) time_ms: u64,
     pub(crate) notes: Vec<AuditNote>,
     /// Stocks whose free shares have changed, of an account in debt.
@@ -145,7 +145,7 @@ impl<L: Ledger> Turn<'_, Draft<'_, L>> {
             self.notes.truncate(notes);
             (self.row, self.has_advanced) = (row, has_advanced);
             if let Asked::Order { asked } = &self.request.asked
-                && !asked.is_moment()
+                && !asked.is_of_router()
             {
                 self.notes.push(AuditNote::NotDone { asked: asked.clone() });
             }
@@ -192,7 +192,9 @@ impl<'a, L: Ledger> Turn<'a, L> {
         if is_command || !self.notes.is_empty() {
             let place = self.user.map_or(request.number, |_| self.row.place);
             self.row.place += 1;
-            self.row.account.latest_ms = self.time_ms;
+            if !request.asked.is_of_router() {
+                self.row.account.latest_ms = self.time_ms;
+            }
             self.has_advanced = true;
             let name = self.user.map_or("", UserName::as_str);
             if let Some(named) = request.name.as_ref().filter(|_| is_command) {

@@ -84,7 +84,7 @@ pub enum BrokerError<E> {
     /// An item is not as these rules write it.
     #[error("an item is damaged: {0}")]
     Damaged(DecodeError),
-    /// It has no number, or comes after what is no command before it.
+    /// It has no number, or the number it comes after is not that of a command before it.
     #[error("a command of number {0} does not come after {1}")]
     Order(u64, u64),
     /// It says that it was made behind the year 9999.

@@ -58,7 +58,7 @@ pub use names::{
 pub use orders::{
     Customer, CustomerLimits, CustomerOrderId, Exposure, OPEN_ORDERS_MAX, ORDERS_PAGE_MAX, Order, OrderAsked,
     OrderEvent, OrderHappened, OrderLife, OrderListed, OrderNote, OrderRead, OrderReply, OrderStage,
-    OrderTerms, ROUTER_SILENT_MS, Settlement,
+    OrderTerms, RouterSeat, Settlement,
 };
 pub use pages::{
     AUDIT_PAGE_MAX, ArmedPage, ArmedTrigger, AuditEntry, AuditPage, LapsingPage, LapsingStack,

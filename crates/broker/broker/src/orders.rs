@@ -26,8 +26,7 @@ mod settling;
 mod standing;
 
 pub use asked::{CustomerOrderId, OrderAsked, OrderEvent, OrderLife, OrderReply, OrderTerms, Settlement};
-pub use reads::{ORDERS_PAGE_MAX, OrderListed, OrderRead};
-pub use routing::ROUTER_SILENT_MS;
+pub use reads::{ORDERS_PAGE_MAX, OrderListed, OrderRead, RouterSeat};
 pub use rows::{Customer, CustomerLimits, Exposure, OPEN_ORDERS_MAX, Order, OrderStage};
 
 pub(crate) use reads::{answer, held};
@@ -42,9 +41,9 @@ use crate::request::TradeWay;
 /// What happened to an order, as the log keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderNote {
-    /// The number of the request that placed it.
+    /// The number of the request that placed it; of `Repaid` that of the request that paid, and of no order.
     pub order: u64,
-    /// Which way.
+    /// Which way; of `Repaid` that of the void trade.
     pub way: TradeWay,
     /// Of which stock.
     pub symbol: StockSymbol,
@@ -56,7 +55,7 @@ pub struct OrderNote {
     pub happened: OrderHappened,
 }
 
-/// What can happen to an order. `Repaid` is about what a void trade left owed, and of no order.
+/// What can happen to an order. `Repaid` is about what a void trade left owed, and of no order: cash, under the stock of the latest void sale, or shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderHappened {
     /// Placed: held.
@@ -108,7 +107,7 @@ impl<L: Ledger> Turn<'_, L> {
             OrderAsked::Cancel { of } => self.cancel_order(of),
             OrderAsked::Limit { user, limits, by } => self.limit(user, *limits, by),
             OrderAsked::Block { user, is_blocked, by } => self.block(user, *is_blocked, by),
-            OrderAsked::Claim { router } => self.claim(*router),
+            OrderAsked::Claim { router, seen } => self.claim(*router, *seen),
             OrderAsked::Name { term, orders } => self.name(*term, orders),
             OrderAsked::TurnAway { term, of, name, reason } => self.turn_away(*term, of, *name, *reason),
             OrderAsked::Settle { settlement } => self.settle_order(settlement),

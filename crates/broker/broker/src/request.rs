@@ -116,9 +116,14 @@ impl Asked {
     pub fn is_moment(&self) -> bool {
         match self {
             Self::Fire { .. } | Self::Lapse { .. } | Self::Hit => true,
-            Self::Order { asked } => asked.is_moment(),
+            Self::Order { asked } => asked.is_of_router(),
             Self::Command { .. } | Self::Settle { .. } | Self::BeginFront | Self::Person { .. } => false,
         }
+    }
+
+    /// Whether a router asks. Its clock is held against nothing, so its times are no users' times.
+    pub(crate) fn is_of_router(&self) -> bool {
+        matches!(self, Self::Order { asked } if asked.is_of_router())
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Account {
     pub is_open: bool,
     /// Cents that are free: no hold, no reserve.
     pub cash_cents: u64,
-    /// The time of the log's latest entry: no later one has an earlier time, whatever a front's clock says.
+    /// The time of the latest entry that no router made: none behind it has an earlier one, whatever a front's clock says.
     pub latest_ms: u64,
     /// Pending buys.
     pub buys: Stack,

@@ -21,12 +21,12 @@ impl<L: Ledger> Turn<'_, L> {
     pub(crate) fn commit_sell(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
         let (mut account, pending) = self.pop(TradeWay::Sell, user)?;
         self.credit(&mut account, self.request.number, pending.cents)?;
-        Ok(self.settle(TradeWay::Sell, user, account, pending))
+        Ok(self.unstack(TradeWay::Sell, user, account, pending))
     }
 
     pub(crate) fn cancel_sell(&mut self, user: &UserName) -> Stopped<BrokerReply, L> {
         let (account, pending) = self.pop(TradeWay::Sell, user)?;
         self.receive(user, pending.symbol, pending.shares)?;
-        Ok(self.settle(TradeWay::Sell, user, account, pending))
+        Ok(self.unstack(TradeWay::Sell, user, account, pending))
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::run::GapTimes;
 use crate::tally::{BacklogSample, CommandTimes, Tally};
 
-/// What a run saw of quotes; what is none was seen by others alone, or never happened.
+/// A run sees its quotes. A field is empty if only other processes saw them, or there were none.
 pub(crate) struct QuotesSeen {
     /// Questions to the quote server.
     pub(crate) hits: u64,

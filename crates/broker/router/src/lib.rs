@@ -12,4 +12,4 @@ mod router;
 mod stream;
 
 pub use exchange::ListedStock;
-pub use router::{Router, RouterEffect};
+pub use router::{ROUTER_SILENT_MS, Router, RouterEffect};

@@ -2,13 +2,52 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pares_broker::{CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderRead, OrderStage, Refusal, StockSymbol};
+use pares_broker::{
+    CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderRead, OrderStage, Refusal, RouterSeat,
+    StockSymbol,
+};
 use pares_wice::codec::{Coded, DecodeError};
 
 use crate::exchange::ListedStock;
-use crate::router::{Question, Router, RouterEffect, Stage, Stream};
+use crate::router::{CLAIM_EVERY_MS, Question, ROUTER_SILENT_MS, Router, RouterEffect, Stage, Stream};
 
 impl Router {
+    /// Claims anew what it has; else looks who has it.
+    pub(crate) fn claim_or_look(&mut self, effects: &mut Vec<RouterEffect>) {
+        let is_asked = |question: &Question| matches!(question, Question::Claim | Question::Seat);
+        if self.now_ms < self.claim_due_ms || self.questions.values().any(is_asked) {
+            return;
+        }
+        if self.stage == Stage::Claiming {
+            self.claim_due_ms = self.now_ms + CLAIM_EVERY_MS / 2;
+            self.read(OrderRead::Router, Question::Seat, effects);
+        } else {
+            self.claim_due_ms = self.now_ms + CLAIM_EVERY_MS;
+            self.claim(0, effects);
+        }
+    }
+
+    fn claim(&mut self, seen: u64, effects: &mut Vec<RouterEffect>) {
+        self.ask(OrderAsked::Claim { router: self.number, seen }, Question::Claim, effects);
+    }
+
+    /// Claims what nobody has, or whose claims have stood still for long enough.
+    fn take_seat(&mut self, seat: Option<RouterSeat>, effects: &mut Vec<RouterEffect>) {
+        let claims = seat.map_or(0, |seat| seat.claims);
+        let is_silent = match self.seen {
+            Some((seen, since_ms)) if seen == claims => {
+                self.now_ms.saturating_sub(since_ms) >= ROUTER_SILENT_MS
+            }
+            _ => {
+                self.seen = Some((claims, self.now_ms));
+                false
+            }
+        };
+        if is_silent || seat.is_none_or(|seat| seat.router == self.number) {
+            self.claim(claims, effects);
+        }
+    }
+
     /// It has a new term: all that it does from now on rests on what it reads now.
     pub(crate) fn recover(&mut self, term: u64, effects: &mut Vec<RouterEffect>) {
         self.lose();
@@ -29,6 +68,7 @@ impl Router {
     ) -> Result<(), DecodeError> {
         self.now_ms = now_ms;
         match self.questions.remove(&id) {
+            Some(Question::Seat) => self.take_seat(Option::from_bytes(bytes)?, effects),
             Some(Question::Told) => {
                 for (shard, next) in Vec::<(u32, u64)>::from_bytes(bytes)? {
                     self.streams.insert(shard, Stream::from(next));

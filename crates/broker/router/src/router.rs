@@ -12,8 +12,10 @@ use crate::exchange::{self, ListedStock, Told};
 
 /// Between two looks for what waits or is to be cancelled, ms.
 const LOOK_EVERY_MS: u64 = 10;
-/// Between two claims, ms: less than half of what makes it silent.
+/// Between two claims, ms: less than half of [`ROUTER_SILENT_MS`].
 pub(crate) const CLAIM_EVERY_MS: u64 = 1_000;
+/// After so long without a claim of another router its seat is taken, ms.
+pub const ROUTER_SILENT_MS: u64 = 3_000;
 /// What is not answered for so long is sent again, ms.
 pub(crate) const REPEAT_AFTER_MS: u64 = 3_000;
 /// What was turned away for now is sent again after so long, ms.
@@ -63,6 +65,7 @@ pub enum RouterEffect {
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
     Claim,
+    Seat,
     Told,
     Open,
     Waiting,
@@ -113,7 +116,7 @@ pub(crate) enum Stage {
 /// See the [crate](crate).
 #[derive(Debug)]
 pub struct Router {
-    number: u64,
+    pub(crate) number: u64,
     pub(crate) stage: Stage,
     pub(crate) term: u64,
     pub(crate) orders: BTreeMap<u64, Routed>,
@@ -123,7 +126,9 @@ pub struct Router {
     pub(crate) questions: BTreeMap<u64, Question>,
     questions_so_far: u64,
     cancels: u64,
-    claim_due_ms: u64,
+    pub(crate) claim_due_ms: u64,
+    /// So many claims of another were counted, and since when.
+    pub(crate) seen: Option<(u64, u64)>,
     look_due_ms: u64,
     pub(crate) now_ms: u64,
 }
@@ -144,6 +149,7 @@ impl Router {
             questions_so_far: 0,
             cancels: 0,
             claim_due_ms: 0,
+            seen: None,
             look_due_ms: 0,
             now_ms: 0,
         }
@@ -168,17 +174,13 @@ impl Router {
         self.stage == Stage::Working && is_applied && self.orders.values().all(|order| order.is_answered)
     }
 
-    /// Time has passed.
+    /// Time has passed: `now_ms` is a clock's that only goes on, and is compared with no other's.
     pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<RouterEffect>) {
         self.now_ms = now_ms;
         if self.stage == Stage::Halted {
             return;
         }
-        let is_claiming = self.questions.values().any(|question| matches!(question, Question::Claim));
-        if now_ms >= self.claim_due_ms && !is_claiming {
-            self.claim_due_ms = now_ms + CLAIM_EVERY_MS;
-            self.ask(OrderAsked::Claim { router: self.number }, Question::Claim, effects);
-        }
+        self.claim_or_look(effects);
         if self.stage == Stage::Working && self.is_connected {
             self.send_due(effects);
             if now_ms >= self.look_due_ms {
@@ -305,7 +307,7 @@ impl Router {
         self.orders.clear();
         self.streams.clear();
         self.questions.clear();
-        self.claim_due_ms = self.now_ms + CLAIM_EVERY_MS / 2;
+        (self.claim_due_ms, self.seen) = (self.now_ms + CLAIM_EVERY_MS / 2, None);
     }
 
     /// Sends what is not answered and due.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use pares_broker::{
     BrokerReply, CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderLife, OrderRead, OrderReply,
-    OrderStage, OrderTerms, StockSymbol, TradeWay, UserName,
+    OrderStage, OrderTerms, RouterSeat, StockSymbol, TradeWay, UserName,
 };
 use pares_router::{ListedStock, Router, RouterEffect};
 use pares_types::InstrumentId;
@@ -111,6 +111,7 @@ impl Desk {
                 let found = self.unwanted.iter().filter(|name| **name >= from).take(ORDERS_PAGE_MAX);
                 found.copied().collect::<Vec<_>>().to_bytes()
             }
+            OrderRead::Router => Option::<RouterSeat>::None.to_bytes(),
             OrderRead::Told => Vec::<(u32, u64)>::new().to_bytes(),
             OrderRead::Open { .. } => Vec::<(CustomerOrderId, Order)>::new().to_bytes(),
             other => panic!("{other:?}"),

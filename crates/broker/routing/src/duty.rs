@@ -23,8 +23,9 @@ pub struct RouterDuty {
     effects: VecDeque<RouterEffect>,
 }
 
+/// By a clock that nobody sets: what is due must not wait for an hour that was set back.
 fn now_ms() -> u64 {
-    clock::now_ns() / 1_000_000
+    clock::mono_ns() / 1_000_000
 }
 
 impl RouterDuty {

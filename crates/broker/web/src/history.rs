@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::{Query, State};
 use pares_broker::{
-    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderNote, OrderReply, UserName, Verb,
-    dollars, supervised, wished,
+    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderHappened, OrderNote, OrderReply,
+    UserName, Verb, dollars, supervised, wished,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -57,7 +57,7 @@ pub(crate) struct EntryShown {
     /// As text: it may be above 2^53, which a script would round.
     number: String,
     time_ms: u64,
-    /// Absent for what is none of the sixteen: a trigger that fires, something that lapses, orders on the exchange.
+    /// One of the sixteen; absent where a trigger fires, something lapses, or an order on the exchange is concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +181,7 @@ fn shown(AuditEntry { place, record, .. }: AuditEntry) -> EntryShown {
         time_ms: record.time_ms,
         command: command.map(|command| kebab(command.verb)),
         symbol: command.and_then(|command| command.symbol).map(|symbol| symbol.to_string()),
-        order: record.notes.iter().find_map(order_of).map(|order| order.to_string()),
+        order: record.notes.iter().find_map(order_noted).map(|order| order.to_string()),
         amount: command.and_then(|command| command.cents).map(dollars),
         outcome: if refusal.is_some() { "refused" } else { "done" },
         reason: refusal.map(reason_of),
@@ -195,11 +195,26 @@ fn wish(reply: &BrokerReply) -> Option<NoteShown> {
     is_wish.then(|| NoteShown { kind: "order", text: "a cancel is on its way".into(), amount: None })
 }
 
-fn order_of(note: &AuditNote) -> Option<u64> {
+fn order_noted(note: &AuditNote) -> Option<u64> {
     match note {
-        AuditNote::Order { note } => Some(note.order),
+        AuditNote::Order { note } => order_of(note),
         _ => None,
     }
+}
+
+/// What is repaid is of no order.
+pub(crate) fn order_of(note: &OrderNote) -> Option<u64> {
+    (note.happened != OrderHappened::Repaid).then_some(note.order)
+}
+
+fn order_note(note: &OrderNote) -> NoteShown {
+    let OrderNote { symbol, shares, cents, happened, .. } = note;
+    let text = match order_of(note) {
+        Some(order) => format!("{shares} {symbol} of order {order} {}", happened.word()),
+        None if *shares > 0 => format!("{shares} {symbol} of a void trade {}", happened.word()),
+        None => format!("cash of a void trade in {symbol} {}", happened.word()),
+    };
+    NoteShown { kind: "order", text, amount: Some(dollars(*cents)).filter(|_| *cents > 0) }
 }
 
 pub(crate) fn note(of: &AuditNote) -> NoteShown {
@@ -220,10 +235,7 @@ pub(crate) fn note(of: &AuditNote) -> NoteShown {
             let text = format!("{shares} {symbol} at {}", dollars(*price_cents));
             NoteShown { kind: "deal", text, amount: Some(dollars(shares.saturating_mul(*price_cents))) }
         }
-        AuditNote::Order { note: OrderNote { order, symbol, shares, cents, happened, .. } } => {
-            let text = format!("{shares} {symbol} of order {order} {}", happened.word());
-            NoteShown { kind: "order", text, amount: Some(dollars(*cents)) }
-        }
+        AuditNote::Order { note } => order_note(note),
         AuditNote::Limited { .. } | AuditNote::Blocked { .. } => {
             NoteShown { kind: "supervised", text: supervised(of).unwrap_or_default(), amount: None }
         }

@@ -7,7 +7,7 @@ use pares_broker::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::history::done;
+use crate::history::{done, order_of};
 use crate::notices::Notice;
 use crate::orders::{Side, state, why};
 
@@ -31,13 +31,14 @@ pub(crate) struct Happened {
 pub(crate) struct OrderNews {
     /// `placed`, `accepted`, `traded` in part, `filled`; `cancelled`, `expired`, `refused`: with what was left; `reduced`, `void`, `repaid`.
     what: &'static str,
-    /// The order's number, as text.
-    number: String,
+    /// The order's number, as text; not of `repaid`, which is about none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<String>,
     side: Side,
     symbol: String,
-    /// How many shares are concerned.
+    /// How many shares are concerned; of cash that is `repaid` 0.
     shares: u64,
-    /// Dollars: what they came to, of `traded`, `filled`, `void` and `repaid`; else the limit of a share.
+    /// Dollars: what they came to, or what was repaid, of `traded`, `filled`, `void` and `repaid`; else the limit of a share.
     amount: String,
     /// The exchange's word for why, if it gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +114,7 @@ fn order_news(entry: &AuditEntry, note: &OrderNote) -> OrderNews {
     let is_ended = note.happened == OrderHappened::Released;
     OrderNews {
         what,
-        number: note.order.to_string(),
+        number: order_of(note).map(|order| order.to_string()),
         side: Side::of(note.way),
         symbol: note.symbol.to_string(),
         shares: note.shares,
@@ -127,4 +128,30 @@ fn order_news(entry: &AuditEntry, note: &OrderNote) -> OrderNews {
 /// As what shares were released: without an order as it is now they were cancelled by the kill switch.
 fn released(now: Option<&Order>) -> &'static str {
     now.map_or("cancelled", |now| if now.has_ended() { state(now.state) } else { "reduced" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_repaid_is_of_no_order() {
+        let told = |happened, shares, cents| {
+            let symbol = StockSymbol::new("ABC").expect("letters");
+            let note =
+                OrderNote { order: 7, way: pares_broker::TradeWay::Sell, symbol, shares, cents, happened };
+            let notes = vec![AuditNote::Order { note }];
+            let reply = BrokerReply::Unchanged;
+            let record = AuditRecord { number: 7, time_ms: 1, command: None, reply, notes };
+            let entry = AuditEntry { user: "jo".to_owned(), place: 3, record };
+            serde_json::to_value(of(&entry)).expect("plain fields")[0].clone()
+        };
+        let repaid = told(OrderHappened::Repaid, 0, 1_000);
+        assert_eq!(
+            (&repaid["what"], &repaid["symbol"], &repaid["amount"]),
+            (&"repaid".into(), &"ABC".into(), &"10.00".into())
+        );
+        assert!(repaid.get("number").is_none(), "{repaid}");
+        assert_eq!(told(OrderHappened::Void, 1, 1_000)["number"], "7");
+    }
 }

@@ -123,6 +123,8 @@ pub enum OrderAsked {
     Claim {
         /// Its number: no two have one.
         router: u64,
+        /// So many claims it has seen counted ([`OrderRead::Router`](super::OrderRead::Router)): another router's seat is taken if none has come since. Of the router at work it is not looked at.
+        seen: u64,
     },
     /// Give names on the exchange to those of these that wait.
     Name {
@@ -171,12 +173,10 @@ impl OrderAsked {
             Self::Claim { .. } | Self::Name { .. } | Self::Pass { .. } => None,
         }
     }
-}
 
-impl OrderAsked {
     /// Whether a router asks it: what it asks a second time changes nothing.
     #[must_use]
-    pub fn is_moment(&self) -> bool {
+    pub fn is_of_router(&self) -> bool {
         matches!(
             self,
             Self::Claim { .. }
@@ -233,7 +233,7 @@ kinds!(OrderAsked, "request of orders" {
     2 => Cancel { of },
     3 => Limit { user, limits, by },
     4 => Block { user, is_blocked, by },
-    5 => Claim { router },
+    5 => Claim { router, seen },
     6 => Name { term, orders },
     7 => TurnAway { term, of, name, reason },
     8 => Settle { settlement },

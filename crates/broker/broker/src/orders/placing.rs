@@ -70,7 +70,7 @@ impl<L: Ledger> Turn<'_, L> {
         by: &UserName,
     ) -> Stopped<BrokerReply, L> {
         self.account()?;
-        self.supervised(user, by)?;
+        self.check_supervisor(user, by)?;
         self.notes.push(AuditNote::Limited { by: by.clone(), limits });
         let customer = super::Customer { limits, ..self.customer(user)? };
         rows::put(self.ledger, &order_rows::customer(user), &customer);
@@ -78,7 +78,7 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     /// A supervisor asks, and of another. A front looks too, but at rights as they were a moment before.
-    fn supervised(&mut self, user: &UserName, by: &UserName) -> Stopped<(), L> {
+    fn check_supervisor(&mut self, user: &UserName, by: &UserName) -> Stopped<(), L> {
         if by == user {
             return Err(Refusal::OwnLimits.into());
         }
@@ -93,7 +93,7 @@ impl<L: Ledger> Turn<'_, L> {
         by: &UserName,
     ) -> Stopped<BrokerReply, L> {
         self.account()?;
-        self.supervised(user, by)?;
+        self.check_supervisor(user, by)?;
         self.notes.push(AuditNote::Blocked { by: by.clone(), is_blocked });
         if is_blocked {
             for number in self.customer(user)?.open {

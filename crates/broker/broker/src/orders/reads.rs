@@ -64,7 +64,7 @@ pub enum OrderRead {
     },
     /// How far each shard's stream is applied: `Vec<(u32, u64)>`, shards and numbers of the next message.
     Told,
-    /// Which router is at work: `Option<(u64, u64)>`, its number and its term.
+    /// Which router is at work: `Option<RouterSeat>`.
     Router,
 }
 
@@ -79,7 +79,21 @@ pub struct OrderListed {
     pub order: Order,
 }
 
-fields! { OrderListed { place, number, order } }
+/// Which router is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterSeat {
+    /// Its number.
+    pub router: u64,
+    /// Its term.
+    pub term: u64,
+    /// How often a router has claimed, whichever: while it rises, this one lives.
+    pub claims: u64,
+}
+
+fields! {
+    OrderListed { place, number, order }
+    RouterSeat { router, term, claims }
+}
 kinds!(OrderRead, "read of orders" {
     1 => Mine { user, before },
     2 => Customer { user },
@@ -125,7 +139,8 @@ pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, B
         OrderRead::Told => told(shelf)?.to_bytes(),
         OrderRead::Router => {
             let seat: Option<order_rows::Seat> = one(shelf, &order_rows::seat())?;
-            seat.map(|seat| (seat.router, seat.term)).to_bytes()
+            seat.map(|seat| RouterSeat { router: seat.router, term: seat.term, claims: seat.claims })
+                .to_bytes()
         }
     })
 }

@@ -1,4 +1,7 @@
 //! One router at a time, and the names that it gives.
+//!
+//! That a router is silent is no matter of times here: clocks differ, and one that is an hour ahead would keep its seat for an hour after its death. So claims are counted, and whether the
+//! count stands still is seen by who waits, with his own clock.
 
 use super::asked::{CustomerOrderId, OrderReply};
 use super::rows::{self as order_rows, OrderStage, Queue, Seat};
@@ -8,22 +11,20 @@ use crate::refusal::Refusal;
 use crate::reply::BrokerReply;
 use crate::rows;
 
-/// After so long without a claim another router may take over, ms.
-pub const ROUTER_SILENT_MS: u64 = 3_000;
 /// The series of the names of orders on the exchange, in the upper 16 bits.
 const ORDERS_SERIES: u64 = 1 << 48;
 
 impl<L: Ledger> Turn<'_, L> {
     /// A router begins, or works on.
-    pub(super) fn claim(&mut self, router: u64) -> Stopped<BrokerReply, L> {
+    pub(super) fn claim(&mut self, router: u64, seen: u64) -> Stopped<BrokerReply, L> {
         let mut seat = self.seat()?;
         if seat.router != router {
-            if seat.seen_ms.saturating_add(ROUTER_SILENT_MS) > self.time_ms {
+            if seat.claims != seen {
                 return Err(Refusal::RouterAlive.into());
             }
             (seat.router, seat.term) = (router, seat.term + 1);
         }
-        seat.seen_ms = seat.seen_ms.max(self.time_ms);
+        seat.claims += 1;
         rows::put(self.ledger, &order_rows::seat(), &seat);
         Ok(BrokerReply::Order { reply: OrderReply::Claimed { term: seat.term } })
     }

@@ -147,9 +147,9 @@ pub struct Customer {
 }
 
 impl Customer {
-    /// On another day the result begins anew.
+    /// On a later day the result begins anew. A day that was before is none: the clock of who asks is behind.
     pub(super) fn on(&mut self, day: u64) {
-        if self.day != day {
+        if self.day < day {
             (self.day, self.result_cents) = (day, 0);
         }
     }
@@ -176,7 +176,7 @@ pub struct Exposure {
 
 impl Exposure {
     pub(super) fn on(&mut self, day: u64) {
-        if self.day != day {
+        if self.day < day {
             (self.day, self.day_shares, self.day_cents) = (day, 0, 0);
         }
     }
@@ -203,8 +203,8 @@ pub(super) struct Seat {
     pub(super) term: u64,
     /// The number of the name to be given next, less one.
     pub(super) names: u64,
-    /// When it claimed last, ms since 1970.
-    pub(super) seen_ms: u64,
+    /// How often a router has claimed it.
+    pub(super) claims: u64,
 }
 
 kinds!(OrderStage, "state of an order" {
@@ -215,7 +215,7 @@ fields! {
     CustomerLimits { shares_max, cents_max, open_max, position_max, loss_max }
     Customer { limits, is_blocked, open, day, result_cents, owed_cents, owed_stocks, owed_for, placed }
     Exposure { buying, selling, owed, day, day_shares, day_cents, last }
-    Seat { router, term, names, seen_ms }
+    Seat { router, term, names, claims }
 }
 
 impl Order {

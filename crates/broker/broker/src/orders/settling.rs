@@ -71,14 +71,15 @@ impl<L: Ledger> Turn<'_, L> {
                 }
                 Ok(())
             }
-            OrderEvent::Refused { reason } => self.refused(of, order, standing, reason),
+            OrderEvent::Refused { reason } if is_new => self.refused(of, order, standing, reason),
+            OrderEvent::Refused { .. } => Err(Refusal::OtherOrder),
             OrderEvent::Traded { price, shares } => self.traded(of, order, standing, (price, shares)),
             OrderEvent::Cancelled { cause, shares } => self.cancelled(of, order, standing, (cause, shares)),
             OrderEvent::Void { price, shares } => self.voided(of, order, standing, (price, shares)),
         }
     }
 
-    /// It never was there: all of it is left.
+    /// It never was there: all of it is left. One that the exchange has told of before was there.
     fn refused(
         &mut self,
         of: &CustomerOrderId,
@@ -86,12 +87,6 @@ impl<L: Ledger> Turn<'_, L> {
         standing: &mut Standing,
         reason: u8,
     ) -> Result<(), Refusal> {
-        if order.has_ended() {
-            return Ok(());
-        }
-        if order.left != order.terms.shares {
-            return Err(Refusal::OtherOrder);
-        }
         self.release_order(of, order, standing, order.left)?;
         order.why = reason;
         self.end_order(of, order, standing, OrderStage::Refused);

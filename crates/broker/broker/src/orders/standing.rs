@@ -77,19 +77,23 @@ impl<L: Ledger> Turn<'_, L> {
     }
 
     fn repay(&mut self, standing: &mut Standing) {
-        let cents = standing.customer.owed_cents.min(standing.account.cash_cents);
-        let shares = standing.exposure.owed.min(standing.shares);
-        if cents == 0 && shares == 0 {
-            return;
-        }
-        standing.customer.owed_cents -= cents;
-        standing.exposure.owed -= shares;
-        standing.customer.owed_stocks -= u64::from(shares > 0 && standing.exposure.owed == 0);
-        standing.shares -= shares;
         let order = self.request.number;
-        let (way, symbol) = (TradeWay::Sell, standing.symbol);
-        self.note(OrderNote { order, way, symbol, shares, cents, happened: OrderHappened::Repaid });
-        self.take_cash(&mut standing.account, order, cents);
+        let cents = standing.customer.owed_cents.min(standing.account.cash_cents);
+        if cents > 0 {
+            standing.customer.owed_cents -= cents;
+            let symbol = standing.customer.owed_for.unwrap_or(standing.symbol);
+            let (way, happened) = (TradeWay::Sell, OrderHappened::Repaid);
+            self.note(OrderNote { order, way, symbol, shares: 0, cents, happened });
+            self.take_cash(&mut standing.account, order, cents);
+        }
+        let shares = standing.exposure.owed.min(standing.shares);
+        if shares > 0 {
+            standing.exposure.owed -= shares;
+            standing.customer.owed_stocks -= u64::from(standing.exposure.owed == 0);
+            standing.shares -= shares;
+            let (way, happened) = (TradeWay::Buy, OrderHappened::Repaid);
+            self.note(OrderNote { order, way, symbol: standing.symbol, shares, cents: 0, happened });
+        }
     }
 
     pub(super) fn note(&mut self, note: OrderNote) {

@@ -5,9 +5,9 @@ mod position;
 mod support;
 
 use pares_broker::{
-    BrokerReply, CustomerLimits, CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent,
-    OrderListed, OrderRead, OrderReply, OrderStage, PersonRight, ROUTER_SILENT_MS, Refusal, Settlement,
-    TradeWay, UserName,
+    BrokerReply, CustomerLimits, CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderEvent, OrderLife,
+    OrderListed, OrderRead, OrderReply, OrderStage, OrderTerms, PersonRight, Refusal, Settlement,
+    StockSymbol, TradeWay, UserName,
 };
 use support::{Broker, PAID_IN, SHARES, jo, max, refused, symbol};
 
@@ -109,22 +109,63 @@ fn an_earlier_router_is_not_heard_and_no_message_counts_twice() {
     let before = broker.has();
     assert_eq!(broker.ask(settle(1, 1)), BrokerReply::Unchanged);
     assert_eq!(broker.ask(settle(1, 3)), BrokerReply::Early);
-    assert_eq!(broker.ask(OrderAsked::Claim { router: 2 }), refused(Refusal::RouterAlive));
-    broker.now_ms += ROUTER_SILENT_MS;
+    let seen = broker.claims();
+    broker.ask(OrderAsked::Claim { router: 1, seen: 0 });
+    let silent = |seen| OrderAsked::Claim { router: 2, seen };
+    assert_eq!(broker.ask(silent(seen)), refused(Refusal::RouterAlive), "it has claimed since");
     let claimed = BrokerReply::Order { reply: OrderReply::Claimed { term: 2 } };
-    assert_eq!(broker.ask(OrderAsked::Claim { router: 2 }), claimed);
+    assert_eq!(broker.ask(silent(seen + 1)), claimed);
     assert_eq!(broker.ask(settle(1, 2)), refused(Refusal::NotRouter));
     assert_eq!(broker.has(), before);
+}
+
+#[test]
+fn a_router_whose_clock_is_ahead_takes_no_customer_along_and_keeps_no_seat() {
+    let mut broker = Broker::new();
+    let buy = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    let waits = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
+    broker.command("SELL,jo,ABC,50.00");
+    let now_ms = broker.now_ms;
+    broker.now_ms += 3_600_000;
+    broker.ask(OrderAsked::Claim { router: 1, seen: 0 });
+    broker.name(&buy);
+    broker.tell(&buy, OrderEvent::Traded { price: 100_000, shares: 5 });
+    broker.ask(OrderAsked::TurnAway { term: 1, of: waits, name: 0, reason: 1 });
+    broker.now_ms = now_ms;
+    assert_eq!(broker.summary().account.latest_ms, now_ms);
+    let sold = broker.command("COMMIT_SELL,jo");
+    assert!(matches!(sold, BrokerReply::Settled { .. }), "nothing has lapsed: {sold:?}");
+    let bought = broker.command("BUY,jo,ABC,50.00");
+    assert!(matches!(bought, BrokerReply::Held { .. }), "the quote is not too old: {bought:?}");
+    let seen = broker.claims();
+    let claimed = broker.ask(OrderAsked::Claim { router: 2, seen });
+    assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 2 } });
+}
+
+#[test]
+fn the_loss_of_a_day_is_not_forgotten_when_a_clock_goes_back_to_the_day_before() {
+    let mut broker = Broker::new();
+    let limits = CustomerLimits { loss_max: 1_000, ..CustomerLimits::default() };
+    broker.ask(OrderAsked::Limit { user: jo(), limits, by: max() });
+    for (way, limit, price) in [(TradeWay::Buy, 1_000, 100_000), (TradeWay::Sell, 500, 50_000)] {
+        let of = broker.place(way, 10, limit).unwrap();
+        broker.name(&of);
+        broker.now_ms += 86_400_000;
+        broker.tell(&of, OrderEvent::Traded { price, shares: 10 });
+        broker.now_ms -= 86_400_000;
+    }
+    assert_eq!(broker.place(TradeWay::Buy, 1, 1), Err(Refusal::LossLimit));
 }
 
 #[test]
 fn what_was_not_ordered_is_not_applied() {
     let mut broker = Broker::new();
     let buy = broker.place(TradeWay::Buy, 10, 1_000).unwrap();
-    let told = |event| {
-        let settlement = Settlement { term: 1, shard: 0, number: 1, of: buy.clone(), event };
+    let next = |number, event| {
+        let settlement = Settlement { term: 1, shard: 0, number, of: buy.clone(), event };
         OrderAsked::Settle { settlement }
     };
+    let told = |event| next(1, event);
     let accepted = broker.ask(told(OrderEvent::Accepted));
     assert_eq!(accepted, refused(Refusal::OtherOrder), "it has no name yet");
     broker.name(&buy);
@@ -139,6 +180,14 @@ fn what_was_not_ordered_is_not_applied() {
         assert_eq!(broker.ask(told(event)), refused(Refusal::OtherOrder), "{event:?}");
     }
     assert!(broker.items == before, "nothing has changed");
+    // What the exchange has, and what has ended, was not refused.
+    for event in [OrderEvent::Accepted, OrderEvent::Cancelled { cause: 1, shares: 10 }] {
+        broker.tell(&buy, event);
+        let before = broker.items.clone();
+        let reply = broker.ask(next(broker.told + 1, OrderEvent::Refused { reason: 1 }));
+        assert_eq!(reply, refused(Refusal::OtherOrder), "behind {event:?}");
+        assert!(broker.items == before, "nothing is released");
+    }
 }
 
 #[test]
@@ -220,6 +269,36 @@ fn shares_that_a_void_purchase_left_owed_are_taken_from_whatever_comes() {
     assert_eq!(broker.has().1, 140);
     broker.log();
     assert!(!matches!(broker.command("BUY,jo,XYZ,100.00"), BrokerReply::Refused { .. }));
+}
+
+#[test]
+fn what_is_repaid_stands_under_the_stock_of_the_void_trade() {
+    let mut broker = Broker::new();
+    let sell = broker.place(TradeWay::Sell, 100, 1_000).unwrap();
+    broker.name(&sell);
+    broker.tell(&sell, OrderEvent::Traded { price: 100_000, shares: 100 });
+    let other = StockSymbol::new("XYZ").unwrap();
+    let terms = OrderTerms {
+        symbol: other,
+        way: TradeWay::Buy,
+        shares: 1_000,
+        limit_cents: 1_100,
+        life: OrderLife::Day,
+    };
+    let placed = broker.ask(OrderAsked::Place { user: jo(), terms });
+    let BrokerReply::Order { reply: OrderReply::Placed { order } } = placed else { panic!("{placed:?}") };
+    broker.tell(&sell, OrderEvent::Void { price: 100_000, shares: 100 });
+    // An order in another stock pays.
+    broker.ask(OrderAsked::Cancel { of: CustomerOrderId { user: jo(), number: order } });
+    assert_eq!(broker.repaid(), [(symbol(), 0, 100_000)]);
+    let buy = broker.place(TradeWay::Buy, 50, 1_000).unwrap();
+    broker.name(&buy);
+    broker.tell(&buy, OrderEvent::Traded { price: 100_000, shares: 50 });
+    let sell = broker.place(TradeWay::Sell, 150, 1_000).unwrap();
+    broker.tell(&buy, OrderEvent::Void { price: 100_000, shares: 50 });
+    broker.ask(OrderAsked::Cancel { of: sell });
+    assert_eq!(broker.repaid()[1..], [(symbol(), 50, 0)]);
+    broker.log();
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use pares_broker::{
-    AccountSummary, Asked, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CustomerOrderId, Order,
-    OrderAsked, OrderEvent, OrderLife, OrderRead, OrderReply, OrderTerms, PasswordString, PersonAsked,
-    PersonRight, QuoteBrought, Refusal, Settlement, Shelf, StockQuote, StockSymbol, TradeWay, UserName,
-    WorkloadLine, answer, audit_page, execute, summary, tell_log,
+    AccountSummary, Asked, AuditNote, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CustomerOrderId,
+    Order, OrderAsked, OrderEvent, OrderHappened, OrderLife, OrderRead, OrderReply, OrderTerms,
+    PasswordString, PersonAsked, PersonRight, QuoteBrought, Refusal, RouterSeat, Settlement, Shelf,
+    StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute, summary,
+    tell_log,
 };
 use pares_wice::codec::Coded;
 use pares_wice::{Key, KeyRange, Value};
@@ -62,7 +63,7 @@ impl Broker {
             assert!(!matches!(broker.command(line), BrokerReply::Refused { .. }));
         }
         broker.gives_max(vec![PersonRight::Supervisor]);
-        let claimed = broker.ask(OrderAsked::Claim { router: 1 });
+        let claimed = broker.ask(OrderAsked::Claim { router: 1, seen: 0 });
         assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 1 } });
         broker
     }
@@ -141,6 +142,12 @@ impl Broker {
         }
     }
 
+    /// How often a router has claimed.
+    pub(crate) fn claims(&self) -> u64 {
+        let seat: Option<RouterSeat> = self.listed(OrderRead::Router);
+        seat.unwrap().claims
+    }
+
     pub(crate) fn listed<T: Coded>(&self, read: OrderRead) -> T {
         T::from_bytes(&answer(&BrokerRead::Order { read }, self).unwrap()).unwrap()
     }
@@ -167,6 +174,20 @@ impl Broker {
         let report = replay.finish().unwrap();
         assert!(report.accounts["jo"].is(&self.summary()), "{report:?}, and {:?}", self.summary());
         text
+    }
+
+    /// What was repaid of which stock, shares and cents, in the log's order.
+    pub(crate) fn repaid(&self) -> Vec<(StockSymbol, u64, u64)> {
+        let entries = audit_page(&self.items, None, None).unwrap().entries;
+        let notes = entries.into_iter().flat_map(|entry| entry.record.notes);
+        notes
+            .filter_map(|note| match note {
+                AuditNote::Order { note } if note.happened == OrderHappened::Repaid => {
+                    Some((note.symbol, note.shares, note.cents))
+                }
+                _ => None,
+            })
+            .collect()
     }
 
     /// As many free shares as there can be: one more is too much.

@@ -25,7 +25,7 @@ fn run(seed: u64, broken: Broken) -> Result<world::Figures, String> {
 #[test]
 fn a_router_that_dies_at_any_step_loses_nothing_and_does_nothing_twice() {
     let mut sum = world::Figures::default();
-    for seed in 1..=60 {
+    for seed in 1..=100 {
         let figures = run(seed, Broken::Nothing).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         sum.add(&figures);
     }

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_broker::{
-    BrokerReply, CustomerLimits, CustomerOrderId, OrderAsked, OrderLife, OrderStage, OrderTerms,
-    ROUTER_SILENT_MS, TradeWay,
+    BrokerReply, CustomerLimits, CustomerOrderId, OrderAsked, OrderLife, OrderStage, OrderTerms, TradeWay,
 };
-use pares_router::{ListedStock, Router, RouterEffect};
+use pares_router::{ListedStock, ROUTER_SILENT_MS, Router, RouterEffect};
 use pares_types::{ClientOrderId, ClientRequest, InstrumentId, Reason, Reply};
 
 use crate::accounts::{Accounts, STOCKS, USERS, stock, supervisor, user};
 use crate::exchange::{Done, Exchange, SHARDS, shard_of};
+
+/// Every other router's clock is so far ahead, and that of the last one is not.
+const AHEAD_MS: u64 = 36_000_000;
 
 /// Numbers from a seed.
 pub(crate) struct Draw(u64);
@@ -74,6 +76,8 @@ struct Instance {
     replies: VecDeque<Reply>,
     /// The number of the next message that it is told, by shard.
     follows: BTreeMap<u32, u64>,
+    /// How far its clock is ahead of all others': so far are the times of what it asks.
+    ahead_ms: u64,
 }
 
 pub(crate) struct World {
@@ -123,6 +127,7 @@ impl World {
             requests: VecDeque::new(),
             replies: VecDeque::new(),
             follows: BTreeMap::new(),
+            ahead_ms: if self.started.is_multiple_of(2) { AHEAD_MS } else { 0 },
         });
     }
 
@@ -222,7 +227,7 @@ impl World {
         if !self.late_questions.is_empty() {
             let at = self.draw.below(self.late_questions.len() as u64) as usize;
             let asked = self.late_questions.swap_remove(at);
-            self.execute(asked);
+            self.execute(asked, 0);
         }
         if !self.late_requests.is_empty() {
             let at = self.draw.below(self.late_requests.len() as u64) as usize;
@@ -231,7 +236,7 @@ impl World {
         }
     }
 
-    fn execute(&mut self, mut asked: OrderAsked) -> BrokerReply {
+    fn execute(&mut self, mut asked: OrderAsked, ahead_ms: u64) -> BrokerReply {
         if self.broken == Broken::AppliesTwice
             && let OrderAsked::Settle { settlement } = &mut asked
             && let Some(term) = self.instances.iter().find_map(|instance| instance.router.term())
@@ -239,7 +244,7 @@ impl World {
             settlement.number = self.accounts.told(settlement.shard);
             settlement.term = term;
         }
-        self.accounts.execute(asked, self.now_ms)
+        self.accounts.execute(asked, self.now_ms + ahead_ms)
     }
 
     fn question(&mut self, at: usize) {
@@ -247,7 +252,7 @@ impl World {
         let mut effects = Vec::new();
         match question {
             RouterEffect::Ask { id, asked } => {
-                let reply = self.execute(asked);
+                let reply = self.execute(asked, self.instances[at].ahead_ms);
                 self.instances[at].router.answered(id, reply, self.now_ms, &mut effects);
             }
             RouterEffect::Look { id, read } => {
@@ -373,6 +378,7 @@ impl World {
         while self.instances.len() > 1 {
             self.die(0);
         }
+        self.started += self.started % 2;
         self.die(0);
         while !self.late_questions.is_empty() || !self.late_requests.is_empty() {
             self.late();
@@ -418,6 +424,10 @@ impl World {
         };
         let mut known = BTreeSet::new();
         for index in 0..USERS {
+            let latest_ms = self.accounts.summary(&user(index)).account.latest_ms;
+            if latest_ms > self.now_ms {
+                return Err(format!("u{index} was taken along by a router's clock"));
+            }
             for (number, order) in self.accounts.orders(&user(index)) {
                 let done = self.exchange.done.get(&order.name).copied().unwrap_or_default();
                 let left = self.exchange.live.get(&order.name).map_or(0, |live| live.left);

@@ -148,15 +148,15 @@ impl Inner {
         execute(&request, &mut self.items).expect("the map is always there")
     }
 
-    /// An exchange without anybody else: it accepts what waits, cancels what is not wanted, and trades at its limit, a hundred shares at a time, what is
-    /// good enough for the latest quote.
+    /// An exchange without anybody else: it accepts orders that wait, cancels those that are not wanted, and fills at its limit, a hundred shares at a time, each
+    /// that is good enough for the latest quote.
     fn exchange(&mut self, now_ms: u64) {
         let waiting: Vec<(CustomerOrderId, Order)> = self.orders(OrderRead::Waiting { after: None });
         let open: Vec<(CustomerOrderId, Order)> = self.orders(OrderRead::Open { from: 0 });
         if waiting.is_empty() && open.is_empty() {
             return;
         }
-        let claimed = self.order(now_ms, OrderAsked::Claim { router: 1 });
+        let claimed = self.order(now_ms, OrderAsked::Claim { router: 1, seen: 0 });
         let BrokerReply::Order { reply: OrderReply::Claimed { term } } = claimed else { return };
         for (of, order) in open {
             if let Some(event) = self.next_event(&order) {

@@ -18,7 +18,7 @@ const ENDS = {
 function orderWords({ what, side, symbol, shares, amount, reason }) {
   const [done] = SIDES[side];
   const of = `${sharesText(shares)} of ${symbol}`;
-  if (what === 'repaid') return `What a void trade left owed was paid: ${of}, ${dollarsOf(amount)}.`;
+  if (what === 'repaid') return `What a void trade in ${symbol} left owed was paid: ${shares ? sharesText(shares) : dollarsOf(amount)}.`;
   if (what === 'void') return `The exchange has declared void a trade of ${of} for ${dollarsOf(amount)}. ${ENDS.void}`;
   if (what === 'traded' || what === 'filled') return `You ${done} ${of} for ${dollarsOf(amount)}. ${ENDS[what]}`;
   return `An order to ${side} ${of} at ${dollarsOf(amount)} ${ENDS[what]}${reason ? `: ${spoken(reason)}` : ''}.`;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{
     AccountSummary, AuditPage, AuditReplay, AuditReport, BrokerRead, ORDERS_PAGE_MAX, Order, OrderListed,
-    OrderRead, OrderStage, PersonRead, TradeWay, UserName, UsersPage, dollars, tell_log,
+    OrderRead, OrderStage, PersonRead, RouterSeat, TradeWay, UserName, UsersPage, dollars, tell_log,
 };
 use pares_client::{Client, ClientRequest, List, ListRequest, Options, Update};
 use pares_load::{LabError, LabResult};
@@ -229,8 +229,8 @@ impl Reckoning {
         }
         verdict.unknown += traded.len() as u64;
         let bytes = self.read(BrokerRead::Order { read: OrderRead::Router })?;
-        let seat = Option::<(u64, u64)>::from_bytes(&bytes).map_err(failed)?;
-        verdict.terms = seat.map_or(0, |(_, term)| term);
+        let seat = Option::<RouterSeat>::from_bytes(&bytes).map_err(failed)?;
+        verdict.terms = seat.map_or(0, |seat| seat.term);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pares_broker::{BrokerRead, OrderRead};
+use pares_broker::{BrokerRead, OrderRead, RouterSeat};
 use pares_flow::FlowInstrument;
 use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem, Venues};
 use pares_node::{NodeId, SystemConfig};
@@ -182,11 +182,11 @@ impl Stage {
     fn kill_router(&mut self) -> Result<String, LabError> {
         let read = BrokerRead::Order { read: OrderRead::Router };
         let bytes = self.accounts.read(read, &AtomicBool::new(false)).map_err(failed)?.unwrap_or_default();
-        let seat = Option::<(u64, u64)>::from_bytes(&bytes).map_err(failed)?;
+        let seat = Option::<RouterSeat>::from_bytes(&bytes).map_err(failed)?;
         self.kills.routers += 1;
         Ok(match seat {
-            Some((number, term)) if self.routers.kill(number) => {
-                format!("the router at work, in its term {term}")
+            Some(seat) if self.routers.kill(seat.router) => {
+                format!("the router at work, in its term {}", seat.term)
             }
             _ => "no router: none is at work".into(),
         })
