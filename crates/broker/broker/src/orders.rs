@@ -107,7 +107,7 @@ impl<L: Ledger> Turn<'_, L> {
             OrderAsked::Cancel { of } => self.cancel_order(of),
             OrderAsked::Limit { user, limits, by } => self.limit(user, *limits, by),
             OrderAsked::Block { user, is_blocked, by } => self.block(user, *is_blocked, by),
-            OrderAsked::Claim { router, seen } => self.claim(*router, *seen),
+            OrderAsked::Claim { router, member, seen } => self.claim(*router, *member, *seen),
             OrderAsked::Name { term, orders } => self.name(*term, orders),
             OrderAsked::TurnAway { term, of, name, reason } => self.turn_away(*term, of, *name, *reason),
             OrderAsked::Settle { settlement } => self.settle_order(settlement),

@@ -53,6 +53,7 @@ refusals! {
     69 NotRouter "another router has taken over"
     70 RouterAlive "another router is at work"
     71 OtherOrder "the exchange tells of what was not ordered"
+    72 OtherMember "the orders of this broker are another member's"
     40 PersonTaken "the name is taken"
     41 NoPerson "there is no such person"
     42 TooManyTries "too many tries to sign in: wait"

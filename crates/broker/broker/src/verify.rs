@@ -33,18 +33,18 @@ pub struct AuditReport {
     pub elements: BTreeMap<String, u64>,
     /// Every user's account, as the log leaves it.
     pub accounts: BTreeMap<String, ReplayedAccount>,
-    /// Numbers of all commands.
-    pub commands: BTreeSet<u64>,
+    /// Numbers of each user's commands; of commands of nobody under the empty name.
+    pub commands: BTreeMap<String, BTreeSet<u64>>,
     /// Every quote that was asked for, in the order of the log: who made the keys can check them.
     pub quotes: Vec<StockQuote>,
 }
 
 impl AuditReport {
-    /// A quote with the key of one before it: the quote server was asked once, and the log says twice.
+    /// A quote that stands there as one before it does, of that stock, with its key and stamp: the quote server was asked once, and the log says twice.
     #[must_use]
     pub fn quoted_twice(&self) -> Option<&StockQuote> {
-        let mut keys = BTreeSet::new();
-        self.quotes.iter().find(|quote| !keys.insert(&quote.key))
+        let mut seen = BTreeSet::new();
+        self.quotes.iter().find(|quote| !seen.insert((quote.symbol, &quote.key, quote.server_ms)))
     }
 
     /// How many elements of a kind there are.
@@ -108,8 +108,9 @@ impl AuditReplay {
             "userCommand" => {
                 self.close()?;
                 let number = element.number()?;
-                if !self.report.commands.insert(number) {
-                    return Err(format!("a second command has the number {number}"));
+                let user = element.field("username").unwrap_or_default().to_owned();
+                if !self.report.commands.entry(user).or_default().insert(number) {
+                    return Err(format!("a second command of its user has the number {number}"));
                 }
                 self.step = Some(Step::of(element, false)?);
                 Ok(())

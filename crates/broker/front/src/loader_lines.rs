@@ -46,10 +46,8 @@ impl LoaderLine {
             return Self::Note;
         }
         if let Some(session) = line.strip_prefix(b"SESSION ") {
-            return number(session).map_or(Self::Wrong(Refusal::NoNumber), Self::Session);
-        }
-        if line == b"SESSION" {
-            return Self::Wrong(Refusal::NoNumber);
+            // Lines behind one that cannot be read would be executed in another session, perhaps once more.
+            return number(session).map_or(Self::Foreign, Self::Session);
         }
         if !line.starts_with(b"[") {
             return Self::Foreign;
@@ -139,18 +137,24 @@ mod tests {
         assert_eq!(parse("[7] ADD,jo,1.00 "), LoaderLine::Command(plain.clone(), None));
         assert_eq!(parse("[7>3] ADD,jo,1.00"), LoaderLine::Command(plain, Some(3)));
         for (line, refusal) in [
-            ("SESSION x", Refusal::NoNumber),
-            ("SESSION -1", Refusal::NoNumber),
             ("[7>] ADD,jo,1.00", Refusal::NoNumber),
             ("[7>3>2] ADD,jo,1.00", Refusal::NoNumber),
             ("[>3] ADD,jo,1.00", Refusal::NoNumber),
             ("[1 ADD,jo,1.00", Refusal::NoNumber),
-            ("SESSION", Refusal::NoNumber),
             ("[1] STEAL,jo", Refusal::UnknownCommand),
         ] {
             assert_eq!(parse(line), LoaderLine::Wrong(refusal), "{line}");
         }
-        for line in ["POST / HTTP/1.1", "ADD,jo,1.00", "NOTED", "SESSIONS 1", "\u{1}[1] ADD,jo,1.00"] {
+        let sessions =
+            ["SESSION", "SESSION x", "SESSION -1", "SESSION +1", "SESSION  1", "SESSION 1,", "SESSIONS 1"];
+        let others = [
+            "POST / HTTP/1.1",
+            "ADD,jo,1.00",
+            "NOTED",
+            "\u{1}[1] ADD,jo,1.00",
+            "SESSION 18446744073709551616",
+        ];
+        for line in sessions.into_iter().chain(others) {
             assert_eq!(parse(line), LoaderLine::Foreign, "{line}");
         }
         assert_eq!(LoaderLine::parse(&[b'[', 0xff]), LoaderLine::Wrong(Refusal::NotText));

@@ -28,7 +28,11 @@ impl Router {
     }
 
     fn claim(&mut self, seen: u64, effects: &mut Vec<RouterEffect>) {
-        self.ask(OrderAsked::Claim { router: self.number, seen }, Question::Claim, effects);
+        self.ask(
+            OrderAsked::Claim { router: self.number, member: self.member, seen },
+            Question::Claim,
+            effects,
+        );
     }
 
     /// Claims what nobody has, or whose claims have stood still for long enough.

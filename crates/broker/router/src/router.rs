@@ -117,6 +117,8 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub struct Router {
     pub(crate) number: u64,
+    /// As which member it signs on.
+    pub(crate) member: u32,
     pub(crate) stage: Stage,
     pub(crate) term: u64,
     pub(crate) orders: BTreeMap<u64, Routed>,
@@ -134,11 +136,12 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router of that number, which no other has.
+    /// A router of that number, which no other has; it signs on as that member.
     #[must_use]
-    pub fn new(number: u64) -> Self {
+    pub fn new(number: u64, member: u32) -> Self {
         Self {
             number,
+            member,
             stage: Stage::Claiming,
             term: 0,
             orders: BTreeMap::new(),

@@ -39,7 +39,7 @@ impl Desk {
     /// A router at work, of two shards: stock A is on 0, B on 1.
     fn new() -> Self {
         let mut desk = Self {
-            router: Router::new(1),
+            router: Router::new(1, 1),
             now_ms: 1_000,
             names: 0,
             waiting: BTreeMap::new(),

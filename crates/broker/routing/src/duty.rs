@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use pares_broker::{Asked, BrokerRead};
+use pares_broker::{Asked, BrokerRead, Refusal};
 use pares_os::clock;
 use pares_router::{Router, RouterEffect};
 
@@ -14,6 +14,8 @@ use crate::gateway::{Gateways, Heard};
 
 /// Longest wait for something to come.
 const WAIT_MAX: Duration = Duration::from_millis(2);
+/// The same of a router that stands by.
+const STANDS_BY: Duration = Duration::from_millis(20);
 
 /// See the module.
 pub struct RouterDuty {
@@ -32,7 +34,8 @@ impl RouterDuty {
     /// The router of that number, which no other has.
     #[must_use]
     pub fn new(number: u64, accounts: AccountsClient, gateways: Gateways) -> Self {
-        Self { router: Router::new(number), accounts, gateways, effects: VecDeque::new() }
+        let router = Router::new(number, gateways.member().0);
+        Self { router, accounts, gateways, effects: VecDeque::new() }
     }
 
     /// Does what there is to do.
@@ -43,6 +46,14 @@ impl RouterDuty {
         let mut effects = Vec::new();
         self.router.tick(now_ms(), &mut effects);
         self.carry_out(effects, stop)?;
+        if self.router.term().is_none() {
+            // An exchange has one connection of a session: who signs on without work to do would end that of the router at work.
+            if self.gateways.leave() {
+                self.router.disconnected();
+            }
+            std::thread::sleep(STANDS_BY);
+            return Ok(());
+        }
         for heard in self.gateways.turn(WAIT_MAX) {
             let mut effects = Vec::new();
             self.hear(heard, &mut effects);
@@ -80,6 +91,9 @@ impl RouterDuty {
                 }
                 RouterEffect::Send { request } => self.gateways.send(&request),
                 RouterEffect::Resume { shard, next } => self.gateways.resume(shard, next),
+                RouterEffect::Halt { refusal: Refusal::OtherMember } => {
+                    return Err(RoutingError::OtherMember(self.gateways.member().0));
+                }
                 RouterEffect::Halt { refusal } => return Err(RoutingError::Halted(refusal)),
             }
             self.effects.extend(effects);
@@ -104,8 +118,13 @@ impl Pulse {
             return;
         }
         (self.said, self.at) = (Some(now), Some(Instant::now()));
-        let work = now.0.map_or_else(|| "stands by".to_owned(), |term| format!("at work, term {term}"));
-        let exchange = if now.1 { "" } else { ", no gateway" };
-        pares_text::tell!("router: {work}{exchange}");
+        match now {
+            (None, _) => pares_text::tell!("router: stands by"),
+            (Some(term), true) => pares_text::tell!("router: at work, term {term}"),
+            (Some(term), false) => pares_text::tell!(
+                "router: at work, term {term}, and no gateway lets it sign on: {}",
+                duty.gateways.why()
+            ),
+        }
     }
 }

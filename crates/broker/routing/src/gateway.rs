@@ -37,6 +37,8 @@ pub struct Gateways {
     options: Options,
     client: Option<Client>,
     tried: Option<Instant>,
+    /// Why there is no connection, as the last try said.
+    why: String,
 }
 
 impl Gateways {
@@ -47,7 +49,24 @@ impl Gateways {
     #[must_use]
     pub fn new(addresses: Vec<SocketAddr>, member: MemberId, options: Options) -> Self {
         assert!(!addresses.is_empty(), "an exchange has a gateway");
-        Self { addresses, at: 0, member, options, client: None, tried: None }
+        Self { addresses, at: 0, member, options, client: None, tried: None, why: String::new() }
+    }
+
+    /// As whom it signs on.
+    #[must_use]
+    pub fn member(&self) -> MemberId {
+        self.member
+    }
+
+    /// Ends the connection, if there is one; whether there was.
+    pub(crate) fn leave(&mut self) -> bool {
+        self.tried = None;
+        self.client.take().is_some()
+    }
+
+    /// Why there is none, in words.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
     }
 
     /// Whether there is a connection.
@@ -106,11 +125,14 @@ impl Gateways {
 
     fn connect(&mut self, heard: &mut Vec<Heard>) {
         self.tried = Some(Instant::now());
-        let connected = Client::connect_with(self.addresses[self.at], self.member, self.options.clone());
-        let Ok(mut client) = connected else { return };
-        if let Ok(listed) = listed(&mut client) {
-            heard.push(Heard::Connected(listed));
-            self.client = Some(client);
+        let address = self.addresses[self.at];
+        let connected = Client::connect_with(address, self.member, self.options.clone());
+        match connected.and_then(|mut client| Ok((listed(&mut client)?, client))) {
+            Ok((listed, client)) => {
+                heard.push(Heard::Connected(listed));
+                self.client = Some(client);
+            }
+            Err(error) => self.why = format!("{address}: {error}"),
         }
     }
 }

@@ -48,6 +48,11 @@ pub enum RoutingError {
         "the accounts refuse what the exchange tells: {0}. Nothing more is applied. Look whether another program signs on as this member, or whether these sites are older than the orders; compare the orders with the exchange's record, and start no router before they agree"
     )]
     Halted(pares_broker::Refusal),
+    /// These sites' orders are of another member.
+    #[error(
+        "orders of these sites are at the exchange as another member's, and member {0} has none of them: start it with the key of the member that it had"
+    )]
+    OtherMember(u32),
     /// The operating system refused something.
     #[error("{doing}: {source}")]
     Io {
@@ -89,6 +94,10 @@ impl SignOn {
         let tls =
             self.authority.as_deref().map(Tls::of_exchange).transpose().map_err(|error| failed(&error))?;
         let member = MemberId(key.as_ref().map_or(self.member, |key| key.member));
+        if member == MemberId(0) {
+            let why = "a broker trades as a member, and this is an operator's key: `pares admin member add` makes one";
+            return Err(RoutingError::Exchange(why.into()));
+        }
         let credential = key.as_ref().map(Credential::from);
         Ok((member, Options { credential, tls, resumes: true, ..Options::default() }))
     }

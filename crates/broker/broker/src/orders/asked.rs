@@ -123,6 +123,8 @@ pub enum OrderAsked {
     Claim {
         /// Its number: no two have one.
         router: u64,
+        /// As which member it signs on at the exchange: once an order has a name, no other will do.
+        member: u32,
         /// So many claims it has seen counted ([`OrderRead::Router`](super::OrderRead::Router)): another router's seat is taken if none has come since. Of the router at work it is not looked at.
         seen: u64,
     },
@@ -233,7 +235,7 @@ kinds!(OrderAsked, "request of orders" {
     2 => Cancel { of },
     3 => Limit { user, limits, by },
     4 => Block { user, is_blocked, by },
-    5 => Claim { router, seen },
+    5 => Claim { router, member, seen },
     6 => Name { term, orders },
     7 => TurnAway { term, of, name, reason },
     8 => Settle { settlement },

@@ -15,16 +15,19 @@ use crate::rows;
 const ORDERS_SERIES: u64 = 1 << 48;
 
 impl<L: Ledger> Turn<'_, L> {
-    /// A router begins, or works on.
-    pub(super) fn claim(&mut self, router: u64, seen: u64) -> Stopped<BrokerReply, L> {
+    /// A router begins, or works on. Orders that were named are their member's: under another one they would be unknown to the exchange, and sent to it again.
+    pub(super) fn claim(&mut self, router: u64, member: u32, seen: u64) -> Stopped<BrokerReply, L> {
         let mut seat = self.seat()?;
+        if seat.names > 0 && seat.member != member {
+            return Err(Refusal::OtherMember.into());
+        }
         if seat.router != router {
             if seat.claims != seen {
                 return Err(Refusal::RouterAlive.into());
             }
             (seat.router, seat.term) = (router, seat.term + 1);
         }
-        seat.claims += 1;
+        (seat.claims, seat.member) = (seat.claims + 1, member);
         rows::put(self.ledger, &order_rows::seat(), &seat);
         Ok(BrokerReply::Order { reply: OrderReply::Claimed { term: seat.term } })
     }

@@ -205,6 +205,8 @@ pub(super) struct Seat {
     pub(super) names: u64,
     /// How often a router has claimed it.
     pub(super) claims: u64,
+    /// The member whose orders have these names.
+    pub(super) member: u32,
 }
 
 kinds!(OrderStage, "state of an order" {
@@ -215,7 +217,7 @@ fields! {
     CustomerLimits { shares_max, cents_max, open_max, position_max, loss_max }
     Customer { limits, is_blocked, open, day, result_cents, owed_cents, owed_stocks, owed_for, placed }
     Exposure { buying, selling, owed, day, day_shares, day_cents, last }
-    Seat { router, term, names, claims }
+    Seat { router, term, names, claims, member }
 }
 
 impl Order {

@@ -110,10 +110,12 @@ fn an_earlier_router_is_not_heard_and_no_message_counts_twice() {
     assert_eq!(broker.ask(settle(1, 1)), BrokerReply::Unchanged);
     assert_eq!(broker.ask(settle(1, 3)), BrokerReply::Early);
     let seen = broker.claims();
-    broker.ask(OrderAsked::Claim { router: 1, seen: 0 });
-    let silent = |seen| OrderAsked::Claim { router: 2, seen };
+    broker.ask(OrderAsked::Claim { router: 1, member: 1, seen: 0 });
+    let silent = |seen| OrderAsked::Claim { router: 2, member: 1, seen };
     assert_eq!(broker.ask(silent(seen)), refused(Refusal::RouterAlive), "it has claimed since");
     let claimed = BrokerReply::Order { reply: OrderReply::Claimed { term: 2 } };
+    let other = OrderAsked::Claim { router: 2, member: 2, seen: seen + 1 };
+    assert_eq!(broker.ask(other), refused(Refusal::OtherMember), "its orders have names already");
     assert_eq!(broker.ask(silent(seen + 1)), claimed);
     assert_eq!(broker.ask(settle(1, 2)), refused(Refusal::NotRouter));
     assert_eq!(broker.has(), before);
@@ -127,7 +129,7 @@ fn a_router_whose_clock_is_ahead_takes_no_customer_along_and_keeps_no_seat() {
     broker.command("SELL,jo,ABC,50.00");
     let now_ms = broker.now_ms;
     broker.now_ms += 3_600_000;
-    broker.ask(OrderAsked::Claim { router: 1, seen: 0 });
+    broker.ask(OrderAsked::Claim { router: 1, member: 1, seen: 0 });
     broker.name(&buy);
     broker.tell(&buy, OrderEvent::Traded { price: 100_000, shares: 5 });
     broker.ask(OrderAsked::TurnAway { term: 1, of: waits, name: 0, reason: 1 });
@@ -138,7 +140,7 @@ fn a_router_whose_clock_is_ahead_takes_no_customer_along_and_keeps_no_seat() {
     let bought = broker.command("BUY,jo,ABC,50.00");
     assert!(matches!(bought, BrokerReply::Held { .. }), "the quote is not too old: {bought:?}");
     let seen = broker.claims();
-    let claimed = broker.ask(OrderAsked::Claim { router: 2, seen });
+    let claimed = broker.ask(OrderAsked::Claim { router: 2, member: 1, seen });
     assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 2 } });
 }
 

@@ -63,7 +63,7 @@ impl Broker {
             assert!(!matches!(broker.command(line), BrokerReply::Refused { .. }));
         }
         broker.gives_max(vec![PersonRight::Supervisor]);
-        let claimed = broker.ask(OrderAsked::Claim { router: 1, seen: 0 });
+        let claimed = broker.ask(OrderAsked::Claim { router: 1, member: 1, seen: 0 });
         assert_eq!(claimed, BrokerReply::Order { reply: OrderReply::Claimed { term: 1 } });
         broker
     }

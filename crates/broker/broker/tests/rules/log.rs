@@ -80,6 +80,12 @@ fn a_log_in_which_something_was_changed_does_not_add_up() {
 }
 
 #[test]
+fn commands_of_two_users_may_have_one_number() {
+    let both = run(&["[1] ADD,jo,1.00", "[1] ADD,ann,2.00"]);
+    assert_eq!(replay(&both.xml()).unwrap().count("userCommand"), 2);
+}
+
+#[test]
 fn a_log_is_valid_by_the_schema() {
     let log = some_trade();
     let Some(is_whole_valid) = is_valid(&log, NOON_MS) else { return };

@@ -3,7 +3,7 @@
 //! Counts would do if only one thing went wrong. A command that is lost and one that is done twice are none too few and none too many. So they are compared line by line: the low
 //! bits of a command's number in the log are its line in the workload, the others are the loader's session.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_broker::COMMANDS_OF_SESSION;
 
@@ -26,11 +26,12 @@ impl Replies {
         self.0.insert(line);
     }
 
-    /// Against the numbers of all commands in the log.
-    pub(super) fn against(&self, commands: &BTreeSet<u64>) -> Differing {
-        let logged: BTreeSet<u64> = commands.iter().map(|number| number % COMMANDS_OF_SESSION).collect();
+    /// Against the numbers of all users' commands in the log.
+    pub(super) fn against(&self, commands: &BTreeMap<String, BTreeSet<u64>>) -> Differing {
+        let numbers = || commands.values().flatten();
+        let logged: BTreeSet<u64> = numbers().map(|number| number % COMMANDS_OF_SESSION).collect();
         let found = self.0.intersection(&logged).count();
-        Differing { lost: (self.0.len() - found) as u64, beyond: (commands.len() - found) as u64 }
+        Differing { lost: (self.0.len() - found) as u64, beyond: (numbers().count() - found) as u64 }
     }
 }
 
@@ -43,11 +44,13 @@ mod tests {
         let mut replies = Replies::default();
         (1..=3).for_each(|line| replies.heard(line));
         let session = |number: u64, line: u64| number * COMMANDS_OF_SESSION + line;
-        let whole = BTreeSet::from([session(1, 1), session(3, 2), session(1, 3)]);
-        assert_eq!(replies.against(&whole), Differing::default());
-        let wrong = BTreeSet::from([session(1, 1), session(3, 1), session(1, 3)]);
-        assert_eq!(replies.against(&wrong), Differing { lost: 1, beyond: 1 });
-        let untold = whole.into_iter().chain([session(1, 4)]).collect();
-        assert_eq!(replies.against(&untold), Differing { lost: 0, beyond: 1 });
+        let logged = |last: &[u64]| {
+            let jo = BTreeSet::from([session(1, 1), session(3, 2)]);
+            BTreeMap::from([("jo".to_owned(), jo), ("ann".to_owned(), last.iter().copied().collect())])
+        };
+        let differing = |last: &[u64]| replies.against(&logged(last));
+        assert_eq!(differing(&[session(1, 3)]), Differing::default());
+        assert_eq!(differing(&[session(4, 2)]), Differing { lost: 1, beyond: 1 });
+        assert_eq!(differing(&[session(1, 3), session(1, 4)]), Differing { lost: 0, beyond: 1 });
     }
 }

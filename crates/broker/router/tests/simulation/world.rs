@@ -120,7 +120,7 @@ impl World {
     fn start(&mut self) {
         self.started += 1;
         self.instances.push(Instance {
-            router: Router::new(self.started),
+            router: Router::new(self.started, 1),
             number: self.started,
             is_connected: false,
             questions: VecDeque::new(),

@@ -156,7 +156,7 @@ impl Inner {
         if waiting.is_empty() && open.is_empty() {
             return;
         }
-        let claimed = self.order(now_ms, OrderAsked::Claim { router: 1, seen: 0 });
+        let claimed = self.order(now_ms, OrderAsked::Claim { router: 1, member: 1, seen: 0 });
         let BrokerReply::Order { reply: OrderReply::Claimed { term } } = claimed else { return };
         for (of, order) in open {
             if let Some(event) = self.next_event(&order) {
