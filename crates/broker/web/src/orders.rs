@@ -21,6 +21,9 @@ use crate::caller::Caller;
 use crate::commands::{command_name, not_done};
 use crate::problem::Problem;
 
+/// No router is at work if none has claimed for so long, ms: one that does claims each second, and another takes over within three.
+const NO_ROUTER_MS: u64 = 10_000;
+
 /// Buy or sell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -123,6 +126,9 @@ pub(crate) struct Orders {
     /// There are more before this place.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
+    /// With `open`: whether a router is at work, which sends orders to an exchange. While none is they wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_router: Option<bool>,
 }
 
 /// Places an order on the exchange: what it may cost, or the shares, are held from now on.
@@ -171,14 +177,20 @@ pub(crate) async fn list(
     }
     let working: Vec<(u64, Order)> = read(&app, OrderRead::Working { user }).await?;
     let orders = working.iter().take(limit).map(|(number, order)| shown(*number, order)).collect();
-    Ok(Json(Orders { orders, before: None }))
+    let claimed_ms: u64 = read(&app, OrderRead::Claimed).await?;
+    let has_router = Some(claimed_ms.saturating_add(NO_ROUTER_MS) > app.now_ms());
+    Ok(Json(Orders { orders, before: None, has_router }))
 }
 
 async fn page(app: &App, user: UserName, before: Option<u64>, limit: usize) -> Result<Orders, Problem> {
     let mut listed: Vec<OrderListed> = read(app, OrderRead::Mine { user, before }).await?;
     listed.truncate(limit);
     let before = listed.last().map(|last| last.place).filter(|place| *place > 0);
-    Ok(Orders { orders: listed.iter().map(|listed| shown(listed.number, &listed.order)).collect(), before })
+    Ok(Orders {
+        orders: listed.iter().map(|listed| shown(listed.number, &listed.order)).collect(),
+        before,
+        has_router: None,
+    })
 }
 
 /// One of the caller's orders.

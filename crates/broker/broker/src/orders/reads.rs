@@ -66,6 +66,8 @@ pub enum OrderRead {
     Told,
     /// Which router is at work: `Option<(u64, u64)>`, its number and its term.
     Router,
+    /// When a router has claimed last: `u64`, ms since 1970; 0 if none ever has.
+    Claimed,
 }
 
 /// One of a customer's orders, in a list.
@@ -91,6 +93,7 @@ kinds!(OrderRead, "read of orders" {
     8 => Router,
     9 => Working { user },
     10 => One { of },
+    11 => Claimed,
 });
 
 pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, BrokerError<S::Error>> {
@@ -123,11 +126,13 @@ pub(crate) fn answer<S: Shelf>(read: &OrderRead, shelf: &S) -> Result<Vec<u8>, B
             one::<CustomerOrderId, S>(shelf, &order_rows::queued(Queue::Named, *name))?.to_bytes()
         }
         OrderRead::Told => told(shelf)?.to_bytes(),
-        OrderRead::Router => {
-            let seat: Option<order_rows::Seat> = one(shelf, &order_rows::seat())?;
-            seat.map(|seat| (seat.router, seat.term)).to_bytes()
-        }
+        OrderRead::Router => seat(shelf)?.map(|seat| (seat.router, seat.term)).to_bytes(),
+        OrderRead::Claimed => seat(shelf)?.map_or(0, |seat| seat.seen_ms).to_bytes(),
     })
+}
+
+fn seat<S: Shelf>(shelf: &S) -> Result<Option<order_rows::Seat>, BrokerError<S::Error>> {
+    one(shelf, &order_rows::seat())
 }
 
 type Found = Vec<(Key, pares_wice::Value)>;
