@@ -53,6 +53,8 @@ fn a_workload_is_written_run_and_its_log_verified_and_a_changed_log_is_found() {
     std::fs::write(dir.path().join("changed"), log.replacen("<funds>", "<funds>9", 1)).unwrap();
     assert_eq!(pares(dir.path(), &["audit", "verify", "changed"]).status.code(), Some(1));
     assert_eq!(pares(dir.path(), &["run", "nothing"]).status.code(), Some(1));
+    let nowhere = refusal(&pares(dir.path(), &["run", "day", "--instant", "--picture", "none/x.svg"]));
+    assert!(nowhere.contains("none/x.svg") && nowhere.contains("--picture"), "{nowhere}");
 }
 
 /// A line, and what becomes of it.
@@ -126,7 +128,8 @@ fn every_line_of_wrong_form_is_counted_or_refused_and_harms_nobody() {
     std::fs::write(dir.path().join("day"), file).unwrap();
     let run =
         pares(dir.path(), &["run", "day", "--instant", "--durability", "os", "--logs", "logs", "--json"]);
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && told.contains("day, line 5 is no command"), "{told}");
     let figures: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
     let count = |is_such: fn(&Becomes) -> bool| lines.iter().filter(|(_, becomes)| is_such(becomes)).count();
     assert_eq!(figures["done"], count(|becomes| matches!(becomes, Done)), "{figures}");

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use pares_tls::TlsError;
 use pares_web::WebTransport;
 
 use crate::error::{BrokerageError, BrokerageResult, failed};
@@ -33,19 +34,20 @@ impl Entrance {
     pub(crate) fn transport(&self) -> Result<WebTransport, BrokerageError> {
         match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => {
-                pares_tls::web_server(certificate, key).map(WebTransport::Tls).map_err(failed)
+                pares_tls::web_server(certificate, key).map(WebTransport::Tls).map_err(unusable)
             }
             _ if self.plain_behind_proxy => Ok(WebTransport::BehindProxy),
             _ => Ok(WebTransport::Loopback),
         }
     }
 
-    /// Whether pages may be at this address.
+    /// Whether pages may be at this address, and certificate and key are what they should be.
     ///
     /// # Errors
     /// What to do if not.
     pub(crate) fn check(&self, http: SocketAddr) -> BrokerageResult {
-        if http.ip().is_loopback() || !matches!(self.transport()?, WebTransport::Loopback) {
+        let transport = self.transport()?;
+        if http.ip().is_loopback() || !matches!(transport, WebTransport::Loopback) {
             return Ok(());
         }
         Err(BrokerageError::Usage(format!(
@@ -67,6 +69,20 @@ impl Entrance {
         arguments.extend(self.plain_behind_proxy.then(|| "--plain-behind-proxy".into()));
         arguments.extend(self.hosts.iter().flat_map(|host| ["--host".into(), host.into()]));
         arguments
+    }
+}
+
+/// What to do about certificate and key.
+fn unusable(error: TlsError) -> BrokerageError {
+    match error {
+        TlsError::File { path, why } => BrokerageError::Usage(format!(
+            "{} cannot be used ({why}): --tls-cert and --tls-key name PEM files that are there, a certificate and its private key",
+            path.display()
+        )),
+        TlsError::Mismatch(why) => BrokerageError::Usage(format!(
+            "the files of --tls-cert and --tls-key do not go together ({why}): name the key of that certificate"
+        )),
+        other => failed(other),
     }
 }
 
@@ -113,7 +129,7 @@ mod tests {
             assert!(entrance(wrong).is_err(), "{wrong}");
         }
         let missing = entrance("--tls-cert nowhere.pem --tls-key nowhere.key.pem").unwrap();
-        let why = missing.transport().unwrap_err().to_string();
-        assert!(why.contains("nowhere"), "{why}");
+        let why = missing.check("127.0.0.1:8080".parse().unwrap()).unwrap_err().to_string();
+        assert!(why.starts_with("nowhere.pem cannot be used") && why.contains("--tls-cert"), "{why}");
     }
 }

@@ -202,8 +202,8 @@ impl RunFigures {
     }
 
     fn last_quote(&self) -> Option<String> {
-        let after = self.after_quotes_per_s.map_or("-".into(), |rate| grouped(rate as u64));
-        self.last_quote_s.map(|at| format!("{at:.3} s, then {after} commands/s"))
+        let after = self.after_quotes_per_s.map(|rate| format!(", then {} commands/s", grouped(rate as u64)));
+        self.last_quote_s.map(|at| format!("{at:.3} s{}", after.unwrap_or_default()))
     }
 
     fn cost(&self) -> String {

@@ -18,6 +18,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex};
 
 use crate::children::sites_of;
 use crate::error::{BrokerageError, BrokerageResult, failed};
+use crate::front::reached;
 
 /// Sites that say nothing for so long are given up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -72,9 +73,10 @@ impl Args {
 pub(crate) fn run(args: &Args) -> BrokerageResult {
     let config = sites_of(&args.dir)?;
     let doors = told_doors(&config);
-    let password = if termios::isatty(io::stdin()) { typed(ask)? } else { line()? };
     let sites: Vec<_> = config.sites.iter().map(|place| place.id()).collect();
     let access = Access::named(config, &args.dir, &[CLIENT]).map_err(failed)?;
+    reached(&access, &args.dir)?;
+    let password = if termios::isatty(io::stdin()) { typed(ask)? } else { line()? };
     // No other client has this number, unless two of 2^62 are the same.
     let number = u64::from_le_bytes(*pares_keys::random().first_chunk().expect("32 bytes")) >> 2;
     let mut client = access.client(number, 0, &sites).map_err(failed)?;

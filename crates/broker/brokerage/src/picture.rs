@@ -1,11 +1,22 @@
 //! A run as a picture: replies over time, and below it, where it is known, what commands waited for, as in paper 4, figure 6.3.
 
+use std::fs::OpenOptions;
 use std::path::Path;
 
 use pares_chart::{Axis, Chart, Look, Scale, Series};
 
 use crate::figures::RunFigures;
 use crate::tally::BacklogSample;
+
+/// Whether it can be written to `path`; nothing is there afterwards that was not.
+///
+/// # Errors
+/// If not.
+pub(crate) fn can_draw(path: &Path) -> std::io::Result<()> {
+    let is_new = !path.exists();
+    OpenOptions::new().create(true).append(true).open(path)?;
+    if is_new { std::fs::remove_file(path) } else { Ok(()) }
+}
 
 /// Writes it to `path`.
 ///
@@ -47,4 +58,21 @@ fn backlog(samples: &[BacklogSample]) -> Chart {
 fn chart(title: &str, y: &'static str, series: Vec<Series>, marks: Vec<(f64, String)>) -> Chart {
     let axis = |label| Axis { label, scale: Scale::Linear };
     Chart { title: title.into(), x: axis("seconds"), y: axis(y), series, marks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_picture_cannot_be_is_known_before_and_nothing_is_left_there() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(can_draw(&dir.path().join("none/x.svg")).is_err());
+        let path = dir.path().join("x.svg");
+        can_draw(&path).unwrap();
+        assert!(!path.exists());
+        std::fs::write(&path, "of before").unwrap();
+        can_draw(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"of before");
+    }
 }

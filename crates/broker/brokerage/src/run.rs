@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -38,10 +38,12 @@ mod apart;
 mod blows;
 mod flood;
 mod gaps;
+mod lines;
 mod replies;
 
 pub use blows::BlowPlan;
 pub use gaps::GapTimes;
+use lines::{NumberedLines, lines_of};
 
 /// The name of the log that is written if the workload ends without a dump.
 const OWN_DUMP: &str = "audit.xml";
@@ -64,7 +66,7 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// The quote server; without, a stand-in of this process, which behaves as the next three say
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["seed", "instant", "bad_per_mille"])]
     pub quote_server: Option<SocketAddr>,
     #[command(flatten)]
     /// How the stand-in behaves.
@@ -126,7 +128,7 @@ impl Args {
 }
 
 impl Args {
-    /// Whether nothing would be overwritten unasked, and there is a quote server.
+    /// Whether nothing would be overwritten unasked, the picture has a place, and there is a quote server.
     fn can_begin(&self) -> BrokerageResult {
         let has_entries = |dir: &PathBuf| std::fs::read_dir(dir).is_ok_and(|mut all| all.next().is_some());
         if let Some(logs) = self.logs.as_ref().filter(|logs| !self.force && has_entries(logs)) {
@@ -134,6 +136,12 @@ impl Args {
                 "{} is not empty, and a log may be overwritten: name another --logs, or say --force",
                 logs.display()
             )));
+        }
+        if let Some(path) = &self.picture {
+            picture::can_draw(path).map_err(|error| {
+                let path = path.display();
+                BrokerageError::Usage(format!("{path} cannot be written ({error}): name another --picture"))
+            })?;
         }
         let why = self.quote_server.and_then(unreached);
         why.map_or(Ok(()), |why| {
@@ -155,12 +163,12 @@ pub fn run(args: &Args) -> BrokerageResult {
     // A process that a signal ends would leave its temporary directory behind.
     let stop = stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
     let figures = measure(&Args { stop, ..args.clone() })?;
-    if let Some(path) = &args.picture {
-        picture::draw(&figures, path).map_err(BrokerageError::io(format!("drawing {}", path.display())))?;
-    }
     match args.json {
         true => pares_text::say!("{}", serde_json::to_string(&figures).map_err(failed)?),
         false => figures.print(),
+    }
+    if let Some(path) = &args.picture {
+        picture::draw(&figures, path).map_err(BrokerageError::io(format!("drawing {}", path.display())))?;
     }
     match figures.audit_verified && figures.conserved {
         false => Err(failed("the log does not add up")),
@@ -203,29 +211,12 @@ pub fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     running.feed(lines, args.window)?;
     let (took, last_quote) = (running.tally.took(), running.floor.latest_quote);
     running.bar.finish_and_clear();
+    running.lines.tell(&args.file);
     running.settle()?;
     let checked = running.check(server.as_ref())?;
     let mut figures = running.figures(took, last_quote, checked)?;
     figures.log_file = args.logs.as_ref().and(running.whole.map(|(path, _)| path));
     Ok(figures)
-}
-
-/// How many lines a file has; 0 of what can be read once only.
-fn lines_of(path: &Path) -> std::io::Result<u64> {
-    if !path.metadata()?.is_file() {
-        return Ok(0);
-    }
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    let mut count = 0;
-    loop {
-        let bytes = file.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(count);
-        }
-        count += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let read = bytes.len();
-        file.consume(read);
-    }
 }
 
 fn stand_in(behaviour: Behaviour) -> Result<QuoteServer, BrokerageError> {
@@ -235,6 +226,7 @@ fn stand_in(behaviour: Behaviour) -> Result<QuoteServer, BrokerageError> {
 
 struct Running {
     floor: Floor,
+    lines: NumberedLines,
     ahead: FairFeed<WorkloadLine>,
     tally: Tally,
     bar: ProgressBar,
@@ -254,7 +246,8 @@ impl Running {
     ) -> Result<Self, BrokerageError> {
         let dumps = Dumps::of(vec![floor.address()?.into()]);
         let ahead = FairFeed::new(FRONT_OPEN_MAX);
-        Ok(Self { floor, ahead, tally: Tally::begin(), bar, stop, logs, dumps, whole: None })
+        let (lines, tally) = (NumberedLines::default(), Tally::begin());
+        Ok(Self { floor, lines, ahead, tally, bar, stop, logs, dumps, whole: None })
     }
 
     /// All commands, each of them with its reply.
@@ -281,10 +274,10 @@ impl Running {
             if count.map_err(BrokerageError::io("reading the workload"))? == 0 {
                 return Ok(false);
             }
-            match WorkloadLine::parse(&line) {
-                Ok(command) => self.ahead.push(command.command.user.clone().as_ref(), command),
-                Err(_) => self.tally.unreadable += u64::from(!line.trim_ascii().is_empty()),
+            if let Some(command) = self.lines.parse(&line) {
+                self.ahead.push(command.command.user.clone().as_ref(), command);
             }
+            self.tally.unreadable = self.lines.unreadable;
         }
         Ok(true)
     }

@@ -1,5 +1,6 @@
 //! `pares broker up`: a whole broker on this machine: sites, desks, fronts, and a stand-in for the quote server if there is none.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +53,7 @@ pub struct Args {
     #[arg(long, value_parser = promise)]
     durability: Option<Promise>,
     /// The quote server; without, a stand-in of this process, which behaves as the next three say
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["seed", "instant", "bad_per_mille"])]
     quote_server: Option<SocketAddr>,
     #[command(flatten)]
     behaviour: Behaviour,
@@ -69,6 +70,21 @@ impl Args {
         ToldBesides { logs: None, fronts: self.entrance.arguments(), routers }
     }
 
+    /// Whether what is said of an exchange can be used.
+    fn check_sign_on(&self) -> BrokerageResult {
+        match self.exchange.is_empty() {
+            true if self.sign_on.names_files() => Err(BrokerageError::Usage(
+                "--key and --authority are for an exchange: name its gateway with --exchange, or leave them out".into(),
+            )),
+            true => Ok(()),
+            false => self.sign_on.check().map_err(|why| {
+                BrokerageError::Usage(format!(
+                    "{why}. --key names the key of this broker's session at the exchange, --authority its ca.pem: its operator has both"
+                ))
+            }),
+        }
+    }
+
     /// What is said of a directory that is there already is what it says itself: it cannot become another.
     fn agrees(&self, config: &SitesConfig, places: &BrokerPlaces) -> BrokerageResult {
         let HowMany { sites, fronts, desks } = self.how_many;
@@ -79,16 +95,38 @@ impl Args {
             config.sites.len() == all
                 && config.sites.iter().all(|place| of(place.cluster) == usize::from(sites))
         };
+        let durability = match config.durability {
+            Promise::Os => "--durability os",
+            Promise::Disk => "--durability disk",
+        };
+        let store = config.store.as_ref().map_or("no --store", |_| "another --store");
         let odd = [
-            ("--sites", sites.is_some_and(|sites| !of_each(sites))),
-            ("--fronts", differs(places.fronts.len(), fronts)),
-            ("--desks", differs(places.desks.len(), desks)),
-            ("--durability", self.durability.is_some_and(|told| told != config.durability)),
-            ("--store", self.store.is_some() && self.store != config.store),
+            ("--sites", sites.is_some_and(|sites| !of_each(sites)), sites_told(config)),
+            ("--fronts", differs(places.fronts.len(), fronts), format!("--fronts {}", places.fronts.len())),
+            ("--desks", differs(places.desks.len(), desks), format!("--desks {}", places.desks.len())),
+            (
+                "--durability",
+                self.durability.is_some_and(|told| told != config.durability),
+                durability.into(),
+            ),
+            ("--store", self.store.is_some() && self.store != config.store, store.into()),
         ];
-        let Some((option, _)) = odd.into_iter().find(|(_, is_odd)| *is_odd) else { return Ok(()) };
+        let Some((option, _, has)) = odd.into_iter().find(|(_, is_odd, _)| *is_odd) else { return Ok(()) };
         let dir = self.dir.display();
-        Err(BrokerageError::Usage(format!("{dir} is there already, and was made with another {option}")))
+        Err(BrokerageError::Usage(format!(
+            "{dir} is there already, with {has}, and stays so: leave {option} out, or name another --dir"
+        )))
+    }
+}
+
+/// The sites that there are, as `--sites` would say them.
+fn sites_told(config: &SitesConfig) -> String {
+    let clusters = config.sites.iter().map(|place| place.cluster).collect::<BTreeSet<_>>().len();
+    let sites = config.sites.len();
+    match clusters {
+        2.. if sites % clusters == 0 => format!("--sites {clusters}x{}", sites / clusters),
+        2.. => format!("{sites} sites in {clusters} clusters"),
+        _ => format!("--sites {sites}"),
     }
 }
 
@@ -147,6 +185,7 @@ fn clusters(text: &str) -> Result<(u8, u8), String> {
 pub fn run(args: &Args) -> BrokerageResult {
     let http = args.http.unwrap_or(SocketAddr::from(([127, 0, 0, 1], HTTP)));
     args.entrance.check(http)?;
+    args.check_sign_on()?;
     let stop = stop_on_signals().map_err(BrokerageError::io("installing a signal handler"))?;
     let dir = &args.dir;
     std::fs::create_dir_all(dir).map_err(BrokerageError::io(format!("making {}", dir.display())))?;
@@ -157,6 +196,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let durability = args.durability.unwrap_or_default();
     let plan = args.how_many.plan(durability, args.store.clone(), any, Some(http));
+    plan.can_begin(dir)?;
     let (config, mut places) = plan.settle(dir)?;
     args.agrees(&config, &places)?;
     args.http.map_or(Ok(()), |http| places.move_pages(http, dir))?;
@@ -313,7 +353,35 @@ mod tests {
         for other in ["--sites 6", "--sites 3x2", "--fronts 2", "--desks 3", "--durability disk", "--store x"]
         {
             let why = settle(&args(other)).unwrap_err().to_string();
-            assert!(why.ends_with(other.split(' ').next().unwrap()), "{why}");
+            let left_out = format!("leave {} out, or name another --dir", other.split(' ').next().unwrap());
+            assert!(why.ends_with(&left_out), "{why}");
         }
+        for (other, has) in
+            [("--sites 6", "--sites 2x3"), ("--fronts 2", "--fronts 3"), ("--store x", "no --store")]
+        {
+            let why = settle(&args(other)).unwrap_err().to_string();
+            assert!(why.contains(&format!("with {has},")), "{why}");
+        }
+    }
+
+    #[test]
+    fn nobody_says_how_another_quote_server_behaves() {
+        for misplaced in ["--instant", "--seed 2", "--bad-per-mille 9"] {
+            let line = format!("up --quote-server 127.0.0.1:1 {misplaced}");
+            assert!(Line::try_parse_from(line.split_whitespace()).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_not_there_or_that_nobody_asks_for_is_refused_before_anything_starts() {
+        let refused = |more: &str| {
+            let args = Line::parse_from(format!("up {more}").split_whitespace()).args;
+            args.check_sign_on().map_err(|why| why.to_string())
+        };
+        let missing = refused("--exchange 127.0.0.1:1 --key nowhere.key").unwrap_err();
+        assert!(missing.starts_with("nowhere.key: "), "{missing}");
+        let ignored = refused("--key nowhere.key").unwrap_err();
+        assert!(ignored.contains("--exchange"), "{ignored}");
+        assert_eq!(refused("--exchange 127.0.0.1:1"), Ok(()));
     }
 }

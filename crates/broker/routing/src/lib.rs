@@ -88,6 +88,20 @@ impl SignOn {
         arguments
     }
 
+    /// Whether the files that it names are what they should be.
+    ///
+    /// # Errors
+    /// Which is not, and why.
+    pub fn check(&self) -> Result<(), RoutingError> {
+        self.options().map(drop)
+    }
+
+    /// Whether it names a file, which only an exchange asks for.
+    #[must_use]
+    pub fn names_files(&self) -> bool {
+        self.key.is_some() || self.authority.is_some()
+    }
+
     fn options(&self) -> Result<(MemberId, Options), RoutingError> {
         let failed = |error: &dyn std::fmt::Display| RoutingError::Exchange(error.to_string());
         let key = self.key.as_deref().map(KeyFile::read).transpose().map_err(|error| failed(&error))?;

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::{Query, State};
 use pares_broker::{
-    AuditEntry, AuditNote, AuditPage, BrokerRead, BrokerReply, OrderHappened, OrderNote, OrderReply,
-    UserName, Verb, dollars, supervised, wished,
+    AuditEntry, AuditNote, AuditPage, AuditRecord, BrokerRead, BrokerReply, OrderAsked, OrderHappened,
+    OrderNote, OrderReply, StockSymbol, UserName, Verb, dollars, supervised, wished,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -180,13 +180,42 @@ fn shown(AuditEntry { place, record, .. }: AuditEntry) -> EntryShown {
         number: record.number.to_string(),
         time_ms: record.time_ms,
         command: command.map(|command| kebab(command.verb)),
-        symbol: command.and_then(|command| command.symbol).map(|symbol| symbol.to_string()),
+        symbol: symbol_of(&record).map(|symbol| symbol.to_string()),
         order: record.notes.iter().find_map(order_noted).map(|order| order.to_string()),
-        amount: command.and_then(|command| command.cents).map(dollars),
+        amount: command
+            .and_then(|command| command.cents.or(settled(&record.reply).map(|deal| deal.2)))
+            .map(dollars),
         outcome: if refusal.is_some() { "refused" } else { "done" },
         reason: refusal.map(reason_of),
-        notes: record.notes.iter().map(note).chain(wish(&record.reply)).collect(),
+        notes: record.notes.iter().map(note).chain(wish(&record.reply)).chain(deal_of(&record)).collect(),
     }
+}
+
+/// The stock of a buy or sell that was committed or cancelled, its shares and cents; of a trigger that has fired too.
+fn settled(reply: &BrokerReply) -> Option<(StockSymbol, u64, u64)> {
+    match reply {
+        BrokerReply::Settled { symbol, shares, cents } => Some((*symbol, *shares, *cents)),
+        _ => None,
+    }
+}
+
+/// What it is about, wherever the entry says so.
+fn symbol_of(record: &AuditRecord) -> Option<StockSymbol> {
+    let told = record.command.as_ref().and_then(|command| command.symbol);
+    let told = told.or(settled(&record.reply).map(|deal| deal.0));
+    told.or_else(|| {
+        record.notes.iter().find_map(|note| match note {
+            AuditNote::Order { note } => Some(note.symbol),
+            AuditNote::NotDone { asked: OrderAsked::Place { terms, .. } } => Some(terms.symbol),
+            _ => None,
+        })
+    })
+}
+
+/// Shares that a command has committed or cancelled, of which nothing is noted.
+fn deal_of(record: &AuditRecord) -> Option<NoteShown> {
+    let (symbol, shares, _) = settled(&record.reply).filter(|_| record.command.is_some())?;
+    Some(NoteShown { kind: "deal", text: format!("{shares} {symbol}"), amount: None })
 }
 
 /// A cancel that is on its way has changed nothing yet, so nothing is noted of it.

@@ -8,8 +8,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use pares_broker::{
     Asked, BrokerRead, BrokerReply, CustomerOrderId, ORDERS_PAGE_MAX, Order, OrderAsked, OrderLife,
-    OrderListed, OrderRead, OrderReply, OrderStage, OrderTerms, PersonRight, Refusal, StockSymbol, TradeWay,
-    UserName, cents_of, dollars,
+    OrderListed, OrderRead, OrderReply, OrderStage, OrderTerms, PersonRight, Refusal, RouterSeat,
+    StockSymbol, TradeWay, UserName, cents_of, dollars,
 };
 use pares_types::{CancelCause, Reason};
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,9 @@ pub(crate) struct Orders {
     /// There are more before this place.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
+    /// With `open`: whether a router was ever at work, which sends orders to an exchange. Without one they wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_router: Option<bool>,
 }
 
 /// Places an order on the exchange: what it may cost, or the shares, are held from now on.
@@ -171,14 +174,19 @@ pub(crate) async fn list(
     }
     let working: Vec<(u64, Order)> = read(&app, OrderRead::Working { user }).await?;
     let orders = working.iter().take(limit).map(|(number, order)| shown(*number, order)).collect();
-    Ok(Json(Orders { orders, before: None }))
+    let seat: Option<RouterSeat> = read(&app, OrderRead::Router).await?;
+    Ok(Json(Orders { orders, before: None, has_router: Some(seat.is_some()) }))
 }
 
 async fn page(app: &App, user: UserName, before: Option<u64>, limit: usize) -> Result<Orders, Problem> {
     let mut listed: Vec<OrderListed> = read(app, OrderRead::Mine { user, before }).await?;
     listed.truncate(limit);
     let before = listed.last().map(|last| last.place).filter(|place| *place > 0);
-    Ok(Orders { orders: listed.iter().map(|listed| shown(listed.number, &listed.order)).collect(), before })
+    Ok(Orders {
+        orders: listed.iter().map(|listed| shown(listed.number, &listed.order)).collect(),
+        before,
+        has_router: None,
+    })
 }
 
 /// One of the caller's orders.

@@ -252,6 +252,11 @@ fn of_items(config: SitesConfig, dir: &Path) -> Result<SitesConfig, OperatorErro
     }
 }
 
+/// The command that starts these sites.
+pub(crate) fn starts(config: &SitesConfig) -> &'static str {
+    if config.system == BROKER { "pares broker up" } else { "pares site up" }
+}
+
 /// Waits a moment until a site lets itself be connected to.
 ///
 /// # Errors
@@ -261,7 +266,8 @@ fn reached(access: &Access) -> OperatorResult {
     while let Some(why) = sites::unreachable(access) {
         if began.elapsed() >= QUIET {
             return Err(OperatorError::NotRunning(format!(
-                "no site lets itself be connected to ({why}): nothing was sent, and nothing has changed. `pares site up` starts them"
+                "no site lets itself be connected to ({why}): nothing was sent, and nothing has changed. `{}` starts them",
+                starts(&access.config)
             )));
         }
         std::thread::sleep(LOOK_PAUSE);

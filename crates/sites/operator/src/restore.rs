@@ -12,10 +12,9 @@ use pares_text::{self as text, progress};
 use pares_wice::{SiteId, Version};
 use serde_json::json;
 
-use crate::BROKER;
 use crate::backup::{moment, origin};
 use crate::error::{OperatorError, OperatorResult, usage};
-use crate::{init, sites, stat};
+use crate::{init, sites, starts, stat};
 
 /// Stores that are filled at a time: each has a cache of some size.
 const FILLED_MAX: usize = 4;
@@ -136,7 +135,7 @@ impl Args {
         let until = self.until.map_or(Ok(Until::Newest), |bound| bound.until(now_ns))?;
         let origin = origin::of(&self.from)?;
         let config = init::configuration(&self.other.than(origin.as_ref()))?;
-        let starts = if config.system == BROKER { "pares broker up" } else { "pares site up" };
+        let starts = starts(&config);
         let restored = restore(&BackupFolder::open(&self.from), until, config, dir)?;
         match self.json {
             true => text::print(&as_json(restored).to_string()),
@@ -276,6 +275,7 @@ fn taken(dir: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BROKER;
 
     #[test]
     fn a_bound_is_a_version_or_a_moment() {

@@ -215,7 +215,7 @@ pub fn reports(access: &Access) -> Vec<(SiteId, SiteReport)> {
 }
 
 /// Why no site lets itself be connected to, the first one's reason; nothing if one does.
-pub(crate) fn unreachable(access: &Access) -> Option<String> {
+pub fn unreachable(access: &Access) -> Option<String> {
     let addresses = access.config.sites.iter().map(|place| place.clients);
     std::thread::scope(|scope| {
         let tried =

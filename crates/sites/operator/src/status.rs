@@ -1,12 +1,13 @@
 //! `pares site status`: how each site is.
 
-use pares_site::{Access, SiteReport, WitnessReport};
+use pares_site::{Access, SiteReport, SitesConfig, WitnessReport};
 use pares_text::{self as text, Table};
 use pares_wice::SiteId;
 
 use crate::error::{OperatorError, OperatorResult};
 use crate::histories;
 use crate::sites;
+use crate::starts;
 use crate::witness;
 
 const COLUMNS: [&str; 11] = [
@@ -36,7 +37,7 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
         text::print(&serde_json::to_string(&all).expect("reports are plain"));
         let witness = witness::asked(access);
         tell_aside(witness.as_ref());
-        return judge(&asked, &reports, without_register(witness));
+        return judge(&access.config, &asked, &reports, without_register(witness));
     }
     text::print(&as_table(access, &reports).render());
     for (site, report) in &reports {
@@ -51,7 +52,7 @@ pub fn run(access: &Access, json: bool) -> OperatorResult {
     if let Some(said) = &witness {
         text::print(&told(said));
     }
-    judge(&asked, &reports, without_register(witness))
+    judge(&access.config, &asked, &reports, without_register(witness))
 }
 
 /// A row for each site.
@@ -90,6 +91,7 @@ fn without_register(witness: Option<Result<WitnessReport, String>>) -> Option<St
 
 /// Whether every site answers and takes part.
 fn judge(
+    config: &SitesConfig,
     asked: &[(SiteId, Result<SiteReport, String>)],
     reports: &[(SiteId, SiteReport)],
     without_register: Option<String>,
@@ -97,7 +99,8 @@ fn judge(
     if reports.is_empty() {
         let why = asked.iter().find_map(|(_, said)| said.as_ref().err()).map_or("", String::as_str);
         return Err(OperatorError::NotRunning(format!(
-            "no site answers ({why}): start them with `pares site up`"
+            "no site answers ({why}): start them with `{}`",
+            starts(config)
         )));
     }
     let mut wrong: Vec<String> = asked.iter().filter_map(|(site, said)| absent(*site, said)).collect();

@@ -217,11 +217,23 @@ fn a_port_that_another_program_has_is_named_and_nothing_is_announced_there() {
     let taken = other.local_addr().unwrap().to_string();
     let told = refusal(&pares(scratch.path(), &["up", "--fronts", "1", "--http", &taken]));
     assert!(told.contains(&taken) && told.contains("--http") && !told.contains("pages at"), "{told}");
-    let moved = http();
     let dir = scratch.path().join("broker-data");
+    assert!(!dir.join("sites.toml").exists(), "how many of each there are is not settled yet");
+    let moved = http();
     let broker = Broker::up(&dir, &moved);
     until("pages are elsewhere", || broker.said().contains(&moved.replace("--http ", "pages at http://")));
     broker.stop();
+    std::fs::write(scratch.path().join("log.xml"), "of before").unwrap();
+    let overwritten = refusal(&pares(scratch.path(), &["audit", "dump", "log.xml"]));
+    assert!(overwritten.contains("--force"), "{overwritten}");
+    for stopped in [
+        pares(scratch.path(), &["person", "ann"]),
+        pares(scratch.path(), &["audit", "dump", "log.xml", "--force"]),
+        all_of_pares(scratch.path(), &["site", "status", "--dir", "broker-data"]),
+    ] {
+        let told = refusal(&stopped);
+        assert!(told.contains("pares broker up") && !told.contains("pares site up"), "{told}");
+    }
     let nowhere = refusal(&pares(scratch.path(), &["front", "--dir", "none", "--desk", "127.0.0.1:1"]));
     assert!(nowhere.contains("`pares broker up --dir none`") && !nowhere.contains("pares site"), "{nowhere}");
 }

@@ -27,13 +27,24 @@ pub struct Args {
     /// Where the broker's sites and fronts are written down
     #[arg(long, default_value = "broker-data")]
     dir: PathBuf,
+    /// Overwrite the file if it is there
+    #[arg(long)]
+    force: bool,
 }
 
 /// Writes the log of everything.
 ///
 /// # Errors
-/// If no site answers, or the file cannot be written.
+/// If no site answers, or the file cannot be written, or is there already and is not to be overwritten.
 pub fn run(args: &Args) -> BrokerageResult {
+    let file = args.file.display();
+    if args.file.exists() && !args.force {
+        return Err(BrokerageError::Usage(format!(
+            "{file} is there already: name another file, or say --force"
+        )));
+    }
+    let access = front::access(&args.dir)?;
+    front::reached(&access, &args.dir)?;
     for front in BrokerPlaces::of(&args.dir)?.fronts {
         if !note(front).map_err(BrokerageError::io("asking fronts"))? {
             pares_text::tell!(
@@ -42,10 +53,10 @@ pub fn run(args: &Args) -> BrokerageResult {
         }
     }
     let bar = progress::rate("entries", 0);
-    let doors = front::doors(&front::access(&args.dir)?)?;
+    let doors = front::doors(&access)?;
     let count = dump::write(doors, None, &args.file, |count| bar.set_position(count))?;
     bar.finish_and_clear();
-    pares_text::say!("{} entries in {}", grouped(count), args.file.display());
+    pares_text::say!("{} entries in {}", grouped(count), file);
     Ok(())
 }
 

@@ -111,7 +111,8 @@ pub(super) fn last_lines(path: &Path) -> String {
         file.take(TAIL).read_to_end(&mut bytes)
     });
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.dedup();
     let last = lines[lines.len().saturating_sub(LINES)..].join(" | ");
     if read.is_ok() { last.chars().filter(|letter| !letter.is_control()).collect() } else { String::new() }
 }
@@ -156,7 +157,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("front-0.log");
         assert_eq!(last_lines(&path), "");
-        std::fs::write(&path, format!("{}\none\ntwo\n\nthr\x1bee\n", "x".repeat(10_000))).unwrap();
+        std::fs::write(&path, format!("{}\none\ntwo\n\ntwo\nthr\x1bee\n", "x".repeat(10_000))).unwrap();
         assert_eq!(last_lines(&path), "one | two | three");
     }
 }

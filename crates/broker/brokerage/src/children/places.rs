@@ -191,6 +191,17 @@ pub struct BrokerPlan {
 }
 
 impl BrokerPlan {
+    /// Whether pages can be where they are to be, if nothing is there yet: a first start that fails leaves nothing that says how many of each there are.
+    ///
+    /// # Errors
+    /// As [`BrokerPlaces::are_free`]; if there are not so many ports.
+    pub fn can_begin(&self, dir: &Path) -> BrokerageResult {
+        let Some(http) = self.http.filter(|_| !dir.join(SITES_FILE).exists()) else { return Ok(()) };
+        let pages = pages_from(http, self.fronts.into())?;
+        let (quote_server, desks, fronts) = (self.quote_server, Vec::new(), Vec::new());
+        BrokerPlaces { quote_server, desks, fronts, pages }.are_free()
+    }
+
     /// Writes it as a new broker's directory; what is there already is read instead.
     ///
     /// # Errors
@@ -293,6 +304,18 @@ mod tests {
         places.fronts.push(ANY);
         assert!(places.move_pages(last, dir.path()).is_err(), "there is no port behind it");
         assert_eq!(BrokerPlaces::of(dir.path()).unwrap().pages, [taken]);
+    }
+
+    #[test]
+    fn a_first_start_whose_port_is_taken_makes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let wanted = BrokerPlan { http: Some(other.local_addr().unwrap()), ..plan() };
+        let why = wanted.can_begin(dir.path()).unwrap_err().to_string();
+        assert!(why.contains("--http"), "{why}");
+        assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none());
+        plan().settle(dir.path()).unwrap();
+        wanted.can_begin(dir.path()).unwrap();
     }
 
     #[test]

@@ -55,8 +55,10 @@ const LOADERS_MAX: usize = 8_192;
 const OPEN_MAX: usize = 32_768;
 /// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
 const BEGINNERS: u64 = 1 << 61;
-/// A front that has no number for so long says what it waits for.
+/// A front that has no number for so long says what it waits for; who finds no site for so long gives up.
 const QUIET: Duration = Duration::from_secs(3);
+/// Between two tries to connect to any site.
+const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// Longest wait for something to do.
 const WAIT_MAX: Duration = Duration::from_millis(2);
 
@@ -119,6 +121,27 @@ pub fn run(args: &Args) -> BrokerageResult {
 /// The sites of the system in `dir`, as their clients see them.
 pub(crate) fn access(dir: &Path) -> Result<Access, BrokerageError> {
     Access::named(sites_of(dir)?, dir, &[CLIENT, OPERATOR]).map_err(failed)
+}
+
+/// Waits a moment until one of them lets itself be connected to.
+///
+/// # Errors
+/// If none does: how the broker is started.
+pub(crate) fn reached(access: &Access, dir: &Path) -> BrokerageResult {
+    let (began, mut is_said) = (Instant::now(), false);
+    while let Some(why) = pares_operator::sites::unreachable(access) {
+        if began.elapsed() >= QUIET {
+            let dir = dir.display();
+            return Err(failed(format!(
+                "no site lets itself be connected to ({why}): `pares broker up --dir {dir}` starts the broker"
+            )));
+        }
+        if !std::mem::replace(&mut is_said, true) {
+            pares_text::tell!("no site lets itself be connected to; trying for {QUIET:?}");
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
+    Ok(())
 }
 
 /// The doors of all of them.

@@ -10,13 +10,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use pares_broker::{AuditReport, UserCommand, UserName, Verb, WorkloadLine, dump_path};
+use pares_broker::{AuditReport, UserCommand, UserName, Verb, dump_path};
 use pares_operator::sites::Speech;
 
 use self::loading::{Heard, Replied, Sent, start};
 use super::blows::{Blows, Struck};
 use super::flood::{Flood, FloodSeen};
 use super::gaps::Gaps;
+use super::lines::NumberedLines;
 use super::replies::{Differing, Replies};
 use super::{Args, accounts_off, goes_on, stand_in};
 use crate::children::{BrokerPlan, Children, ToldBesides};
@@ -109,16 +110,13 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
         written: None,
     };
     let mut users = std::collections::BTreeMap::new();
-    let mut line = Vec::new();
+    let (mut line, mut numbered) = (Vec::new(), NumberedLines::default());
     for number in 1.. {
         line.clear();
         if lines.read_until(b'\n', &mut line).map_err(reading())? == 0 {
             break;
         }
-        let Ok(command) = WorkloadLine::parse(&line) else {
-            dealt.unreadable += u64::from(!line.trim_ascii().is_empty());
-            continue;
-        };
+        let Some(command) = numbered.parse(&line) else { continue };
         let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
         let rest = text.split_once(']').map_or(String::new(), |(_, rest)| rest.trim().to_owned());
         let UserCommand { user, verb, file: written, .. } = command.command;
@@ -132,6 +130,8 @@ fn deal(file: &Path, loaders: usize) -> Result<Dealt, BrokerageError> {
             dealt.lines[*users.entry(user).or_insert(next)].push(sent);
         }
     }
+    numbered.tell(file);
+    dealt.unreadable = numbered.unreadable;
     dealt.users = users.into_keys().flatten().collect();
     Ok(dealt)
 }

@@ -1,6 +1,7 @@
 //! Workloads through a site, with a server that misbehaves; the log at the end says all of it.
 
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use pares_broker::{BrokerReply, BrokerRequest};

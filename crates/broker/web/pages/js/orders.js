@@ -1,7 +1,7 @@
 // Orders on the exchange: the ticket with what an order will hold, those that are open, and all of them, newest first.
 
 import * as api from './api.js';
-import { card, el, refill, table, timeText } from './dom.js';
+import { card, el, refill, setText, table, timeText } from './dom.js';
 import { action, errorPlace, field, form } from './forms.js';
 import { centsOf, dollars, dollarsOf, grouped, sharesText } from './money.js';
 import { refresh, state } from './state.js';
@@ -20,6 +20,7 @@ const LIMIT = 20;
 export function orders(hear) {
   const shown = { orders: [], before: undefined };
   const [open, all, error] = [el('div'), el('div', { id: 'all-orders' }), errorPlace()];
+  const apart = el('p', { id: 'no-exchange' });
   let isReading = false;
   let isOld = false;
   const read = async () => {
@@ -27,7 +28,7 @@ export function orders(hear) {
     if (isReading) return;
     isReading = true;
     try {
-      await readAll(shown, open, all, error);
+      await readAll(shown, open, all, error, apart);
     } catch (problem) {
       [, error.textContent] = inWords(problem);
     }
@@ -38,13 +39,14 @@ export function orders(hear) {
   hear('account', read);
   read();
   return el('div', { class: 'trade' },
-    el('h1', { tabindex: '-1' }, 'Orders'),
+    el('h1', { tabindex: '-1' }, 'Orders'), apart,
     el('div', { class: 'column' }, orderTicket(hear)),
     el('div', { class: 'column wide' }, card('Open on the exchange', 'open-orders', open, error), card('All orders', 'all-orders-card', all)));
 }
 
-async function readAll(shown, open, all, error) {
+async function readAll(shown, open, all, error, apart) {
   const [working, newest] = await Promise.all([api.orders({ open: true }), api.orders({ limit: LIMIT })]);
+  setText(apart, working.has_router === false ? 'This broker is not connected to an exchange: an order waits until it is.' : '');
   refill(open, working.orders.length ? el('ul', { class: 'plain' }, working.orders.map((order) => item(order, error)))
     : el('p', { class: 'muted' }, 'No order is open.'));
   if (shown.orders.length <= LIMIT) Object.assign(shown, newest, { before: newest.before });

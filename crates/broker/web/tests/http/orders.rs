@@ -286,3 +286,28 @@ async fn what_becomes_of_an_order_is_told_as_it_happens() {
     assert_eq!((&told[0]["number"], &told[6]["number"]), (&json!(number), &json!(second)));
     assert_eq!(told[6]["reason"], "requested");
 }
+
+#[tokio::test]
+async fn the_open_orders_say_whether_a_router_was_ever_at_work() {
+    let web = Web::new();
+    let ann = rich(&web, "ann").await;
+    place(&web, &ann, buy(1, "10.00")).await;
+    assert_eq!(web.get(&ann, "/orders?open=true").await.json()["has_router"], false, "it will wait");
+    web.broker.tick();
+    assert_eq!(web.get(&ann, "/orders?open=true").await.json()["has_router"], true);
+}
+
+#[tokio::test]
+async fn the_history_says_of_which_stock_a_commit_and_an_order_were() {
+    let web = Web::new();
+    let ann = rich(&web, "ann").await;
+    web.broker.set_price("ABC", 900);
+    web.command(&ann, "buy", json!({"symbol": "ABC", "amount": "20.00"})).await;
+    web.command(&ann, "commit-buy", json!({})).await;
+    place(&web, &ann, buy(1, "10.00")).await;
+    let history = web.get(&ann, "/history").await.json();
+    let (order, commit) = (&history["entries"][0], &history["entries"][1]);
+    assert_eq!((&order["symbol"], &commit["command"]), (&json!("ABC"), &json!("commit-buy")));
+    let told = (&commit["symbol"], &commit["amount"], &commit["notes"][0]["text"]);
+    assert_eq!(told, (&json!("ABC"), &json!("18.00"), &json!("2 ABC")));
+}

@@ -135,7 +135,10 @@ impl BrokerDrillFigures {
         deaths.gaps_ms.iter().for_each(|(kind, times)| say(&kind.replace('_', " "), times));
         say("until another site certified", &deaths.elections_ms);
         pares_text::say!(
-            "{} of {} hits in the log; {} fired or lapsed",
+            "    (one that comes back may have to read its log first: longer than a gap, if nobody waited)"
+        );
+        pares_text::say!(
+            "{} of {} hits in the log (a desk that dies takes those along that no front has); {} fired or lapsed",
             deaths.hits_noted,
             self.hits,
             self.fired_or_lapsed
