@@ -32,6 +32,7 @@ pub(crate) struct App {
     pub(crate) callers: Allowances,
     pub(crate) fresh_quotes: Allowances,
     pub(crate) sign_ins: Allowances,
+    pub(crate) proofs: Allowances,
     /// Users who are known to have an account: once there is one, there always is.
     accounts: Mutex<BTreeSet<UserName>>,
     pub(crate) points: Points,
@@ -55,6 +56,7 @@ impl App {
             fresh_quotes: Allowances::new(settings.fresh_quotes),
             accounts: Mutex::default(),
             sign_ins: Allowances::new(settings.sign_ins),
+            proofs: Allowances::new(settings.proofs),
             points: Points::default(),
             follows: Follows::default(),
             sockets: Places::new(settings.connections_max, SOCKETS_OF_USER),

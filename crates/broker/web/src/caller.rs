@@ -33,6 +33,8 @@ pub(crate) struct Caller {
     pub(crate) expires_ms: u64,
     /// Let in by a bearer, which no browser sends by itself.
     pub(crate) is_bearer: bool,
+    /// From which address.
+    pub(crate) from: String,
 }
 
 /// What a token is known by: nobody who reads the items can use it.
@@ -75,7 +77,7 @@ impl FromRequestParts<Shared> for Caller {
         note_seen(app, session, &found).await?;
         let SessionFound { name, rights, expires_ms, .. } = found;
         app.reads.take(name.as_str(), app.now_ms()).map_err(Problem::too_many)?;
-        Ok(Self { name, rights, session, csrf, expires_ms, is_bearer })
+        Ok(Self { name, rights, session, csrf, expires_ms, is_bearer, from })
     }
 }
 
