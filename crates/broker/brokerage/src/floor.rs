@@ -188,13 +188,16 @@ impl Floor {
         Ok(arrival)
     }
 
-    /// Asks the sites something that no user's order binds; its number, for [`Self::sites_said`].
-    pub(crate) fn ask_sites(&mut self, asked: Asked) -> u64 {
+    /// Asks the sites something that no user's order binds: about people, or what a supervisor says of a customer. Its number, for [`Self::sites_said`]; none until the front has its own.
+    pub(crate) fn ask_sites(&mut self, asked: Asked) -> Option<u64> {
+        let time_ms = now_ms();
+        let request = match asked {
+            Asked::Order { .. } => self.front.beside(asked, time_ms)?,
+            _ => BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked },
+        };
         let (id, number) = self.direct.begin();
-        let request =
-            BrokerRequest { number: 0, after: 0, name: None, time_ms: now_ms(), quote: None, asked };
         self.submit(id, request.to_bytes());
-        number
+        Some(number)
     }
 
     /// What sites have said to that since it was asked last.
