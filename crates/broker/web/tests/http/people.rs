@@ -96,6 +96,19 @@ async fn a_session_ends_after_half_an_hour_unused_and_after_twelve_hours() {
 }
 
 #[tokio::test]
+async fn while_no_site_certifies_people_read_and_leave_one_request_behind() {
+    let web = Web::with(|settings| settings.patience = std::time::Duration::from_secs(5));
+    let ann = web.somebody("ann").await;
+    web.command(&ann, "add", json!({"amount": "5.00"})).await;
+    web.pass(60_000);
+    web.broker.commit_nothing();
+    for _ in 0..3 {
+        assert_eq!(web.get(&ann, "/account").await.json()["cash"], "5.00");
+    }
+    assert_eq!(web.broker.left(), 1);
+}
+
+#[tokio::test]
 async fn the_ninth_session_ends_the_oldest() {
     let web = Web::new();
     let mut sessions = vec![web.somebody("ann").await];
