@@ -29,6 +29,11 @@ const READERS: usize = 4;
 /// Quotes that a slow listener may be behind.
 const QUOTES_MAX: usize = 1_024;
 
+/// Requests without a reply that go to the sites beside users' commands.
+const DIRECT_MAX: usize = 1_024;
+/// So many of them at most are about people: for what supervisors say of customers there is room.
+const PEOPLE_MAX: usize = DIRECT_MAX - 64;
+
 type Tell = oneshot::Sender<Result<BrokerReply, Unavailable>>;
 
 struct Question {
@@ -130,11 +135,7 @@ impl WebCalls {
 
     fn take(&mut self, Question { user, name, asked, tell }: Question, floor: &mut Floor) {
         if user.is_none() && !matches!(asked, Asked::Command { .. }) {
-            let Some(number) = floor.ask_sites(asked) else {
-                return drop(tell.send(Err(Unavailable::Busy("it has no number yet".into()))));
-            };
-            self.direct.insert(number, tell);
-            return;
+            return self.take_direct(asked, tell, floor);
         }
         let file = self.files.of(&asked);
         // Who asked may be gone.
@@ -148,6 +149,17 @@ impl WebCalls {
             }
             Err(NotTaken::Clock) => drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff }))),
             Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
+        }
+    }
+
+    /// Hands the sites what waits for no command. Who asked may give up before they answer, so it is counted here until they do.
+    fn take_direct(&mut self, asked: Asked, tell: Tell, floor: &mut Floor) {
+        let most = if matches!(asked, Asked::Person { .. }) { PEOPLE_MAX } else { DIRECT_MAX };
+        let number = if self.direct.len() < most { floor.ask_sites(asked) } else { None };
+        match number {
+            Some(number) => drop(self.direct.insert(number, tell)),
+            // Who asked may be gone.
+            None => drop(tell.send(Err(Unavailable::Busy("the sites owe it answers".into())))),
         }
     }
 
@@ -215,128 +227,4 @@ impl Broker for WebFront {
 }
 
 #[cfg(test)]
-mod tests {
-    use mio::{Poll, Token};
-    use pares_broker::{
-        OrderAsked, PasswordString, PersonAsked, PersonRight, UserCommand, Verb, WorkloadLine,
-    };
-    use pares_site::config::Promise;
-
-    use super::*;
-
-    type Answered = oneshot::Receiver<Result<BrokerReply, Unavailable>>;
-
-    /// A front with a site, and the web server's ends.
-    struct World {
-        floor: Floor,
-        front: WebFront,
-        calls: WebCalls,
-        dir: tempfile::TempDir,
-        _poll: Poll,
-    }
-
-    impl World {
-        /// Quotes are at that address.
-        fn new(quotes: SocketAddr) -> Self {
-            let (dir, poll) = (tempfile::tempdir().unwrap(), Poll::new().unwrap());
-            let waker = Arc::new(Waker::new(poll.registry(), Token(0)).unwrap());
-            let floor = Floor::alone(&dir.path().join("site"), Promise::Os, None, quotes, None).unwrap();
-            let (front, calls) = ends(waker, &[floor.address().unwrap().into()], dir.path()).unwrap();
-            Self { floor, front, calls, dir, _poll: poll }
-        }
-
-        fn ask(&self, user: Option<&str>, asked: Asked) -> Answered {
-            let (tell, told) = oneshot::channel();
-            let user = user.and_then(UserName::new);
-            self.front.ask.send(Question { user, name: None, asked, tell }).unwrap();
-            told
-        }
-
-        fn turn(&mut self) {
-            self.calls.turn(&mut self.floor);
-            self.floor.turn().unwrap().iter().for_each(|told| self.calls.tell(told));
-        }
-
-        fn answer(&mut self, mut told: Answered) -> Result<BrokerReply, Unavailable> {
-            loop {
-                self.turn();
-                if let Ok(told) = told.try_recv() {
-                    return told;
-                }
-            }
-        }
-
-        fn answer_to(&mut self, user: Option<&str>, asked: Asked) -> Result<BrokerReply, Unavailable> {
-            let told = self.ask(user, asked);
-            self.answer(told)
-        }
-    }
-
-    const NOWHERE: ([u8; 4], u16) = ([127, 0, 0, 1], 1);
-
-    fn line(line: &str) -> Asked {
-        let WorkloadLine { command, fault, .. } = WorkloadLine::parse(line.as_bytes()).unwrap();
-        Asked::Command { command, fault }
-    }
-
-    fn person(asked: PersonAsked) -> Asked {
-        Asked::Person { asked }
-    }
-
-    fn supervisor() -> Asked {
-        let (name, rights) = (UserName::new("ann").unwrap(), vec![PersonRight::Supervisor]);
-        person(PersonAsked::Add { name, password: PasswordString("x".into()), rights, takes_account: true })
-    }
-
-    fn block(user: &str) -> Asked {
-        let (user, by) = (UserName::new(user).unwrap(), UserName::new("ann").unwrap());
-        Asked::Order { asked: OrderAsked::Block { user, is_blocked: true, by } }
-    }
-
-    #[test]
-    fn a_file_beyond_those_that_a_user_may_have_is_refused_and_nothing_is_done() {
-        let mut world = World::new(NOWHERE.into());
-        let folder = world.dir.path().join("users/jo");
-        std::fs::create_dir_all(&folder).unwrap();
-        (0..16).for_each(|file| std::fs::write(folder.join(format!("log{file}")), []).unwrap());
-        let mut told_of = |user: &str, file: &str| {
-            let command = UserCommand {
-                user: UserName::new(user),
-                file: Some(file.to_owned()),
-                ..UserCommand::of(Verb::Dumplog)
-            };
-            world.answer_to(Some(user), Asked::Command { command, fault: None })
-        };
-        assert_eq!(told_of("jo", "another"), Err(Unavailable::ManyFiles));
-        assert_eq!(told_of("jo", "log7"), Ok(BrokerReply::Done), "it is written anew");
-        assert_eq!(told_of("al", "another"), Ok(BrokerReply::Done));
-    }
-
-    #[test]
-    fn a_customers_own_commands_hold_up_neither_his_limits_nor_his_kill_switch() {
-        // It takes connections, and says nothing.
-        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut world = World::new(silent.local_addr().unwrap());
-        assert_eq!(world.answer_to(None, supervisor()), Ok(BrokerReply::Done));
-        assert!(world.answer_to(Some("jo"), line("[1] ADD,jo,5.00")).is_ok());
-        let mut buy = world.ask(Some("jo"), line("[2] BUY,jo,S,5.00"));
-        for _ in 0..3 {
-            assert_eq!(world.answer_to(None, block("jo")), Ok(BrokerReply::Done));
-        }
-        assert!(buy.try_recv().is_err(), "it waits for its quote");
-        let order = OrderAsked::Place {
-            user: UserName::new("al").unwrap(),
-            terms: pares_broker::OrderTerms {
-                symbol: StockSymbol::new("S").unwrap(),
-                way: pares_broker::TradeWay::Buy,
-                shares: 1,
-                limit_cents: 1,
-                life: pares_broker::OrderLife::Day,
-            },
-        };
-        assert!(world.answer_to(Some("al"), line("[3] ADD,al,5.00")).is_ok());
-        assert_eq!(world.answer_to(None, block("al")), Ok(BrokerReply::Done));
-        let refused = Ok(BrokerReply::Refused { refusal: Refusal::Blocked });
-        assert_eq!(world.answer_to(Some("al"), Asked::Order { asked: order }), refused);
-    }
-}
+mod tests;
