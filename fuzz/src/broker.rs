@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{
-    Asked, AuditPage, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, QuoteBrought, StockQuote,
-    StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute, number_in_session, tell_log,
+    Asked, AuditPage, AuditReplay, BrokerRead, BrokerReply, BrokerRequest, CommandName, QuoteBrought,
+    StockQuote, StockSymbol, TradeWay, UserName, WorkloadLine, answer, audit_page, execute,
+    number_in_session, tell_log,
 };
 use pares_front::{StandIn, StandInSettings, StandInWords, read_reply, reply_line};
 use pares_wice::codec::Coded;
@@ -131,7 +132,7 @@ fn requests() -> Vec<BrokerRequest> {
     numbered.map(request).collect()
 }
 
-fn reads() -> [BrokerRead; 6] {
+fn reads() -> [BrokerRead; 7] {
     let (from, user) = (None, user());
     [
         BrokerRead::Summary { user: user.clone() },
@@ -139,7 +140,8 @@ fn reads() -> [BrokerRead; 6] {
         BrokerRead::Log { user: None, from: from.clone() },
         BrokerRead::Armed { from: from.clone() },
         BrokerRead::Lapsing { from },
-        BrokerRead::Newest { user, before: None },
+        BrokerRead::Newest { user: user.clone(), before: None },
+        BrokerRead::Named { user, name: CommandName::new("k").expect("a name") },
     ]
 }
 

@@ -191,7 +191,7 @@ pub fn file_name(path: &str) -> Option<&str> {
 }
 
 /// The folder of users' folders of dumps. No log of everything has this name, in capitals or not: some systems hold these for one.
-const DUMPS_OF_USERS: &str = "users";
+pub const DUMPS_OF_USERS: &str = "users";
 
 /// Where the dump of that name lies among the others, `/` between folder and file. That of everything is `NAME`, or `%users` if that is its name; a user's is `users/USER/NAME`, and USER has what
 /// is no letter, digit, `-` or `_` in hexadecimal, behind `%`. So no user takes another's place, nor that of the log of everything.

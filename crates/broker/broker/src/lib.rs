@@ -45,7 +45,8 @@ mod xml;
 
 pub use audit::{AuditNote, AuditRecord};
 pub use command::{
-    FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, UserName, Verb, dump_path, file_name,
+    DUMPS_OF_USERS, FILE_BYTES_MAX, StockSymbol, USER_BYTES_MAX, UserCommand, UserName, Verb, dump_path,
+    file_name,
 };
 pub use execute::execute;
 pub use lapse::RELEASED_MAX;
@@ -69,7 +70,7 @@ pub use people::{
     SESSION_IDLE_MS, SESSION_MS, SIGN_IN_WAIT_MAX_MS, SessionDigest, SessionFound, USERS_PAGE_MAX,
     UserListed, UsersPage,
 };
-pub use reads::{BrokerRead, answer};
+pub use reads::{BrokerRead, NamedCommand, answer};
 pub use refusal::Refusal;
 pub use reply::BrokerReply;
 pub use request::{Asked, BrokerRequest, QuoteBrought, StockQuote, TradeWay, WINDOW_MS};

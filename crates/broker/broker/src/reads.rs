@@ -3,12 +3,17 @@
 use pares_wice::Key;
 use pares_wice::codec::Coded;
 
-use crate::coded::kinds;
+use crate::audit::AuditRecord;
+use crate::coded::{fields, kinds};
 use crate::command::UserName;
 use crate::ledger::{BrokerError, Shelf};
+use crate::names::CommandName;
 use crate::orders::{self, OrderRead};
 use crate::pages::{armed_page, audit_page, lapsing_page, newest_page};
 use crate::people::{self, PersonRead};
+use crate::reply::BrokerReply;
+use crate::request::Asked;
+use crate::rows::{self, Named};
 use crate::summary::summary;
 
 /// What can be read.
@@ -43,6 +48,13 @@ pub enum BrokerRead {
         /// Before which place; without one, the newest of all.
         before: Option<u64>,
     },
+    /// What was executed under a name: a [`NamedCommand`], if something was.
+    Named {
+        /// Whose.
+        user: UserName,
+        /// Its sender's name for it.
+        name: CommandName,
+    },
     /// Of orders on the exchange.
     Order {
         /// What.
@@ -61,6 +73,7 @@ kinds!(BrokerRead, "read" {
     3 => Armed { from },
     4 => Lapsing { from },
     5 => Newest { user, before },
+    6 => Named { user, name },
     20 => Order { read },
     10 => Person { read },
 });
@@ -79,6 +92,32 @@ pub fn answer<S: Shelf>(read: &BrokerRead, shelf: &S) -> Result<Vec<u8>, BrokerE
         BrokerRead::Lapsing { from } => lapsing_page(shelf, from.as_ref()).map(|page| page.to_bytes()),
         BrokerRead::Order { read } => orders::answer(read, shelf),
         BrokerRead::Newest { user, before } => newest_page(shelf, user, *before).map(|page| page.to_bytes()),
+        BrokerRead::Named { user, name } => named(shelf, user, name).map(|found| found.to_bytes()),
         BrokerRead::Person { read } => people::answer(read, shelf),
     }
+}
+
+/// What was executed under a name. The same again is answered with this, and anything else is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedCommand {
+    /// What was asked.
+    pub asked: Asked,
+    /// What it came to.
+    pub reply: BrokerReply,
+}
+
+fields! {
+    NamedCommand { asked, reply }
+}
+
+fn named<S: Shelf>(
+    shelf: &S,
+    user: &UserName,
+    name: &CommandName,
+) -> Result<Option<NamedCommand>, BrokerError<S::Error>> {
+    let Some(Named { place, asked }) = rows::one(shelf, &rows::named(user.as_str(), name))? else {
+        return Ok(None);
+    };
+    let first: Option<AuditRecord> = rows::one(shelf, &rows::audit(user.as_str(), place))?;
+    Ok(Some(NamedCommand { asked, reply: first.map_or(BrokerReply::Repeated, |first| first.reply) }))
 }

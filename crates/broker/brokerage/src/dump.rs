@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pares_broker::{AccountSummary, AuditPage, BrokerRead, UserName, tell_log};
+use pares_broker::{AccountSummary, AuditPage, BrokerRead, DUMPS_OF_USERS, UserName, tell_log};
 use pares_link::Door;
 use pares_site::Client;
 use pares_text::grouped;
@@ -32,7 +32,14 @@ const WAITING_MAX: usize = 16;
 pub(crate) struct Dumps {
     sites: Vec<Door>,
     waiting: VecDeque<Dump>,
-    writing: Option<(u64, JoinHandle<Result<u64, BrokerageError>>)>,
+    writing: Option<Writing>,
+}
+
+/// A dump that is being written.
+struct Writing {
+    ticket: u64,
+    user: Option<UserName>,
+    thread: JoinHandle<Result<u64, BrokerageError>>,
 }
 
 /// A dump that was commanded.
@@ -59,6 +66,12 @@ impl Dumps {
         WAITING_MAX.saturating_sub(self.waiting.len())
     }
 
+    /// Whose are written, or wait to be.
+    pub(crate) fn users(&self) -> Vec<Option<UserName>> {
+        let waiting = self.waiting.iter().map(|dump| &dump.user);
+        self.writing.iter().map(|writing| &writing.user).chain(waiting).cloned().collect()
+    }
+
     /// Whether none is written, or waits to be.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.writing.is_none()
@@ -66,18 +79,18 @@ impl Dumps {
 
     /// Goes on with them; the ticket of one that is over, and how many entries the file has that is there now, or why there is none.
     pub(crate) fn progress(&mut self) -> Option<(u64, Result<u64, BrokerageError>)> {
-        if let Some((ticket, writing)) = self.writing.take_if(|(_, writing)| writing.is_finished()) {
+        if let Some(over) = self.writing.take_if(|writing| writing.thread.is_finished()) {
             let panicked = |_| Err(failed("a thread that writes a log has panicked"));
-            return Some((ticket, writing.join().unwrap_or_else(panicked)));
+            return Some((over.ticket, over.thread.join().unwrap_or_else(panicked)));
         }
         if self.writing.is_some() {
             return None;
         }
         let Dump { ticket, user, path } = self.waiting.pop_front()?;
-        let sites = self.sites.clone();
+        let (sites, of) = (self.sites.clone(), user.clone());
         let named = std::thread::Builder::new().name("dump".into());
-        match named.spawn(move || write(sites, user, &path, said_now_and_then(&path))) {
-            Ok(writing) => self.writing = Some((ticket, writing)),
+        match named.spawn(move || write(sites, of, &path, said_now_and_then(&path))) {
+            Ok(thread) => self.writing = Some(Writing { ticket, user, thread }),
             Err(error) => return Some((ticket, Err(BrokerageError::io("starting a dump")(error)))),
         }
         None
@@ -111,9 +124,39 @@ pub(crate) fn write(
     written
 }
 
-/// Where a log lies until it is whole: two fronts may write one at once.
-pub(crate) fn part_of(path: &Path) -> PathBuf {
-    path.with_added_extension(format!("{}.part", std::process::id()))
+/// Where a log lies until it is whole: two fronts may write one at once. No log that was commanded has a name that begins like this.
+fn part_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().display();
+    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+/// Whether a log lies here that is not whole.
+pub(crate) fn is_part(path: &Path) -> bool {
+    writer_of(path).is_some()
+}
+
+/// The process that writes, or wrote, the part that lies here.
+fn writer_of(part: &Path) -> Option<u32> {
+    let name = part.file_name()?.to_str()?.strip_prefix('.')?.strip_suffix(".part")?;
+    name.rsplit_once('.')?.1.parse().ok()
+}
+
+/// Whether there is a process of this number. A system without `/proc` does not say: then there may be one.
+pub(crate) fn is_running(process: u32) -> bool {
+    let all = Path::new("/proc");
+    all.join(process.to_string()).exists() || !all.join("self").exists()
+}
+
+/// Removes what processes that have died, or this one before it was this, have left in the folder of logs and in those of users.
+pub(crate) fn remove_left_parts(logs: &Path, is_running: impl Fn(u32) -> bool) {
+    let of = |folder: &Path| folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let users = of(&logs.join(DUMPS_OF_USERS)).filter(|folder| folder.is_dir());
+    for part in users.chain([logs.to_owned()]).flat_map(|folder| of(&folder).collect::<Vec<_>>()) {
+        if writer_of(&part).is_some_and(|writer| writer == std::process::id() || !is_running(writer)) {
+            // Another front that starts may have removed it.
+            let _ = std::fs::remove_file(part);
+        }
+    }
 }
 
 fn write_part(
@@ -195,11 +238,45 @@ mod tests {
     }
 
     #[test]
+    fn what_fronts_that_died_have_not_finished_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let users = dir.path().join(DUMPS_OF_USERS).join("jo");
+        std::fs::create_dir_all(&users).unwrap();
+        let (dead, living, own) = (7, 8, std::process::id());
+        let kept = ["log", "log.7.part", ".log", ".part", ".log.x.part"].map(str::to_owned);
+        for folder in [dir.path(), &users] {
+            let of = |writer| format!(".log.{writer}.part");
+            for name in kept.iter().cloned().chain([dead, living, own].map(of)) {
+                std::fs::write(folder.join(name), []).unwrap();
+            }
+        }
+        remove_left_parts(dir.path(), |writer| writer == living);
+        for folder in [dir.path(), &users] {
+            let left = [dead, living, own].map(|writer| folder.join(format!(".log.{writer}.part")).exists());
+            assert_eq!(left, [false, true, false]);
+            assert!(kept.iter().all(|name| folder.join(name).exists()));
+        }
+        assert!(is_part(&part_of(&users.join("log"))));
+        assert_eq!(writer_of(&part_of(&users.join("log.7.part"))), Some(own));
+    }
+
+    #[test]
+    fn a_process_is_running_until_it_has_ended() {
+        assert!(is_running(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        assert!(!is_running(child.id()));
+    }
+
+    #[test]
     fn no_more_dumps_than_a_few_wait() {
         let mut dumps = Dumps::of(Vec::new());
         for left in (0..WAITING_MAX).rev() {
-            dumps.push(0, None, "log".into());
+            dumps.push(0, None, "/dev/null/log".into());
             assert_eq!(dumps.room(), left);
         }
+        assert_eq!(dumps.users(), vec![None; WAITING_MAX]);
+        dumps.progress();
+        assert_eq!(dumps.users(), vec![None; WAITING_MAX], "the one that is written too");
     }
 }

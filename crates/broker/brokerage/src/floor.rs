@@ -2,14 +2,12 @@
 //!
 //! The accounts are a site of this process, or sites elsewhere; quotes come from the server itself, or from desks. The front does not know which, nor what is lost on the way: a request is asked for under its name until there is an answer.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pares_broker::{
-    Asked, BrokerRead, BrokerReply, BrokerRequest, StockQuote, UserName, WorkloadLine, number_in_session,
-};
+use pares_broker::{Asked, BrokerRead, BrokerReply, StockQuote, UserName, WorkloadLine, number_in_session};
 use pares_front::{Arrival, BrokerFront, CommandOrder, DeskNews, FRONT_OPEN_MAX, FrontEffect, NotTaken};
 use pares_os::clock;
 use pares_site::SiteReport;
@@ -24,6 +22,7 @@ use crate::own_site::OwnSite;
 use crate::quoter::Quoter;
 use crate::site_link::{SiteAnswer, SiteLink};
 
+mod beside;
 mod quoting;
 mod room;
 mod told;
@@ -55,10 +54,15 @@ pub(crate) struct Floor {
     pub(crate) slowest_quote: Option<Duration>,
     /// When the latest quote came.
     pub(crate) latest_quote: Option<Instant>,
-    /// Dumps without a reply.
+    /// Dumps without a reply, and those of each user and of everything.
     dumps: usize,
+    dumps_of: BTreeMap<Option<UserName>, usize>,
     /// So many of them are taken.
     pub(crate) dumps_max: usize,
+    /// Whose have their reply, and are written or wait for that.
+    pub(crate) dumps_written: Vec<Option<UserName>>,
+    /// So many of one user are taken, with those that are written.
+    pub(crate) dumps_of_max: usize,
     /// So many commands without a reply are held.
     pub(crate) open_max: usize,
     /// Whose commands of a workload arrived.
@@ -113,7 +117,10 @@ impl Floor {
             slowest_quote: None,
             latest_quote: None,
             dumps: 0,
+            dumps_of: BTreeMap::new(),
             dumps_max: usize::MAX,
+            dumps_written: Vec::new(),
+            dumps_of_max: usize::MAX,
             open_max: FRONT_OPEN_MAX,
             users: BTreeSet::new(),
             submitted: 0,
@@ -174,7 +181,7 @@ impl Floor {
     /// Whatever arrives.
     pub(crate) fn take(&mut self, arrival: Arrival) -> Result<u64, NotTaken> {
         let dump = told::dumps(&arrival.asked);
-        let is_dump = dump.is_some();
+        let dump_of = dump.map(|dump| dump.user.clone());
         if dump.is_some_and(|dump| !self.has_room_for(dump)) {
             return Err(NotTaken::Dumps);
         }
@@ -183,23 +190,11 @@ impl Floor {
         }
         let mut effects = Vec::new();
         let arrival = self.front.arrives(arrival, now_ms(), &mut effects)?;
-        self.dumps += usize::from(is_dump);
+        if let Some(user) = dump_of {
+            self.dump_begins(user);
+        }
         self.carry_out(effects);
         Ok(arrival)
-    }
-
-    /// Asks the sites something that no user's order binds; its number, for [`Self::sites_said`].
-    pub(crate) fn ask_sites(&mut self, asked: Asked) -> u64 {
-        let (id, number) = self.direct.begin();
-        let request =
-            BrokerRequest { number: 0, after: 0, name: None, time_ms: now_ms(), quote: None, asked };
-        self.submit(id, request.to_bytes());
-        number
-    }
-
-    /// What sites have said to that since it was asked last.
-    pub(crate) fn sites_said(&mut self) -> Vec<(u64, Result<BrokerReply, String>)> {
-        std::mem::take(&mut self.said)
     }
 
     /// Quotes that desks have given since it was asked last.
@@ -317,7 +312,9 @@ impl Floor {
                     }
                 }
                 FrontEffect::Told { arrival, asked, reply, .. } => {
-                    self.dumps -= usize::from(told::dumps(&asked).is_some());
+                    if let Some(dump) = told::dumps(&asked) {
+                        self.dump_is_told(&dump.user);
+                    }
                     self.told.push(Told { arrival, asked, reply, is_unwritten: false });
                 }
             }

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `front` | users' commands in order; `user` is one user's part, `parts` all of them, `numbers` what they are called |
 //! | `moments`, `look` | what happens without a command: triggers that fire, pending buys and sells that lapse; and how they are found again |
+//! | `beside` | what supervisors say of a customer |
 //! | `clock` | whether a front's clock is right |
 //! | `backlog` | what waits, and for what |
 //! | `fair` | commands on their way to a front: each user has his share of the room |
@@ -22,6 +23,7 @@
 //! | `stand_in`, `draw` | what the stand-in for that server answers, and when |
 
 mod backlog;
+mod beside;
 mod clock;
 mod desk;
 mod desks;

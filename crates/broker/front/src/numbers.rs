@@ -15,6 +15,8 @@ pub struct FrontNumbers {
     own_sessions: u64,
     /// The latest number of the own session; 0 before the first.
     own: u64,
+    /// The same of the session beside it.
+    beside: u64,
 }
 
 impl FrontNumbers {
@@ -50,19 +52,32 @@ impl FrontNumbers {
 
     /// The number that is given out next.
     pub fn peek(&mut self) -> Option<u64> {
-        let is_spent = self.own == 0 || (self.own + 1).is_multiple_of(COMMANDS_OF_SESSION);
-        if is_spent {
-            self.own = number_in_session(session_of_front(self.front?, 2 * self.own_sessions), 0);
-            self.own_sessions += 1;
-            self.end_if_spent(self.own_sessions);
+        let next = self.behind(self.own)?;
+        self.own = next - 1;
+        Some(next)
+    }
+
+    /// The number behind this one of an own session, or the first of another if that is used up.
+    fn behind(&mut self, latest: u64) -> Option<u64> {
+        if latest != 0 && !(latest + 1).is_multiple_of(COMMANDS_OF_SESSION) {
+            return Some(latest + 1);
         }
-        Some(self.own + 1)
+        let session = session_of_front(self.front?, 2 * self.own_sessions);
+        self.own_sessions += 1;
+        self.end_if_spent(self.own_sessions);
+        Some(number_in_session(session, 1))
     }
 
     /// The next number of the own session; none until another front's number [begins](Self::begin).
     pub fn next_own(&mut self) -> Option<u64> {
         self.own = self.peek()?;
         Some(self.own)
+    }
+
+    /// The next number of an own session beside that: for what comes after none of those.
+    pub(crate) fn next_beside(&mut self) -> Option<u64> {
+        self.beside = self.behind(self.beside)?;
+        Some(self.beside)
     }
 }
 
@@ -112,6 +127,19 @@ mod tests {
         for never in [session_of_front(9, 1), session_of_front(8, 0), 5, 1 << 39, 1 << 40, u64::MAX] {
             assert!(!other.may_go_on(never), "{never}");
         }
+    }
+
+    #[test]
+    fn what_goes_beside_has_a_session_of_its_own_however_many_there_were() {
+        let mut numbers = FrontNumbers::default();
+        assert_eq!(numbers.next_beside(), None);
+        numbers.begin(7);
+        let of = |session, count| Some(number_in_session(session_of_front(7, session), count));
+        assert_eq!((numbers.next_own(), numbers.next_beside()), (of(0, 1), of(2, 1)));
+        assert_eq!((numbers.next_beside(), numbers.next_own()), (of(2, 2), of(0, 2)));
+        numbers.beside += COMMANDS_OF_SESSION - 3;
+        assert_eq!((numbers.next_beside(), numbers.next_own()), (of(4, 1), of(0, 3)));
+        assert!(!numbers.may_go_on(session_of_front(7, 2)), "no loader goes on with it");
     }
 
     #[test]

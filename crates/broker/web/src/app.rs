@@ -1,9 +1,9 @@
 //! What all requests share.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pares_broker::{AccountSummary, Asked, BrokerRead, BrokerReply, PersonAsked, UserName};
+use pares_broker::{AccountSummary, Asked, BrokerRead, BrokerReply, PersonAsked, SessionDigest, UserName};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::allowances::Allowances;
@@ -32,8 +32,11 @@ pub(crate) struct App {
     pub(crate) callers: Allowances,
     pub(crate) fresh_quotes: Allowances,
     pub(crate) sign_ins: Allowances,
+    pub(crate) proofs: Allowances,
     /// Users who are known to have an account: once there is one, there always is.
     accounts: Mutex<BTreeSet<UserName>>,
+    /// Sessions that are being noted as used.
+    noting: Mutex<BTreeSet<SessionDigest>>,
     pub(crate) points: Points,
     pub(crate) follows: Follows,
     /// Sockets, by user.
@@ -54,7 +57,9 @@ impl App {
             callers: Allowances::new(settings.callers),
             fresh_quotes: Allowances::new(settings.fresh_quotes),
             accounts: Mutex::default(),
+            noting: Mutex::default(),
             sign_ins: Allowances::new(settings.sign_ins),
+            proofs: Allowances::new(settings.proofs),
             points: Points::default(),
             follows: Follows::default(),
             sockets: Places::new(settings.connections_max, SOCKETS_OF_USER),
@@ -106,6 +111,10 @@ impl App {
             known.insert(user.clone());
         }
         Ok(summary.is_some())
+    }
+
+    pub(crate) fn noting(&self) -> MutexGuard<'_, BTreeSet<SessionDigest>> {
+        self.noting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks about a person.

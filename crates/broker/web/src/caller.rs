@@ -6,7 +6,10 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use pares_broker::{BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName};
+use futures_util::FutureExt as _;
+use pares_broker::{
+    Asked, BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName,
+};
 use ring::digest::{SHA256, digest};
 
 use crate::app::Shared;
@@ -33,6 +36,8 @@ pub(crate) struct Caller {
     pub(crate) expires_ms: u64,
     /// Let in by a bearer, which no browser sends by itself.
     pub(crate) is_bearer: bool,
+    /// From which address.
+    pub(crate) from: String,
 }
 
 /// What a token is known by: nobody who reads the items can use it.
@@ -72,10 +77,10 @@ impl FromRequestParts<Shared> for Caller {
         if !is_bearer {
             check_site(parts, &csrf)?;
         }
-        note_seen(app, session, &found).await?;
+        note_seen(app, session, &found);
         let SessionFound { name, rights, expires_ms, .. } = found;
         app.reads.take(name.as_str(), app.now_ms()).map_err(Problem::too_many)?;
-        Ok(Self { name, rights, session, csrf, expires_ms, is_bearer })
+        Ok(Self { name, rights, session, csrf, expires_ms, is_bearer, from })
     }
 }
 
@@ -85,11 +90,22 @@ pub(crate) async fn find(app: &Shared, session: SessionDigest) -> Result<Option<
     Ok(app.in_time(app.front.read(BrokerRead::Person { read })).await??)
 }
 
-async fn note_seen(app: &Shared, session: SessionDigest, found: &SessionFound) -> Result<(), Problem> {
-    if app.now_ms() >= found.seen_ms.saturating_add(SEEN_EACH_MS) {
-        app.person(PersonAsked::Seen { session }).await?;
+/// Has it noted now and then that a session is used. Nobody waits for that: where nothing commits, people read on. And of each session it is asked for once at a time, however often they read meanwhile.
+fn note_seen(app: &Shared, session: SessionDigest, found: &SessionFound) {
+    if app.now_ms() < found.seen_ms.saturating_add(SEEN_EACH_MS) || !app.noting().insert(session) {
+        return;
     }
-    Ok(())
+    let app = app.clone();
+    let mut noting = Box::pin(async move {
+        let asked = Asked::Person { asked: PersonAsked::Seen { session } };
+        // If it comes to nothing, a later request has it noted.
+        let _ = app.front.ask(None, None, asked).await;
+        app.noting().remove(&session);
+    });
+    // It is asked for here and now, before anything that comes of this request.
+    if (&mut noting).now_or_never().is_none() {
+        tokio::spawn(noting);
+    }
 }
 
 /// The token of `Authorization: Bearer`.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use pares_broker::{AuditEntry, AuditPage, BrokerRead, UserName, audit_place};
+use pares_broker::{AUDIT_PAGE_MAX, AuditEntry, AuditPage, BrokerRead, UserName, audit_place};
 use tokio::sync::{OnceCell, broadcast};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -15,7 +15,7 @@ use crate::app::{App, Shared};
 use crate::history::newest;
 use crate::problem::Problem;
 
-/// The log is looked at so often.
+/// The log is looked at so often, and at once again while there is more than a page: who has more happen to him in that time than a page holds would be told ever later.
 const LOOK_EACH: Duration = Duration::from_millis(400);
 /// So many entries wait for a socket.
 const WAITING_MAX: usize = 1_024;
@@ -84,14 +84,18 @@ fn joined(app: &Shared, user: &UserName) -> (Arc<Follow>, broadcast::Receiver<Ne
 async fn look(app: Weak<App>, user: UserName, which: Weak<Follow>) {
     let mut looks = interval(LOOK_EACH);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut next = None;
+    let (mut next, mut reads_on) = (None, false);
     loop {
-        looks.tick().await;
+        if !reads_on {
+            looks.tick().await;
+        }
         let Some(app) = app.upgrade() else { return };
         let Some(follow) = which.upgrade() else { return app.follows.forget(&user, &which) };
         let Some(from) = next.or_else(|| follow.start.get().copied()) else { continue };
         match follow.entries(&app, from).await {
-            Ok(place) => next = Some(place),
+            Ok((place, has_more)) => {
+                (next, reads_on) = (Some(place), has_more && follow.has_room());
+            }
             Err(problem) => {
                 app.follows.forget(&user, &which);
                 // They may be gone.
@@ -103,17 +107,108 @@ async fn look(app: Weak<App>, user: UserName, which: Weak<Follow>) {
 }
 
 impl Follow {
-    /// Hands on what is there from a place on, and says where the next look begins.
-    async fn entries(&self, app: &App, from: u64) -> Result<u64, Problem> {
+    /// Whether no socket is so far behind that another page would be too much for it.
+    fn has_room(&self) -> bool {
+        self.news.len() + AUDIT_PAGE_MAX <= WAITING_MAX
+    }
+
+    /// Hands on a page of what is there from a place on, and says where the next one begins, and whether it is there already.
+    async fn entries(&self, app: &App, from: u64) -> Result<(u64, bool), Problem> {
         let read =
             BrokerRead::Log { user: Some(self.user.clone()), from: Some(audit_place(&self.user, from)) };
         let page: AuditPage = app.in_time(app.front.read(read)).await??;
-        let mut next = from;
+        let (mut next, has_more) = (from, page.next.is_some());
         for entry in page.entries {
             next = entry.place + 1;
             // They may be gone.
             let _ = self.news.send(Ok(Arc::new(entry)));
         }
-        Ok(next)
+        Ok((next, has_more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use pares_broker::{Asked, AuditRecord, BrokerReply, CommandName, StockQuote, StockSymbol};
+    use pares_wice::codec::Coded as _;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::broker::{Broker, BrokerAnswer, Costs};
+    use crate::server::WebTransport;
+    use crate::settings::WebSettings;
+
+    /// A log of so many entries.
+    #[derive(Clone, Default)]
+    struct Log(Arc<AtomicU64>);
+
+    impl Log {
+        fn page(&self, read: &BrokerRead) -> AuditPage {
+            let end = self.0.load(Ordering::SeqCst);
+            let from = match read {
+                BrokerRead::Log { from: Some(key), .. } => {
+                    u64::from_be_bytes(*key.as_bytes().last_chunk().unwrap())
+                }
+                _ => end.saturating_sub(1),
+            };
+            let to = end.min(from + AUDIT_PAGE_MAX as u64);
+            let record = AuditRecord {
+                number: 1,
+                time_ms: 1,
+                command: None,
+                reply: BrokerReply::Done,
+                notes: Vec::new(),
+            };
+            let entry = |place| AuditEntry { user: "jo".to_owned(), place, record: record.clone() };
+            let next = (to < end).then(|| audit_place(&jo(), to));
+            AuditPage { entries: (from..to).map(entry).collect(), next }
+        }
+    }
+
+    impl Broker for Log {
+        fn ask(
+            &self,
+            _: Option<UserName>,
+            _: Option<CommandName>,
+            _: Asked,
+        ) -> BrokerAnswer<'_, BrokerReply> {
+            unreachable!("nobody asks")
+        }
+
+        fn read_bytes(&self, read: BrokerRead) -> BrokerAnswer<'_, Vec<u8>> {
+            Box::pin(std::future::ready(Ok(self.page(&read).to_bytes())))
+        }
+
+        fn quote(&self, _: StockSymbol) -> Option<StockQuote> {
+            None
+        }
+
+        fn quotes(&self) -> broadcast::Receiver<StockQuote> {
+            broadcast::channel(1).1
+        }
+
+        fn costs(&self) -> Costs {
+            Costs::default()
+        }
+    }
+
+    fn jo() -> UserName {
+        UserName::new("jo").unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn however_much_happens_it_is_told_as_it_happens() {
+        let log = Log::default();
+        let app = App::new(log.clone(), WebSettings::default(), &WebTransport::Loopback);
+        let (_follow, mut news, next) = follow(&app, &jo()).await.unwrap();
+        let (began, happened) = (Instant::now(), 25 * AUDIT_PAGE_MAX as u64);
+        log.0.store(happened, Ordering::SeqCst);
+        for place in next..happened {
+            assert_eq!(news.recv().await.unwrap().unwrap().place, place, "none is left out");
+        }
+        // The clock of this test goes when all wait: it is not that of a machine.
+        assert!(began.elapsed() <= 4 * LOOK_EACH, "{:?}", began.elapsed());
     }
 }

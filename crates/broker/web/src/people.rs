@@ -16,7 +16,7 @@ use crate::body::Said;
 use crate::broker::{Broker, Unavailable};
 use crate::caller::{COOKIE, Caller, Peer, address, csrf_of, digest_of, is_other_site};
 use crate::codes;
-use crate::passwords::{PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
+use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
 use crate::problem::Problem;
 use crate::settings::WebSettings;
 
@@ -102,7 +102,7 @@ pub(crate) async fn sign_up(
         Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-name")
     })?;
     check_password(&who.password)?;
-    let password = app.passwords.hash(who.password).await?;
+    let password = app.passwords.hash(who.password, Asker::Anybody).await?;
     let (rights, takes_account) = (vec![PersonRight::Trader], false);
     let asked = PersonAsked::Add { name: name.clone(), password, rights, takes_account };
     done(app.person(asked).await?)?;
@@ -142,7 +142,7 @@ pub(crate) async fn sign_in(
         None => None,
     };
     let password = person.as_ref().map(|person| person.password.clone());
-    let fits = app.passwords.fits(who.password, password).await?;
+    let fits = app.passwords.fits(who.password, password, Asker::Anybody).await?;
     let (Some(name), Some(person), true) = (name, person, fits) else {
         return Err(wrong("name or password is wrong").reason("wrong-password"));
     };
@@ -230,10 +230,13 @@ pub(crate) struct NewPassword {
     new: String,
 }
 
-/// The person, who has just shown the password: who has only a session may have stolen it.
-pub(crate) async fn proved(app: &App, name: &UserName, password: String) -> Result<Person, Problem> {
-    let person = counted(app, name).await?.ok_or_else(Problem::no_session)?;
-    if !app.passwords.fits(password, Some(person.password.clone())).await? {
+/// The person, who has just shown the password: who has only a session may have stolen it. The right one ends the count of tries, so that count alone would let him have it looked at without end.
+pub(crate) async fn proved(app: &App, caller: &Caller, password: String) -> Result<Person, Problem> {
+    let now_ms = app.now_ms();
+    app.proofs.take(caller.name.as_str(), now_ms).map_err(Problem::too_many)?;
+    app.sign_ins.take(&caller.from, now_ms).map_err(Problem::too_many)?;
+    let person = counted(app, &caller.name).await?.ok_or_else(Problem::no_session)?;
+    if !app.passwords.fits(password, Some(person.password.clone()), Asker::SignedIn).await? {
         return Err(Problem::forbidden("the password is wrong").reason("wrong-password"));
     }
     Ok(person)
@@ -248,9 +251,9 @@ pub(crate) async fn password(
     Said(NewPassword { password, new }): Said<NewPassword>,
 ) -> Result<StatusCode, Problem> {
     check_password(&new)?;
-    let (name, session) = (caller.name, caller.session);
-    let before = proved(&app, &name, password).await?.password;
-    let password = app.passwords.hash(new).await?;
+    let before = proved(&app, &caller, password).await?.password;
+    let password = app.passwords.hash(new, Asker::SignedIn).await?;
+    let Caller { name, session, .. } = caller;
     done(app.person(PersonAsked::ChangePassword { name, before, password, session }).await?)?;
     Ok(StatusCode::NO_CONTENT)
 }

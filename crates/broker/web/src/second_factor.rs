@@ -58,8 +58,8 @@ pub(crate) async fn begin(
     caller: Caller,
     Said(OwnPassword { password }): Said<OwnPassword>,
 ) -> Result<Json<Secret>, Problem> {
+    proved(&app, &caller, password).await?;
     let (secret, name) = (codes::new_secret(), caller.name);
-    proved(&app, &name, password).await?;
     let (text, uri) = codes::shown(&secret, name.as_str())?;
     done(app.person(PersonAsked::SetCode { name, secret }).await?)?;
     Ok(Json(Secret { secret: text, uri }))
@@ -90,8 +90,8 @@ pub(crate) async fn end(
     caller: Caller,
     Said(proof): Said<Proof>,
 ) -> Result<StatusCode, Problem> {
+    let person = proved(&app, &caller, proof.password).await?;
     let name = caller.name;
-    let person = proved(&app, &name, proof.password).await?;
     let step = step(&app, &person, proof.code.as_deref())?;
     match app.person(PersonAsked::DropCode { name, step }).await? {
         BrokerReply::Refused { refusal } => Err(Problem::refused(refusal)),

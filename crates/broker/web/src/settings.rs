@@ -28,6 +28,8 @@ pub struct WebSettings {
     pub fresh_quotes: Allowance,
     /// Tries to sign in, or to sign up, from an address.
     pub sign_ins: Allowance,
+    /// Passwords of somebody who is signed in that are looked at: each is a try of his address too.
+    pub proofs: Allowance,
     /// Memory in KiB (8 at least) and passes (1 at least) of argon2id.
     pub password_cost: (u32, u32),
     /// Passwords looked at at a time.
@@ -50,6 +52,7 @@ impl Default for WebSettings {
             callers: Allowance { burst: 1_000.0, per_second: 200.0 },
             fresh_quotes: Allowance { burst: 60.0, per_second: 1.0 },
             sign_ins: Allowance { burst: 20.0, per_second: 0.5 },
+            proofs: Allowance { burst: 10.0, per_second: 0.1 },
             password_cost: (19_456, 2),
             passwords_at_once: 2,
             patience: Duration::from_secs(15),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pares_broker::{
-    Asked, AuditPage, BrokerError, BrokerRead, BrokerReply, BrokerRequest, CommandName, QuoteBrought,
-    Refusal, StockSymbol, UserName, WorkloadLine, answer, number_in_session,
+    Asked, AuditPage, BrokerError, BrokerRead, BrokerReply, BrokerRequest, CommandName, NamedCommand,
+    QuoteBrought, Refusal, StockSymbol, UserName, WorkloadLine, answer, number_in_session,
 };
 use pares_wice::codec::Coded as _;
 
@@ -208,6 +208,22 @@ fn the_newest_entries_are_read_page_by_page() {
     assert_eq!(places, (0..250).rev().collect::<Vec<_>>());
     let nobody = BrokerRead::Newest { user: UserName::new("al").unwrap(), before: Some(9) };
     assert_eq!(AuditPage::from_bytes(&answer(&nobody, &both.shelves).unwrap()).unwrap().entries, []);
+}
+
+#[test]
+fn what_was_done_under_a_name_is_read() {
+    let mut both = Both::default();
+    let buy = named("k", request(1, 1, 0, "BUY,jo,S,5.00"));
+    let reply = both.run(&buy);
+    assert_eq!(reply, BrokerReply::Refused { refusal: Refusal::NoAccount }, "a refusal is done too");
+    let read = |user: &str, name: &str| {
+        let (user, name) = (UserName::new(user).unwrap(), CommandName::new(name).unwrap());
+        let read = BrokerRead::Named { user, name };
+        let read = BrokerRead::from_bytes(&read.to_bytes()).unwrap();
+        Option::<NamedCommand>::from_bytes(&answer(&read, &both.shelves).unwrap()).unwrap()
+    };
+    assert_eq!(read("jo", "k"), Some(NamedCommand { asked: buy.asked, reply }));
+    assert_eq!([read("jo", "l"), read("al", "k")], [None, None]);
 }
 
 #[test]

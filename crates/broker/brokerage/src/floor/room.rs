@@ -1,13 +1,33 @@
 //! What a front still takes, what it drops, and what it has noted.
 
-use pares_broker::{UserCommand, Verb};
+use pares_broker::{UserCommand, UserName, Verb};
 
 use super::{Floor, now_ms};
 
 impl Floor {
-    /// Whether it is no dump, or there is room for one.
+    /// Whether it is no dump, or there is room for one: for all together, and for its user. One is written at a time, and who commands one after the other must not have all places.
     pub(crate) fn has_room_for(&self, command: &UserCommand) -> bool {
-        command.verb != Verb::Dumplog || self.dumps < self.dumps_max
+        if command.verb != Verb::Dumplog {
+            return true;
+        }
+        let written = self.dumps_written.iter().filter(|user| **user == command.user).count();
+        let of_user = self.dumps_of.get(&command.user).copied().unwrap_or_default();
+        self.dumps < self.dumps_max && of_user + written < self.dumps_of_max
+    }
+
+    pub(super) fn dump_begins(&mut self, user: Option<UserName>) {
+        self.dumps += 1;
+        *self.dumps_of.entry(user).or_default() += 1;
+    }
+
+    pub(super) fn dump_is_told(&mut self, user: &Option<UserName>) {
+        self.dumps -= 1;
+        if let Some(of_user) = self.dumps_of.get_mut(user) {
+            *of_user -= 1;
+            if *of_user == 0 {
+                self.dumps_of.remove(user);
+            }
+        }
     }
 
     /// Whether there is room for another command.

@@ -32,7 +32,7 @@ use self::clock_said::ClockSaid;
 use self::web::WebCalls;
 use crate::children::sites_of;
 use crate::desk::DeskLinks;
-use crate::dump::Dumps;
+use crate::dump::{Dumps, is_running, remove_left_parts};
 use crate::entrance::Entrance;
 use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::floor::{Executing, Floor, Quoting, Told};
@@ -53,6 +53,8 @@ const RESERVE: u64 = 128;
 const LOADERS_MAX: usize = 8_192;
 /// Commands without a reply that a front holds, of loaders and of people.
 const OPEN_MAX: usize = 32_768;
+/// Dumps of a user, and of everything: one that is written, and one that waits.
+const DUMPS_OF_MAX: usize = 2;
 /// Fronts get their numbers as clients of sites from here on, drawn at random; their users are clients below.
 const BEGINNERS: u64 = 1 << 61;
 /// A front that has no number for so long says what it waits for; who finds no site for so long gives up.
@@ -176,6 +178,7 @@ impl FrontProcess {
         let access = access(&args.dir)?;
         std::fs::create_dir_all(&args.logs)
             .map_err(BrokerageError::io(format!("making {}", args.logs.display())))?;
+        remove_left_parts(&args.logs, is_running);
         let count_max = descriptors::connections_within(descriptors::raise_limit(), RESERVE, LOADERS_MAX);
         let watching = || BrokerageError::io("watching sockets");
         let poll = Poll::new().map_err(watching())?;
@@ -187,7 +190,7 @@ impl FrontProcess {
         let port = port.map_err(BrokerageError::io(format!("listening at {}", args.loaders)))?;
         let beginner = BEGINNERS + (crate::drawn() % BEGINNERS);
         let mut floor = Floor::new(Executing::Sites(link), Quoting::Desks(desks), beginner);
-        floor.open_max = OPEN_MAX;
+        (floor.open_max, floor.dumps_of_max) = (OPEN_MAX, DUMPS_OF_MAX);
         if args.trust_clock {
             floor.front.trust_clock();
         }
@@ -225,7 +228,7 @@ impl FrontProcess {
             }
         }
         self.look();
-        self.floor.dumps_max = self.dumps.room();
+        (self.floor.dumps_max, self.floor.dumps_written) = (self.dumps.room(), self.dumps.users());
         self.loaders.turn(&mut self.floor);
         if let Some(web) = &mut self.web {
             web.turn(&mut self.floor);

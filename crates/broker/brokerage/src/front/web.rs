@@ -29,6 +29,11 @@ const READERS: usize = 4;
 /// Quotes that a slow listener may be behind.
 const QUOTES_MAX: usize = 1_024;
 
+/// Requests without a reply that go to the sites beside users' commands.
+const DIRECT_MAX: usize = 1_024;
+/// So many of them at most are about people: for what supervisors say of customers there is room.
+const PEOPLE_MAX: usize = DIRECT_MAX - 64;
+
 type Tell = oneshot::Sender<Result<BrokerReply, Unavailable>>;
 
 struct Question {
@@ -130,8 +135,7 @@ impl WebCalls {
 
     fn take(&mut self, Question { user, name, asked, tell }: Question, floor: &mut Floor) {
         if user.is_none() && !matches!(asked, Asked::Command { .. }) {
-            self.direct.insert(floor.ask_sites(asked), tell);
-            return;
+            return self.take_direct(asked, tell, floor);
         }
         let file = self.files.of(&asked);
         // Who asked may be gone.
@@ -145,6 +149,17 @@ impl WebCalls {
             }
             Err(NotTaken::Clock) => drop(tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff }))),
             Err(why) => drop(tell.send(Err(Unavailable::Busy(why.to_string())))),
+        }
+    }
+
+    /// Hands the sites what waits for no command. Who asked may give up before they answer, so it is counted here until they do.
+    fn take_direct(&mut self, asked: Asked, tell: Tell, floor: &mut Floor) {
+        let most = if matches!(asked, Asked::Person { .. }) { PEOPLE_MAX } else { DIRECT_MAX };
+        let number = if self.direct.len() < most { floor.ask_sites(asked) } else { None };
+        match number {
+            Some(number) => drop(self.direct.insert(number, tell)),
+            // Who asked may be gone.
+            None => drop(tell.send(Err(Unavailable::Busy("the sites owe it answers".into())))),
         }
     }
 
@@ -212,39 +227,4 @@ impl Broker for WebFront {
 }
 
 #[cfg(test)]
-mod tests {
-    use mio::{Poll, Token};
-    use pares_broker::{UserCommand, Verb};
-    use pares_site::config::Promise;
-
-    use super::*;
-
-    #[test]
-    fn a_file_beyond_those_that_a_user_may_have_is_refused_and_nothing_is_done() {
-        let (dir, poll) = (tempfile::tempdir().unwrap(), Poll::new().unwrap());
-        let waker = Arc::new(Waker::new(poll.registry(), Token(0)).unwrap());
-        let quotes = SocketAddr::from(([127, 0, 0, 1], 1));
-        let mut floor = Floor::alone(&dir.path().join("site"), Promise::Os, None, quotes, None).unwrap();
-        let folder = dir.path().join("users/jo");
-        std::fs::create_dir_all(&folder).unwrap();
-        (0..16).for_each(|file| std::fs::write(folder.join(format!("log{file}")), []).unwrap());
-        let (front, mut calls) = ends(waker, &[floor.address().unwrap().into()], dir.path()).unwrap();
-        let mut told_of = |user: &str, file: &str| {
-            let (tell, mut told) = oneshot::channel();
-            let (user, file) = (UserName::new(user), Some(file.to_owned()));
-            let command = UserCommand { user: user.clone(), file, ..UserCommand::of(Verb::Dumplog) };
-            let asked = Asked::Command { command, fault: None };
-            front.ask.send(Question { user, name: None, asked, tell }).unwrap();
-            loop {
-                calls.turn(&mut floor);
-                floor.turn().unwrap().iter().for_each(|told| calls.tell(told));
-                if let Ok(told) = told.try_recv() {
-                    return told;
-                }
-            }
-        };
-        assert_eq!(told_of("jo", "another"), Err(Unavailable::ManyFiles));
-        assert_eq!(told_of("jo", "log7"), Ok(BrokerReply::Done), "it is written anew");
-        assert_eq!(told_of("al", "another"), Ok(BrokerReply::Done));
-    }
-}
+mod tests;

@@ -44,6 +44,10 @@ struct Inner {
     told: u64,
     /// What everything is answered instead.
     failure: Option<Unavailable>,
+    /// Sites answer reads alone.
+    commits_nothing: bool,
+    /// What was asked since, and waits.
+    left: u64,
 }
 
 impl MemoryBroker {
@@ -60,6 +64,16 @@ impl MemoryBroker {
     /// From now on this is all that is answered, or nothing of it.
     pub fn fail(&self, failure: Option<Unavailable>) {
         self.inner().failure = failure;
+    }
+
+    /// From now on no site certifies: what is asked waits for ever, and is counted; reads are answered.
+    pub fn commit_nothing(&self) {
+        self.inner().commits_nothing = true;
+    }
+
+    /// So much waits.
+    pub fn left(&self) -> u64 {
+        self.inner().left
     }
 
     /// How often a log was read and had something.
@@ -258,6 +272,12 @@ impl Broker for MemoryBroker {
         name: Option<CommandName>,
         asked: Asked,
     ) -> BrokerAnswer<'_, BrokerReply> {
+        let mut inner = self.inner();
+        if inner.commits_nothing {
+            inner.left += 1;
+            return Box::pin(std::future::pending());
+        }
+        drop(inner);
         Box::pin(std::future::ready(self.answer(user, name, asked)))
     }
 

@@ -96,6 +96,19 @@ async fn a_session_ends_after_half_an_hour_unused_and_after_twelve_hours() {
 }
 
 #[tokio::test]
+async fn while_no_site_certifies_people_read_and_leave_one_request_behind() {
+    let web = Web::with(|settings| settings.patience = std::time::Duration::from_secs(5));
+    let ann = web.somebody("ann").await;
+    web.command(&ann, "add", json!({"amount": "5.00"})).await;
+    web.pass(60_000);
+    web.broker.commit_nothing();
+    for _ in 0..3 {
+        assert_eq!(web.get(&ann, "/account").await.json()["cash"], "5.00");
+    }
+    assert_eq!(web.broker.left(), 1);
+}
+
+#[tokio::test]
 async fn the_ninth_session_ends_the_oldest() {
     let web = Web::new();
     let mut sessions = vec![web.somebody("ann").await];
@@ -230,6 +243,28 @@ async fn an_address_that_tries_too_often_waits_whatever_the_names_are() {
     assert_eq!((answer.told(), answer.retry_s()), ((429, "too-many".into()), 2));
     web.pass(2_000);
     assert_eq!(web.sign_up("d").await.status, 201);
+}
+
+#[tokio::test]
+async fn who_is_signed_in_has_passwords_looked_at_so_often_by_name_and_by_address() {
+    let of = |burst| pares_web::Allowance { burst, per_second: 0.1 };
+    let web = Web::with(|settings| (settings.proofs, settings.sign_ins) = (of(2.0), of(9.0)));
+    let (ann, bob) = (web.somebody("ann").await, web.somebody("bob").await);
+    let same = json!({"password": PASSWORD, "new": PASSWORD});
+    assert_eq!(web.post(&ann, "/totp", own()).await.status, 200);
+    assert_eq!(web.post(&ann, "/password", same.clone()).await.status, 204);
+    for (path, body) in [("/totp", own()), ("/password", same)] {
+        let answer = web.post(&ann, path, body).await;
+        assert_eq!((answer.told(), answer.retry_s()), ((429, "too-many".into()), 10), "{path}");
+    }
+    assert_eq!(web.ask("DELETE", "/totp", &[ann.bearer()], &own()).await.told().0, 429);
+    assert_eq!(web.post(&bob, "/totp", own()).await.status, 200, "by name");
+    web.sign_in("ann").await;
+    assert_eq!(web.post(&bob, "/totp", own()).await.status, 200);
+    web.pass(20_000);
+    assert_eq!(web.post(&ann, "/totp", own()).await.status, 200);
+    web.sign_in("ann").await;
+    assert_eq!(web.post(&bob, "/totp", own()).await.status, 429, "both have used up the address's tries");
 }
 
 #[tokio::test]

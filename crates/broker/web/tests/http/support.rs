@@ -75,6 +75,7 @@ pub(crate) fn settings() -> (WebSettings, Arc<AtomicU64>) {
         commands: much,
         reads: much,
         sign_ins: much,
+        proofs: much,
         callers: much,
         fresh_quotes: much,
         password_cost: (8, 1),
