@@ -8,13 +8,16 @@
 //!   asked ......... stamp ......... answered          stamp in [answered - 6 s, answered]: the clock may be right
 //! ```
 //! Times in entries of the log say nothing here: they are those of fronts, of which this may be the only right one.
+//!
+//! The odd clock may also be the server's. Then all fronts would stop, and with them what has to go on: the cancel of an order on the exchange, a customer's limits and the kill switch. None of these needs a quote or a minute of its own. So they are
+//! taken all the same, with the earlier of the two clocks' times: the accounts take the user's latest if that is later.
 
 use std::collections::VecDeque;
 
-use pares_broker::{BrokerReply, QuoteBrought, Refusal, StockSymbol, UserName};
+use pares_broker::{Asked, BrokerReply, OrderAsked, QuoteBrought, Refusal, StockSymbol, UserName};
 
 use crate::desk::QUOTE_LIMIT_MS;
-use crate::effect::FrontEffect;
+use crate::effect::{FrontEffect, NotTaken};
 use crate::front::BrokerFront;
 use crate::line::QuoteFault;
 use crate::user::Moment;
@@ -92,13 +95,30 @@ impl BrokerFront {
         self.clock.ahead_ms()
     }
 
-    /// The clock may be right again: the next stamp tells.
-    pub(crate) fn ask_for_stamp(
+    /// The time of a request that is made now, ms: of what is taken whatever the clock says, that of the earlier clock, this or the quote server's.
+    #[must_use]
+    pub fn time_of(&self, asked: &Asked, now_ms: u64) -> u64 {
+        let is_odd = self.clock.is_off() && goes_on(asked);
+        let ahead_ms = u64::try_from(self.clock.ahead_ms()).unwrap_or_default();
+        if is_odd { now_ms.saturating_sub(ahead_ms) } else { now_ms }
+    }
+
+    /// Whether this is taken, as far as the clock says. If it is off it may be right again, and the next stamp tells.
+    pub(crate) fn look_at_clock(
         &mut self,
         user: Option<&UserName>,
+        asked: &Asked,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
-    ) {
+    ) -> Result<(), NotTaken> {
+        if !self.clock.is_off() {
+            return Ok(());
+        }
+        self.ask_for_stamp(user, now_ms, effects);
+        if goes_on(asked) { Ok(()) } else { Err(NotTaken::Clock) }
+    }
+
+    fn ask_for_stamp(&mut self, user: Option<&UserName>, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         let Some(user) = user else { return };
         if let Some(symbol) = self.clock.asks(now_ms) {
             let mut said = Vec::new();
@@ -122,23 +142,33 @@ impl BrokerFront {
             self.clock.stamped(quote.symbol, quote.server_ms, now_ms);
         }
         if self.clock.is_off() && !was_off {
-            self.refuse_what_waits(effects);
+            self.refuse_what_waits(now_ms, effects);
         }
     }
 
-    /// The clock has turned out to be off: what is not handed on never is. Of each user the latest command is told first, so that his sender knows at each what it came after.
-    fn refuse_what_waits(&mut self, effects: &mut Vec<FrontEffect>) {
-        for part in &mut self.parts {
+    /// The clock has turned out to be off: what is not handed on never is, but for what goes on. Of each user the latest command is told first, so that his sender knows at each what it came after.
+    fn refuse_what_waits(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        for at in 0..self.parts.len() {
+            let part = &mut self.parts[at];
             part.waits_for = None;
             part.moments.retain(|moment| matches!(moment, Moment::Hit(_)));
-            for waiting in part.commands.drain(..).rev() {
+            let (left, refused) = part.commands.drain(..).partition(|waiting| goes_on(&waiting.asked));
+            part.commands = left;
+            for waiting in VecDeque::into_iter(refused).rev() {
                 self.open.remove(&waiting.arrival);
                 let reply = Some(BrokerReply::Refused { refusal: Refusal::ClockOff });
                 let (arrival, asked) = (waiting.arrival, waiting.asked);
                 effects.push(FrontEffect::Told { arrival, number: 0, asked, reply });
             }
+            self.advance(at, now_ms, effects);
         }
     }
+}
+
+/// Whether it is taken whatever the clock says: it needs no quote, and must wait for no clock.
+pub(crate) fn goes_on(asked: &Asked) -> bool {
+    let Asked::Order { asked } = asked else { return false };
+    matches!(asked, OrderAsked::Cancel { .. } | OrderAsked::Limit { .. } | OrderAsked::Block { .. })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The front's promises: order, quotes shared, moments in their place, dumps last.
 
+mod clock;
 mod moments;
 
 use pares_broker::{
@@ -85,8 +86,12 @@ impl At {
 
     fn arrives(&mut self, line: &str, order: CommandOrder) -> Result<u64, NotTaken> {
         let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
-        let (user, mut effects) = (line.command.user.clone(), Vec::new());
-        let asked = Asked::Command { command: line.command, fault: line.fault };
+        let user = line.command.user.clone();
+        self.asks(user, order, Asked::Command { command: line.command, fault: line.fault })
+    }
+
+    fn asks(&mut self, user: Option<UserName>, order: CommandOrder, asked: Asked) -> Result<u64, NotTaken> {
+        let mut effects = Vec::new();
         let arrived =
             self.front.arrives(Arrival { sender: 0, user, order, asked }, self.now_ms, &mut effects);
         self.take(effects);
