@@ -291,7 +291,7 @@ impl BrokerFront {
             Cause::Command(waiting) => {
                 self.is_through(&waiting);
                 let Waiting { arrival, asked, .. } = waiting;
-                if let Asked::Command { command, .. } = &asked {
+                if let Asked::Command { command, .. } | Asked::Settle { command, .. } = &asked {
                     self.command_answered(at, command, &reply, now_ms);
                 }
                 let number = request.number;
