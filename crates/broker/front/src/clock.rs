@@ -4,6 +4,9 @@
 //! up to a minute old, and one odd stamp would stop every front. So only a quote counts whose hit this front was given: it was stamped while this front waited for it, which is [`QUOTE_LIMIT_MS`] at
 //! most. And three such stamps in a row have to agree.
 //!
+//! To be right again takes less. Of a clock that was ahead any stamp tells that it is not, of a shared quote too, if it lies within the six seconds before it: the server has not stamped yet what such a clock calls now. Of one that was behind
+//! a shared quote tells nothing: it is as old as the clock is behind, perhaps. And a stock is asked for of which this front has no quote: of another one a desk that others ask may have one, and ask nobody.
+//!
 //! ```text
 //!   asked ......... stamp ......... answered          stamp in [answered - 6 s, answered]: the clock may be right
 //! ```
@@ -14,7 +17,9 @@
 
 use std::collections::VecDeque;
 
-use pares_broker::{Asked, BrokerReply, OrderAsked, QuoteBrought, Refusal, StockSymbol, UserName};
+use pares_broker::{
+    Asked, BrokerReply, OrderAsked, PersonAsked, QuoteBrought, Refusal, StockSymbol, UserName,
+};
 
 use crate::desk::QUOTE_LIMIT_MS;
 use crate::effect::{FrontEffect, NotTaken};
@@ -36,7 +41,7 @@ const ASK_EVERY_MS: u64 = 10_000;
 pub(crate) struct ClockWatch {
     /// By how much it is ahead at least, ms; behind, if below zero; 0 if it may be right.
     ahead_ms: VecDeque<i64>,
-    /// The stock of the latest stamp.
+    /// The stock that was asked for last, to see a stamp.
     stock: Option<StockSymbol>,
     asked_ms: u64,
     /// The operator trusts the clock, and not the server's.
@@ -45,7 +50,7 @@ pub(crate) struct ClockWatch {
 
 impl ClockWatch {
     /// A quote has come whose hit is this front's.
-    pub(crate) fn stamped(&mut self, symbol: StockSymbol, server_ms: u64, now_ms: u64) {
+    pub(crate) fn stamped(&mut self, server_ms: u64, now_ms: u64) {
         let [ahead_ms, behind_ms] = [
             now_ms.saturating_sub(server_ms.saturating_add(QUOTE_LIMIT_MS)),
             server_ms.saturating_sub(now_ms),
@@ -55,7 +60,6 @@ impl ClockWatch {
         if self.ahead_ms.len() > AGREEING {
             self.ahead_ms.pop_front();
         }
-        self.stock = Some(symbol);
     }
 
     /// By how much the clock is ahead at least, ms, as the latest stamps agree; behind, if below zero; 0 if it may be right.
@@ -73,13 +77,17 @@ impl ClockWatch {
         !self.is_trusted && self.ahead_ms().unsigned_abs() > CLOCK_OFF_MAX_MS
     }
 
-    /// The stock to ask for, to see whether the clock is right again: not too often, since it costs.
-    pub(crate) fn asks(&mut self, now_ms: u64) -> Option<StockSymbol> {
-        if now_ms.abs_diff(self.asked_ms) < ASK_EVERY_MS {
-            return None;
+    /// Any quote has come, whoever was given its hit: it ends that the clock is ahead, if its stamp fits.
+    pub(crate) fn shared(&mut self, server_ms: u64, now_ms: u64) {
+        let fits = (server_ms..=server_ms.saturating_add(QUOTE_LIMIT_MS)).contains(&now_ms);
+        if fits && self.ahead_ms() > 0 {
+            self.ahead_ms.clear();
         }
-        self.asked_ms = now_ms;
-        self.stock
+    }
+
+    /// Whether to ask for a stock, to see whether the clock is right again: not too often, since it costs.
+    fn may_ask(&self, now_ms: u64) -> bool {
+        now_ms.abs_diff(self.asked_ms) >= ASK_EVERY_MS
     }
 }
 
@@ -118,16 +126,31 @@ impl BrokerFront {
         if goes_on(asked) { Ok(()) } else { Err(NotTaken::Clock) }
     }
 
+    /// Whether a request about a person would be misled by the clock, and is to be refused: a try to sign in that is made an hour ahead has everybody of that name wait for an hour at all fronts, and a session lasts that much longer. A stamp is
+    /// asked for then, as for a command.
+    pub fn misleads(&mut self, asked: &PersonAsked, now_ms: u64, effects: &mut Vec<FrontEffect>) -> bool {
+        let is_off = self.clock.is_off();
+        match asked {
+            PersonAsked::Try { name } | PersonAsked::SignIn { name, .. } if is_off => {
+                self.ask_for_stamp(Some(name), now_ms, effects);
+                true
+            }
+            PersonAsked::Seen { .. } => is_off,
+            _ => false,
+        }
+    }
+
     fn ask_for_stamp(&mut self, user: Option<&UserName>, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        let Some(user) = user else { return };
-        if let Some(symbol) = self.clock.asks(now_ms) {
+        let Some(user) = user.filter(|_| self.clock.may_ask(now_ms)) else { return };
+        if let Some(symbol) = self.desk.for_stamp(self.clock.stock, now_ms) {
+            (self.clock.stock, self.clock.asked_ms) = (Some(symbol), now_ms);
             let mut said = Vec::new();
-            self.desk.want(symbol, user, now_ms, &mut said);
+            self.desk.ask(symbol, user, now_ms, &mut said);
             self.follow(said, now_ms, effects);
         }
     }
 
-    /// An answer to a question that this front waits for, whose hit is its own.
+    /// A quote has come, or none: what it says of the clock, if this front waits for it and its hit is its own, or if it shows that the clock is not ahead.
     pub(crate) fn look_at_stamp(
         &mut self,
         hit: u64,
@@ -136,10 +159,11 @@ impl BrokerFront {
         effects: &mut Vec<FrontEffect>,
     ) {
         let was_off = self.clock.is_off();
-        if let Ok(QuoteBrought { quote, hit: Some(_) }) = answer
-            && self.desk.awaits(hit)
-        {
-            self.clock.stamped(quote.symbol, quote.server_ms, now_ms);
+        if let Ok(QuoteBrought { quote, hit: own }) = answer {
+            if own.is_some() && self.desk.awaits(hit) {
+                self.clock.stamped(quote.server_ms, now_ms);
+            }
+            self.clock.shared(quote.server_ms, now_ms);
         }
         if self.clock.is_off() && !was_off {
             self.refuse_what_waits(now_ms, effects);
@@ -180,7 +204,7 @@ mod tests {
     fn ahead(stamps: &[u64]) -> (i64, bool) {
         let mut clock = ClockWatch::default();
         for server_ms in stamps {
-            clock.stamped(StockSymbol::new("S").unwrap(), *server_ms, NOON_MS);
+            clock.stamped(*server_ms, NOON_MS);
         }
         (clock.ahead_ms(), clock.is_off())
     }

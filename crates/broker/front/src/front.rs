@@ -179,6 +179,7 @@ impl BrokerFront {
         let arrival = self.arrived;
         self.arrived += 1;
         self.open.insert(arrival, at);
+        let sender = SiteTurns::sender_of(sender, at);
         self.parts[at].commands.push_back(Waiting { arrival, sender, is_early: false, order, asked });
         self.advance(at, now_ms, effects);
         Ok(arrival)
