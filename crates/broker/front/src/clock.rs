@@ -77,7 +77,7 @@ impl ClockWatch {
         !self.is_trusted && self.ahead_ms().unsigned_abs() > CLOCK_OFF_MAX_MS
     }
 
-    /// Any quote has come, whoever was given its hit: it ends that the clock is ahead, if its stamp fits.
+    /// Any quote has come, whichever front was given its hit: it ends that the clock is ahead, if its stamp fits.
     pub(crate) fn shared(&mut self, server_ms: u64, now_ms: u64) {
         let fits = (server_ms..=server_ms.saturating_add(QUOTE_LIMIT_MS)).contains(&now_ms);
         if fits && self.ahead_ms() > 0 {
