@@ -70,7 +70,7 @@ pub(crate) struct Floor {
     /// Requests so far.
     pub(crate) submitted: u64,
     /// To be read for the front.
-    looks: Vec<BrokerRead>,
+    looks: Vec<(u64, BrokerRead)>,
     /// Quotes that came since somebody asked.
     learned: Vec<StockQuote>,
     direct: DirectClients,
@@ -202,15 +202,15 @@ impl Floor {
         std::mem::take(&mut self.learned)
     }
 
-    /// What the front wants read; [`Self::looked`] then.
-    pub(crate) fn looks(&mut self) -> Vec<BrokerRead> {
+    /// What the front wants read, each with its number; [`Self::looked`] then.
+    pub(crate) fn looks(&mut self) -> Vec<(u64, BrokerRead)> {
         std::mem::take(&mut self.looks)
     }
 
     /// What was read; none if no site has answered.
-    pub(crate) fn looked(&mut self, read: &BrokerRead, answer: Option<&[u8]>) {
+    pub(crate) fn looked(&mut self, number: u64, answer: Option<&[u8]>) {
         let mut effects = Vec::new();
-        self.front.looked(read, answer, now_ms(), &mut effects);
+        self.front.looked(number, answer, now_ms(), &mut effects);
         self.carry_out(effects);
     }
 
@@ -305,7 +305,7 @@ impl Floor {
                     self.quoting.abandon(hit);
                 }
                 FrontEffect::Submit { id, request } => self.submit(id, request.to_bytes()),
-                FrontEffect::Look { read } => self.looks.push(read),
+                FrontEffect::Look { number, read } => self.looks.push((number, read)),
                 FrontEffect::Noted { hit } => {
                     if let Quoting::Desks(desks) = &mut self.quoting {
                         desks.noted(hit);

@@ -57,6 +57,9 @@ pub struct Args {
     quote_server: Option<SocketAddr>,
     #[command(flatten)]
     behaviour: Behaviour,
+    /// Fronts take commands also when the quote server's stamps say that this clock is off by more than 30 s
+    #[arg(long)]
+    trust_clock: bool,
 }
 
 impl Args {
@@ -67,7 +70,9 @@ impl Args {
             [] => Vec::new(),
             _ => gateways.chain(self.sign_on.arguments()).collect(),
         };
-        ToldBesides { logs: None, fronts: self.entrance.arguments(), routers }
+        let mut fronts = self.entrance.arguments();
+        fronts.extend(self.trust_clock.then(|| "--trust-clock".into()));
+        ToldBesides { logs: None, fronts, routers }
     }
 
     /// Whether what is said of an exchange can be used.
@@ -329,6 +334,22 @@ mod tests {
     struct Line {
         #[command(flatten)]
         args: Args,
+    }
+
+    #[derive(clap::Parser)]
+    struct FrontLine {
+        #[command(flatten)]
+        _args: front::Args,
+    }
+
+    #[test]
+    fn fronts_are_told_that_the_clock_is_trusted_and_understand_it() {
+        for (line, is_told) in [("up", false), ("up --trust-clock", true)] {
+            let told = Line::parse_from(line.split(' ')).args.told().fronts;
+            assert_eq!(told.contains(&"--trust-clock".into()), is_told);
+            let front = ["front", "--desk", "127.0.0.1:1"].map(std::ffi::OsString::from);
+            FrontLine::try_parse_from(front.into_iter().chain(told)).unwrap();
+        }
     }
 
     #[test]

@@ -4,17 +4,25 @@
 //! up to a minute old, and one odd stamp would stop every front. So only a quote counts whose hit this front was given: it was stamped while this front waited for it, which is [`QUOTE_LIMIT_MS`] at
 //! most. And three such stamps in a row have to agree.
 //!
+//! To be right again takes less. Of a clock that was ahead any stamp tells that it is not, of a shared quote too, if it lies within the six seconds before it: the server has not stamped yet what such a clock calls now. Of one that was behind
+//! a shared quote tells nothing: it is as old as the clock is behind, perhaps. And a stock is asked for of which this front has no quote: of another one a desk that others ask may have one, and ask nobody.
+//!
 //! ```text
 //!   asked ......... stamp ......... answered          stamp in [answered - 6 s, answered]: the clock may be right
 //! ```
 //! Times in entries of the log say nothing here: they are those of fronts, of which this may be the only right one.
+//!
+//! The odd clock may also be the server's. Then all fronts would stop, and with them what has to go on: the cancel of an order on the exchange, a customer's limits and the kill switch. None of these needs a quote or a minute of its own. So they are
+//! taken all the same, with the earlier of the two clocks' times: the accounts take the user's latest if that is later.
 
 use std::collections::VecDeque;
 
-use pares_broker::{BrokerReply, QuoteBrought, Refusal, StockSymbol, UserName};
+use pares_broker::{
+    Asked, BrokerReply, OrderAsked, PersonAsked, QuoteBrought, Refusal, StockSymbol, UserName,
+};
 
 use crate::desk::QUOTE_LIMIT_MS;
-use crate::effect::FrontEffect;
+use crate::effect::{FrontEffect, NotTaken};
 use crate::front::BrokerFront;
 use crate::line::QuoteFault;
 use crate::user::Moment;
@@ -33,7 +41,7 @@ const ASK_EVERY_MS: u64 = 10_000;
 pub(crate) struct ClockWatch {
     /// By how much it is ahead at least, ms; behind, if below zero; 0 if it may be right.
     ahead_ms: VecDeque<i64>,
-    /// The stock of the latest stamp.
+    /// The stock that was asked for last, to see a stamp.
     stock: Option<StockSymbol>,
     asked_ms: u64,
     /// The operator trusts the clock, and not the server's.
@@ -42,7 +50,7 @@ pub(crate) struct ClockWatch {
 
 impl ClockWatch {
     /// A quote has come whose hit is this front's.
-    pub(crate) fn stamped(&mut self, symbol: StockSymbol, server_ms: u64, now_ms: u64) {
+    pub(crate) fn stamped(&mut self, server_ms: u64, now_ms: u64) {
         let [ahead_ms, behind_ms] = [
             now_ms.saturating_sub(server_ms.saturating_add(QUOTE_LIMIT_MS)),
             server_ms.saturating_sub(now_ms),
@@ -52,7 +60,6 @@ impl ClockWatch {
         if self.ahead_ms.len() > AGREEING {
             self.ahead_ms.pop_front();
         }
-        self.stock = Some(symbol);
     }
 
     /// By how much the clock is ahead at least, ms, as the latest stamps agree; behind, if below zero; 0 if it may be right.
@@ -70,13 +77,17 @@ impl ClockWatch {
         !self.is_trusted && self.ahead_ms().unsigned_abs() > CLOCK_OFF_MAX_MS
     }
 
-    /// The stock to ask for, to see whether the clock is right again: not too often, since it costs.
-    pub(crate) fn asks(&mut self, now_ms: u64) -> Option<StockSymbol> {
-        if now_ms.abs_diff(self.asked_ms) < ASK_EVERY_MS {
-            return None;
+    /// Any quote has come, whichever front was given its hit: it ends that the clock is ahead, if its stamp fits.
+    pub(crate) fn shared(&mut self, server_ms: u64, now_ms: u64) {
+        let fits = (server_ms..=server_ms.saturating_add(QUOTE_LIMIT_MS)).contains(&now_ms);
+        if fits && self.ahead_ms() > 0 {
+            self.ahead_ms.clear();
         }
-        self.asked_ms = now_ms;
-        self.stock
+    }
+
+    /// Whether to ask for a stock, to see whether the clock is right again: not too often, since it costs.
+    fn may_ask(&self, now_ms: u64) -> bool {
+        now_ms.abs_diff(self.asked_ms) >= ASK_EVERY_MS
     }
 }
 
@@ -92,22 +103,54 @@ impl BrokerFront {
         self.clock.ahead_ms()
     }
 
-    /// The clock may be right again: the next stamp tells.
-    pub(crate) fn ask_for_stamp(
+    /// The time of a request that is made now, ms: of what is taken whatever the clock says, that of the earlier clock, this or the quote server's.
+    #[must_use]
+    pub fn time_of(&self, asked: &Asked, now_ms: u64) -> u64 {
+        let is_odd = self.clock.is_off() && goes_on(asked);
+        let ahead_ms = u64::try_from(self.clock.ahead_ms()).unwrap_or_default();
+        if is_odd { now_ms.saturating_sub(ahead_ms) } else { now_ms }
+    }
+
+    /// Whether this is taken, as far as the clock says. If it is off it may be right again, and the next stamp tells.
+    pub(crate) fn look_at_clock(
         &mut self,
         user: Option<&UserName>,
+        asked: &Asked,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
-    ) {
-        let Some(user) = user else { return };
-        if let Some(symbol) = self.clock.asks(now_ms) {
+    ) -> Result<(), NotTaken> {
+        if !self.clock.is_off() {
+            return Ok(());
+        }
+        self.ask_for_stamp(user, now_ms, effects);
+        if goes_on(asked) { Ok(()) } else { Err(NotTaken::Clock) }
+    }
+
+    /// Whether a request about a person would be misled by the clock, and is to be refused: a try to sign in that is made an hour ahead has everybody of that name wait for an hour at all fronts, and a session lasts that much longer. A stamp is
+    /// asked for then, as for a command.
+    pub fn misleads(&mut self, asked: &PersonAsked, now_ms: u64, effects: &mut Vec<FrontEffect>) -> bool {
+        let is_off = self.clock.is_off();
+        match asked {
+            PersonAsked::Try { name } | PersonAsked::SignIn { name, .. } if is_off => {
+                self.ask_for_stamp(Some(name), now_ms, effects);
+                true
+            }
+            PersonAsked::Seen { .. } => is_off,
+            _ => false,
+        }
+    }
+
+    fn ask_for_stamp(&mut self, user: Option<&UserName>, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        let Some(user) = user.filter(|_| self.clock.may_ask(now_ms)) else { return };
+        if let Some(symbol) = self.desk.for_stamp(self.clock.stock, now_ms) {
+            (self.clock.stock, self.clock.asked_ms) = (Some(symbol), now_ms);
             let mut said = Vec::new();
-            self.desk.want(symbol, user, now_ms, &mut said);
+            self.desk.ask(symbol, user, now_ms, &mut said);
             self.follow(said, now_ms, effects);
         }
     }
 
-    /// An answer to a question that this front waits for, whose hit is its own.
+    /// A quote has come, or none: what it says of the clock, if this front waits for it and its hit is its own, or if it shows that the clock is not ahead.
     pub(crate) fn look_at_stamp(
         &mut self,
         hit: u64,
@@ -116,29 +159,40 @@ impl BrokerFront {
         effects: &mut Vec<FrontEffect>,
     ) {
         let was_off = self.clock.is_off();
-        if let Ok(QuoteBrought { quote, hit: Some(_) }) = answer
-            && self.desk.awaits(hit)
-        {
-            self.clock.stamped(quote.symbol, quote.server_ms, now_ms);
+        if let Ok(QuoteBrought { quote, hit: own }) = answer {
+            if own.is_some() && self.desk.awaits(hit) {
+                self.clock.stamped(quote.server_ms, now_ms);
+            }
+            self.clock.shared(quote.server_ms, now_ms);
         }
         if self.clock.is_off() && !was_off {
-            self.refuse_what_waits(effects);
+            self.refuse_what_waits(now_ms, effects);
         }
     }
 
-    /// The clock has turned out to be off: what is not handed on never is. Of each user the latest command is told first, so that his sender knows at each what it came after.
-    fn refuse_what_waits(&mut self, effects: &mut Vec<FrontEffect>) {
-        for part in &mut self.parts {
+    /// The clock has turned out to be off: what is not handed on never is, but for what goes on. Of each user the latest command is told first, so that his sender knows at each what it came after.
+    fn refuse_what_waits(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        for at in 0..self.parts.len() {
+            let part = &mut self.parts[at];
             part.waits_for = None;
             part.moments.retain(|moment| matches!(moment, Moment::Hit(_)));
-            for waiting in part.commands.drain(..).rev() {
+            let (left, refused) = part.commands.drain(..).partition(|waiting| goes_on(&waiting.asked));
+            part.commands = left;
+            for waiting in VecDeque::into_iter(refused).rev() {
                 self.open.remove(&waiting.arrival);
                 let reply = Some(BrokerReply::Refused { refusal: Refusal::ClockOff });
                 let (arrival, asked) = (waiting.arrival, waiting.asked);
                 effects.push(FrontEffect::Told { arrival, number: 0, asked, reply });
             }
+            self.advance(at, now_ms, effects);
         }
     }
+}
+
+/// Whether it is taken whatever the clock says: it needs no quote, and must wait for no clock.
+pub(crate) fn goes_on(asked: &Asked) -> bool {
+    let Asked::Order { asked } = asked else { return false };
+    matches!(asked, OrderAsked::Cancel { .. } | OrderAsked::Limit { .. } | OrderAsked::Block { .. })
 }
 
 #[cfg(test)]
@@ -150,7 +204,7 @@ mod tests {
     fn ahead(stamps: &[u64]) -> (i64, bool) {
         let mut clock = ClockWatch::default();
         for server_ms in stamps {
-            clock.stamped(StockSymbol::new("S").unwrap(), *server_ms, NOON_MS);
+            clock.stamped(*server_ms, NOON_MS);
         }
         (clock.ahead_ms(), clock.is_off())
     }

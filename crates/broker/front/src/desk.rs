@@ -88,6 +88,13 @@ struct Stock {
     watched_for: Option<UserName>,
 }
 
+impl Stock {
+    /// A pause that ends later than one that begins now was made by a clock that was ahead, and is none any more.
+    fn is_paused(&self, now_ms: u64) -> bool {
+        (now_ms + 1..=now_ms + PAUSE_MS).contains(&self.paused_until_ms)
+    }
+}
+
 /// The stocks whose quotes are wanted, asked for, or known.
 #[derive(Debug, Default)]
 pub struct QuoteDesk {
@@ -139,7 +146,7 @@ impl QuoteDesk {
             return QuoteStanding::Ready;
         }
         if stock.coming.is_none() {
-            if now_ms < stock.paused_until_ms {
+            if stock.is_paused(now_ms) {
                 return QuoteStanding::Paused;
             }
             self.ask(symbol, user, now_ms, effects);
@@ -147,7 +154,23 @@ impl QuoteDesk {
         QuoteStanding::Coming
     }
 
-    fn ask(&mut self, symbol: StockSymbol, user: &UserName, now_ms: u64, effects: &mut Vec<DeskEffect>) {
+    /// The stock to be asked for only to see the server's stamp: the next one behind `last`, in a round, without a quote that can be used, since a desk that has one answers with that. If all have one, the next one.
+    pub(crate) fn for_stamp(&self, last: Option<StockSymbol>, now_ms: u64) -> Option<StockSymbol> {
+        let behind = |symbol: &StockSymbol| last.is_none_or(|last| *symbol > last);
+        let round = self.stocks.iter().filter(|(symbol, _)| behind(symbol)).chain(&self.stocks);
+        let free = round.filter(|(_, stock)| stock.coming.is_none() && !stock.is_paused(now_ms));
+        let mut without = free.clone().filter(|(symbol, _)| self.price(**symbol, now_ms).is_none());
+        without.next().or_else(|| free.clone().next()).map(|(symbol, _)| *symbol)
+    }
+
+    /// Asks the server, whatever is kept of the stock. None of its questions may be open.
+    pub(crate) fn ask(
+        &mut self,
+        symbol: StockSymbol,
+        user: &UserName,
+        now_ms: u64,
+        effects: &mut Vec<DeskEffect>,
+    ) {
         self.latest += 1;
         let hit = self.latest;
         self.stocks.entry(symbol).or_default().coming = Some(hit);
@@ -232,7 +255,7 @@ impl QuoteDesk {
     /// Time has passed.
     pub fn tick(&mut self, now_ms: u64, effects: &mut Vec<DeskEffect>) {
         while let Some(&(asked_ms, hit)) = self.asked.front()
-            && (now_ms >= asked_ms + QUOTE_LIMIT_MS || !self.open.contains_key(&hit))
+            && (now_ms.abs_diff(asked_ms) >= QUOTE_LIMIT_MS || !self.open.contains_key(&hit))
         {
             self.asked.pop_front();
             if self.open.contains_key(&hit) {

@@ -31,6 +31,8 @@ pub enum FrontEffect {
     },
     /// Read, and tell `BrokerFront::looked`.
     Look {
+        /// The question's number.
+        number: u64,
         /// What.
         read: BrokerRead,
     },
@@ -57,7 +59,7 @@ pub enum FrontEffect {
 /// A command, as it comes to a front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Who brings it: senders have turns when the sites are busy. A connection's number; 0 for all that come otherwise.
+    /// Who brings it: senders have turns when the sites are busy. A connection's number, from 1; 0 for one workload, [`EACH_USER`](crate::EACH_USER) for what users bring one by one.
     pub sender: u64,
     /// Whose; none: nobody's.
     pub user: Option<UserName>,

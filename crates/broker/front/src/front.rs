@@ -169,10 +169,7 @@ impl BrokerFront {
         if self.open.len() >= FRONT_OPEN_MAX {
             return Err(NotTaken::Busy);
         }
-        if self.clock.is_off() {
-            self.ask_for_stamp(user.as_ref(), now_ms, effects);
-            return Err(NotTaken::Clock);
-        }
+        self.look_at_clock(user.as_ref(), &asked, now_ms, effects)?;
         let at = self.part_of(user.as_ref());
         if let (Some(user), Some((symbol, true))) = (&user, quote_of(&asked)) {
             let mut said = Vec::new();
@@ -182,6 +179,7 @@ impl BrokerFront {
         let arrival = self.arrived;
         self.arrived += 1;
         self.open.insert(arrival, at);
+        let sender = SiteTurns::sender_of(sender, at);
         self.parts[at].commands.push_back(Waiting { arrival, sender, is_early: false, order, asked });
         self.advance(at, now_ms, effects);
         Ok(arrival)
@@ -294,7 +292,7 @@ impl BrokerFront {
             Cause::Command(waiting) => {
                 self.is_through(&waiting);
                 let Waiting { arrival, asked, .. } = waiting;
-                if let Asked::Command { command, .. } = &asked {
+                if let Asked::Command { command, .. } | Asked::Settle { command, .. } = &asked {
                     self.command_answered(at, command, &reply, now_ms);
                 }
                 let number = request.number;
@@ -380,8 +378,8 @@ impl BrokerFront {
                 (self.numbers.next_own().expect("looked at before"), after, name.clone())
             }
         };
-        let asked = next.asked.clone();
-        let request = BrokerRequest { number, after, name, time_ms: now_ms, quote, asked };
+        let (time_ms, asked) = (self.time_of(&next.asked, now_ms), next.asked.clone());
+        let request = BrokerRequest { number, after, name, time_ms, quote, asked };
         self.submit(at, request, Cause::Command(next), effects);
     }
 }

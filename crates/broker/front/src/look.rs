@@ -3,7 +3,8 @@
 //! A front that only remembers what it armed itself forgets it when it dies, and knows nothing of what others armed. So every front reads all of it from the accounts, over and over. It watches the
 //! stocks that it finds, and asks for what those who armed or placed it should have asked for a second before the page was read, and have not.
 //!
-//! However much there is, a page at a time is under way, and nothing of it is kept but its stocks: a million triggers are a thousand pages, and a look that takes as long as these.
+//! However much there is, a page at a time is under way, and nothing of it is kept but its stocks: a million triggers are a thousand pages, and a look that takes as long as these. A page may be slow: to begin anew
+//! for that would come to no end where all are. So a look waits for as long as a read can take, and each page has a number, so that one that comes later still is not taken for the answer to another question.
 
 use pares_broker::{ArmedPage, ArmedTrigger, BrokerRead, LapsingPage, LapsingStack, WINDOW_MS};
 use pares_wice::Key;
@@ -16,22 +17,42 @@ use crate::user::Moment;
 
 /// From the end of one look to the next, ms.
 pub const LOOK_EVERY_MS: u64 = 2_000;
+/// A page that has not come after this, ms, will not: a read waits for 10 s and takes as long.
+pub const LOOK_PATIENCE_MS: u64 = 25_000;
 
 /// How it stands with looking.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
-    /// When to begin, or to begin anew because a page does not come.
+    /// When to begin.
     due_ms: u64,
     /// Looks that came to their end.
     pub(crate) done: u64,
-    /// A page, and when it was asked for, ms.
-    under_way: Option<(BrokerRead, u64)>,
+    /// Pages that were asked for.
+    asked: u64,
+    under_way: Option<PageAsked>,
     is_closed: bool,
+}
+
+/// A page that was asked for.
+#[derive(Debug)]
+struct PageAsked {
+    number: u64,
+    read: BrokerRead,
+    /// When, ms.
+    at_ms: u64,
 }
 
 impl Looks {
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        (!self.is_closed).then_some(self.due_ms)
+        let patient = self.under_way.as_ref().map(|page| page.at_ms + LOOK_PATIENCE_MS);
+        (!self.is_closed).then_some(patient.unwrap_or(self.due_ms))
+    }
+
+    /// Whether to begin, or to begin anew. A clock that was ahead and was set back makes nobody wait until it is there again.
+    fn is_due(&self, now_ms: u64) -> bool {
+        let is_over = self.next_deadline().is_some_and(|due_ms| due_ms <= now_ms);
+        let is_set_back = !self.is_closed && self.due_ms > now_ms + LOOK_EVERY_MS;
+        is_over || is_set_back
     }
 
     pub(crate) fn close(&mut self) {
@@ -42,31 +63,31 @@ impl Looks {
 impl BrokerFront {
     /// Begins a look, if it is time.
     pub(crate) fn look(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
-        if self.number().is_some() && self.looks.next_deadline().is_some_and(|due_ms| due_ms <= now_ms) {
+        if self.number().is_some() && self.looks.is_due(now_ms) {
             self.look_at(BrokerRead::Armed { from: None }, now_ms, effects);
         }
     }
 
     fn look_at(&mut self, read: BrokerRead, now_ms: u64, effects: &mut Vec<FrontEffect>) {
+        self.looks.asked += 1;
         self.looks.due_ms = now_ms + LOOK_EVERY_MS;
-        self.looks.under_way = Some((read.clone(), now_ms));
-        effects.push(FrontEffect::Look { read });
+        let number = self.looks.asked;
+        self.looks.under_way = Some(PageAsked { number, read: read.clone(), at_ms: now_ms });
+        effects.push(FrontEffect::Look { number, read });
     }
 
-    /// What was read; none if it could not be.
+    /// What was read for the question of this number; none if it could not be.
     pub fn looked(
         &mut self,
-        read: &BrokerRead,
+        number: u64,
         answer: Option<&[u8]>,
         now_ms: u64,
         effects: &mut Vec<FrontEffect>,
     ) {
-        let is_it = |under_way: &mut (BrokerRead, u64)| under_way.0 == *read;
-        let Some((_, asked_ms)) = self.looks.under_way.take_if(is_it).filter(|_| !self.looks.is_closed)
-        else {
-            return;
-        };
-        let late_ms = asked_ms.saturating_sub(LATE_MS);
+        let is_it = |page: &mut PageAsked| page.number == number;
+        let page = self.looks.under_way.take_if(is_it).filter(|_| !self.looks.is_closed);
+        let Some(PageAsked { read, at_ms, .. }) = page else { return };
+        let late_ms = at_ms.saturating_sub(LATE_MS);
         let next = match (read, answer) {
             (BrokerRead::Armed { .. }, Some(bytes)) => self.looked_at_armed(bytes, late_ms, now_ms, effects),
             (BrokerRead::Lapsing { .. }, Some(bytes)) => {

@@ -1,7 +1,7 @@
 //! Who is next at the sites, when as many commands are there as may be.
 //!
 //! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and everybody else would wait behind. So a front has a window at the sites,
-//! and the rest waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn.
+//! and the rest waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn. Over HTTP each user brings his own, and is a sender by himself: if all of them were one, a loader with thousands of users would have as many turns as all of them.
 //!
 //! ```text
 //!   ready --> room at the sites, and nobody waits? --> handed on
@@ -24,6 +24,8 @@ pub const EARLY_OF_SENDER_MAX: usize = 64;
 pub const EARLY_MAX: usize = 1_024;
 /// From so many users on whose moments wait for their turn, what else a look shows is left to the next one.
 const MOMENTS_WAIT_MAX: usize = 4_096;
+/// The sender of what users bring one by one, as over HTTP: each of them is a sender, with turns of his own. No connection's number is above.
+pub const EACH_USER: u64 = 1 << 63;
 /// Who brings moments, among the senders: no connection has this number.
 const MOMENTS: u64 = u64::MAX;
 
@@ -63,6 +65,11 @@ impl SiteTurns {
 
     pub(crate) fn came_back(&mut self) {
         self.at_sites = self.at_sites.saturating_sub(1);
+    }
+
+    /// Whose turns a command takes that this sender brings of this part's user.
+    pub(crate) fn sender_of(sender: u64, at: usize) -> u64 {
+        if sender == EACH_USER { EACH_USER + at as u64 } else { sender }
     }
 
     fn has_room(&self) -> bool {

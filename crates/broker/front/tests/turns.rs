@@ -8,7 +8,7 @@ use pares_broker::{
     UserName, WorkloadLine, number_in_session, session_of_front,
 };
 use pares_front::{
-    AT_SITES_MAX, Arrival, BrokerFront, CommandOrder, EARLY_MAX, EARLY_OF_SENDER_MAX, FrontEffect,
+    AT_SITES_MAX, Arrival, BrokerFront, CommandOrder, EACH_USER, EARLY_MAX, EARLY_OF_SENDER_MAX, FrontEffect,
 };
 use pares_wice::TransactionId;
 
@@ -254,6 +254,21 @@ fn what_one_connection_of_a_session_brought_waits_on_when_another_one_of_it_ends
     told.sort_by_key(|(arrival, _)| *arrival);
     let done = [again, behind[0], behind[1], late].map(|arrival| (arrival, Some(BrokerReply::Done)));
     assert_eq!((told.as_slice(), stage.front.open()), (&done[..], 0));
+}
+
+#[test]
+fn users_who_bring_their_own_commands_have_each_as_many_turns_as_a_connection_with_thousands_of_users() {
+    let mut stage = Stage::new();
+    stage.floods(1, 2 * AT_SITES_MAX, 0);
+    for user in 0..100 {
+        stage.brings(EACH_USER, &format!("ADD,p{user},1.00"), CommandOrder::Arrival { name: None });
+    }
+    let is_person = |(_, request): &(TransactionId, BrokerRequest)| matches!(&request.asked, Asked::Command { command, .. } if command.user.as_ref().is_some_and(|user| user.as_str().starts_with('p')));
+    for _ in 0..101 {
+        stage.answer(BrokerReply::Done);
+    }
+    let people = stage.at_sites.iter().filter(|one| is_person(one)).count();
+    assert_eq!(people, 100, "each of them after one of the flood's");
 }
 
 /// Of those that were asked for, the users whose triggers are to fire, each once.

@@ -162,6 +162,7 @@ pub(crate) async fn counted(app: &App, name: &UserName) -> Result<Option<Person>
             let wait_ms = person(app, name).await?.wait_until_ms.saturating_sub(app.now_ms());
             Err(Problem::refused(Refusal::TooManyTries).retry(wait_ms.div_ceil(1_000)))
         }
+        BrokerReply::Refused { refusal: Refusal::ClockOff } => Err(Problem::refused(Refusal::ClockOff)),
         _ => Ok(None),
     }
 }

@@ -18,7 +18,8 @@ impl<L: Ledger> Turn<'_, L> {
     /// A router begins, or works on. Orders that were named are their member's: under another one they would be unknown to the exchange, and sent to it again.
     pub(super) fn claim(&mut self, router: u64, member: u32, seen: u64) -> Stopped<BrokerReply, L> {
         let mut seat = self.seat()?;
-        if seat.names > 0 && seat.member != member {
+        let was: Option<u32> = rows::take(self.ledger, &order_rows::member())?;
+        if seat.names > 0 && was.is_some_and(|was| was != member) {
             return Err(Refusal::OtherMember.into());
         }
         if seat.router != router {
@@ -27,8 +28,11 @@ impl<L: Ledger> Turn<'_, L> {
             }
             (seat.router, seat.term) = (router, seat.term + 1);
         }
-        (seat.claims, seat.member) = (seat.claims + 1, member);
+        seat.claims += 1;
         rows::put(self.ledger, &order_rows::seat(), &seat);
+        if was != Some(member) {
+            rows::put(self.ledger, &order_rows::member(), &member);
+        }
         Ok(BrokerReply::Order { reply: OrderReply::Claimed { term: seat.term } })
     }
 

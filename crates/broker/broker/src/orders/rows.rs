@@ -205,8 +205,6 @@ pub(super) struct Seat {
     pub(super) names: u64,
     /// How often a router has claimed it.
     pub(super) claims: u64,
-    /// The member whose orders have these names.
-    pub(super) member: u32,
 }
 
 kinds!(OrderStage, "state of an order" {
@@ -217,7 +215,7 @@ fields! {
     CustomerLimits { shares_max, cents_max, open_max, position_max, loss_max }
     Customer { limits, is_blocked, open, day, result_cents, owed_cents, owed_stocks, owed_for, placed }
     Exposure { buying, selling, owed, day, day_shares, day_cents, last }
-    Seat { router, term, names, claims, member }
+    Seat { router, term, names, claims }
 }
 
 impl Order {
@@ -280,6 +278,11 @@ pub(super) fn mark() -> Value {
 
 pub(super) fn seat() -> Key {
     Key::new(b"br")
+}
+
+/// The member whose orders have names.
+pub(super) fn member() -> Key {
+    Key::new(b"bx")
 }
 
 pub(super) fn told(shard: u32) -> Key {

@@ -1,8 +1,11 @@
 //! What a front still takes, what it drops, and what it has noted.
 
-use pares_broker::{UserCommand, UserName, Verb};
+use pares_broker::{Asked, UserCommand, UserName, Verb};
 
 use super::{Floor, now_ms};
+
+/// This part of the room for commands is never loaders': what people command over HTTP finds room, however many loaders there are.
+const PEOPLES_PART: usize = 4;
 
 impl Floor {
     /// Whether it is no dump, or there is room for one: for all together, and for its user. One is written at a time, and who commands one after the other must not have all places.
@@ -33,6 +36,20 @@ impl Floor {
     /// Whether there is room for another command.
     pub(crate) fn has_room(&self) -> bool {
         self.front.open() < self.open_max
+    }
+
+    /// So many commands of loaders may be without a reply.
+    pub(crate) fn room_of_loaders(&self) -> usize {
+        self.open_max - self.open_max / PEOPLES_PART
+    }
+
+    /// Whether this is about a person and the front's clock, which is off, would mislead the sites.
+    pub(crate) fn misleads(&mut self, asked: &Asked) -> bool {
+        let Asked::Person { asked } = asked else { return false };
+        let mut effects = Vec::new();
+        let misleads = self.front.misleads(asked, now_ms(), &mut effects);
+        self.carry_out(effects);
+        misleads
     }
 
     /// Who brought these commands is gone: those are dropped that are not at the sites yet. The next turn says so, and whatever else comes of it.

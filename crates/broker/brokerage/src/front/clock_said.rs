@@ -14,29 +14,37 @@ enum Said {
 }
 
 /// See the [module](self).
-#[derive(Debug, Default)]
-pub(super) struct ClockSaid(Said);
+#[derive(Debug)]
+pub(super) struct ClockSaid {
+    said: Said,
+    is_trusted: bool,
+}
 
 impl ClockSaid {
+    /// Nothing was said yet of a clock that the operator trusts, or does not.
+    pub(super) fn of_trusted(is_trusted: bool) -> Self {
+        Self { said: Said::default(), is_trusted }
+    }
+
     /// The line to be said of a clock that is ahead by so much, ms, if there is one.
-    pub(super) fn of(&mut self, ahead_ms: i64) -> Option<String> {
+    pub(super) fn line(&mut self, ahead_ms: i64) -> Option<String> {
         let said = match ahead_ms.unsigned_abs() {
             0..=CLOCK_SAID_MS => Said::Right,
             ms if ms <= CLOCK_OFF_MAX_MS => Said::Off,
             _ => Said::FarOff,
         };
-        if said == std::mem::replace(&mut self.0, said) {
+        if said == std::mem::replace(&mut self.said, said) {
             return None;
         }
         let way = if ahead_ms > 0 { "ahead of" } else { "behind" };
         let seconds = ahead_ms.unsigned_abs() / 1_000;
+        let off = format!("the clock is {seconds} s and more {way} the quote server's");
         Some(match said {
             Said::Right => "the clock is the quote server's again".to_owned(),
-            Said::Off => format!("the clock is {seconds} s and more {way} the quote server's"),
+            Said::Off => off,
+            Said::FarOff if self.is_trusted => format!("{off}: it is trusted, and commands are taken"),
             Said::FarOff => {
-                format!(
-                    "the clock is {seconds} s and more {way} the quote server's: set it; no commands are taken"
-                )
+                format!("{off}: set it, or trust it by --trust-clock; until then no commands are taken")
             }
         })
     }
@@ -46,13 +54,28 @@ impl ClockSaid {
 mod tests {
     use super::*;
 
+    fn lines(is_trusted: bool, ahead_ms: &[i64]) -> Vec<String> {
+        let mut said = ClockSaid::of_trusted(is_trusted);
+        ahead_ms.iter().filter_map(|ahead_ms| said.line(*ahead_ms)).collect()
+    }
+
+    #[test]
+    fn a_front_whose_clock_is_far_off_says_whether_it_takes_commands() {
+        assert_eq!(
+            lines(false, &[31_000]),
+            [
+                "the clock is 31 s and more ahead of the quote server's: set it, or trust it by --trust-clock; until then no commands are taken"
+            ]
+        );
+        assert_eq!(
+            lines(true, &[-31_000]),
+            ["the clock is 31 s and more behind the quote server's: it is trusted, and commands are taken"]
+        );
+    }
+
     #[test]
     fn a_line_is_said_when_it_changes() {
-        let mut said = ClockSaid::default();
-        let lines: Vec<_> = [0, 5_000, 5_001, 9_000, 30_000, 31_000, 90_000, -31_000, -7_000, 0, 0]
-            .into_iter()
-            .filter_map(|ahead_ms| said.of(ahead_ms))
-            .collect();
+        let lines = lines(false, &[0, 5_000, 5_001, 9_000, 30_000, 31_000, 90_000, -31_000, -7_000, 0, 0]);
         assert_eq!(lines.len(), 4, "{lines:?}");
         assert!(lines[0].contains("5 s and more ahead of") && lines[1].contains("31 s"), "{lines:?}");
         assert!(lines[2].contains("7 s and more behind"), "{lines:?}");

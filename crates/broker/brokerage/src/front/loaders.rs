@@ -20,7 +20,7 @@ use crate::link::Port;
 /// Commands of a connection without a reply, and as many that wait; fewer if so many connections share the front.
 const SHARE_MAX: usize = 4_096;
 /// However many do.
-const SHARE_MIN: usize = 4;
+const SHARE_MIN: usize = 3;
 /// Bytes of answers that a connection may leave before no more of its lines are read.
 const UNREAD_MAX: usize = 256 << 10;
 /// Far more than that and the answers to all that may be under way: it never comes to this.
@@ -160,7 +160,7 @@ impl Loaders {
             // Room for an answer brings it back.
             return Some(());
         }
-        let share = (floor.open_max / (self.loaders.len() + 1)).clamp(SHARE_MIN, SHARE_MAX);
+        let share = (floor.room_of_loaders() / (self.loaders.len() + 1)).clamp(SHARE_MIN, SHARE_MAX);
         self.loaders.get_mut(&number)?.feed.set_room(share);
         self.hand_on(number, floor)?;
         if self.loaders.get(&number)?.may_say(share) {
@@ -242,7 +242,7 @@ impl Loaders {
 
     /// Hands the front the commands that there is room for; nothing if the connection is over.
     fn hand_on(&mut self, number: u64, floor: &mut Floor) -> Option<()> {
-        while floor.has_room() {
+        while floor.has_room() && self.open.len() < floor.room_of_loaders() {
             let loader = self.loaders.get_mut(&number)?;
             let Some((line, after)) = loader.held.take().or_else(|| loader.feed.take()) else {
                 return Some(());

@@ -9,6 +9,8 @@
 mod clock_said;
 mod files;
 mod loaders;
+#[cfg(test)]
+mod old_stamps;
 mod web;
 
 use std::collections::BTreeMap;
@@ -21,7 +23,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token, Waker};
-use pares_broker::{BrokerRead, dump_path};
+use pares_broker::dump_path;
 use pares_link::Door;
 use pares_operator::init::{CLIENT, OPERATOR};
 use pares_os::{descriptors, process};
@@ -170,8 +172,8 @@ struct FrontProcess {
     clock_said: ClockSaid,
 }
 
-/// A read of the front's, and the answer; none if no site has answered.
-type Looked = (BrokerRead, Option<Vec<u8>>);
+/// The number of a read of the front's, and the answer; none if no site has answered.
+type Looked = (u64, Option<Vec<u8>>);
 
 impl FrontProcess {
     fn open(args: &Args) -> Result<Self, BrokerageError> {
@@ -196,7 +198,7 @@ impl FrontProcess {
         }
         Ok(Self {
             floor,
-            clock_said: ClockSaid::default(),
+            clock_said: ClockSaid::of_trusted(args.trust_clock),
             poll,
             events: Events::with_capacity(1_024),
             loaders: loaders::Loaders::at(port),
@@ -239,7 +241,7 @@ impl FrontProcess {
         if let Some((ticket, written)) = self.dumps.progress() {
             self.dumped(ticket, written);
         }
-        if let Some(said) = self.clock_said.of(self.floor.front.clock_ahead_ms()) {
+        if let Some(said) = self.clock_said.line(self.floor.front.clock_ahead_ms()) {
             pares_text::tell!("{said}");
         }
         self.loaders.note(&mut self.floor);
@@ -275,14 +277,14 @@ impl FrontProcess {
 
     /// Reads what the front wants read, on a thread, and tells it what was.
     fn look(&mut self) {
-        for (read, answer) in self.looked.1.try_iter().collect::<Vec<_>>() {
-            self.floor.looked(&read, answer.as_deref());
+        for (number, answer) in self.looked.1.try_iter().collect::<Vec<_>>() {
+            self.floor.looked(number, answer.as_deref());
         }
-        for read in self.floor.looks() {
+        for (number, read) in self.floor.looks() {
             let (tell, waker) = (self.looked.0.clone(), Arc::clone(&self.waker));
             self.readers.read(read.to_bytes(), self.floor.horizon(), move |answer| {
                 // A front that has ended is told nothing.
-                let _ = tell.send((read, answer.ok()));
+                let _ = tell.send((number, answer.ok()));
                 let _ = waker.wake();
             });
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mio::Waker;
 use pares_broker::{Asked, BrokerRead, BrokerReply, CommandName, Refusal, StockQuote, StockSymbol, UserName};
-use pares_front::{Arrival, CommandOrder, HIT_MILLS, NotTaken};
+use pares_front::{Arrival, CommandOrder, EACH_USER, HIT_MILLS, NotTaken};
 use pares_link::Door;
 use pares_site::protocol::Horizon;
 use pares_web::{Broker, BrokerAnswer, Costs, Unavailable, WebServer, WebSettings};
@@ -115,7 +115,12 @@ impl WebCalls {
     /// Takes in what was asked, and shows how the front is.
     pub(super) fn turn(&mut self, floor: &mut Floor) {
         for question in self.asked.try_iter().collect::<Vec<_>>() {
-            self.take(question, floor);
+            if floor.misleads(&question.asked) {
+                // Who asked may be gone.
+                let _ = question.tell.send(Ok(BrokerReply::Refused { refusal: Refusal::ClockOff }));
+            } else {
+                self.take(question, floor);
+            }
         }
         for (number, reply) in floor.sites_said() {
             if let Some(tell) = self.direct.remove(&number) {
@@ -142,7 +147,7 @@ impl WebCalls {
         if file.as_ref().is_some_and(|file| !self.files.has_room_for(file)) {
             return drop(tell.send(Err(Unavailable::ManyFiles)));
         }
-        match floor.take(Arrival { sender: 0, user, order: CommandOrder::Arrival { name }, asked }) {
+        match floor.take(Arrival { sender: EACH_USER, user, order: CommandOrder::Arrival { name }, asked }) {
             Ok(arrival) => {
                 self.files.begun(arrival, file);
                 self.open.insert(arrival, tell);
@@ -226,5 +231,7 @@ impl Broker for WebFront {
     }
 }
 
+#[cfg(test)]
+mod off;
 #[cfg(test)]
 mod tests;

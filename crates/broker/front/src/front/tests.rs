@@ -1,5 +1,6 @@
 //! The front's promises: order, quotes shared, moments in their place, dumps last.
 
+mod clock;
 mod moments;
 
 use pares_broker::{
@@ -27,7 +28,7 @@ struct At {
     /// Refused for the clock after they were taken.
     clock_off: Vec<u64>,
     noted: Vec<HitName>,
-    looks: Vec<BrokerRead>,
+    looks: Vec<(u64, BrokerRead)>,
 }
 
 /// The client that asks for the front's number, and the front that it is given.
@@ -68,7 +69,7 @@ impl At {
                 FrontEffect::Told { arrival, reply: Some(_), .. } => self.told.push(arrival),
                 FrontEffect::Told { arrival, reply: None, .. } => self.given_up.push(arrival),
                 FrontEffect::Noted { hit } => self.noted.push(hit),
-                FrontEffect::Look { read } => self.looks.push(read),
+                FrontEffect::Look { number, read } => self.looks.push((number, read)),
             }
         }
     }
@@ -85,8 +86,12 @@ impl At {
 
     fn arrives(&mut self, line: &str, order: CommandOrder) -> Result<u64, NotTaken> {
         let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).unwrap();
-        let (user, mut effects) = (line.command.user.clone(), Vec::new());
-        let asked = Asked::Command { command: line.command, fault: line.fault };
+        let user = line.command.user.clone();
+        self.asks(user, order, Asked::Command { command: line.command, fault: line.fault })
+    }
+
+    fn asks(&mut self, user: Option<UserName>, order: CommandOrder, asked: Asked) -> Result<u64, NotTaken> {
+        let mut effects = Vec::new();
         let arrived =
             self.front.arrives(Arrival { sender: 0, user, order, asked }, self.now_ms, &mut effects);
         self.take(effects);
@@ -95,10 +100,16 @@ impl At {
 
     /// Answers a look.
     fn look(&mut self, answer: Option<&[u8]>) -> BrokerRead {
-        let (read, mut effects) = (self.looks.remove(0), Vec::new());
-        self.front.looked(&read, answer, self.now_ms, &mut effects);
+        let ((number, read), mut effects) = (self.looks.remove(0), Vec::new());
+        self.front.looked(number, answer, self.now_ms, &mut effects);
         self.take(effects);
         read
+    }
+
+    /// The oldest page that was asked for comes when it is not waited for any more: it is no answer to the one that is.
+    fn look_shows_late(&mut self) {
+        let late = ArmedPage { triggers: Vec::new(), next: Some(pares_wice::Key::new([1])) };
+        self.look(Some(&late.to_bytes()));
     }
 
     /// Answers a whole look: these triggers of S are armed, these stacks pending.
@@ -130,8 +141,11 @@ impl At {
         let symbol = StockSymbol::new(letters).unwrap();
         let (user, key) = ("jo".to_owned(), "k".to_owned());
         let quote = StockQuote { price_cents, symbol, user, server_ms, key };
+        self.brought(hit, QuoteBrought { quote, hit: Some(HitName { desk: 1, count: hit }) });
+    }
+
+    fn brought(&mut self, hit: u64, brought: QuoteBrought) {
         let mut effects = Vec::new();
-        let brought = QuoteBrought { quote, hit: Some(HitName { desk: 1, count: hit }) };
         self.front.quote(hit, Ok(brought), self.now_ms, &mut effects);
         self.take(effects);
     }

@@ -1,6 +1,8 @@
 //! Who gives commands: in a session of his own through one front after the other, or by names through any.
 
-use pares_broker::{Asked, BrokerReply, CommandName, UserName, WorkloadLine, number_in_session};
+use pares_broker::{
+    Asked, BrokerReply, CommandName, UserCommand, UserName, Verb, WorkloadLine, number_in_session,
+};
 use pares_front::{CommandOrder, SeededDraw};
 
 /// A command of a client.
@@ -91,8 +93,28 @@ impl Client {
         };
         let line = line.replacen("{}", self.user.as_str(), 1).replace("{}", &(2 + draw.below(9)).to_string());
         let line = WorkloadLine::parse(format!("[1] {line}").as_bytes()).expect("a command");
-        let asked = Asked::Command { command: line.command, fault: line.fault };
+        // As pages ask, who name what they show, or as lines do.
+        let of = self.newest_of(&line.command).filter(|_| draw.below(2) == 0);
+        let asked = match of {
+            Some(number) => Asked::Settle { command: line.command, number },
+            None => Asked::Command { command: line.command, fault: line.fault },
+        };
         self.given.push(Given { asked, order, told: None, sent: None });
+    }
+
+    /// The number of the newest buy or sell that he was told to be pending, if this settles one.
+    fn newest_of(&self, command: &UserCommand) -> Option<u64> {
+        let placed = match command.verb {
+            Verb::CommitBuy | Verb::CancelBuy => Verb::Buy,
+            Verb::CommitSell | Verb::CancelSell => Verb::Sell,
+            _ => return None,
+        };
+        self.given.iter().rev().find_map(|given| match (&given.asked, &given.told) {
+            (Asked::Command { command, .. }, Some((number, BrokerReply::Held { .. }))) => {
+                (command.verb == placed).then_some(*number)
+            }
+            _ => None,
+        })
     }
 
     /// What is to be sent now, and to which front. `lives` are those of the fronts; to connect anew it takes `any`.

@@ -46,7 +46,9 @@ fn whole_log(world: &World) -> Vec<AuditEntry> {
 /// A command with a reply has one entry, with that reply.
 fn is_done_once(log: &[AuditEntry], user: &str, given: &Given) -> Result<(), String> {
     let Some((number, reply)) = &given.told else { return Err(format!("{given:?} has no reply")) };
-    let Asked::Command { command, .. } = &given.asked else { return Err("no command".into()) };
+    let (Asked::Command { command, .. } | Asked::Settle { command, .. }) = &given.asked else {
+        return Err("no command".into());
+    };
     let is_it = |entry: &&AuditEntry| match given.order {
         CommandOrder::Session { .. } => entry.record.number == *number && entry.record.command.is_some(),
         CommandOrder::Arrival { .. } => {

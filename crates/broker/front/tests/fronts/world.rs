@@ -36,7 +36,7 @@ enum Event {
     Want(u64, StockSymbol, UserName),
     Quote(u64, Result<QuoteBrought, QuoteFault>),
     Hit(QuoteBrought),
-    Look(BrokerRead),
+    Look(u64, BrokerRead),
     Tick(u64),
     Client(usize),
     Kill,
@@ -194,11 +194,11 @@ impl World {
             Event::Hit(brought) => {
                 self.tell(front, |front, now_ms, effects| front.take_hit(brought, now_ms, effects));
             }
-            Event::Look(read) => {
+            Event::Look(number, read) => {
                 let answer = if self.one_in(10) { None } else { Some(self.behind()) };
                 let answer = answer.map(|behind| self.accounts.read(&read, behind));
                 self.tell(front, |front, now_ms, effects| {
-                    front.looked(&read, answer.as_deref(), now_ms, effects);
+                    front.looked(number, answer.as_deref(), now_ms, effects);
                 });
             }
         }
@@ -274,7 +274,11 @@ impl World {
                 self.after(REPEAT_MS, at, Event::Repeat(id));
             }
             FrontEffect::Look { .. } if self.accounts.broken == Some(Broken::Looks) => {}
-            FrontEffect::Look { read } => self.travels(at, Event::Look(read)),
+            FrontEffect::Look { number, read } => {
+                // Who reads says in any case what came of it.
+                let ms = if self.one_in(40) { self.draw.below(8_000) } else { 1 + self.draw.below(25) };
+                self.after(ms, at, Event::Look(number, read));
+            }
             FrontEffect::Noted { hit } => {
                 self.noted.push(hit);
                 self.desk.unnoted.remove(&hit);

@@ -1,6 +1,7 @@
 //! The interface from outside: what people may do, what they may not, and what those try who are no people.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+mod clock;
 mod commands;
 mod document;
 mod hostile;

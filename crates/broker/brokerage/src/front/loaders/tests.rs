@@ -1,17 +1,19 @@
 //! Bytes to the port of a front over a site of this process, and what it says to them.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mio::{Events, Poll};
 use pares_broker::{AccountSummary, Asked, Refusal, UserCommand, Verb};
+use pares_front::{Arrival, CommandOrder, EACH_USER};
 use pares_site::config::Promise;
 use tempfile::TempDir;
 
 use super::*;
 use crate::dump;
+use crate::front::old_stamps;
 use crate::link::SocketOwner;
 use crate::quote_server::{Behaviour, QuoteServer};
 
@@ -54,21 +56,7 @@ impl At {
     /// The quote server's stamps are an hour old; of the stock D it says nothing.
     fn with_old_stamps() -> (Self, TempDir) {
         let (mut at, dir) = (Self::new(), tempfile::tempdir().unwrap());
-        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        at.floor = Floor::alone(dir.path(), Promise::Os, None, listener.local_addr().unwrap(), None).unwrap();
-        std::thread::spawn(move || {
-            let mut kept = Vec::new();
-            for mut stream in listener.incoming().map(Result::unwrap) {
-                let mut asked = String::new();
-                BufReader::new(&stream).read_line(&mut asked).unwrap();
-                if !asked.starts_with('D') {
-                    // Who has heard enough closes before it has all.
-                    let _ =
-                        writeln!(stream, "1.00,{},{},key", asked.trim(), crate::floor::now_ms() - 3_600_000);
-                }
-                kept.extend(asked.starts_with('D').then_some(stream));
-            }
-        });
+        at.floor = Floor::alone(dir.path(), Promise::Os, None, old_stamps::serve(), None).unwrap();
         (at, dir)
     }
 
@@ -465,6 +453,33 @@ fn a_user_has_no_more_under_way_by_many_connections_than_by_one() {
     at.loaders.user_open_max = 1;
     assert_eq!(at.says(b"[1] ADD,al,1.00\n"), "[1] OK cash 1.00\n");
     assert_eq!(at.told(held), "[1] OK cash 1.00\n[2] OK cash 2.00\n");
+}
+
+#[test]
+fn however_many_loaders_there_are_a_part_of_the_room_is_peoples() {
+    let (mut at, _quotes) = At::without_quotes();
+    at.floor.open_max = 8;
+    let loaders: Vec<_> = (0..5)
+        .map(|loader| {
+            let (mut client, _) = at.greeted();
+            for user in 1..=4 {
+                writeln!(client, "[{user}] QUOTE,u{loader}x{user},S").unwrap();
+            }
+            client
+        })
+        .collect();
+    while at.loaders.open.len() < 6 {
+        at.turn();
+    }
+    (0..20).for_each(|_| at.turn());
+    assert_eq!((at.loaders.open.len(), at.floor.front.open(), loaders.len()), (6, 6, 5));
+    let mut person_commands = |user: &str| {
+        let (user, order) = (UserName::new(user), CommandOrder::Arrival { name: None });
+        let command = UserCommand { user: user.clone(), ..UserCommand::of(Verb::DisplaySummary) };
+        let asked = Asked::Command { command, fault: None };
+        at.floor.take(Arrival { sender: EACH_USER, user, order, asked })
+    };
+    assert!(person_commands("ann").is_ok() && person_commands("bob").is_ok());
 }
 
 #[test]

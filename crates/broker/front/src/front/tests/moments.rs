@@ -22,8 +22,8 @@ fn a_quote_that_is_good_enough_fires_what_is_armed_once_for_each_time_that_it_is
     at.tick(60_000);
     at.quote(3, "S", 199);
     assert!(at.submitted.is_empty(), "somebody else has fired it");
-    at.looks.clear();
-    at.tick(2_000);
+    at.tick(crate::LOOK_PATIENCE_MS);
+    at.looks.drain(..at.looks.len() - 1);
     at.look_shows(&[("jo", TradeWay::Buy, 200)], &[]);
     assert!(is_jos(&at.next()), "nobody has");
     at.tick(2_000);
@@ -123,15 +123,44 @@ fn a_look_that_is_not_answered_or_fails_begins_anew_and_one_that_is_old_counts_f
     at.look_shows(&[], &[]);
     at.tick(2_000);
     assert_eq!(at.asked.len(), 1, "armed while it was looked for: watched all the same");
-    at.tick(2_000);
-    let (lost, again) = (at.looks.remove(0), at.looks[0].clone());
-    assert_eq!((lost, at.look(None)), (again, BrokerRead::Armed { from: None }));
+    at.tick(crate::LOOK_PATIENCE_MS - 1);
+    assert_eq!(at.looks.len(), 1, "it may still come");
+    at.tick(1);
+    assert_eq!(at.looks.len(), 2, "anew");
+    at.look_shows_late();
+    assert_eq!((at.looks.len(), at.look(None)), (1, BrokerRead::Armed { from: None }));
     at.tick(1_999);
     assert_eq!(at.looks, []);
     at.tick(1);
     at.look_shows(&[("jo", TradeWay::Buy, 200)], &[]);
-    at.quote(1, "S", 150);
+    let question = at.asked.last().unwrap().0;
+    at.quote(question, "S", 150);
     assert!(matches!(at.next().asked, Asked::Fire { .. }), "its own, at once");
+}
+
+#[test]
+fn a_look_whose_pages_take_three_seconds_each_comes_to_its_end() {
+    let mut at = At::new();
+    at.tick(0);
+    let symbol = StockSymbol::new("S").unwrap();
+    let armed = |from: Option<u8>, next: Option<u8>| {
+        let user = UserName::new(&format!("u{}", from.unwrap_or_default())).unwrap();
+        let next = next.map(|next| pares_wice::Key::new([next]));
+        let trigger = ArmedTrigger { symbol, way: TradeWay::Buy, user, price_cents: 200 };
+        ArmedPage { triggers: vec![trigger], next }.to_bytes()
+    };
+    let user = UserName::new("al").unwrap();
+    let stack = LapsingStack { user, way: TradeWay::Sell, placed_ms: NOON - 90_000 };
+    let lapsing = LapsingPage { stacks: vec![stack], next: None }.to_bytes();
+    for page in [armed(None, Some(1)), armed(Some(1), Some(2)), armed(Some(2), None), lapsing] {
+        at.tick(2_000);
+        at.tick(1_000);
+        assert_eq!(at.looks.len(), 1, "it does not begin anew");
+        at.look(Some(&page));
+    }
+    assert!(matches!(at.next().asked, Asked::Lapse { way: TradeWay::Sell, .. }));
+    at.tick(2_000);
+    assert_eq!(at.look(None), BrokerRead::Armed { from: None }, "the next look");
 }
 
 #[test]
