@@ -7,8 +7,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use pares_broker::{
-    Asked, BrokerReply, CommandName, PersonRight, Refusal, StockQuote, StockSymbol, UserCommand, UserName,
-    Verb, WINDOW_MS, cents_of, dollars, file_name,
+    Asked, BrokerRead, BrokerReply, CommandName, NamedCommand, PersonRight, Refusal, StockQuote, StockSymbol,
+    UserCommand, UserName, Verb, WINDOW_MS, cents_of, dollars, file_name,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -93,8 +93,11 @@ pub(crate) async fn command(
     app.commands.take(user.as_str(), app.now_ms()).map_err(Problem::too_many)?;
     let name = command_name(&headers)?;
     let asked = asked(verb, &user, &fields)?;
-    may_ask(&app, &user, &asked).await?;
-    let reply = app.in_time(app.front.ask(Some(user), name, asked)).await??;
+    let before = may_ask(&app, &user, name.as_ref(), &asked).await?;
+    let reply = match before {
+        Some(reply) => reply,
+        None => app.in_time(app.front.ask(Some(user), name, asked)).await??,
+    };
     Ok(Json(Told { command, outcome: outcome(reply)? }))
 }
 
@@ -105,12 +108,17 @@ pub(crate) fn command_name(headers: &HeaderMap) -> Result<Option<CommandName>, P
     name.map(Some).ok_or_else(wrong)
 }
 
-/// Whether the quote server may be asked for it, where it would be.
-async fn may_ask(app: &Shared, user: &UserName, asked: &Asked) -> Result<(), Problem> {
-    let Asked::Command { command, fault: None } = asked else { return Ok(()) };
+/// Whether the quote server may be asked for it, where it would be. What was done already under this name needs no quote: the reply.
+async fn may_ask(
+    app: &Shared,
+    user: &UserName,
+    name: Option<&CommandName>,
+    asked: &Asked,
+) -> Result<Option<BrokerReply>, Problem> {
+    let Asked::Command { command, fault: None } = asked else { return Ok(None) };
     let Some(symbol) = command.symbol.filter(|_| command.verb.needs_quote() && command.check().is_ok())
     else {
-        return Ok(());
+        return Ok(None);
     };
     if !app.has_account(user).await? {
         return Err(Problem::refused(Refusal::NoAccount));
@@ -118,9 +126,24 @@ async fn may_ask(app: &Shared, user: &UserName, asked: &Asked) -> Result<(), Pro
     let now_ms = app.now_ms();
     let is_usable = |quote: StockQuote| now_ms < quote.server_ms.saturating_add(WINDOW_MS - QUOTE_LEFT_MS);
     if app.front.quote(symbol).is_some_and(is_usable) {
-        return Ok(());
+        return Ok(None);
     }
-    app.fresh_quotes.take(user.as_str(), now_ms).map_err(Problem::too_many)
+    if let Some(name) = name
+        && let Some(first) = done_before(app, user, name).await?
+    {
+        return Ok(Some(if first.asked == *asked { first.reply } else { BrokerReply::NameTaken }));
+    }
+    app.fresh_quotes.take(user.as_str(), now_ms).map_err(Problem::too_many).map(|()| None)
+}
+
+/// What was done under this name, as a site knows.
+async fn done_before(
+    app: &Shared,
+    user: &UserName,
+    name: &CommandName,
+) -> Result<Option<NamedCommand>, Problem> {
+    let read = BrokerRead::Named { user: user.clone(), name: name.clone() };
+    Ok(app.in_time(app.front.read(read)).await??)
 }
 
 /// The command as far as it can be read, with what is wrong of it.

@@ -13,12 +13,14 @@ const STATES = {
   waiting: 'Waiting to be sent', routed: 'Sent', open: 'Open',
   filled: 'Filled', cancelled: 'Cancelled', expired: 'Expired', refused: 'Refused by the exchange',
 };
-/** Orders of a page. */
+/** So many more at a time. */
 const LIMIT = 20;
+/** Orders of an answer, at most. */
+const ANSWER_MAX = 100;
 
 /** The page. */
 export function orders(hear) {
-  const shown = { orders: [], before: undefined };
+  const shown = { orders: [], before: undefined, wanted: LIMIT };
   const [open, all, error] = [el('div'), el('div', { id: 'all-orders' }), errorPlace()];
   const apart = el('p', { id: 'no-exchange' });
   let isReading = false;
@@ -45,20 +47,31 @@ export function orders(hear) {
 }
 
 async function readAll(shown, open, all, error, apart) {
-  const [working, newest] = await Promise.all([api.orders({ open: true }), api.orders({ limit: LIMIT })]);
+  const [working] = await Promise.all([api.orders({ open: true }), readWanted(shown)]);
   setText(apart, working.has_router === false ? 'This broker is not connected to an exchange: an order waits until it is.' : '');
   refill(open, working.orders.length ? el('ul', { class: 'plain' }, working.orders.map((order) => item(order, error)))
     : el('p', { class: 'muted' }, 'No order is open.'));
-  if (shown.orders.length <= LIMIT) Object.assign(shown, newest, { before: newest.before });
   drawAll(shown, all);
+}
+
+/** Reads all that is to be shown, down to the oldest: something may have happened to any of them. */
+async function readWanted(shown) {
+  const { wanted } = shown;
+  const found = { orders: [], before: undefined };
+  do {
+    const { orders: more, before } = await api.orders({ limit: Math.min(wanted - found.orders.length, ANSWER_MAX), before: found.before });
+    Object.assign(found, { orders: [...found.orders, ...more], before });
+  } while (found.before != null && found.orders.length < wanted);
+  // If more is wanted meanwhile, that is being read.
+  if (wanted === shown.wanted) Object.assign(shown, found);
 }
 
 function drawAll(shown, all) {
   const more = shown.before != null && action({
     id: 'older-orders', label: 'Show older ones', isQuiet: true,
     work: async () => {
-      const page = await api.orders({ limit: LIMIT, before: shown.before });
-      Object.assign(shown, { orders: [...shown.orders, ...page.orders], before: page.before });
+      shown.wanted += LIMIT;
+      await readWanted(shown);
       drawAll(shown, all);
       return `${shown.orders.length} orders.`;
     },

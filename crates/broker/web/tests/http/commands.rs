@@ -402,3 +402,23 @@ async fn fresh_quotes_of_a_user_are_so_many_and_known_ones_are_free() {
     assert_eq!(quote(&ann, "A").await.status, 200, "a usable one no more: it is asked for anew");
     assert_eq!(pares_web::Broker::costs(&web.broker).hits, 4);
 }
+
+#[tokio::test]
+async fn what_was_done_under_a_key_is_told_again_without_a_question_to_the_quote_server() {
+    let few = pares_web::Allowance { burst: 1.0, per_second: 0.001 };
+    let web = Web::with(|settings| settings.fresh_quotes = few);
+    let ann = web.somebody("ann").await;
+    web.command(&ann, "add", json!({"amount": "1.00"})).await;
+    let quote = async |front: &Web, symbol: &str| {
+        let headers = [ann.bearer(), ("idempotency-key", "k".to_owned())];
+        front.ask("POST", "/commands/quote", &headers, &json!({"symbol": symbol})).await
+    };
+    let first = quote(&web, "S").await.json();
+    assert_eq!(first["outcome"]["kind"], "price");
+    web.pass(600_000);
+    for front in [&web, &web.other()] {
+        assert_eq!(quote(front, "S").await.json(), first);
+        assert_eq!(quote(front, "T").await.told(), (409, "name-taken".into()));
+    }
+    assert_eq!(pares_web::Broker::costs(&web.broker).hits, 1);
+}

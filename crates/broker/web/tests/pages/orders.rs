@@ -71,6 +71,30 @@ async fn what_is_refused_is_said(page: &Page, hand: Hand) {
     page.shows("#order-shares-error", "larger than you may place").await;
 }
 
+/// Places an order of seven shares, and after it 24 that never trade.
+const PLACE_MANY: &str = "const done = arguments[1]; (async () => { const { csrf } = await (await fetch('/api/v1/session')).json(); \
+                          const headers = { 'X-CSRF': csrf, 'Content-Type': 'application/json' }; const all = [7, ...Array(24).fill(1)]; \
+                          const terms = (shares) => ({ symbol: 'ABC', side: 'buy', shares, limit: shares === 7 ? '10.00' : '0.01' }); let placed = 0; \
+                          for (const shares of all) placed += (await fetch('/api/v1/orders', { method: 'POST', headers, body: JSON.stringify(terms(shares)) })).status === 201; \
+                          done(placed); })()";
+
+#[test]
+fn what_happens_to_an_order_far_down_is_shown_there() {
+    in_browser(|page, server| async move {
+        sign_up(&page, Hand::Mouse, "many").await;
+        add_and_quote(&page, Hand::Mouse).await;
+        server.price("ABC", 2_000);
+        assert_eq!(page.script_ends(PLACE_MANY, serde_json::Value::Null).await, 25);
+        Hand::Mouse.press(&page, "nav a[href='#/orders']").await;
+        Hand::Mouse.press(&page, "#older-orders").await;
+        let last = "const rows = [...document.querySelectorAll('#all-orders tbody tr')]; \
+                    return rows.length === 25 && rows[24].innerText.includes('Buy 7 ABC') && rows[24].innerText.includes(arguments[0])";
+        page.until(last, "Open".into(), "the oldest is open").await;
+        server.price("ABC", 900);
+        page.until(last, "Filled".into(), "the oldest is filled").await;
+    });
+}
+
 #[test]
 fn a_supervisor_limits_and_stops_a_customer_by_mouse() {
     in_browser(|page, server| async move { supervise(&page, &server, Hand::Mouse).await });
