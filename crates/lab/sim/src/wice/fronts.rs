@@ -59,8 +59,8 @@ pub(super) struct Place {
     open: BTreeMap<TransactionId, Open>,
     /// On which connection each was asked for.
     asked: BTreeMap<ClientId, TransactionId>,
-    /// What it reads, and on which connection.
-    reads: BTreeMap<ClientId, BrokerRead>,
+    /// What it reads, and on which connection: the number, and when it was asked for.
+    reads: BTreeMap<ClientId, (u64, u64)>,
     /// Its end of the connections to desks, and which they are.
     pub(super) calls: DeskCalls,
     pub(super) lines: BTreeMap<usize, FrontNumber>,
@@ -215,7 +215,7 @@ impl Sites {
                 FrontEffect::Ask { hit, symbol, user } => {
                     self.call_desks(front, |calls, said| calls.ask(hit, symbol, user, said));
                 }
-                FrontEffect::Look { read } => self.look_up(front, read),
+                FrontEffect::Look { number, read } => self.look_up(front, number, &read),
                 FrontEffect::Abandon { hit } => self.fronts().places[front].calls.abandon(hit),
                 FrontEffect::Noted { hit } => self.call_desks(front, |calls, said| calls.noted(hit, said)),
                 FrontEffect::Told { arrival, reply, number, .. } => {
@@ -251,16 +251,30 @@ impl Sites {
     }
 
     /// A front reads, and begins anew by itself if there is no answer.
-    fn look_up(&mut self, front: usize, read: BrokerRead) {
+    fn look_up(&mut self, front: usize, number: u64, read: &BrokerRead) {
         let site = self.asks(front);
         let ask = Ask::Read(READ, self.fronts().places[front].seen, read.to_bytes()).to_bytes();
         if self.nodes[&site].accepts() {
             let connection = self.ask_site(FIRST + front, site, ask);
-            self.fronts().places[front].reads.insert(connection, read);
+            let asked = (number, self.now_us());
+            self.fronts().places[front].reads.insert(connection, asked);
+        } else {
+            self.looked_up(front, number, None);
+        }
+    }
+
+    /// A read that a site has not answered is given up.
+    fn give_up_late_reads(&mut self, front: usize) {
+        let now_us = self.now_us();
+        let reads = &mut self.fronts().places[front].reads;
+        let late = reads.extract_if(.., |_, (_, asked_us)| now_us - *asked_us >= PATIENCE_US);
+        for (_, (number, _)) in late.collect::<Vec<_>>() {
+            self.looked_up(front, number, None);
         }
     }
 
     fn repeat_what_is_late(&mut self, front: usize) {
+        self.give_up_late_reads(front);
         let now_us = self.now_us();
         let open = &self.fronts().places[front].open;
         let late = open.iter().filter(|(_, open)| now_us - open.asked_us >= PATIENCE_US);
@@ -283,8 +297,8 @@ impl Sites {
     ) -> Verdict {
         let front = (connection.0 & 0xffff) as usize - FIRST;
         let (code, horizon) = of;
-        if let Some(read) = self.fronts().places[front].reads.remove(&connection) {
-            self.looked_up(front, &read, (code == Code::Done).then_some((body, horizon)));
+        if let Some((number, _)) = self.fronts().places[front].reads.remove(&connection) {
+            self.looked_up(front, number, (code == Code::Done).then_some((body, horizon)));
             return Ok(());
         }
         let Some(id) = self.fronts().places[front].asked.remove(&connection) else { return Ok(()) };
@@ -317,14 +331,14 @@ impl Sites {
         }
     }
 
-    fn looked_up(&mut self, front: usize, read: &BrokerRead, found: Option<(&[u8], Horizon)>) {
+    fn looked_up(&mut self, front: usize, number: u64, found: Option<(&[u8], Horizon)>) {
         let now_ms = self.front_ms(front);
         self.with_front(front, |place, effects| {
             if let Some((_, horizon)) = found {
                 place.seen = place.seen.and(horizon);
             }
             if let Some(front) = &mut place.front {
-                front.looked(read, found.map(|(body, _)| body), now_ms, effects);
+                front.looked(number, found.map(|(body, _)| body), now_ms, effects);
             }
         });
     }
