@@ -129,7 +129,7 @@ fn sites_told(config: &SitesConfig) -> String {
     let clusters = config.sites.iter().map(|place| place.cluster).collect::<BTreeSet<_>>().len();
     let sites = config.sites.len();
     match clusters {
-        2.. if sites % clusters == 0 => format!("--sites {clusters}x{}", sites / clusters),
+        2.. if sites.is_multiple_of(clusters) => format!("--sites {clusters}x{}", sites / clusters),
         2.. => format!("{sites} sites in {clusters} clusters"),
         _ => format!("--sites {sites}"),
     }
