@@ -22,7 +22,7 @@ impl BrokerFront {
 #[cfg(test)]
 mod tests {
     use pares_broker::{
-        BrokerReply, OrderAsked, StockSymbol, UserName, WorkloadLine, number_in_session, session_of_front,
+        BrokerReply, OrderAsked, UserName, WorkloadLine, number_in_session, session_of_front,
     };
     use pares_wice::TransactionId;
 
@@ -57,7 +57,7 @@ mod tests {
             Some(BrokerRequest { number, after: 0, name: None, time_ms, quote: None, asked: block() })
         };
         assert_eq!(front.beside(block(), NOON_MS), of(1, NOON_MS));
-        (0..3).for_each(|_| front.clock.stamped(StockSymbol::new("S").unwrap(), NOON_MS - HOUR_MS, NOON_MS));
+        (0..3).for_each(|_| front.clock.stamped(NOON_MS - HOUR_MS, NOON_MS));
         assert_eq!(front.beside(block(), NOON_MS), of(2, 0), "the clock is off");
     }
 }
