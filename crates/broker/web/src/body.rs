@@ -70,5 +70,13 @@ fn too_large() -> Problem {
 }
 
 fn said<T: DeserializeOwned>(bytes: &[u8]) -> Result<Said<T>, Problem> {
-    serde_json::from_slice(bytes).map(Said).map_err(|why| Problem::bad(format!("the body: {why}")))
+    object(bytes).map(Said).map_err(|why| Problem::bad(format!("the body: {why}")))
+}
+
+/// An object's fields. An array is none: serde takes its values for the fields in the order in which they stand in this program, which no client is told.
+pub(crate) fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err("an array, and no object".to_owned());
+    }
+    serde_json::from_slice(bytes).map_err(|why| why.to_string())
 }

@@ -19,6 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use utoipa::ToSchema;
 
 use crate::app::Shared;
+use crate::body::object;
 use crate::caller::{Caller, find, is_other_site};
 use crate::follow::{News, follow};
 use crate::news::{self, Happened, OrderNews};
@@ -173,7 +174,7 @@ impl Listener {
 }
 
 fn watched(text: &str) -> Option<BTreeSet<StockSymbol>> {
-    let Watch { watch } = serde_json::from_str(text).ok()?;
+    let Watch { watch } = object(text.as_bytes()).ok()?;
     let symbols: Option<BTreeSet<StockSymbol>> =
         watch.iter().map(|symbol| StockSymbol::new(symbol)).collect();
     symbols.filter(|symbols| symbols.len() <= WATCHED_MAX)

@@ -139,8 +139,8 @@ async fn document() -> Json<utoipa::openapi::OpenApi> {
     Json(Document::openapi())
 }
 
-/// Whether this front serves.
-#[utoipa::path(get, path = "/api/v1/health", security(()), responses((status = 200, description = "It does.")))]
+/// Whether this process answers. It asks no site: 200 also while none is alive.
+#[utoipa::path(get, path = "/api/v1/health", security(()), responses((status = 200, description = "It does; sites were not asked.")))]
 async fn health() -> Json<serde_json::Value> {
     Json(serde_json::json!({ "status": "ok" }))
 }

@@ -20,6 +20,10 @@ use crate::protocol::{Ask, Code, FRAME_MAX, Horizon, Reply};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The same for reads: as long as a site lets one take, since a read that is asked again is done again.
 const READ_PATIENCE: Duration = Duration::from_secs(10);
+/// A read may take long at a site that lives. One that says nothing for so long is asked how it is; if it says nothing for as long once more it hangs, and the read goes to the next.
+const QUIET_MAX: Duration = Duration::from_millis(500);
+/// Tag of the question how a site is, beside one that waits.
+const HOW: u64 = u64::MAX;
 
 /// Why a call has no reply.
 #[derive(Debug, Error)]
@@ -106,6 +110,14 @@ impl Client {
     #[must_use]
     pub fn site(&self) -> SocketAddr {
         self.sites[self.at].address()
+    }
+
+    /// It uses this site from now on, if it is one of those that it knows.
+    pub fn turn_to(&mut self, site: SocketAddr) {
+        match self.sites.iter().position(|door| door.address() == site) {
+            Some(at) if at != self.at => (self.at, self.connection) = (at, None),
+            _ => {}
+        }
     }
 
     /// Executes a request, once, and waits for its reply at most for `patience`.
@@ -220,8 +232,9 @@ impl Client {
     fn ask(&mut self, ask: &Ask, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
         let (bytes, to) = (checked(ask.to_bytes())?, ask.number());
         let began = Instant::now();
-        let patience_here =
-            if matches!(ask, Ask::Read(..) | Ask::Latest(..)) { READ_PATIENCE } else { PATIENCE };
+        let is_read = matches!(ask, Ask::Read(..) | Ask::Latest(..));
+        let (patience_here, quiet_max) =
+            if is_read { (READ_PATIENCE, QUIET_MAX) } else { (PATIENCE, PATIENCE) };
         let doors = Doors { was_open: again, ..Doors::default() };
         let mut asking = Asking { ask, was_asked: again, why: None, doors };
         loop {
@@ -229,7 +242,7 @@ impl Client {
             if left.is_zero() {
                 return Err(asking.in_vain(patience));
             }
-            match self.ask_once(&bytes, to, left.min(patience_here)) {
+            match self.ask_once(&bytes, to, left.min(patience_here), quiet_max) {
                 Ok(reply) => match asking.heard(reply)? {
                     Heard::Done(body) => return Ok(body),
                     Heard::Elsewhere => self.turn_to_next(),
@@ -251,28 +264,48 @@ impl Client {
         self.at = (self.at + 1) % self.sites.len();
     }
 
-    fn ask_once(&mut self, bytes: &[u8], to: u64, patience: Duration) -> io::Result<Reply> {
+    fn ask_once(
+        &mut self,
+        bytes: &[u8],
+        to: u64,
+        patience: Duration,
+        quiet_max: Duration,
+    ) -> io::Result<Reply> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(Connection::connect(&self.sites[self.at], FRAME_MAX)?),
         };
         let began = Instant::now();
         // A handshake waits for the site too.
-        connection.set_timeout(Some(patience))?;
+        connection.set_timeout(Some(patience.min(2 * quiet_max)))?;
         connection.send(bytes)?;
+        let mut is_quiet = false;
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            connection.set_timeout(Some(left))?;
-            let reply = Reply::from_bytes(&connection.receive()?).map_err(io::Error::other)?;
+            connection.set_timeout(Some(left.min(quiet_max)))?;
+            let said = match connection.receive() {
+                Err(error) if is_late(&error) && !is_quiet => {
+                    is_quiet = true;
+                    connection.send(&Ask::Report(HOW).to_bytes())?;
+                    continue;
+                }
+                said => said?,
+            };
+            is_quiet = false;
+            let reply = Reply::from_bytes(&said).map_err(io::Error::other)?;
             if reply.to == to {
                 self.horizon = self.horizon.and(reply.horizon);
                 return Ok(reply);
             }
         }
     }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// Bytes that a site takes.

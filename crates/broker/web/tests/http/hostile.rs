@@ -5,8 +5,9 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use futures_util::stream;
+use serde_json::json;
 
-use crate::support::{Signed, Web};
+use crate::support::{PASSWORD, Signed, Web};
 
 fn add(who: &Signed) -> axum::http::request::Builder {
     let (name, value) = who.bearer();
@@ -54,6 +55,27 @@ async fn a_body_is_small_and_comes_in_time_and_is_json() {
     }
     let packed = add(&ann).header("content-encoding", "gzip").body(Body::from("{\"amount\":\"1\"}")).unwrap();
     assert_eq!(web.send(packed).await.status, 415);
+    assert_eq!(web.get(&ann, "/account").await.status, 404, "none of it was done");
+}
+
+#[tokio::test]
+async fn a_body_that_is_an_array_is_refused_at_every_path() {
+    let web = Web::new();
+    let (ann, sue) = (web.somebody("ann").await, web.supervisor("sue").await);
+    for (method, path, body) in [
+        ("POST", "/people", json!(["bob", PASSWORD])),
+        ("POST", "/session", json!(["ann", PASSWORD, null])),
+        ("POST", "/password", json!([PASSWORD, "another horse"])),
+        ("POST", "/totp", json!([PASSWORD])),
+        ("POST", "/commands/add", json!([null, "7.00", null, null, null])),
+        ("POST", "/orders", json!(["ABC", "buy", 1, "1.00", null])),
+        ("PUT", "/supervisor/limits/ann", json!([])),
+        ("POST", "/supervisor/people/ann/rights", json!([["trader"]])),
+    ] {
+        let asks = if path.starts_with("/supervisor") { &sue } else { &ann };
+        let answer = web.ask(method, path, &[asks.bearer()], &body).await;
+        assert_eq!(answer.told(), (400, "bad-form".into()), "{method} {path}: {answer:?}");
+    }
     assert_eq!(web.get(&ann, "/account").await.status, 404, "none of it was done");
 }
 
