@@ -282,7 +282,7 @@ pub(super) fn seat() -> Key {
 
 /// The member whose orders have names.
 pub(super) fn member() -> Key {
-    Key::new(b"bx")
+    Key::new(b"bm")
 }
 
 pub(super) fn told(shard: u32) -> Key {
