@@ -116,7 +116,7 @@ impl BrokerFront {
         self.turns.at_sites()
     }
 
-    /// From so many requests at the sites on, commands wait for their turn; [`AT_SITES_MAX`] if nobody says otherwise.
+    /// From so many requests at the sites on, commands wait for their turn. If nobody says so, it is as many as the sites are soon through with, [`AT_SITES_MAX`] at most.
     pub fn set_window(&mut self, at_sites_max: usize) {
         self.turns.set_window(at_sites_max);
     }
@@ -269,8 +269,9 @@ impl BrokerFront {
             return self.begun(&reply, now_ms, effects);
         }
         let Some(at) = self.part_of_client(id.client) else { return };
+        let took_ms = self.parts[at].took_ms(id.sequence, now_ms);
         if self.parts[at].replied(id.sequence, reply, now_ms) {
-            self.turns.came_back();
+            self.turns.came_back(took_ms, now_ms);
         }
         while let Some(one) = self.parts[at].settled() {
             self.settle(at, one, now_ms, effects);

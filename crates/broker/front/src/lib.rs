@@ -37,6 +37,7 @@ pub mod loader_lines;
 mod look;
 mod moments;
 mod numbers;
+mod pace;
 mod parts;
 mod stand_in;
 mod turns;

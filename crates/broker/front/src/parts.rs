@@ -95,7 +95,7 @@ impl BrokerFront {
     pub fn not_taken(&mut self, id: TransactionId, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         let Some(at) = self.part_of_client(id.client) else { return };
         if self.parts[at].refuse(id.sequence, now_ms) {
-            self.turns.came_back();
+            self.turns.came_back(None, now_ms);
         }
         self.send_again(at, now_ms, effects);
         self.advance(at, now_ms, effects);

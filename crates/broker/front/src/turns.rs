@@ -1,7 +1,7 @@
 //! Who is next at the sites, when as many commands are there as may be.
 //!
-//! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and everybody else would wait behind. So a front has a window at the sites,
-//! and the rest waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn. Over HTTP each user brings his own, and is a sender by himself: if all of them were one, a loader with thousands of users would have as many turns as all of them.
+//! Each user's commands under way are few, but users are many: who brings thousands of them over one connection would fill the sites' queues, and everybody else would wait behind. So a front has a window at the sites
+//! ([`crate::pace`]), and the rest waits here: those who bring commands are served in turn, of each his users in turn, one command at a time. A flood costs the others a turn. Over HTTP each user brings his own, and is a sender by himself: if all of them were one, a loader with thousands of users would have as many turns as all of them.
 //!
 //! ```text
 //!   ready --> room at the sites, and nobody waits? --> handed on
@@ -15,8 +15,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::effect::FrontEffect;
 use crate::front::BrokerFront;
+use crate::pace::SitePace;
 
-/// Requests of a front that are at the sites, from which no more are handed on, but those once more that were early.
+/// Requests of a front that are at the sites, at most, but those once more that were early.
 pub const AT_SITES_MAX: usize = 4_096;
 /// Commands of one sender that wait for one before them which this front does not have.
 pub const EARLY_OF_SENDER_MAX: usize = 64;
@@ -32,8 +33,8 @@ const MOMENTS: u64 = u64::MAX;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct SiteTurns {
-    /// From so many requests at the sites on, commands wait for their turn.
-    window: usize,
+    /// From how many requests at the sites on commands wait for their turn.
+    pace: SitePace,
     /// Requests that were handed on and have no answer.
     at_sites: usize,
     /// Whose turn it is.
@@ -46,13 +47,13 @@ pub(crate) struct SiteTurns {
 }
 
 impl SiteTurns {
-    pub(crate) fn new(window: usize) -> Self {
+    pub(crate) fn new(window_max: usize) -> Self {
         let (senders, parts, early) = <_>::default();
-        Self { window, at_sites: 0, senders, parts, early, early_all: 0 }
+        Self { pace: SitePace::new(window_max), at_sites: 0, senders, parts, early, early_all: 0 }
     }
 
     pub(crate) fn set_window(&mut self, window: usize) {
-        self.window = window;
+        self.pace.fix(window);
     }
 
     pub(crate) fn at_sites(&self) -> usize {
@@ -63,8 +64,12 @@ impl SiteTurns {
         self.at_sites += 1;
     }
 
-    pub(crate) fn came_back(&mut self) {
+    /// One has its answer; how long it was there, if that says something.
+    pub(crate) fn came_back(&mut self, took_ms: Option<u64>, now_ms: u64) {
         self.at_sites = self.at_sites.saturating_sub(1);
+        if let Some(took_ms) = took_ms {
+            self.pace.came_back(took_ms, now_ms);
+        }
     }
 
     /// Whose turns a command takes that this sender brings of this part's user.
@@ -73,7 +78,7 @@ impl SiteTurns {
     }
 
     fn has_room(&self) -> bool {
-        self.at_sites < self.window
+        self.at_sites < self.pace.window()
     }
 
     /// Whether there is room, and nobody waits for it.

@@ -95,6 +95,11 @@ impl UnderWay {
         self.reply == Some(BrokerReply::Early)
     }
 
+    /// Whether it was handed on once.
+    pub(crate) fn is_first(&self) -> bool {
+        self.pause.is_none()
+    }
+
     fn is_moment(&self) -> bool {
         matches!(self.cause, Cause::Moment(_))
     }
@@ -214,7 +219,7 @@ impl UserPart {
         own.map(|one| one.request.number)
     }
 
-    fn unanswered(&self, sequence: u64) -> Option<usize> {
+    pub(crate) fn unanswered(&self, sequence: u64) -> Option<usize> {
         self.under_way.iter().position(|one| one.sequence == sequence && one.reply.is_none())
     }
 

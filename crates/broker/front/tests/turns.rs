@@ -142,6 +142,21 @@ fn a_connection_with_many_users_costs_another_one_a_turn() {
 }
 
 #[test]
+fn a_flood_at_slow_sites_leaves_few_of_its_requests_in_their_queue() {
+    let mut stage = Stage::new();
+    stage.floods(1, 20_000, 0);
+    for _ in 0..15_000 {
+        stage.tick(1);
+        stage.answer(BrokerReply::Done);
+    }
+    stage.says(2, "al", 0);
+    let ahead = stage.at_sites.len();
+    assert!(ahead <= 300, "al waits {ahead} ms behind it");
+    assert!(ahead >= 200, "the sites have something to do");
+    assert!(stage.answers_until_asked("al") <= 8, "a turn of two, and what the window may shrink by");
+}
+
+#[test]
 fn what_a_connection_that_ends_has_not_at_the_sites_is_never_asked_for() {
     let mut stage = Stage::new();
     let flood = stage.floods(1, 9_000, 0);
