@@ -76,7 +76,7 @@ impl Args {
         ToldBesides { logs: None, fronts, routers }
     }
 
-    /// Whether what is said of an exchange can be used.
+    /// Whether the exchange's key and authority can be used.
     fn check_sign_on(&self) -> BrokerageResult {
         match self.exchange.is_empty() {
             true if self.sign_on.names_files() => Err(BrokerageError::Usage(

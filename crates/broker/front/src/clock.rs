@@ -170,7 +170,7 @@ impl BrokerFront {
         }
     }
 
-    /// The clock has turned out to be off: what is not handed on never is, but for what goes on. Of each user the latest command is told first, so that his sender knows at each what it came after.
+    /// The clock has turned out to be off: commands that are not handed on never are, but for those that go on. Of each user the latest command is told first, so that his sender knows at each what it came after.
     fn refuse_what_waits(&mut self, now_ms: u64, effects: &mut Vec<FrontEffect>) {
         for at in 0..self.parts.len() {
             let part = &mut self.parts[at];

@@ -25,7 +25,7 @@ pub struct RouterDuty {
     effects: VecDeque<RouterEffect>,
 }
 
-/// By a clock that nobody sets: what is due must not wait for an hour that was set back.
+/// By a clock that nobody sets: nothing must wait for an hour that was set back.
 fn now_ms() -> u64 {
     clock::mono_ns() / 1_000_000
 }

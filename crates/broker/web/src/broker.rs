@@ -41,7 +41,7 @@ pub type BrokerAnswer<'a, T> = BoxFuture<'a, Result<T, Unavailable>>;
 /// A front.
 pub trait Broker: Send + Sync + 'static {
     /// Executed once; with a name, once for ever under it. A user's commands are executed in the order of the calls. For a command the front brings the quote, the
-    /// number and the time; for anything else the time. What is about people (`Asked::Person`), and what supervisors say of a customer (limits, the kill switch), has neither user nor name here, and waits for nothing.
+    /// number and the time; for anything else the time. Requests about people (`Asked::Person`), and those of supervisors about a customer (limits, the kill switch), have neither user nor name here, and waits for nothing.
     fn ask(
         &self,
         user: Option<UserName>,

@@ -112,7 +112,7 @@ impl Follow {
         self.news.len() + AUDIT_PAGE_MAX <= WAITING_MAX
     }
 
-    /// Hands on a page of what is there from a place on, and says where the next one begins, and whether it is there already.
+    /// Hands on a page of the notices from a place on, and says where the next one begins, and whether it is there already.
     async fn entries(&self, app: &App, from: u64) -> Result<(u64, bool), Problem> {
         let read =
             BrokerRead::Log { user: Some(self.user.clone()), from: Some(audit_place(&self.user, from)) };

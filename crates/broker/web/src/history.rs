@@ -231,7 +231,7 @@ fn order_noted(note: &AuditNote) -> Option<u64> {
     }
 }
 
-/// What is repaid is of no order.
+/// Money that is repaid belongs to no order.
 pub(crate) fn order_of(note: &OrderNote) -> Option<u64> {
     (note.happened != OrderHappened::Repaid).then_some(note.order)
 }

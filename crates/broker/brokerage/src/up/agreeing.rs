@@ -10,7 +10,7 @@ use crate::children::BrokerPlaces;
 use crate::error::{BrokerageError, BrokerageResult};
 
 impl Args {
-    /// What is said of a directory that is there already is what it says itself: it cannot become another.
+    /// The options agree with a directory that is there already: it cannot become another.
     pub(super) fn agrees(&self, config: &SitesConfig, places: &BrokerPlaces) -> BrokerageResult {
         let HowMany { sites, fronts, desks } = self.how_many;
         let differs = |found: usize, told: Option<u16>| told.is_some_and(|told| usize::from(told) != found);

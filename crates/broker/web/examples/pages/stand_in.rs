@@ -66,7 +66,7 @@ impl MemoryBroker {
         self.inner().failure = failure;
     }
 
-    /// From now on no site certifies: what is asked waits for ever, and is counted; reads are answered.
+    /// From now on no site certifies: requests wait for ever, and are counted; reads are answered.
     pub fn commit_nothing(&self) {
         self.inner().commits_nothing = true;
     }
