@@ -41,9 +41,9 @@ export function orders(hear) {
   hear('account', read);
   read();
   return el('div', { class: 'trade' },
-    el('h1', { tabindex: '-1' }, 'Orders'), apart,
+    el('h1', { tabindex: '-1' }, 'Orders'),
     el('div', { class: 'column' }, orderTicket(hear)),
-    el('div', { class: 'column wide' }, card('Open on the exchange', 'open-orders', open, error), card('All orders', 'all-orders-card', all)));
+    el('div', { class: 'column wide' }, card('Open on the exchange', 'open-orders', apart, open, error), card('All orders', 'all-orders-card', all)));
 }
 
 async function readAll(shown, open, all, error, apart) {
