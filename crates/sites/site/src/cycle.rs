@@ -256,7 +256,9 @@ impl<W: World, A: Application> Cycle<W, A> {
             self.carry_out();
             self.tell_waiting();
             let has_news = self.log.pending() || !self.log_events.news.is_empty();
-            if !has_news || taken_bytes >= TAKEN_BYTES_MAX {
+            // What a delegate takes it has proposed itself, and a turn that ends early would only execute more before it syncs.
+            let has_enough = taken_bytes >= TAKEN_BYTES_MAX && !self.log.role().leads;
+            if !has_news || has_enough {
                 break;
             }
             self.log.cycle(&mut self.log_events)?;
