@@ -13,8 +13,7 @@ impl BrokerFront {
     /// Of two for one customer that are under way, the sites may take the later one first; the other's reply is then that it was overtaken.
     pub fn beside(&mut self, asked: Asked, now_ms: u64) -> Option<BrokerRequest> {
         let number = self.numbers.next_beside()?;
-        // A clock that is off stops no kill switch: 0 is the customer's latest time.
-        let time_ms = if self.clock.is_off() { 0 } else { now_ms };
+        let time_ms = self.time_of(&asked, now_ms);
         Some(BrokerRequest { number, after: 0, name: None, time_ms, quote: None, asked })
     }
 }
@@ -27,6 +26,7 @@ mod tests {
     use pares_wice::TransactionId;
 
     use super::*;
+    use crate::desk::QUOTE_LIMIT_MS;
     use crate::effect::{Arrival, FrontEffect};
     use crate::user::CommandOrder;
 
@@ -58,6 +58,10 @@ mod tests {
         };
         assert_eq!(front.beside(block(), NOON_MS), of(1, NOON_MS));
         (0..3).for_each(|_| front.clock.stamped(NOON_MS - HOUR_MS, NOON_MS));
-        assert_eq!(front.beside(block(), NOON_MS), of(2, 0), "the clock is off");
+        assert_eq!(
+            front.beside(block(), NOON_MS),
+            of(2, NOON_MS - HOUR_MS + QUOTE_LIMIT_MS),
+            "the clock is off"
+        );
     }
 }

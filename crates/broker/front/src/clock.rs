@@ -4,8 +4,8 @@
 //! up to a minute old, and one odd stamp would stop every front. So only a quote counts whose hit this front was given: it was stamped while this front waited for it, which is [`QUOTE_LIMIT_MS`] at
 //! most. And three such stamps in a row have to agree.
 //!
-//! To be right again takes less. Of a clock that was ahead any stamp tells that it is not, of a shared quote too, if it lies within the six seconds before it: the server has not stamped yet what such a clock calls now. Of one that was behind
-//! a shared quote tells nothing: it is as old as the clock is behind, perhaps. And a stock is asked for of which this front has no quote: of another one a desk that others ask may have one, and ask nobody.
+//! To be right again takes less. A clock that was ahead is right if any stamp, also of a shared quote, lies within the six seconds before it: a clock that is ahead is further from the server's. A clock that was behind learns
+//! nothing from a shared quote, which may be as old as the clock is behind. And a stock is asked for of which this front has no quote: of another one a desk that others ask may have one, and ask nobody.
 //!
 //! ```text
 //!   asked ......... stamp ......... answered          stamp in [answered - 6 s, answered]: the clock may be right
@@ -104,8 +104,7 @@ impl BrokerFront {
     }
 
     /// The time of a request that is made now, ms: of what is taken whatever the clock says, that of the earlier clock, this or the quote server's.
-    #[must_use]
-    pub fn time_of(&self, asked: &Asked, now_ms: u64) -> u64 {
+    pub(crate) fn time_of(&self, asked: &Asked, now_ms: u64) -> u64 {
         let is_odd = self.clock.is_off() && goes_on(asked);
         let ahead_ms = u64::try_from(self.clock.ahead_ms()).unwrap_or_default();
         if is_odd { now_ms.saturating_sub(ahead_ms) } else { now_ms }

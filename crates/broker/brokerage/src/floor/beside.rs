@@ -8,7 +8,7 @@ use super::{Floor, now_ms};
 impl Floor {
     /// Asks the sites something that no user's order binds: about people, or what a supervisor says of a customer. Its number, for [`Self::sites_said`]; none until the front has its own.
     pub(crate) fn ask_sites(&mut self, asked: Asked) -> Option<u64> {
-        let time_ms = self.front.time_of(&asked, now_ms());
+        let time_ms = now_ms();
         let request = match asked {
             Asked::Order { .. } => self.front.beside(asked, time_ms)?,
             _ => BrokerRequest { number: 0, after: 0, name: None, time_ms, quote: None, asked },
