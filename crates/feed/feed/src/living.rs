@@ -135,7 +135,7 @@ impl Living {
             return;
         }
         let slot = self.orders.insert(order);
-        self.table.insert(key(order.id), slot, |slot| self.orders[slot].id == order.id);
+        self.table.insert(key(order.id), slot, |slot| key(self.orders[slot].id));
     }
 
     pub(crate) fn remove(&mut self, id: OrderId) {

@@ -261,7 +261,7 @@ impl FastBook {
         let mut doomed = core::mem::take(&mut self.scratch);
         doomed.clear();
         if let Some(account) = self.store.account(which.member) {
-            let orders = self.store.accounts[account].orders.iter(&self.store.nodes);
+            let orders = self.store.accounts[account].orders.iter(&self.store.holdings);
             doomed.extend(orders.filter(|slot| {
                 let node = &self.store.nodes[*slot];
                 which.has(node.rank.traits().side(), node.order, node.client_order_id)

@@ -42,7 +42,7 @@ impl FastBook {
         let Some(account) = account.filter(|_| incoming.terms.self_trade != SelfTrade::Allow) else {
             return Some(Vec::new());
         };
-        let own = self.store.accounts[account].orders.iter(&self.store.nodes);
+        let own = self.store.accounts[account].orders.iter(&self.store.holdings);
         let own: Vec<SlabIndex<Node>> = own.take(Instrument::LOOKS_MAX + 1).collect();
         if own.len() > Instrument::LOOKS_MAX {
             return None;

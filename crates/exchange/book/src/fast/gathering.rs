@@ -76,7 +76,7 @@ impl FastBook {
             let on_book = node.level != SlabIndex::NONE;
             on_book && node.rank.traits().side() == other && incoming.accepts(price(*slot))
         };
-        let own = self.store.accounts[account].orders.iter(&self.store.nodes).filter(crosses);
+        let own = self.store.accounts[account].orders.iter(&self.store.holdings).filter(crosses);
         let mut own: Vec<SlabIndex<Node>> = own.collect();
         own.sort_unstable_by_key(|slot| {
             let price = i128::from(price(*slot).0);

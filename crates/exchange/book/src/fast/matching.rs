@@ -68,6 +68,9 @@ impl FastBook {
         let other = incoming.terms.side.opposite();
         let (lowest, highest) = self.bands(step);
         let closing = self.trading.closing.filter(|_| self.trading.phase == Phase::PostClose);
+        // An order without wishes meets plain ones as they come, of which it has not met any yet.
+        let meets_plainly = incoming.terms.self_trade == SelfTrade::Allow && closing.is_none();
+        let begun = incoming.begun.unwrap_or(self.priority_next);
         let mut is_first = true;
         // Prices of the first and the last trade: all others lie between.
         let mut traded = None;
@@ -75,15 +78,26 @@ impl FastBook {
             if incoming.left.is_zero() {
                 break Stop::Filled;
             }
-            let Some((price, level)) = self.store.ladder(other).best() else { break Stop::NoPrice };
+            let Some((price, level)) = self.store.ladder_mut(other).settle() else { break Stop::NoPrice };
             if !incoming.accepts(price) || price < lowest || price > highest {
                 break Stop::NoPrice;
             }
             // However little is left of a step, an order that comes in does something.
-            if step.is_full() && !is_first {
+            let room = step.events_max.saturating_sub(step.events).max(u32::from(is_first));
+            if room == 0 {
                 break Stop::StepLimit;
             }
             is_first = false;
+            let met = (other, level);
+            if meets_plainly
+                && self.store.take_plain(met, &mut incoming.left, (room, begun), |node, quantity| {
+                    incoming.executed = incoming.executed.plus(quantity);
+                    step.emit(fill(node, other, price, quantity));
+                }) > 0
+            {
+                traded = Some((traded.map_or(price, |(first, _)| first), price));
+                continue;
+            }
             let slot = self.store.levels[level].queue.front().expect("a level has orders");
             if incoming.terms.self_trade != SelfTrade::Allow
                 && self.store.member(slot) == incoming.terms.member
@@ -143,17 +157,8 @@ impl FastBook {
         side: Side,
     ) -> Event {
         let node = &self.store.nodes[slot];
-        let resting_remaining = node.remaining.minus(quantity);
-        let event = Event::Fill {
-            resting: node.order,
-            resting_member: self.store.accounts[node.account].member,
-            resting_client_order_id: node.client_order_id,
-            resting_side: side,
-            price,
-            quantity,
-            resting_remaining,
-        };
-        if resting_remaining.is_zero() {
+        let event = fill(node, side, price, quantity);
+        if quantity == node.remaining {
             self.store.remove(slot);
         } else {
             self.store.reduce(slot, quantity, Quantity::ZERO);
@@ -319,6 +324,20 @@ impl FastBook {
     /// Whether orders match as they come.
     pub(super) fn is_continuous(&self) -> bool {
         self.trading.phase == Phase::Continuous && !self.trading.is_busy()
+    }
+}
+
+/// A resting order of `side`, as it is before, gives `quantity` shares.
+#[inline(always)]
+pub(super) fn fill(resting: &Node, side: Side, price: Price, quantity: Quantity) -> Event {
+    Event::Fill {
+        resting: resting.order,
+        resting_member: resting.member,
+        resting_client_order_id: resting.client_order_id,
+        resting_side: side,
+        price,
+        quantity,
+        resting_remaining: resting.remaining.minus(quantity),
     }
 }
 

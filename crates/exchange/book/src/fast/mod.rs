@@ -161,7 +161,7 @@ impl FastBook {
         let node = &self.store.nodes[slot];
         Event::Cancelled {
             order: node.order,
-            member: self.store.accounts[node.account].member,
+            member: node.member,
             client_order_id: node.client_order_id,
             quantity,
             cause,
@@ -242,13 +242,8 @@ impl Book for FastBook {
 
     #[inline(always)]
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
-        if self.calm
-            && request.instrument == self.id
-            && let Some(outcome) = self.apply_calm(request, sink)
-        {
-            return outcome;
-        }
-        self.apply_any(request, sink)
+        let is_calm = self.calm && request.instrument == self.id;
+        if is_calm { self.apply_calm(request, sink) } else { self.apply_any(request, sink) }
     }
 
     fn best(&self, side: Side) -> Option<Level> {

@@ -12,7 +12,7 @@
 //! matching.
 
 use super::ladder::Ladder;
-use super::node::{Account, Links, List, Node, PriceLevel, Rank, Special, Traits};
+use super::node::{Account, Chain, List, Node, PriceLevel, Rank, Special, Traits};
 use super::side_lists::SideLists;
 use crate::{Instrument, Priority, RestingOrder, hash};
 use pares_table::IndexTable;
@@ -27,6 +27,9 @@ const GROWS: usize = 131_072;
 /// Nodes reserved at once, at most: some 400 MB of addresses. The limit may be any number below 2^32, and comes with a
 /// checkpoint; a book that really holds more moves its nodes a few times in its life.
 const RESERVED_MAX: usize = 1 << 22;
+
+/// Accounts remembered; a power of two.
+const REMEMBERED: usize = 128;
 
 /// Where a side's ladder is.
 #[inline]
@@ -104,7 +107,10 @@ impl Specials {
             self.owners.push(node);
         }
         self.owners[number] = node;
-        self.places.insert(u64::from(node.number()), place, |_| false);
+        let owners = &self.owners;
+        self.places.insert(u64::from(node.number()), place, |special| {
+            u64::from(owners[special.number() as usize].number())
+        });
     }
 
     fn remove(&mut self, node: SlabIndex<Node>) {
@@ -118,12 +124,18 @@ impl Specials {
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     pub(super) nodes: Slab<Node>,
+    /// Orders of a price.
+    queues: Chain,
+    /// Orders of a member.
+    pub(super) holdings: Chain,
     pub(super) levels: Slab<PriceLevel>,
     pub(super) accounts: Slab<Account>,
     /// Bids, offers.
     ladders: [Ladder; 2],
     ids: IndexTable,
     members: IndexTable,
+    /// Accounts by the lowest bits of the member's number; empty as long as there never was one.
+    remembered: Vec<SlabIndex<Account>>,
     specials: Box<Specials>,
     pub(super) lists: Box<SideLists>,
     /// The wrapping sum of the hashes of all orders that are attached or held.
@@ -137,11 +149,14 @@ impl Store {
         let reserved = if orders_max > GROWS { orders_max.min(RESERVED_MAX) } else { 0 };
         Self {
             nodes: Slab::with_capacity(reserved),
+            queues: Chain::with_capacity(reserved),
+            holdings: Chain::with_capacity(reserved),
             levels: Slab::with_capacity(0),
             accounts: Slab::with_capacity(0),
             ladders: [Ladder::new(instrument, Side::Buy), Ladder::new(instrument, Side::Sell)],
             ids: IndexTable::new(),
             members: IndexTable::new(),
+            remembered: Vec::new(),
             specials: Box::new(Specials {
                 values: Slab::with_capacity(0),
                 places: IndexTable::new(),
@@ -157,6 +172,11 @@ impl Store {
         &self.ladders[index(side)]
     }
 
+    #[inline]
+    pub(super) fn ladder_mut(&mut self, side: Side) -> &mut Ladder {
+        &mut self.ladders[index(side)]
+    }
+
     /// The node of an order.
     #[inline(always)]
     pub(super) fn find(&self, order: OrderId) -> Option<SlabIndex<Node>> {
@@ -166,7 +186,7 @@ impl Store {
     /// The owner of an order.
     #[inline]
     pub(super) fn member(&self, slot: SlabIndex<Node>) -> MemberId {
-        self.accounts[self.nodes[slot].account].member
+        self.nodes[slot].member
     }
 
     /// The account of a member with orders.
@@ -207,7 +227,7 @@ impl Store {
         let special = self.special(slot).copied().unwrap_or(plain);
         RestingOrder {
             order: node.order,
-            member: self.accounts[node.account].member,
+            member: node.member,
             client_order_id: node.client_order_id,
             side: traits.side(),
             kind: special.kind,
@@ -235,7 +255,7 @@ impl Store {
         hash::plain(&hash::Plain {
             order: node.order,
             priority: node.rank.priority(),
-            member: self.accounts[node.account].member,
+            member: node.member,
             side: node.rank.traits().side(),
             client_order_id: node.client_order_id,
             price: self.levels[node.level].price,
@@ -247,10 +267,7 @@ impl Store {
     /// Creates an order: neither on the book nor held yet.
     #[inline]
     pub(super) fn create(&mut self, terms: &Terms) -> SlabIndex<Node> {
-        let account = match self.account(terms.member) {
-            Some(account) => account,
-            None => self.add_account(terms.member),
-        };
+        let account = self.account_of(terms.member);
         let special = terms.special();
         let traits = Traits::new(terms, special.is_some());
         let slot = self.nodes.insert(Node {
@@ -259,13 +276,16 @@ impl Store {
             remaining: terms.remaining,
             executed: terms.executed,
             rank: Rank::new(Priority(0), traits),
+            hash: 0,
             level: SlabIndex::NONE,
             account,
-            links: [Links::NONE; 2],
+            member: terms.member,
         });
+        self.queues.add(slot);
+        self.holdings.add(slot);
         let nodes = &self.nodes;
-        self.ids.insert(terms.order.0.to_bits(), slot, |slot| nodes[slot].order == terms.order);
-        self.accounts[account].orders.push_back(&mut self.nodes, slot);
+        self.ids.insert(terms.order.0.to_bits(), slot, |slot| nodes[slot].order.0.to_bits());
+        self.accounts[account].orders.push_back(&mut self.holdings, slot);
         if let Some(special) = special {
             self.specials.add(slot, special);
         }
@@ -275,70 +295,60 @@ impl Store {
     /// Creates a plain order and puts it behind all others at its price.
     #[inline(always)]
     pub(super) fn add_plain(&mut self, order: &hash::Plain) {
-        let account = match self.account(order.member) {
-            Some(account) => account,
-            None => self.add_account(order.member),
-        };
-        let level = self.level_at(order.side, order.price);
+        let account = self.account_of(order.member);
+        let (level, hash) = (self.level_at(order.side, order.price), hash::plain(order));
         let slot = self.nodes.insert(Node {
             order: order.order,
             client_order_id: order.client_order_id,
             remaining: order.remaining,
             executed: order.executed,
             rank: Rank::new(order.priority, Traits::plain(order.side)),
+            hash,
             level,
             account,
-            links: [Links::NONE; 2],
+            member: order.member,
         });
+        self.queues.add(slot);
+        self.holdings.add(slot);
         let nodes = &self.nodes;
-        self.ids.insert(order.order.0.to_bits(), slot, |slot| nodes[slot].order == order.order);
-        self.accounts[account].orders.push_back(&mut self.nodes, slot);
-        self.join(slot, level, order);
+        self.ids.insert(order.order.0.to_bits(), slot, |slot| nodes[slot].order.0.to_bits());
+        self.accounts[account].orders.push_back(&mut self.holdings, slot);
+        self.join(slot, level, order.remaining, hash);
     }
 
     /// Moves a plain order that is on the book behind all others at another price, or at its own.
     #[inline]
     pub(super) fn move_plain(&mut self, slot: SlabIndex<Node>, order: &hash::Plain) {
         self.leave(slot);
-        let level = self.level_at(order.side, order.price);
+        let (level, hash) = (self.level_at(order.side, order.price), hash::plain(order));
         let node = &mut self.nodes[slot];
         node.remaining = order.remaining;
         node.rank = Rank::new(order.priority, Traits::plain(order.side));
-        node.level = level;
-        self.join(slot, level, order);
+        (node.hash, node.level) = (hash, level);
+        self.join(slot, level, order.remaining, hash);
     }
 
     #[inline]
-    fn join(&mut self, slot: SlabIndex<Node>, level: SlabIndex<PriceLevel>, order: &hash::Plain) {
+    fn join(&mut self, slot: SlabIndex<Node>, level: SlabIndex<PriceLevel>, shares: Quantity, hash: u64) {
         let level = &mut self.levels[level];
-        level.queue.push_back(&mut self.nodes, slot);
+        level.queue.push_back(&mut self.queues, slot);
         level.orders += 1;
-        level.shown = level.shown.plus(order.remaining);
-        self.hash_sum = self.hash_sum.wrapping_add(hash::plain(order));
+        level.shown = level.shown.plus(shares);
+        self.hash_sum = self.hash_sum.wrapping_add(hash);
     }
 
     /// Takes a plain order out of its level and out of the hash.
     #[inline]
     fn leave(&mut self, slot: SlabIndex<Node>) {
-        let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } =
-            self.nodes[slot];
+        let Node { remaining, rank, hash, level: at, .. } = self.nodes[slot];
+        let links = *self.queues.at(slot);
+        self.hash_sum = self.hash_sum.wrapping_sub(hash);
         let level = &mut self.levels[at];
-        let side = rank.traits().side();
-        self.hash_sum = self.hash_sum.wrapping_sub(hash::plain(&hash::Plain {
-            order,
-            priority: rank.priority(),
-            member: self.accounts[account].member,
-            side,
-            client_order_id,
-            price: level.price,
-            remaining,
-            executed,
-        }));
-        level.queue.unlink(&mut self.nodes, slot);
+        level.queue.unlink(&mut self.queues, links);
         level.orders -= 1;
         level.shown = level.shown.minus(remaining);
         if level.orders == 0 {
-            self.drop_level(side, at);
+            self.drop_level(rank.traits().side(), at);
         }
     }
 
@@ -346,10 +356,70 @@ impl Store {
     #[inline(always)]
     pub(super) fn remove_plain(&mut self, slot: SlabIndex<Node>) {
         self.leave(slot);
+        self.forget_plain(slot);
+    }
+
+    #[inline(always)]
+    fn forget_plain(&mut self, slot: SlabIndex<Node>) {
         let Node { order, account, .. } = self.nodes[slot];
+        let links = *self.holdings.at(slot);
         self.ids.remove(order.0.to_bits(), slot);
-        self.accounts[account].orders.unlink(&mut self.nodes, slot);
+        self.accounts[account].orders.unlink(&mut self.holdings, links);
         self.nodes.remove(slot);
+    }
+
+    /// Takes up to `left` shares of a level, order by order from its front, and tells each: the order as it was, and its shares. It
+    /// ends with the first that is not plain or not older than `older_than`, and after `orders_max` of them. Returns how many gave shares.
+    ///
+    /// Taken one by one, every order would change its neighbour, its level and the ladder; here those change once.
+    #[inline]
+    pub(super) fn take_plain(
+        &mut self,
+        (side, at): (Side, SlabIndex<PriceLevel>),
+        left: &mut Quantity,
+        (orders_max, older_than): (u32, Priority),
+        mut tell: impl FnMut(&Node, Quantity),
+    ) -> u32 {
+        let (mut gone, mut taken, mut partly) = (0, Quantity::ZERO, None);
+        let mut front = self.levels[at].queue.front();
+        while let Some(slot) = front {
+            let node = &self.nodes[slot];
+            let fits = node.rank.traits().is_plain() && node.rank.priority() < older_than;
+            if gone == orders_max || left.is_zero() || !fits {
+                break;
+            }
+            let quantity = node.remaining.min(*left);
+            tell(node, quantity);
+            *left = left.minus(quantity);
+            if quantity < node.remaining {
+                partly = Some((slot, quantity));
+                break;
+            }
+            (gone, taken) = (gone + 1, taken.plus(quantity));
+            self.hash_sum = self.hash_sum.wrapping_sub(node.hash);
+            front = self.queues.after(slot);
+            self.forget_plain(slot);
+        }
+        self.shorten((side, at), front, (gone, taken));
+        partly.inspect(|&(slot, quantity)| self.reduce(slot, quantity, Quantity::ZERO));
+        gone + u32::from(partly.is_some())
+    }
+
+    /// So many orders with so many shares are gone from a level, all before `front`.
+    #[inline(always)]
+    fn shorten(
+        &mut self,
+        (side, at): (Side, SlabIndex<PriceLevel>),
+        front: Option<SlabIndex<Node>>,
+        (orders, shares): (u32, Quantity),
+    ) {
+        let level = &mut self.levels[at];
+        level.queue.cut(&mut self.queues, front);
+        level.orders -= orders;
+        level.shown = level.shown.minus(shares);
+        if front.is_none() {
+            self.drop_level(side, at);
+        }
     }
 
     /// Takes an order off the book, or off the held ones, and forgets it.
@@ -410,7 +480,7 @@ impl Store {
         node.level = level;
         let hidden = node.remaining.minus(shown);
         let level = &mut self.levels[level];
-        level.queue.push_back(&mut self.nodes, slot);
+        level.queue.push_back(&mut self.queues, slot);
         level.orders += 1;
         level.shown = level.shown.plus(shown);
         level.hidden = level.hidden.plus(hidden);
@@ -437,9 +507,10 @@ impl Store {
         }
         let shown = self.shown(slot);
         let hidden = self.nodes[slot].remaining.minus(shown);
-        let side = self.nodes[slot].rank.traits().side();
+        let (rank, links) = (self.nodes[slot].rank, *self.queues.at(slot));
+        let side = rank.traits().side();
         let level = &mut self.levels[at];
-        level.queue.unlink(&mut self.nodes, slot);
+        level.queue.unlink(&mut self.queues, links);
         level.orders -= 1;
         level.shown = level.shown.minus(shown);
         level.hidden = level.hidden.minus(hidden);
@@ -453,8 +524,7 @@ impl Store {
     fn drop_level(&mut self, side: Side, at: SlabIndex<PriceLevel>) {
         let PriceLevel { place, shown, hidden, .. } = self.levels[at];
         assert!(shown.is_zero() && hidden.is_zero(), "a level without orders has no shares");
-        let ladder = &mut self.ladders[index(side)];
-        ladder.remove(place, |level| self.levels[level].price);
+        self.ladders[index(side)].remove(place);
         self.levels.remove(at);
     }
 
@@ -467,7 +537,8 @@ impl Store {
             self.specials.remove(slot);
         }
         // The account stays: there are few members, and they come back.
-        self.accounts[at].orders.unlink(&mut self.nodes, slot);
+        let links = *self.holdings.at(slot);
+        self.accounts[at].orders.unlink(&mut self.holdings, links);
         self.nodes.remove(slot);
     }
 
@@ -475,7 +546,7 @@ impl Store {
     /// `executed`, hidden ones first if they are lost otherwise.
     #[inline]
     pub(super) fn reduce(&mut self, slot: SlabIndex<Node>, executed: Quantity, lost: Quantity) {
-        self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
+        let hash_before = self.nodes[slot].hash;
         let mut hidden_lost = Quantity::ZERO;
         if self.nodes[slot].rank.traits().is_special() {
             let special = self.specials.get_mut(slot);
@@ -491,7 +562,9 @@ impl Store {
             level.hidden = level.hidden.minus(hidden_lost);
             level.shown = level.shown.minus(executed).minus(lost.minus(hidden_lost));
         }
-        self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
+        let hash = self.hash_of(slot);
+        self.nodes[slot].hash = hash;
+        self.hash_sum = self.hash_sum.wrapping_sub(hash_before).wrapping_add(hash);
     }
 
     /// Changes how long an attached or held order stays and what it shows at most.
@@ -530,7 +603,9 @@ impl Store {
     /// Adds an order to the hash and the side lists.
     #[inline]
     fn note(&mut self, slot: SlabIndex<Node>) {
-        self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
+        let hash = self.hash_of(slot);
+        self.nodes[slot].hash = hash;
+        self.hash_sum = self.hash_sum.wrapping_add(hash);
         if self.nodes[slot].rank.traits().is_special() {
             let held = self.nodes[slot].level == SlabIndex::NONE;
             self.lists.add(&self.order(slot), held, slot);
@@ -539,7 +614,7 @@ impl Store {
 
     #[inline]
     fn unnote(&mut self, slot: SlabIndex<Node>) {
-        self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
+        self.hash_sum = self.hash_sum.wrapping_sub(self.nodes[slot].hash);
         if self.nodes[slot].rank.traits().is_special() {
             let held = self.nodes[slot].level == SlabIndex::NONE;
             self.lists.remove(&self.order(slot), held);
@@ -579,16 +654,34 @@ impl Store {
         level
     }
 
-    #[cold]
+    /// The account of a member, a new one if need be.
+    #[inline(always)]
+    fn account_of(&mut self, member: MemberId) -> SlabIndex<Account> {
+        let account = self.remembered.get(member.0 as usize % REMEMBERED).copied();
+        let is_it = |slot: &SlabIndex<Account>| {
+            self.accounts.get(*slot).is_some_and(|account| account.member == member)
+        };
+        account.filter(is_it).unwrap_or_else(|| self.recall(member))
+    }
+
+    #[inline(never)]
+    fn recall(&mut self, member: MemberId) -> SlabIndex<Account> {
+        let account = self.account(member).unwrap_or_else(|| self.add_account(member));
+        self.remembered.resize(REMEMBERED, SlabIndex::NONE);
+        self.remembered[member.0 as usize % REMEMBERED] = account;
+        account
+    }
+
     fn add_account(&mut self, member: MemberId) -> SlabIndex<Account> {
         let account = self.accounts.insert(Account { member, orders: List::EMPTY });
-        self.members.insert(u64::from(member.0), account, |_| false);
+        let accounts = &self.accounts;
+        self.members.insert(u64::from(member.0), account, |slot| u64::from(accounts[slot].member.0));
         account
     }
 
     /// The nodes of a level, oldest first.
     pub(super) fn queue(&self, level: SlabIndex<PriceLevel>) -> impl Iterator<Item = SlabIndex<Node>> {
-        self.levels[level].queue.iter(&self.nodes)
+        self.levels[level].queue.iter(&self.queues)
     }
 }
 

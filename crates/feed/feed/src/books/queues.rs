@@ -103,7 +103,7 @@ impl Queues {
             }
             None => at.first = slot,
         }
-        self.table.insert(reference ^ self.seed, slot, |slot| self.orders[slot].reference == reference);
+        self.table.insert(reference ^ self.seed, slot, |slot| self.orders[slot].reference ^ self.seed);
     }
 
     /// Takes shares off an order, fewer than it has.
