@@ -10,7 +10,8 @@ use std::process::Command;
 
 use crate::{cargo, root, setup, target_dir};
 
-const SCENARIOS: [&str; 5] = ["static", "normal", "swing-25", "swing-40", "flash-crash"];
+const SCENARIOS: [&str; 10] =
+    ["static", "normal", "swing-25", "swing-40", "flash-crash", "churn", "sweep", "far", "amends", "misses"];
 /// Messages counted of each scenario.
 const MESSAGES: u64 = 100_000;
 /// More than so much growth fails, in thousandths: a compiler moves a count by less.

@@ -7,7 +7,7 @@ use pares_book::{Book, Instrument, Symbol};
 use pares_flow::{BookMessage, MessageKind};
 use pares_types::{
     Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder,
-    OrderId, Outcome, Price, Quantity, Request, RequestId, ShardId, TimeInForce, Timestamp,
+    OrderId, Outcome, Price, Quantity, Reason, Request, RequestId, ShardId, TimeInForce, Timestamp,
 };
 
 use crate::{Engine, Output, Report, ReportKind};
@@ -55,6 +55,19 @@ impl<B: Book> Books<B> {
         let mut sink = Reporter { out, number, incoming: incoming(request) };
         let outcome = self.book(request.instrument).apply(request, &mut sink);
         out.report(of_outcome(&outcome, request.member, number));
+        if outcome.reason == Reason::Unfinished {
+            self.finish(request, number, out);
+        }
+    }
+
+    /// An order of more trades than a step may make goes on at the requests that follow; here nobody else's come before it is done.
+    #[cold]
+    fn finish(&mut self, request: &Request, number: u64, out: &mut impl Output) {
+        while self.book(request.instrument).trading().unfinished.is_some() {
+            let time = Request { command: Command::TIME, member: MemberId(0), ..*request };
+            let mut sink = Reporter { out, number, incoming: incoming(request) };
+            self.book(request.instrument).apply(&time, &mut sink);
+        }
     }
 }
 

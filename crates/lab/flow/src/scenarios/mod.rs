@@ -1,4 +1,5 @@
-//! Five seeded streams of orders that try a book in different ways, for measuring engines side by side.
+//! Ten seeded streams of orders that try a book in different ways, for measuring engines side by side: five walks, and five
+//! that are unkind where walks are kind (`trying`).
 //!
 //! A stream of one's own making proves that one's own book likes it: a middle that moves slowly, as in life, keeps all that
 //! happens on a few warm levels. So the construction is that of a public yardstick, with which 247 engines were compared:
@@ -36,10 +37,12 @@ mod message;
 mod orders;
 #[cfg(test)]
 mod shape;
+mod trying;
 
 pub use message::{BookMessage, MessageKind};
 
 use crate::random::Random;
+use trying::Trying;
 
 /// The seed of the streams that are compared.
 pub const SCENARIO_SEED: u64 = 23;
@@ -50,26 +53,43 @@ pub const SCENARIO_MEMBERS: u32 = 64;
 /// The price at which every walk begins, in ticks: 100.00 in cents.
 pub const SCENARIO_START_TICKS: i64 = 10_000;
 
-/// One of the five streams.
+/// One of the ten streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookScenario {
     /// Its name.
     pub name: &'static str,
-    /// How far the walk is expected to get from its start, in percent of the price.
-    pub swing_percent: u32,
-    /// Which of the seed's walks.
-    walk: u64,
+    kind: Kind,
+}
+
+/// How its orders are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Along a walk that is expected to get so many percent of the price away from its start: which of the seed's walks.
+    Walk {
+        swing_percent: u32,
+        walk: u64,
+    },
+    Trying(Trying),
 }
 
 impl BookScenario {
-    /// All of them, from the deepest book to the thinnest.
-    pub const ALL: [Self; 5] = [
-        Self { name: "static", swing_percent: 0, walk: 0 },
-        Self { name: "normal", swing_percent: 2, walk: 41 },
-        Self { name: "swing-25", swing_percent: 25, walk: 53 },
-        Self { name: "swing-40", swing_percent: 40, walk: 29 },
-        Self { name: "flash-crash", swing_percent: 60, walk: 12 },
+    /// All of them: the walks from the deepest book to the thinnest, then the trying ones.
+    pub const ALL: [Self; 10] = [
+        Self::walk("static", 0, 0),
+        Self::walk("normal", 2, 41),
+        Self::walk("swing-25", 25, 53),
+        Self::walk("swing-40", 40, 29),
+        Self::walk("flash-crash", 60, 12),
+        Self { name: "churn", kind: Kind::Trying(Trying::Churn) },
+        Self { name: "sweep", kind: Kind::Trying(Trying::Sweep) },
+        Self { name: "far", kind: Kind::Trying(Trying::Far) },
+        Self { name: "amends", kind: Kind::Trying(Trying::Amends) },
+        Self { name: "misses", kind: Kind::Trying(Trying::Misses) },
     ];
+
+    const fn walk(name: &'static str, swing_percent: u32, walk: u64) -> Self {
+        Self { name, kind: Kind::Walk { swing_percent, walk } }
+    }
 
     /// The scenario of that name.
     #[must_use]
@@ -83,15 +103,20 @@ impl BookScenario {
         self.messages_of(SCENARIO_SEED, SCENARIO_ORDERS)
     }
 
-    /// A stream of `orders` new orders, at least 2, with ids from 1 to `orders`.
+    /// A stream of `orders` new orders, at least 2, with ids from 1; a trying one may have some more.
     ///
     /// # Panics
     /// If there are fewer than 2 orders.
     #[must_use]
     pub fn messages_of(&self, seed: u64, orders: u32) -> Vec<BookMessage> {
         assert!(orders >= 2, "a bid and an offer");
-        let mut random = Random::new(seed ^ (self.walk << 32) ^ (u64::from(self.swing_percent) << 56));
-        let placed = orders::placed(self.swing_percent, orders, &mut random);
-        lifecycle::expand(&placed, &mut random)
+        match self.kind {
+            Kind::Walk { swing_percent, walk } => {
+                let mut random = Random::new(seed ^ (walk << 32) ^ (u64::from(swing_percent) << 56));
+                let placed = orders::placed(swing_percent, orders, &mut random);
+                lifecycle::expand(&placed, &mut random)
+            }
+            Kind::Trying(trying) => trying.messages(orders, Random::new(seed)),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_types::Side;
 
-use super::{BookMessage, BookScenario, MessageKind, SCENARIO_MEMBERS};
+use super::{BookMessage, BookScenario, MessageKind, SCENARIO_MEMBERS, SCENARIO_SEED};
 
 /// A book of price-time priority in the fewest lines, to count what the streams do.
 #[derive(Default)]
@@ -15,12 +15,15 @@ struct Counter {
     resting: BTreeMap<u64, (usize, i64, u32)>,
     executed: BTreeMap<u64, u32>,
     fills: u64,
+    /// How often a side's best price went and the next one was more than 64 ticks behind it.
+    lonely: u64,
     refused: u64,
     levels_max: usize,
 }
 
 impl Counter {
     fn apply(&mut self, message: &BookMessage) {
+        let before = self.best();
         match message.kind {
             MessageKind::New => self.execute(message, message.quantity),
             MessageKind::Cancel => self.refused += u64::from(!self.remove(message.id)),
@@ -29,7 +32,14 @@ impl Counter {
                 false => self.refused += 1,
             },
         }
+        let lonely = |(before, after): (Option<i64>, Option<i64>)| Some(after? - before? > 64);
+        let sides = before.into_iter().zip(self.best());
+        self.lonely += sides.filter(|&side| lonely(side) == Some(true)).count() as u64;
         self.levels_max = self.levels_max.max(self.sides[0].len() + self.sides[1].len());
+    }
+
+    fn best(&self) -> [Option<i64>; 2] {
+        self.sides.each_ref().map(|side| side.first_key_value().map(|(&key, _)| key))
     }
 
     fn executed(&self, id: u64) -> u32 {
@@ -137,4 +147,29 @@ fn a_scenario_is_found_by_its_name() {
         assert_eq!(BookScenario::named(scenario.name), Some(scenario));
     }
     assert_eq!(BookScenario::named("calm"), None);
+}
+
+#[test]
+fn the_trying_streams_are_what_they_say() {
+    let of = |name: &str| BookScenario::named(name).unwrap().messages_of(SCENARIO_SEED, 100_000);
+    let ioc = |messages: &[BookMessage]| messages.iter().filter(|message| message.ioc).count() as u64;
+    let lonely = ["normal", "flash-crash", "churn"].map(|name| count(&of(name)).lonely);
+    assert!(lonely[2] > 80_000 && lonely[0].max(lonely[1]) * 3 < lonely[2], "{lonely:?}");
+    let sweep = of("sweep");
+    assert!(count(&sweep).fills / ioc(&sweep) > 5_000);
+    assert!(count(&of("far")).levels_max > 3_900);
+    let misses = of("misses");
+    assert!(ioc(&misses) > 85_000 && count(&misses).fills == 0, "{}", ioc(&misses));
+    let amends = of("amends");
+    let all = amends.iter().filter(|message| message.kind == MessageKind::Amend).count();
+    assert!(all > amends.len() / 2 && amends.len() > 150_000, "{all} of {}", amends.len());
+}
+
+#[test]
+fn a_trying_stream_has_as_many_new_orders_as_were_asked_for_at_most() {
+    for scenario in &BookScenario::ALL[5..] {
+        let messages = scenario.messages_of(7, 1_000);
+        let entered = messages.iter().map(|message| message.id).max();
+        assert!(entered <= Some(1_000) && messages.len() >= 1_000, "{} {entered:?}", scenario.name);
+    }
 }

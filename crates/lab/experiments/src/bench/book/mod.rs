@@ -2,7 +2,7 @@
 //!
 //! What a book does in a second depends on the orders and on the machine, and this machine belongs to others too; so the orders are
 //! those of a public comparison ([`pares_flow::BookScenario`]), every engine gets them in every round, and what is told is the
-//! median and the best of the rounds. The figure that counts is the *worst* of the five scenarios: it is the day on which an
+//! median and the best of the rounds. The figure that counts is the *worst* of the ten scenarios: it is the day on which an
 //! exchange is needed. A figure is worth nothing from a book that is wrong, so before anything is timed, the obviously right
 //! book and the fast one must say the same about the beginning of each stream, report by report.
 
@@ -24,7 +24,7 @@ use instruments::InstrumentFigures;
 /// Arguments of `pares bench book`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
-    /// `static`, `normal`, `swing-25`, `swing-40`, `flash-crash` or `all`
+    /// `static`, `normal`, `swing-25`, `swing-40`, `flash-crash`, `churn`, `sweep`, `far`, `amends`, `misses` or `all`
     #[arg(long, default_value = "all", value_parser = scenarios)]
     scenario: Scenarios,
     /// Rounds; every engine runs once in each
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_scenario_is_named_or_all_are() {
-        assert_eq!(scenarios("all").unwrap().0.len(), 5);
-        assert_eq!(scenarios("swing-40").unwrap().0[0].swing_percent, 40);
+        assert_eq!(scenarios("all").unwrap().0.len(), 10);
+        assert_eq!(scenarios("swing-40").unwrap().0[0].name, "swing-40");
         assert!(scenarios("calm").unwrap_err().contains("flash-crash"));
     }
 }
