@@ -1,10 +1,13 @@
-//! The short way: plain orders that meet nothing, in an instrument where nothing special goes on.
+//! The short way: plain orders in an instrument where nothing special goes on.
 //!
-//! Most requests put an order on the book, take it off or move it, and none of docs/rules.md but a few lines of sections 3 and 4
-//! concerns them. Here they touch what they must and nothing else. Whatever does not fit goes the long way, untouched.
+//! Most requests put an order on the book, take it off or move it, and none of docs/rules.md but a few lines of sections 2 to 4
+//! concerns them. Here they touch what they must and nothing else. Whatever does not fit goes the long way, untouched; an
+//! order that trades does so from the first resting order on that is not plain, or when its step is nearly spent.
 
 use super::FastBook;
+use super::incoming::Incoming;
 use super::node::Node;
+use super::store::Terms;
 use crate::hash;
 use pares_types::{
     Amendment, CancelCause, Command, Event, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome,
@@ -48,35 +51,13 @@ impl FastBook {
         let simple = stays || order.time_in_force == TimeInForce::Ioc;
         let legal = self.is_legal_here(order.side, price, order.quantity) && request.id != RequestId::NONE;
         let fits = wishes == SelfTrade::Allow as u64 && order.trigger.is_none() && simple && legal;
-        if !fits || self.meets(order.side, price) || self.store.nodes.len() >= self.orders_max as usize {
+        if !fits || self.store.nodes.len() >= self.orders_max as usize {
             return None;
         }
-        let (id, quantity) = (OrderId(request.id), order.quantity);
-        let (member, client_order_id) = (request.member, request.client_order_id);
-        if !stays {
-            let cause = CancelCause::Remainder;
-            sink.event(Event::Cancelled { order: id, member, client_order_id, quantity, cause });
-            return Some(outcome(
-                Status::Cancelled,
-                Reason::NothingToTrade,
-                id,
-                Quantity::ZERO,
-                Quantity::ZERO,
-            ));
+        if self.meets(order.side, price) {
+            return Some(self.trade_calm(request, order, price, sink));
         }
-        let (side, executed, priority) = (order.side, Quantity::ZERO, self.next_priority());
-        let remaining = quantity;
-        self.store.add_plain(&hash::Plain {
-            order: id,
-            priority,
-            member,
-            side,
-            client_order_id,
-            price,
-            remaining,
-            executed,
-        });
-        Some(outcome(Status::Resting, Reason::None, id, executed, remaining))
+        Some(self.end_calm(request, order, price, order.quantity, sink))
     }
 
     #[inline(always)]
@@ -97,7 +78,7 @@ impl FastBook {
         Some(outcome(Status::Cancelled, Reason::Requested, target, executed, Quantity::ZERO))
     }
 
-    /// An amend that moves an order to another place.
+    /// An amend that moves an order to another place, or leaves it there with less.
     #[inline(always)]
     fn amend_calm(
         &mut self,
@@ -116,14 +97,22 @@ impl FastBook {
         let same_terms = wish.display.is_none() && wish.trigger.is_none() && wish.time_in_force.is_none();
         let keeps_place = price == self.store.levels[level].price && total <= total_before;
         let legal = self.is_legal_here(side, price, total) && total > executed;
-        if !same_terms || keeps_place || !legal || self.meets(side, price) {
+        if !same_terms || !legal || (keeps_place && total == total_before) {
             return None;
         }
+        if !keeps_place && self.meets(side, price) {
+            return None;
+        }
+        let remaining = total.minus(executed);
         if total < total_before {
             let (quantity, cause) = (total_before.minus(total), CancelCause::Reduced);
             sink.event(Event::Cancelled { order, member, client_order_id, quantity, cause });
+            if keeps_place {
+                self.store.reduce(slot, Quantity::ZERO, quantity);
+                return Some(outcome(Status::Resting, Reason::None, order, executed, remaining));
+            }
         }
-        let (remaining, priority) = (total.minus(executed), self.next_priority());
+        let priority = self.next_priority();
         self.store.move_plain(
             slot,
             &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed },
@@ -141,7 +130,94 @@ impl FastBook {
 
     /// Whether a limit would trade at once.
     #[inline(always)]
-    fn meets(&self, side: Side, limit: Price) -> bool {
-        self.best_price(side.opposite()).is_some_and(|best| side.crosses(limit, best))
+    fn meets(&mut self, side: Side, limit: Price) -> bool {
+        self.store.ladder_mut(side.opposite()).is_met(side, limit)
+    }
+
+    /// A plain order that meets somebody.
+    #[inline(never)]
+    fn trade_calm(
+        &mut self,
+        request: &Request,
+        order: &NewOrder,
+        limit: Price,
+        sink: &mut impl EventSink,
+    ) -> Outcome {
+        let (other, step_max) = (order.side.opposite(), self.instrument.step_max);
+        let (mut left, mut events) = (order.quantity, 0);
+        while !left.is_zero() {
+            let Some((price, level)) = self.store.ladder_mut(other).settle() else { break };
+            if !order.side.crosses(limit, price) {
+                break;
+            }
+            let slot = self.store.levels[level].queue.front().expect("a level has orders");
+            let node = &self.store.nodes[slot];
+            if !node.rank.traits().is_plain() || events + 1 >= step_max {
+                return self.trade_on(request, order, left, (events, sink));
+            }
+            let quantity = left.min(node.remaining);
+            sink.event(self.take(slot, price, quantity, other));
+            (left, events) = (left.minus(quantity), events + 1);
+            self.trading.last = Some(price);
+        }
+        self.end_calm(request, order, limit, left, sink)
+    }
+
+    /// What is left of a plain order stays, or is cancelled.
+    #[inline(always)]
+    fn end_calm(
+        &mut self,
+        request: &Request,
+        order: &NewOrder,
+        price: Price,
+        remaining: Quantity,
+        sink: &mut impl EventSink,
+    ) -> Outcome {
+        let (id, executed) = (OrderId(request.id), order.quantity.minus(remaining));
+        let (member, client_order_id) = (request.member, request.client_order_id);
+        if remaining.is_zero() {
+            return outcome(Status::Filled, Reason::None, id, executed, remaining);
+        }
+        if order.time_in_force == TimeInForce::Ioc {
+            let (quantity, cause) = (remaining, CancelCause::Remainder);
+            sink.event(Event::Cancelled { order: id, member, client_order_id, quantity, cause });
+            return outcome(Status::Cancelled, Reason::NothingToTrade, id, executed, Quantity::ZERO);
+        }
+        let (side, priority) = (order.side, self.next_priority());
+        let order = id;
+        self.store.add_plain(&hash::Plain {
+            order,
+            priority,
+            member,
+            side,
+            client_order_id,
+            price,
+            remaining,
+            executed,
+        });
+        outcome(Status::Resting, Reason::None, id, executed, remaining)
+    }
+
+    /// The long way for what is left of an order that has traded so far, or not yet.
+    #[cold]
+    fn trade_on<S: EventSink>(
+        &mut self,
+        request: &Request,
+        order: &NewOrder,
+        left: Quantity,
+        (events, sink): (u32, &mut S),
+    ) -> Outcome {
+        let mut step = self.step(request, sink);
+        step.events = events;
+        let entered = Incoming::entered(request, order);
+        let terms = Terms { remaining: left, executed: order.quantity.minus(left), ..entered.terms };
+        let mut incoming = Incoming::new(terms, None);
+        let end = self.execute(&mut incoming, &mut step);
+        let outcome = incoming.outcome(end);
+        if self.trading.is_busy() {
+            self.go_on(&mut step);
+        }
+        self.take_stock();
+        outcome
     }
 }

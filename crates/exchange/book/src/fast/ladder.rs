@@ -122,6 +122,8 @@ pub(super) struct Numbering {
     /// Negative for bids, whose numbers rise as prices fall: no branch asks for the side.
     inverse: u64,
     shift: u32,
+    /// From a number to the next one's price.
+    step: i64,
     /// The number of the worst possible price.
     last: u64,
 }
@@ -134,11 +136,12 @@ impl Numbering {
         // Newton's iteration doubles the number of right bits: 3, 6, 12, 24, 48, 96.
         let inverse = (0..5).fold(odd, |x: u64, _| x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x))));
         let range = instrument.price_max.0.abs_diff(instrument.price_min.0);
-        let (origin, inverse) = match side {
-            Side::Buy => (instrument.price_max.0, inverse.wrapping_neg()),
-            Side::Sell => (instrument.price_min.0, inverse),
+        let step = instrument.ticks.grid().0;
+        let (origin, inverse, step) = match side {
+            Side::Buy => (instrument.price_max.0, inverse.wrapping_neg(), -step),
+            Side::Sell => (instrument.price_min.0, inverse, step),
         };
-        Self { origin, inverse, shift, last: range / grid }
+        Self { origin, inverse, shift, step, last: range / grid }
     }
 
     /// The number of a price; above `last` for any price outside the range or off the grid.
@@ -146,6 +149,12 @@ impl Numbering {
     pub(super) fn of(&self, price: Price) -> u64 {
         let away = price.0.wrapping_sub(self.origin);
         away.cast_unsigned().wrapping_mul(self.inverse).rotate_right(self.shift)
+    }
+
+    /// The price of a number that has one.
+    #[inline]
+    fn price(&self, number: u64) -> Price {
+        Price(self.origin + number.cast_signed() * self.step)
     }
 
     /// Whether a price is in the range and on the grid.
@@ -164,10 +173,11 @@ pub(super) struct Ladder {
     leaves: Slab<Leaf>,
     /// Leaves by the lowest bits of their page; empty as long as there never was a level.
     remembered: Vec<SlabIndex<Leaf>>,
-    /// The lowest number that has a level, [`u64::MAX`] for none ...
+    /// No level has a lower number; [`u64::MAX`] if there are none.
     best_number: u64,
-    /// ... and its level and price.
+    /// Its level; [`SlabIndex::NONE`] once that is gone, until somebody has to know which is the next one.
     best_level: SlabIndex<PriceLevel>,
+    /// Its price.
     best_price: Price,
 }
 
@@ -188,7 +198,45 @@ impl Ladder {
     /// The best price and its level.
     #[inline]
     pub(super) fn best(&self) -> Option<(Price, SlabIndex<PriceLevel>)> {
-        (self.best_number != u64::MAX).then_some((self.best_price, self.best_level))
+        let (number, level) = self.first()?;
+        Some((self.numbering.price(number), level))
+    }
+
+    fn first(&self) -> Option<(u64, SlabIndex<PriceLevel>)> {
+        match self.best_level.some() {
+            Some(level) => Some((self.best_number, level)),
+            None => self.next(),
+        }
+    }
+
+    /// What is behind a best level that is gone.
+    fn next(&self) -> Option<(u64, SlabIndex<PriceLevel>)> {
+        if self.best_number == u64::MAX { None } else { self.after(self.best_number) }
+    }
+
+    /// The same as [`best`](Self::best), and looked for only once.
+    #[inline]
+    pub(super) fn settle(&mut self) -> Option<(Price, SlabIndex<PriceLevel>)> {
+        if self.best_level == SlabIndex::NONE {
+            self.look();
+        }
+        self.best_level.some().map(|level| (self.best_price, level))
+    }
+
+    #[inline(never)]
+    fn look(&mut self) {
+        let next = self.next();
+        (self.best_number, self.best_level) = next.unwrap_or((u64::MAX, SlabIndex::NONE));
+        self.best_price = next.map_or(Price(0), |(number, _)| self.numbering.price(number));
+    }
+
+    /// Whether an order of `side` with this limit would meet a level here. In a thin book the best level goes with most messages,
+    /// and hardly ever does anybody ask for what is behind it: no better price than the last best one's is enough to know.
+    #[inline(always)]
+    pub(super) fn is_met(&mut self, side: Side, limit: Price) -> bool {
+        self.best_number != u64::MAX
+            && side.crosses(limit, self.best_price)
+            && self.settle().is_some_and(|(best, _)| side.crosses(limit, best))
     }
 
     /// The level at a price.
@@ -206,11 +254,15 @@ impl Ladder {
         let number = self.numbering.of(price);
         assert!(number <= self.numbering.last, "prices are on the grid of the instrument");
         let page = number / 64;
-        let slot = self.remembered.get(page as usize % REMEMBERED).copied().unwrap_or(SlabIndex::NONE);
-        match self.leaves.get(slot) {
-            Some(leaf) if leaf.prices.page == page => Place { number, leaf: slot },
-            _ => Place { number, leaf: self.recall(page) },
-        }
+        let leaf = self.known(page).unwrap_or_else(|| self.recall(page));
+        Place { number, leaf }
+    }
+
+    /// The leaf of a page, if it is remembered.
+    #[inline]
+    fn known(&self, page: u64) -> Option<SlabIndex<Leaf>> {
+        let slot = *self.remembered.get(page as usize % REMEMBERED)?;
+        self.leaves.get(slot).is_some_and(|leaf| leaf.prices.page == page).then_some(slot)
     }
 
     /// The level at a place.
@@ -229,36 +281,32 @@ impl Ladder {
         }
         leaf.prices.occupied |= bit(number);
         leaf.prices.children[(number % 64) as usize] = level;
-        if number < self.best_number {
+        if number <= self.best_number {
             (self.best_number, self.best_level, self.best_price) = (number, level, price);
         }
     }
 
-    /// Removes the level at a place. `price_of` tells the price of the level that becomes the best.
+    /// Removes the level at a place.
     ///
     /// # Panics
     /// If there is none.
     #[inline]
-    pub(super) fn remove(&mut self, place: Place, price_of: impl Fn(SlabIndex<PriceLevel>) -> Price) {
+    pub(super) fn remove(&mut self, place: Place) {
         let Place { number, leaf: slot } = place;
-        let Leaf { prices, branch } = &mut self.leaves[slot];
+        let prices = &mut self.leaves[slot].prices;
         assert!(prices.get(number).is_some(), "a level that empties is on the ladder");
         prices.occupied &= !bit(number);
-        let (behind, branch) = (prices.after(number), *branch);
         if prices.occupied == 0 {
             self.empty_leaf(slot, number / 64);
         }
         if number == self.best_number {
-            let next = behind.or_else(|| self.after_leaf(number / 64, Some(branch)));
-            (self.best_number, self.best_level) = next.unwrap_or((u64::MAX, SlabIndex::NONE));
-            self.best_price = next.map_or(Price(0), |(_, level)| price_of(level));
+            self.best_level = SlabIndex::NONE;
         }
     }
 
     /// The levels, best first.
     pub(super) fn best_first(&self) -> impl Iterator<Item = SlabIndex<PriceLevel>> {
-        let best = self.best().map(|(_, level)| (self.best_number, level));
-        core::iter::successors(best, |(number, _)| self.after(*number)).map(|(_, level)| level)
+        core::iter::successors(self.first(), |(number, _)| self.after(*number)).map(|(_, level)| level)
     }
 
     /// The leaf of a page, with levels or without.
@@ -322,10 +370,12 @@ impl Ladder {
 
     /// The first level behind a number, whether that has one or not.
     fn after(&self, number: u64) -> Option<(u64, SlabIndex<PriceLevel>)> {
-        let branch = self.trunk.get(number / 4_096);
-        let leaf = branch.and_then(|branch| self.trunk.branches[branch].get(number / 64));
-        let here = leaf.and_then(|leaf| self.leaves[leaf].prices.after(number));
-        here.or_else(|| self.after_leaf(number / 64, branch))
+        let page = number / 64;
+        let Some(leaf) = self.known(page).or_else(|| self.leaf(page)) else {
+            return self.after_leaf(page, self.trunk.get(page / 64));
+        };
+        let leaf = &self.leaves[leaf];
+        leaf.prices.after(number).or_else(|| self.after_leaf(page, Some(leaf.branch)))
     }
 
     /// The first level in the leaves behind a page, whose branch is this one, or was: one just dropped has no levels.
@@ -427,17 +477,22 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let span = [70, 5_000, 10_000_000][step as usize % 3];
             let price = Price(((seed >> 33) as i64 % span + 1) * 100);
-            let price_of = |slot: SlabIndex<PriceLevel>| Price(i64::from(slot.number()));
             if let Some(place) = model.remove(&price) {
                 assert_eq!(ladder.get(price).map(SlabIndex::number), Some(price.0 as u32));
-                ladder.remove(place, price_of);
+                ladder.remove(place);
             } else {
                 let place = ladder.place(price);
                 assert!(ladder.at(place).is_none() && ladder.get(price).is_none());
                 ladder.insert(place, price, SlabIndex::new(price.0 as u32));
                 model.insert(price, place);
             }
-            assert_eq!(ladder.best().map(|(price, _)| price), model.keys().next().copied());
+            let best = model.keys().next().copied();
+            assert_eq!(ladder.best().map(|(price, _)| price), best);
+            if seed & 1 << 40 == 0 {
+                assert_eq!(ladder.settle().map(|(price, _)| price), best);
+            }
+            let limit = Price((seed >> 41) as i64 % span * 100);
+            assert_eq!(ladder.is_met(Side::Buy, limit), best.is_some_and(|best| best <= limit));
             assert!(ladder.leaves.len() <= model.len() + REMEMBERED);
             if step % 512 == 0 {
                 assert!(
@@ -446,7 +501,7 @@ mod tests {
                 model.retain(|price, place| {
                     let keep = price.0 % 300 != 0;
                     if !keep {
-                        ladder.remove(*place, price_of);
+                        ladder.remove(*place);
                     }
                     keep
                 });

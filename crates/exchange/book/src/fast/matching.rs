@@ -75,7 +75,7 @@ impl FastBook {
             if incoming.left.is_zero() {
                 break Stop::Filled;
             }
-            let Some((price, level)) = self.store.ladder(other).best() else { break Stop::NoPrice };
+            let Some((price, level)) = self.store.ladder_mut(other).settle() else { break Stop::NoPrice };
             if !incoming.accepts(price) || price < lowest || price > highest {
                 break Stop::NoPrice;
             }

@@ -157,6 +157,11 @@ impl Store {
         &self.ladders[index(side)]
     }
 
+    #[inline]
+    pub(super) fn ladder_mut(&mut self, side: Side) -> &mut Ladder {
+        &mut self.ladders[index(side)]
+    }
+
     /// The node of an order.
     #[inline(always)]
     pub(super) fn find(&self, order: OrderId) -> Option<SlabIndex<Node>> {
@@ -453,8 +458,7 @@ impl Store {
     fn drop_level(&mut self, side: Side, at: SlabIndex<PriceLevel>) {
         let PriceLevel { place, shown, hidden, .. } = self.levels[at];
         assert!(shown.is_zero() && hidden.is_zero(), "a level without orders has no shares");
-        let ladder = &mut self.ladders[index(side)];
-        ladder.remove(place, |level| self.levels[level].price);
+        self.ladders[index(side)].remove(place);
         self.levels.remove(at);
     }
 
