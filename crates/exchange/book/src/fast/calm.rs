@@ -47,8 +47,7 @@ impl FastBook {
     ) -> Option<Outcome> {
         let OrderKind::Limit { price } = order.kind else { return None };
         let wishes = u64::from(order.post_only) | order.self_trade as u64 | order.display.0 | order.minimum.0;
-        let stays = order.time_in_force == TimeInForce::Day;
-        let simple = stays || order.time_in_force == TimeInForce::Ioc;
+        let simple = matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc);
         let legal = self.is_legal_here(order.side, price, order.quantity) && request.id != RequestId::NONE;
         let fits = wishes == SelfTrade::Allow as u64 && order.trigger.is_none() && simple && legal;
         if !fits || self.store.nodes.len() >= self.orders_max as usize {
@@ -178,7 +177,7 @@ impl FastBook {
         if remaining.is_zero() {
             return outcome(Status::Filled, Reason::None, id, executed, remaining);
         }
-        if order.time_in_force == TimeInForce::Ioc {
+        if matches!(order.time_in_force, TimeInForce::Ioc) {
             let (quantity, cause) = (remaining, CancelCause::Remainder);
             sink.event(Event::Cancelled { order: id, member, client_order_id, quantity, cause });
             return outcome(Status::Cancelled, Reason::NothingToTrade, id, executed, Quantity::ZERO);
