@@ -1,6 +1,8 @@
 //! Order books published by others, as engines of `pares bench book`, which starts this program and asks it.
 
 mod matchcore;
+mod nanobook;
+mod obcore;
 mod orderbook_rs;
 
 use pares_books::{Contender, serve};
@@ -15,5 +17,10 @@ fn main() -> std::io::Result<()> {
             "orderbook-rs-0.15.3",
             "built for use from many threads at once, which is not measured here",
         ),
+        Contender::new::<obcore::Obcore>(
+            "obcore-0.1.6",
+            "it has no amend: orders are cancelled and entered again, so one that gives shares away loses its place",
+        ),
+        Contender::new::<nanobook::Nanobook>("nanobook-0.19.3", ""),
     ])
 }

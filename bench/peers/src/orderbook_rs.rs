@@ -67,14 +67,17 @@ impl OrderbookRs {
         self.taken += 1;
         let status = match message.kind {
             MessageKind::New => self.enter(message),
-            MessageKind::Cancel => match self.book.cancel_order(Id::Sequential(message.id)) {
-                Ok(Some(_)) => {
-                    out.report(Report { kind: ReportKind::Cancelled, ..report });
-                    3
+            MessageKind::Amend if self.left(message) > 0 => self.amend(message),
+            // A total that is executed already asks for no more shares.
+            MessageKind::Cancel | MessageKind::Amend => {
+                match self.book.cancel_order(Id::Sequential(message.id)) {
+                    Ok(Some(_)) => {
+                        out.report(Report { kind: ReportKind::Cancelled, ..report });
+                        3
+                    }
+                    Ok(None) | Err(_) => 4,
                 }
-                Ok(None) | Err(_) => 4,
-            },
-            MessageKind::Amend => self.amend(message),
+            }
         };
         self.report_heard(message, &report, out);
         out.report(Report { status, ..report });
@@ -95,17 +98,20 @@ impl OrderbookRs {
     }
 
     fn amend(&mut self, message: &BookMessage) -> u8 {
-        // The order may be filled, which the book will say; a quantity of zero would be a cancel.
-        let left = u64::from(message.quantity).saturating_sub(self.executed[message.id as usize]).max(1);
         let update = OrderUpdate::UpdatePriceAndQuantity {
             order_id: Id::Sequential(message.id),
             new_price: Price::new(price(message)),
-            new_quantity: Quantity::new(left),
+            new_quantity: Quantity::new(self.left(message)),
         };
         match self.book.update_order(update) {
             Ok(Some(_)) => 1,
             Ok(None) | Err(_) => 4,
         }
+    }
+
+    /// Shares that an amended order shall have left.
+    fn left(&self, message: &BookMessage) -> u64 {
+        u64::from(message.quantity).saturating_sub(self.executed[message.id as usize])
     }
 
     fn report_heard(&mut self, message: &BookMessage, report: &Report, out: &mut impl Output) {
