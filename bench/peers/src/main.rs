@@ -1,7 +1,6 @@
 //! Order books published by others, as engines of `pares bench book`, which starts this program and asks it.
 
 mod matchcore;
-mod nanobook;
 mod obcore;
 mod orderbook_rs;
 
@@ -21,6 +20,5 @@ fn main() -> std::io::Result<()> {
             "obcore-0.1.6",
             "it has no amend: orders are cancelled and entered again, so one that gives shares away loses its place",
         ),
-        Contender::new::<nanobook::Nanobook>("nanobook-0.19.3", ""),
     ])
 }

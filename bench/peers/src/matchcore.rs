@@ -92,11 +92,9 @@ impl Matchcore {
                 CommandKind::Submit(SubmitCmd { order: NewOrder::Limit(order) })
             }
             MessageKind::Amend if total > known.executed => {
-                let patch = LimitOrderPatch::new()
-                    .with_price(price(message))
-                    .with_quantity_policy(QuantityPolicy::Standard {
-                        quantity: Quantity(total - known.executed),
-                    });
+                let patch = LimitOrderPatch::new().with_price(price(message)).with_quantity_policy(
+                    QuantityPolicy::Standard { quantity: Quantity(total - known.executed) },
+                );
                 CommandKind::Amend(AmendCmd {
                     order_id: OrderId(known.entered),
                     patch: AmendPatch::Limit(patch),
