@@ -1,6 +1,7 @@
 //! Order books published by others, as engines of `pares bench book`, which starts this program and asks it.
 
 mod matchcore;
+mod obcore;
 mod orderbook_rs;
 
 use pares_books::{Contender, serve};
@@ -14,6 +15,10 @@ fn main() -> std::io::Result<()> {
         Contender::new::<orderbook_rs::OrderbookRs>(
             "orderbook-rs-0.15.3",
             "built for use from many threads at once, which is not measured here",
+        ),
+        Contender::new::<obcore::Obcore>(
+            "obcore-0.1.6",
+            "it has no amend: orders are cancelled and entered again, so one that gives shares away loses its place",
         ),
     ])
 }

@@ -91,21 +91,20 @@ impl Matchcore {
                 let order = LimitOrder::new(price(message), quantity, flags);
                 CommandKind::Submit(SubmitCmd { order: NewOrder::Limit(order) })
             }
-            MessageKind::Cancel => CommandKind::Cancel(CancelCmd {
-                order_id: OrderId(known.entered),
-                order_kind: OrderKind::Limit,
-            }),
-            MessageKind::Amend => {
-                // The order may be filled, which the book will say; no quantity is zero.
-                let quantity = Quantity(total.saturating_sub(known.executed).max(1));
-                let patch = LimitOrderPatch::new()
-                    .with_price(price(message))
-                    .with_quantity_policy(QuantityPolicy::Standard { quantity });
+            MessageKind::Amend if total > known.executed => {
+                let patch = LimitOrderPatch::new().with_price(price(message)).with_quantity_policy(
+                    QuantityPolicy::Standard { quantity: Quantity(total - known.executed) },
+                );
                 CommandKind::Amend(AmendCmd {
                     order_id: OrderId(known.entered),
                     patch: AmendPatch::Limit(patch),
                 })
             }
+            // A total that is executed already asks for no more shares.
+            MessageKind::Cancel | MessageKind::Amend => CommandKind::Cancel(CancelCmd {
+                order_id: OrderId(known.entered),
+                order_kind: OrderKind::Limit,
+            }),
         }
     }
 

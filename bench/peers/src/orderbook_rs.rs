@@ -6,7 +6,7 @@
 //! Trades made by an amend, and those of an order whose rest is cancelled, are told to a listener only, so all are taken from it; the
 //! listener must be shareable, hence a mutex that is never contended (some ten nanoseconds per message). The clock it is
 //! given counts instead of asking the system. It knows our order ids as they are. An amended quantity is what shall be
-//! left, so a table keeps what was executed.
+//! left, so a table keeps what was executed; and the price, as only an amend of the quantity alone lets an order keep its place.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,12 +22,21 @@ struct Heard {
     quantity: u64,
 }
 
+/// What the adapter knows of an order.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Its limit.
+    price_ticks: i64,
+    /// Shares executed.
+    executed: u64,
+}
+
 /// The book, and what its listener has heard since it was asked last.
 pub struct OrderbookRs {
     book: OrderBook,
     heard: Arc<Mutex<Vec<Heard>>>,
-    /// Shares executed, by order id.
-    executed: Vec<u64>,
+    /// By order id.
+    known: Vec<Known>,
     /// Messages taken so far.
     taken: u64,
 }
@@ -45,7 +54,9 @@ impl Engine for OrderbookRs {
                 quantity: trade.quantity().as_u64(),
             }));
         }));
-        Self { book, heard, executed: vec![0; SCENARIO_ORDERS as usize + 1], taken: 0 }
+        // Written once, so that no page is missing while it is measured.
+        let known = vec![Known { price_ticks: 1, executed: 0 }; SCENARIO_ORDERS as usize + 1];
+        Self { book, heard, known, taken: 0 }
     }
 
     fn apply(&mut self, messages: &[BookMessage], out: &mut impl Output, after: &mut impl FnMut()) {
@@ -67,16 +78,22 @@ impl OrderbookRs {
         self.taken += 1;
         let status = match message.kind {
             MessageKind::New => self.enter(message),
-            MessageKind::Cancel => match self.book.cancel_order(Id::Sequential(message.id)) {
-                Ok(Some(_)) => {
-                    out.report(Report { kind: ReportKind::Cancelled, ..report });
-                    3
+            MessageKind::Amend if self.left(message) > 0 => self.amend(message),
+            // A total that is executed already asks for no more shares.
+            MessageKind::Cancel | MessageKind::Amend => {
+                match self.book.cancel_order(Id::Sequential(message.id)) {
+                    Ok(Some(_)) => {
+                        out.report(Report { kind: ReportKind::Cancelled, ..report });
+                        3
+                    }
+                    Ok(None) | Err(_) => 4,
                 }
-                Ok(None) | Err(_) => 4,
-            },
-            MessageKind::Amend => self.amend(message),
+            }
         };
         self.report_heard(message, &report, out);
+        if message.kind == MessageKind::New && status == 3 {
+            out.report(Report { kind: ReportKind::Cancelled, quantity: self.left(message), ..report });
+        }
         out.report(Report { status, ..report });
     }
 
@@ -87,6 +104,7 @@ impl OrderbookRs {
         };
         let time_in_force = if message.ioc { TimeInForce::Ioc } else { TimeInForce::Gtc };
         let (id, quantity) = (Id::Sequential(message.id), u64::from(message.quantity));
+        self.known[message.id as usize] = Known { price_ticks: message.price_ticks, executed: 0 };
         match self.book.add_limit_order(id, price(message), quantity, side, time_in_force, None) {
             Ok(_) => 1,
             Err(OrderBookError::InsufficientLiquidity { .. }) => 3,
@@ -95,24 +113,33 @@ impl OrderbookRs {
     }
 
     fn amend(&mut self, message: &BookMessage) -> u8 {
-        // The order may be filled, which the book will say; a quantity of zero would be a cancel.
-        let left = u64::from(message.quantity).saturating_sub(self.executed[message.id as usize]).max(1);
-        let update = OrderUpdate::UpdatePriceAndQuantity {
-            order_id: Id::Sequential(message.id),
-            new_price: Price::new(price(message)),
-            new_quantity: Quantity::new(left),
+        let (order_id, new_quantity) = (Id::Sequential(message.id), Quantity::new(self.left(message)));
+        let update = match self.known[message.id as usize].price_ticks == message.price_ticks {
+            true => OrderUpdate::UpdateQuantity { order_id, new_quantity },
+            false => {
+                let new_price = Price::new(price(message));
+                OrderUpdate::UpdatePriceAndQuantity { order_id, new_price, new_quantity }
+            }
         };
         match self.book.update_order(update) {
-            Ok(Some(_)) => 1,
+            Ok(Some(_)) => {
+                self.known[message.id as usize].price_ticks = message.price_ticks;
+                1
+            }
             Ok(None) | Err(_) => 4,
         }
+    }
+
+    /// Shares that an amended order shall have left.
+    fn left(&self, message: &BookMessage) -> u64 {
+        u64::from(message.quantity).saturating_sub(self.known[message.id as usize].executed)
     }
 
     fn report_heard(&mut self, message: &BookMessage, report: &Report, out: &mut impl Output) {
         let mut heard = self.heard.lock().expect("nobody panics with it");
         for Heard { other, price_ticks, quantity } in heard.drain(..) {
-            self.executed[other as usize] += quantity;
-            self.executed[message.id as usize] += quantity;
+            self.known[other as usize].executed += quantity;
+            self.known[message.id as usize].executed += quantity;
             out.report(Report { kind: ReportKind::Trade, other, price_ticks, quantity, ..*report });
         }
     }

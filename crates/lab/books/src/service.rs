@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   list                       -> [{"name": ..., "note": ...}, ...]
-//!   NAME TASK FILE             -> {"messages": ..., "elapsed_ns": ..., ...}
+//!   NAME TASK SECONDS FILE     -> {"messages": ..., "elapsed_ns": ..., ...}
 //! ```
-//! The stream comes in a file of [`BookMessage::BYTES`] bytes per message; the last one read is kept, as it is asked for again.
+//! An engine is stopped after so many seconds. The stream comes in a file of [`BookMessage::BYTES`] bytes per message; the last one read is kept, as it is asked for again.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pares_flow::BookMessage;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,7 @@ pub struct Contender {
     pub name: &'static str,
     /// What one must know to read its figures; may be empty.
     pub note: &'static str,
-    run: fn(Task, &[BookMessage]) -> Measured,
+    run: fn(Task, &[BookMessage], Duration) -> Measured,
 }
 
 impl Contender {
@@ -32,10 +33,10 @@ impl Contender {
         Self { name, note, run: measure::<E> }
     }
 
-    /// Measures it.
+    /// Measures it, for `most` at most.
     #[must_use]
-    pub fn run(&self, task: Task, messages: &[BookMessage]) -> Measured {
-        (self.run)(task, messages)
+    pub fn run(&self, task: Task, messages: &[BookMessage], most: Duration) -> Measured {
+        (self.run)(task, messages, most)
     }
 }
 
@@ -93,17 +94,18 @@ fn answer(
         let introductions: Vec<_> = contenders.iter().map(introduce).collect();
         return serde_json::to_string(&introductions).map_err(io::Error::other);
     }
-    let unknown = || io::Error::other(format!("neither `list` nor `NAME TASK FILE`: {line}"));
-    let mut words = line.splitn(3, ' ');
-    let (Some(name), Some(task), Some(path)) = (words.next(), words.next(), words.next()) else {
+    let unknown = || io::Error::other(format!("neither `list` nor `NAME TASK SECONDS FILE`: {line}"));
+    let words: Vec<&str> = line.splitn(4, ' ').collect();
+    let [name, task, seconds, path] = words[..] else {
         return Err(unknown());
     };
     let contender = contenders.iter().find(|contender| contender.name == name).ok_or_else(unknown)?;
     let task: Task = serde_json::from_value(task.into()).map_err(io::Error::other)?;
+    let most = Duration::from_secs(seconds.parse().map_err(io::Error::other)?);
     if kept.0 != Path::new(path) {
         *kept = (path.into(), load(Path::new(path))?);
     }
-    serde_json::to_string(&contender.run(task, &kept.1)).map_err(io::Error::other)
+    serde_json::to_string(&contender.run(task, &kept.1, most)).map_err(io::Error::other)
 }
 
 #[cfg(test)]
@@ -121,10 +123,10 @@ mod tests {
         save(&messages, &path).unwrap();
         let contenders = [Contender::new::<Books<NaiveBook>>("naive", "a note")];
         let mut kept = Default::default();
-        let line = format!("naive check {}", path.display());
+        let line = format!("naive check 60 {}", path.display());
         let measured: Measured =
             serde_json::from_str(&answer(&line, &contenders, &mut kept).unwrap()).unwrap();
-        assert_eq!(measured, contenders[0].run(Task::Check, &messages));
+        assert_eq!(measured, contenders[0].run(Task::Check, &messages, Duration::MAX));
         assert_eq!(kept.1, messages);
         fs::remove_file(path).unwrap();
     }
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_line_that_asks_for_nothing_is_an_error() {
-        for line in ["", "naive", "naive check", "other check /dev/null"] {
+        for line in ["", "naive", "naive check 1", "other check 1 /dev/null"] {
             assert!(answer(line, &[], &mut Default::default()).is_err());
         }
     }

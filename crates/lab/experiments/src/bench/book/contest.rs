@@ -22,6 +22,8 @@ fn own() -> Contender {
 
 /// Everybody who takes part.
 pub(super) struct Contest {
+    /// Seconds after which a run is stopped, and an engine sits out the other rounds.
+    seconds: u64,
     own: Contender,
     peers: Option<Peers>,
     scratch: ScratchDirectory,
@@ -38,10 +40,11 @@ struct Entrant {
     name: String,
     tally: Sums,
     latency: Latency,
-    ns: Vec<u64>,
+    /// Nanoseconds per message of each round.
+    ns: Vec<f64>,
     spent: Duration,
-    /// Messages of the stream that is timed.
-    messages: usize,
+    /// The fewest messages it took of those that are timed, if its time was up.
+    stopped_at: Option<u64>,
 }
 
 impl Contest {
@@ -49,9 +52,9 @@ impl Contest {
     ///
     /// # Errors
     /// If they cannot be built.
-    pub(super) fn new(with_peers: bool) -> Result<Self, LabError> {
+    pub(super) fn new(with_peers: bool, seconds: u64) -> Result<Self, LabError> {
         let peers = if with_peers { Peers::start()? } else { None };
-        Ok(Self { own: own(), peers, scratch: ScratchDirectory::create(None)? })
+        Ok(Self { seconds, own: own(), peers, scratch: ScratchDirectory::create(None)? })
     }
 
     /// What must be known about who takes part.
@@ -66,22 +69,17 @@ impl Contest {
     ///
     /// # Errors
     /// If our two books disagree, or another process fails.
-    pub(super) fn hold(
-        &mut self,
-        scenario: &BookScenario,
-        runs: u32,
-        seconds: u64,
-    ) -> Result<ScenarioFigures, LabError> {
+    pub(super) fn hold(&mut self, scenario: &BookScenario, runs: u32) -> Result<ScenarioFigures, LabError> {
         let messages = scenario.messages();
         let compared = &messages[..COMPARED.min(messages.len())];
         check_own(scenario, compared)?;
         let whole = self.stream(&messages, scenario.name)?;
         let beginning = self.stream(compared, &format!("{}-beginning", scenario.name))?;
-        let mut entrants = self.enter(&beginning, messages.len())?;
+        let mut entrants = self.enter(&beginning)?;
         let bar = pares_text::progress::steps(scenario.name, u64::from(runs) + 1);
         for _ in 0..runs {
             for entrant in &mut entrants {
-                self.time(entrant, &whole, Duration::from_secs(seconds))?;
+                self.time(entrant, &whole)?;
             }
             bar.inc(1);
         }
@@ -111,41 +109,45 @@ impl Contest {
     }
 
     /// Everybody, with what they make of the beginning.
-    fn enter(&mut self, beginning: &Stream<'_>, messages: usize) -> Result<Vec<Entrant>, LabError> {
+    fn enter(&mut self, beginning: &Stream<'_>) -> Result<Vec<Entrant>, LabError> {
         let own = [self.own.name.to_owned()].into_iter();
         let peers = self.peers.iter().flat_map(Peers::introductions).map(|peer| peer.name.clone());
         let names: Vec<String> = own.chain(peers).collect();
         let enter = |name: String| {
             let tally = self.run(&name, Task::Check, beginning)?.tally.unwrap_or_default();
             let (latency, ns, spent) = (Latency::default(), Vec::new(), Duration::ZERO);
-            Ok(Entrant { name, tally, latency, ns, spent, messages })
+            Ok(Entrant { name, tally, latency, ns, spent, stopped_at: None })
         };
         names.into_iter().map(enter).collect()
     }
 
     /// One round of one engine, unless its time is up and it ran at least once.
-    fn time(&mut self, entrant: &mut Entrant, stream: &Stream<'_>, most: Duration) -> LabResult {
-        if !entrant.ns.is_empty() && entrant.spent >= most {
+    fn time(&mut self, entrant: &mut Entrant, stream: &Stream<'_>) -> LabResult {
+        if !entrant.ns.is_empty() && entrant.spent.as_secs() >= self.seconds {
             return Ok(());
         }
         let begun = Instant::now();
-        entrant.ns.push(self.run(&entrant.name, Task::Throughput, stream)?.elapsed_ns);
+        let Measured { messages, elapsed_ns, .. } = self.run(&entrant.name, Task::Throughput, stream)?;
         entrant.spent += begun.elapsed();
+        entrant.ns.push(elapsed_ns as f64 / messages as f64);
+        if messages < stream.messages.len() as u64 {
+            entrant.stopped_at = entrant.stopped_at.into_iter().chain([messages]).min();
+        }
         Ok(())
     }
 
     fn run(&mut self, name: &str, task: Task, stream: &Stream<'_>) -> Result<Measured, LabError> {
         if name == self.own.name {
-            return Ok(self.own.run(task, stream.messages));
+            return Ok(self.own.run(task, stream.messages, Duration::from_secs(self.seconds)));
         }
         let peers = self.peers.as_mut().expect("who is not ours is a peer");
-        peers.run(name, task, &stream.path).map_err(failed(name))
+        peers.run(name, task, self.seconds, &stream.path).map_err(failed(name))
     }
 }
 
 /// The obviously right book and the fast one say the same.
 fn check_own(scenario: &BookScenario, messages: &[BookMessage]) -> LabResult {
-    let of = |contender: Contender| contender.run(Task::Check, messages).tally;
+    let of = |contender: Contender| contender.run(Task::Check, messages, Duration::MAX).tally;
     let (right, fast) = (of(Contender::new::<Books<NaiveBook>>("naive", "")), of(own()));
     if fast == right {
         return Ok(());
@@ -160,16 +162,16 @@ fn check_own(scenario: &BookScenario, messages: &[BookMessage]) -> LabResult {
 impl Entrant {
     fn figures(&self, truth: &Sums) -> EngineFigures {
         let mut ns = self.ns.clone();
-        ns.sort_unstable();
+        ns.sort_by(f64::total_cmp);
         let trades = |tally: &Sums| (tally.trades, tally.shares, tally.trades_checksum);
-        let (median, best) = (ns[ns.len() / 2] as f64, ns[0] as f64);
-        let messages = self.messages as f64;
+        let (median, best) = (ns[ns.len() / 2], ns[0]);
         EngineFigures {
             engine: self.name.clone(),
             runs: ns.len(),
-            mmsg_per_s: messages / median * 1e3,
-            mmsg_per_s_best: messages / best * 1e3,
-            ns_per_message: median / messages,
+            stopped_at: self.stopped_at,
+            mmsg_per_s: 1e3 / median,
+            mmsg_per_s_best: 1e3 / best,
+            ns_per_message: median,
             p50_ns: self.latency.p50_ns,
             p99_ns: self.latency.p99_ns,
             p999_ns: self.latency.p999_ns,

@@ -30,7 +30,7 @@ pub struct Args {
     /// Rounds; every engine runs once in each
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// Seconds after which an engine sits out the other rounds of a scenario
+    /// Seconds after which a run is stopped, and an engine sits out the other rounds of a scenario
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
     /// Only our own book
@@ -67,6 +67,8 @@ pub struct EngineFigures {
     pub engine: String,
     /// How often the stream was timed.
     pub runs: usize,
+    /// Messages after which it was stopped, as its time was up; its figures are of those.
+    pub stopped_at: Option<u64>,
     /// Million messages per second, the median.
     pub mmsg_per_s: f64,
     /// And the best.
@@ -157,8 +159,8 @@ pub(crate) fn measure(args: &Args) -> Result<Figures, pares_load::LabError> {
         let instruments = Some(instruments::measure(&args.instruments, args.runs));
         return Ok(Figures { instruments, ..figures });
     }
-    let mut contest = Contest::new(!args.no_peers)?;
-    let scenarios = args.scenario.0.iter().map(|scenario| contest.hold(scenario, args.runs, args.seconds));
+    let mut contest = Contest::new(!args.no_peers, args.seconds)?;
+    let scenarios = args.scenario.0.iter().map(|scenario| contest.hold(scenario, args.runs));
     let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
     Ok(Figures { worst: worst(&scenarios), notes: contest.notes(), scenarios, ..figures })
 }
@@ -182,6 +184,7 @@ mod tests {
         let engine = |(name, mmsg_per_s): (&str, f64)| EngineFigures {
             engine: name.into(),
             runs: 1,
+            stopped_at: None,
             mmsg_per_s,
             mmsg_per_s_best: mmsg_per_s,
             ns_per_message: 1e3 / mmsg_per_s,

@@ -45,17 +45,23 @@ impl Peers {
         &self.introductions
     }
 
-    /// Measures one of them over the stream in a file.
+    /// Measures one of them over the stream in a file, for so many seconds at most.
     ///
     /// # Errors
     /// If it fails.
-    pub(super) fn run(&mut self, name: &str, task: Task, stream: &Path) -> Result<Measured, LabError> {
+    pub(super) fn run(
+        &mut self,
+        name: &str,
+        task: Task,
+        seconds: u64,
+        stream: &Path,
+    ) -> Result<Measured, LabError> {
         let task = match task {
             Task::Throughput => "throughput",
             Task::Latency => "latency",
             Task::Check => "check",
         };
-        parse(&self.ask(&format!("{name} {task} {}", stream.display()))?)
+        parse(&self.ask(&format!("{name} {task} {seconds} {}", stream.display()))?)
     }
 
     fn ask(&mut self, question: &str) -> Result<String, LabError> {

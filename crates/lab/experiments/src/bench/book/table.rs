@@ -16,6 +16,7 @@ pub(super) fn print(figures: &Figures) {
         pares_text::say!("{}: {:.1} M/s at worst ({})", worst.engine, worst.worst_mmsg_per_s, worst.scenario);
     }
     pares_text::say!();
+    figures.scenarios.iter().for_each(print_stopped);
     figures.scenarios.iter().for_each(print_shape);
     pares_text::say!(
         "\nM/s: million messages per second, one thread, every report written, messages one by one.\n\
@@ -51,6 +52,20 @@ fn print_engines(figures: &Figures) {
         }
     }
     pares_text::print(&table.render());
+}
+
+fn print_stopped(scenario: &ScenarioFigures) {
+    for engine in &scenario.engines {
+        let Some(at) = engine.stopped_at else { continue };
+        pares_text::say!(
+            "{} in {}: stopped after {} messages and {:.0} s, at {:.3} M messages/s so far",
+            engine.engine,
+            scenario.scenario,
+            grouped(at),
+            at as f64 * engine.ns_per_message / 1e9,
+            engine.mmsg_per_s,
+        );
+    }
 }
 
 fn print_shape(scenario: &ScenarioFigures) {
