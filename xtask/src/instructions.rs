@@ -2,7 +2,8 @@
 //!
 //! Times on a shared machine move by a tenth from run to run, so that a change which costs three percent is never seen, and ten of
 //! them make a slow book. Instructions counted by valgrind are the same on every run: a change for the worse is seen at
-//! once, before anybody has to trust a clock. They say nothing about waiting for memory; `pares bench book` does.
+//! once, before anybody has to trust a clock. So are branches that valgrind's model of a processor guesses wrongly; a real one guesses better. Both
+//! say nothing about waiting for memory; `pares bench book` does.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,28 @@ const MESSAGES: u64 = 100_000;
 /// More than so much growth fails, in thousandths: a compiler moves a count by less.
 const GROWTH_MAX: u64 = 30;
 const ACCEPTED: &str = "docs/results/instructions.csv";
-const TITLES: &str = "scenario,instructions_per_message";
+const TITLES: &str = "scenario,instructions_per_message,mispredictions_per_message";
+
+/// What valgrind counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counts {
+    instructions: u64,
+    mispredictions: u64,
+}
+
+impl Counts {
+    /// What is left without `other`, per message, in tenths and in hundredths.
+    fn per_message_without(self, other: Self) -> Self {
+        let Self { instructions, mispredictions } = self;
+        Self {
+            instructions: instructions.saturating_sub(other.instructions) * 10 / MESSAGES,
+            mispredictions: mispredictions.saturating_sub(other.mispredictions) * 100 / MESSAGES,
+        }
+    }
+}
+
+/// A scenario and its counts per message, in tenths and in hundredths.
+type Row = (String, Counts);
 
 /// Counts, and compares with what was accepted last.
 ///
@@ -35,10 +57,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let accepted = if accept { Vec::new() } else { parse(&read(&path)?)? };
     let mut counted = Vec::new();
     for scenario in SCENARIOS {
-        let tenths = count(&program, scenario)?;
-        let before = accepted.iter().find(|(name, _)| name == scenario).map(|&(_, tenths)| tenths);
-        println!("{scenario:12} {:>8} instructions per message{}", decimal(tenths), compared(before));
-        counted.push((scenario.to_owned(), tenths));
+        let counts = count(&program, scenario)?;
+        let before = accepted.iter().find(|(name, _)| name == scenario).map(|&(_, counts)| counts);
+        println!("{scenario:12} {} per message{}", told(counts), compared(before));
+        counted.push((scenario.to_owned(), counts));
     }
     if accept {
         return std::fs::write(&path, render(&counted)).map_err(|error| format!("{ACCEPTED}: {error}"));
@@ -54,14 +76,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-fn compared(before: Option<u64>) -> String {
-    before.map_or_else(String::new, |before| format!(" (accepted: {})", decimal(before)))
+fn told(counts: Counts) -> String {
+    let (instructions, mispredictions) = (tenths(counts.instructions), hundredths(counts.mispredictions));
+    format!("{instructions:>8} instructions, {mispredictions} mispredictions")
+}
+
+fn compared(before: Option<Counts>) -> String {
+    before.map_or_else(String::new, |before| format!(" (accepted: {})", told(before).trim_start()))
 }
 
 /// Whether a count is new or beyond what is accepted.
-fn grew((name, tenths): &(String, u64), accepted: &[(String, u64)]) -> bool {
+fn grew((name, counts): &Row, accepted: &[Row]) -> bool {
     let before = accepted.iter().find(|(other, _)| other == name);
-    before.is_none_or(|(_, before)| tenths * 1_000 > before * (1_000 + GROWTH_MAX))
+    let grown = |before: u64| counts.instructions * 1_000 > before * (1_000 + GROWTH_MAX);
+    before.is_none_or(|(_, before)| grown(before.instructions))
 }
 
 fn build() -> Result<PathBuf, String> {
@@ -75,40 +103,42 @@ fn build() -> Result<PathBuf, String> {
     }
 }
 
-/// Instructions per message, in tenths.
-fn count(program: &Path, scenario: &str) -> Result<u64, String> {
+fn count(program: &Path, scenario: &str) -> Result<Counts, String> {
     let stream = std::env::temp_dir().join(format!("pares-instructions-{}", std::process::id()));
     let written =
         Command::new(program).arg("write").arg(&stream).args([scenario, &MESSAGES.to_string()]).status();
     if !written.is_ok_and(|status| status.success()) {
         return Err(format!("{}: cannot be written", stream.display()));
     }
-    let counts = ["apply", "read"].map(|what| instructions(program, what, &stream));
+    let counts = ["apply", "read"].map(|what| counted(program, what, &stream));
     // The next scenario writes it again; a file left over harms nobody.
     let _ = std::fs::remove_file(&stream);
     let [apply, read] = counts;
-    Ok((apply? - read?) * 10 / MESSAGES)
+    Ok(apply?.per_message_without(read?))
 }
 
-fn instructions(program: &Path, what: &str, stream: &Path) -> Result<u64, String> {
+fn counted(program: &Path, what: &str, stream: &Path) -> Result<Counts, String> {
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(["--tool=callgrind", "--branch-sim=yes", "--callgrind-out-file=/dev/null"])
         .arg(program)
         .arg(what)
         .arg(stream)
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
-    match collected(&told) {
-        Some(count) if output.status.success() => Ok(count),
+    match counts_in(&told) {
+        Some(counts) if output.status.success() => Ok(counts),
         _ => Err(format!("valgrind counted nothing:\n{told}")),
     }
 }
 
-/// The number behind `Collected :` among what valgrind tells.
-fn collected(told: &str) -> Option<u64> {
-    let line = told.lines().find_map(|line| line.split_once("Collected :"))?;
-    line.1.trim().parse().ok()
+/// The numbers behind `Collected :` and `Mispredicts:` among what valgrind tells.
+fn counts_in(told: &str) -> Option<Counts> {
+    let behind = |words: &str| {
+        let rest = told.lines().find_map(|line| line.split_once(words))?.1;
+        rest.split_whitespace().next()?.replace(',', "").parse().ok()
+    };
+    Some(Counts { instructions: behind("Collected :")?, mispredictions: behind("Mispredicts:")? })
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -116,52 +146,72 @@ fn read(path: &Path) -> Result<String, String> {
         .map_err(|error| format!("{ACCEPTED}: {error}; `cargo xtask instructions --accept` makes it"))
 }
 
-fn parse(csv: &str) -> Result<Vec<(String, u64)>, String> {
+fn parse(csv: &str) -> Result<Vec<Row>, String> {
     let row = |line: &str| {
-        let (name, count) = line.split_once(',')?;
-        let (whole, tenth) = count.split_once('.')?;
-        Some((name.to_owned(), whole.parse::<u64>().ok()? * 10 + tenth.parse::<u64>().ok()?))
+        let (name, counts) = line.split_once(',')?;
+        let (instructions, mispredictions) = counts.split_once(',')?;
+        let counts =
+            Counts { instructions: scaled(instructions, 1)?, mispredictions: scaled(mispredictions, 2)? };
+        Some((name.to_owned(), counts))
     };
     let rows: Option<Vec<_>> = csv.lines().skip(1).map(row).collect();
-    rows.ok_or_else(|| format!("{ACCEPTED}: a row is not `scenario,12.3`"))
+    rows.ok_or_else(|| format!("{ACCEPTED}: a row is not `scenario,12.3,0.45`"))
 }
 
-fn render(counted: &[(String, u64)]) -> String {
-    counted.iter().fold(format!("{TITLES}\n"), |mut csv, (name, tenths)| {
-        writeln!(csv, "{name},{}", decimal(*tenths)).expect("writing to a string never fails");
+/// A number with so many digits behind its point, without the point.
+fn scaled(number: &str, digits: usize) -> Option<u64> {
+    let (whole, rest) = number.split_once('.')?;
+    (rest.len() == digits).then(|| format!("{whole}{rest}").parse().ok())?
+}
+
+fn render(counted: &[Row]) -> String {
+    counted.iter().fold(format!("{TITLES}\n"), |mut csv, (name, counts)| {
+        let (instructions, mispredictions) = (tenths(counts.instructions), hundredths(counts.mispredictions));
+        writeln!(csv, "{name},{instructions},{mispredictions}").expect("writing to a string never fails");
         csv
     })
 }
 
-fn decimal(tenths: u64) -> String {
-    format!("{}.{}", tenths / 10, tenths % 10)
+fn tenths(number: u64) -> String {
+    format!("{}.{}", number / 10, number % 10)
+}
+
+fn hundredths(number: u64) -> String {
+    format!("{}.{:02}", number / 100, number % 100)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn row(name: &str, instructions: u64, mispredictions: u64) -> Row {
+        (name.to_owned(), Counts { instructions, mispredictions })
+    }
+
     #[test]
     fn what_is_written_is_read_again() {
-        let counted = vec![("static".to_owned(), 1_234), ("normal".to_owned(), 7)];
-        assert_eq!(render(&counted), "scenario,instructions_per_message\nstatic,123.4\nnormal,0.7\n");
-        assert_eq!(parse(&render(&counted)).unwrap(), counted);
-        assert!(parse("scenario\nstatic;1").is_err());
+        let counted = vec![row("static", 1_234, 205), row("normal", 7, 9)];
+        let csv = format!("{TITLES}\nstatic,123.4,2.05\nnormal,0.7,0.09\n");
+        assert_eq!(render(&counted), csv);
+        assert_eq!(parse(&csv).unwrap(), counted);
+        assert!(parse("scenario\nstatic,123.4").is_err() && parse("scenario\nstatic,123.4,2.5").is_err());
     }
 
     #[test]
     fn growth_beyond_three_percent_and_a_new_row_fail() {
-        let accepted = [("static".to_owned(), 1_000)];
-        let grew = |name: &str, tenths| grew(&(name.to_owned(), tenths), &accepted);
+        let accepted = [row("static", 1_000, 0)];
+        let grew = |name: &str, instructions| grew(&row(name, instructions, 0), &accepted);
         assert!(!grew("static", 1_030));
         assert!(grew("static", 1_031));
         assert!(grew("normal", 1));
     }
 
     #[test]
-    fn the_count_is_found_among_what_valgrind_tells() {
-        let told = "==7== Events    : Ir\n==7== Collected : 1234567\n==7==\n";
-        assert_eq!(collected(told), Some(1_234_567));
-        assert_eq!(collected("==7== fatal"), None);
+    fn the_counts_are_found_among_what_valgrind_tells() {
+        let told =
+            "==7== Collected : 1234567 12 3\n==7==\n==7== Mispredicts:      215,392  (  214,927 cond)\n";
+        let counts = Counts { instructions: 1_234_567, mispredictions: 215_392 };
+        assert_eq!(counts_in(told), Some(counts));
+        assert_eq!(counts_in("==7== Collected : 12\n"), None);
     }
 }
