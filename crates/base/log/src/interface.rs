@@ -92,6 +92,9 @@ pub trait LogReader: Send + 'static {
     /// As there.
     fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError>;
 
+    /// As [`Reader::pass_if`].
+    fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool;
+
     /// As [`Reader::read_at`].
     ///
     /// # Errors
@@ -219,6 +222,11 @@ impl LogReader for Reader {
     #[inline]
     fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError> {
         Reader::next_below(self, end)
+    }
+
+    #[inline]
+    fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
+        Reader::pass_if(self, end, is_known)
     }
 
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {

@@ -292,7 +292,8 @@ impl MarksReader {
         }
     }
 
-    /// Time inside `append`, rolls included, in nanoseconds, since the log was created.
+    /// Time inside `append`, in nanoseconds, since the log was created: of the first record of each batch, of one in 32 behind it, and of
+    /// each that began a segment.
     pub fn append_latency(&self) -> Histogram<u64> {
         HistogramReader::new(self.marks.map.clone(), AT_APPEND_LATENCY).snapshot()
     }

@@ -184,6 +184,27 @@ impl Reader {
         }
     }
 
+    /// Passes over the next record, if it lies below `end` and `is_known` says of its payload that nothing of it is needed. The payload is
+    /// shown as it lies there, its checksum not looked at: for a reader that has the same from elsewhere, and expects a certain one. Says
+    /// whether it did; where it did not, [`next_below`](Self::next_below) tells more.
+    #[inline]
+    pub fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
+        if self.at >= end.0.min(self.limit) {
+            return false;
+        }
+        let base = self.geometry.base(self.at);
+        let Some(current) = self.current.as_ref().filter(|current| current.base == base) else {
+            return false;
+        };
+        match record::decode(current.from(self.geometry.position(self.at)), self.at, false) {
+            Ok(Decoded::Data(payload)) if is_known(payload) => {
+                self.at += record::size(payload.len()) as u64;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Maps the segment of the place where the next record is expected.
     #[inline]
     fn map_here(&mut self) -> Result<(), ReadError> {
@@ -275,21 +296,25 @@ impl Reader {
     }
 
     /// Where the next record is expected: what to remember in order to resume here.
+    #[inline]
     pub fn offset(&self) -> Offset {
         Offset(self.at)
     }
 
     /// Readable below this.
+    #[inline]
     pub fn written(&self) -> Offset {
         Offset(self.marks.get(Mark::Written))
     }
 
     /// Kept below this, as the writer's durability setting promises.
+    #[inline]
     pub fn durable(&self) -> Offset {
         Offset(self.marks.get(Mark::Durable))
     }
 
     /// The log begins here; earlier segments are gone.
+    #[inline]
     pub fn released(&self) -> Offset {
         Offset(self.marks.get(Mark::Released))
     }

@@ -49,6 +49,7 @@ pub enum Invalid {
 }
 
 /// Bytes that a record with `len` bytes of payload takes.
+#[inline]
 pub const fn size(len: usize) -> usize {
     (HEADER_BYTES + len).next_multiple_of(8)
 }
@@ -57,6 +58,7 @@ pub const fn size(len: usize) -> usize {
 ///
 /// # Panics
 /// If `bytes` is shorter than header and payload, or `len` exceeds [`PAYLOAD_BYTES_MAX`].
+#[inline]
 pub fn seal(bytes: &mut [u8], offset: u64, len: usize) {
     assert!(len <= PAYLOAD_BYTES_MAX, "a payload of {len} bytes cannot be encoded");
     let word = KIND_DATA | len as u32;
@@ -99,12 +101,16 @@ fn put_header(bytes: &mut [u8], word: u32, crc: u32) {
     bytes[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
+/// Aligned, so that the checksum takes it by words and not by bytes.
+#[repr(align(8))]
+struct Place([u8; 12]);
+
 #[inline]
 fn checksum(word: u32, offset: u64, payload: &[u8]) -> u32 {
-    let mut place = [0; 12];
-    place[..4].copy_from_slice(&word.to_le_bytes());
-    place[4..].copy_from_slice(&offset.to_le_bytes());
-    crc32c::crc32c_append(crc32c::crc32c(&place), payload)
+    let mut place = Place([0; 12]);
+    place.0[..4].copy_from_slice(&word.to_le_bytes());
+    place.0[4..].copy_from_slice(&offset.to_le_bytes());
+    crc32c::crc32c_append(crc32c::crc32c(&place.0), payload)
 }
 
 /// How the records of a segment end.

@@ -12,7 +12,6 @@
 //! reader that still maps it keeps reading the old content.
 #![allow(unsafe_code)]
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -27,6 +26,10 @@ use crate::record;
 
 /// Bytes before the first record of a segment.
 pub(crate) const HEADER_BYTES: usize = 64;
+
+/// Zeros written at once to a segment that is synced in small batches, and to one that is not.
+const SYNCED_BYTES: usize = 16 << 10;
+const UNSYNCED_BYTES: usize = 256 << 10;
 
 const MAGIC: [u8; 8] = *b"PARESSEG";
 const VERSION: u32 = 1;
@@ -108,8 +111,7 @@ impl Making<'_> {
         let device = self.keeping.device;
         let mut map = device.make(temporary, len)?;
         if let Some(pause) = self.pause {
-            let sync = || if self.synced { device.sync(temporary, map.file()) } else { Ok(()) };
-            zero_fill(map.file(), len, &sync, pause).map_err(fail("zero"))?;
+            self.zero(&map, temporary, pause).map_err(fail("zero"))?;
         }
         map.write(0, &header(base, self.geometry));
         if self.synced {
@@ -129,19 +131,27 @@ impl Making<'_> {
         }
         Ok(Segment { map, base })
     }
+
+    /// Synced portion by portion: one sync of the whole segment would keep the device from the writer's small ones.
+    fn zero(&self, map: &Mapping, temporary: &Path, pause: &dyn Fn()) -> io::Result<()> {
+        let at_once = if self.synced { SYNCED_BYTES } else { UNSYNCED_BYTES };
+        zero_fill(map, at_once, &|| {
+            let synced = if self.synced { self.keeping.device.sync(temporary, map.file()) } else { Ok(()) };
+            pause();
+            synced
+        })
+    }
 }
 
-/// Writes zeros over allocated but unwritten blocks. In 4 KiB writes: larger ones leave extents that make a later sync
-/// of a small batch half as slow again. Synced portion by portion, because one sync of the whole segment would
-/// keep the device from the writer's small ones.
-fn zero_fill(file: &File, len: usize, sync: &dyn Fn() -> io::Result<()>, pause: &dyn Fn()) -> io::Result<()> {
-    const PORTION: usize = 1 << 20;
-    let zeros = [0; PAGE];
-    for at in (0..len).step_by(PAGE) {
-        file.write_all_at(&zeros, at as u64)?;
-        if (at + PAGE).is_multiple_of(PORTION) {
-            sync()?;
-            pause();
+/// Writes zeros over allocated but unwritten blocks, `at_once` bytes in a write. The kernel takes folios as large as the write: making,
+/// mapping and dropping a segment then cost a third of what they do page by page. But a sync writes whole folios, so those of a log that is
+/// synced in small batches stay small. `portion` is called behind each MiB.
+fn zero_fill(map: &Mapping, at_once: usize, portion: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
+    static ZEROS: [u8; UNSYNCED_BYTES] = [0; UNSYNCED_BYTES];
+    for at in (0..map.len()).step_by(at_once) {
+        map.file().write_all_at(&ZEROS[..at_once.min(map.len() - at)], at as u64)?;
+        if (at + at_once).is_multiple_of(1 << 20) {
+            portion()?;
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ pub fn now_ns() -> u64 {
 
 /// Nanoseconds since an arbitrary instant (boot), never decreasing, the same for all processes of the host:
 /// differences between stamps of two processes are meaningful.
+#[inline]
 pub fn mono_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
@@ -29,6 +30,7 @@ fn boot_id_of(text: &str) -> u128 {
     u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap_or(0)
 }
 
+#[inline]
 fn nanoseconds(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);
     let seconds = u64::try_from(t.tv_sec).expect("the clock is past its epoch");

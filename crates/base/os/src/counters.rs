@@ -101,10 +101,12 @@ impl CountersWriter {
     ///
     /// # Panics
     /// If there is no such counter.
+    #[inline]
     pub fn get(&self, index: usize) -> u64 {
         self.map.load_u64(self.offset(index), Ordering::Relaxed)
     }
 
+    #[inline]
     fn offset(&self, index: usize) -> usize {
         assert!(index < self.count, "counter {index} of {}", self.count);
         HEADER_BYTES + index * ENTRY_BYTES + NAME_BYTES

@@ -34,6 +34,7 @@ pub const HISTOGRAM_BYTES: usize = HEADER + BUCKETS * 8;
 pub const VALUE_MAX: u64 = (1 << 37) - 1;
 
 /// The bucket a value belongs to: 0 to 2047, growing with the value.
+#[inline]
 pub const fn bucket_of(value: u64) -> usize {
     let value = if value > VALUE_MAX { VALUE_MAX } else { value };
     if value < 64 {

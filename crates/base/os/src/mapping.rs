@@ -142,6 +142,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If the mapping is read-only (use [`Mapping::load_u32`]), or `offset` is not a multiple of 4 inside it.
+    #[inline]
     pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
         assert!(self.writable, "a word of a read-only mapping can only be loaded");
         // SAFETY: in bounds and aligned (asserted by `word`), mapped as long as `self`, only reached as atomic.
@@ -152,6 +153,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If the mapping is read-only (use [`Mapping::load_u64`]), or `offset` is not a multiple of 8 inside it.
+    #[inline]
     pub fn atomic_u64(&self, offset: usize) -> &AtomicU64 {
         assert!(self.writable, "a word of a read-only mapping can only be loaded");
         // SAFETY: in bounds and aligned (asserted by `word`), mapped as long as `self`, only reached as atomic.
@@ -164,6 +166,7 @@ impl Mapping {
     /// If the mapping is read-only (even a load may be done with a store on processors without a plain 128-bit
     /// load), if `offset` is not a multiple of 16 inside it, or if this processor has no 128-bit compare-and-swap:
     /// the library's fallback is a lock in this process, which would not exclude other processes.
+    #[inline]
     pub fn atomic_u128(&self, offset: usize) -> &AtomicU128 {
         assert!(self.writable, "a 128-bit word needs a read-write mapping");
         assert!(AtomicU128::is_lock_free(), "this processor has no 128-bit compare-and-swap");
@@ -175,6 +178,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If `offset` is not a multiple of 4 inside the mapping.
+    #[inline]
     pub fn load_u32(&self, offset: usize, order: Ordering) -> u32 {
         // SAFETY: in bounds and aligned (asserted by `word`); only loaded, which read-only memory allows.
         unsafe { AtomicU32::from_ptr(self.word(offset, 4).cast()) }.load(order)
@@ -184,6 +188,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If `offset` is not a multiple of 8 inside the mapping.
+    #[inline]
     pub fn load_u64(&self, offset: usize, order: Ordering) -> u64 {
         // SAFETY: in bounds and aligned (asserted by `word`); only loaded, which read-only memory allows.
         unsafe { AtomicU64::from_ptr(self.word(offset, 8).cast()) }.load(order)
@@ -198,6 +203,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If the range is not inside the mapping.
+    #[inline]
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.check(&range);
         // SAFETY: in bounds, mapped as long as `self`, any bit pattern is a u8; nobody writes to it by the contract.
@@ -315,85 +321,4 @@ fn fill_with_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stores_are_seen_through_another_mapping_of_the_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m");
-        let mut writer = Mapping::create(&path, 8192).unwrap();
-        let reader = Mapping::open_read_only(&path).unwrap();
-        writer.write(100, b"hello");
-        writer.atomic_u64(8).store(7, Ordering::Release);
-        writer.atomic_u128(16).store(1 << 100, Ordering::SeqCst);
-        assert_eq!(reader.load_u64(8, Ordering::Acquire), 7);
-        assert_eq!(reader.bytes(100..105), b"hello");
-        assert_eq!(reader.load_u64(24, Ordering::Acquire), 1 << 36);
-    }
-
-    /// Whether this process has a descriptor of the file.
-    fn is_held_open(path: &Path) -> bool {
-        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
-        descriptors.filter_map(|link| std::fs::read_link(link).ok()).any(|file| file == path)
-    }
-
-    #[test]
-    fn a_mapping_holds_no_descriptor_unless_it_is_to_be_synced() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m");
-        let written = Mapping::create(&path, 4096).unwrap();
-        assert!(is_held_open(&path));
-        let written = written.without_file();
-        let read = Mapping::open_read_only(&path).unwrap();
-        assert!(!is_held_open(&path));
-        written.atomic_u64(8).store(7, Ordering::Release);
-        assert_eq!(read.load_u64(8, Ordering::Acquire), 7);
-    }
-
-    #[test]
-    fn create_keeps_what_is_there_and_allocates_every_block() {
-        use std::os::unix::fs::MetadataExt;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m");
-        std::fs::write(&path, b"old").unwrap();
-        let m = Mapping::create(&path, 64 * 1024).unwrap();
-        m.prefault(0..m.len());
-        assert_eq!(m.bytes(0..4), b"old\0");
-        assert!(std::fs::metadata(&path).unwrap().blocks() * 512 >= 64 * 1024);
-    }
-
-    #[test]
-    fn a_file_not_there_yet_is_told_from_one_that_cannot_be_opened() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m");
-        assert!(Mapping::open(&path).unwrap_err().is_not_yet());
-        std::fs::write(&path, b"").unwrap();
-        assert!(Mapping::open(&path).unwrap_err().is_not_yet());
-        assert!(!Mapping::open(&path.join("below-a-file")).unwrap_err().is_not_yet());
-    }
-
-    #[test]
-    fn a_mapping_larger_than_the_disk_is_refused_as_full() {
-        let dir = tempfile::tempdir().unwrap();
-        let refused = Mapping::create(&dir.path().join("m"), 1 << 46).unwrap_err();
-        let MapError::Io { source, .. } = &refused else { panic!("{refused}") };
-        assert!(refused.is_full() || source.kind() == io::ErrorKind::FileTooLarge, "{source}");
-    }
-
-    #[test]
-    #[should_panic(expected = "read-only")]
-    fn a_word_of_a_read_only_mapping_cannot_be_stored_to() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m");
-        Mapping::create(&path, 64).unwrap();
-        Mapping::open_read_only(&path).unwrap().atomic_u64(0);
-    }
-
-    #[test]
-    #[should_panic(expected = "outside")]
-    fn a_word_past_the_end_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        Mapping::create(&dir.path().join("m"), 64).unwrap().atomic_u64(64);
-    }
-}
+mod tests;

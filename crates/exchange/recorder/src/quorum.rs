@@ -29,6 +29,7 @@ impl Quorum {
 
     /// A recorder's log shows the record of `position`. Says whether that commits it: true exactly once
     /// per position, in order of positions.
+    #[inline]
     pub fn on_record(&mut self, recorder: RecorderId, position: Position) -> bool {
         let next = &mut self.next[usize::from(recorder.0)];
         *next = (*next).max(position.next());
@@ -40,6 +41,13 @@ impl Quorum {
             self.committed = position.next();
         }
         have >= self.quorum
+    }
+
+    /// Whether the record of `position` follows the last one that the recorder's log showed.
+    #[must_use]
+    #[inline]
+    pub fn is_next(&self, recorder: RecorderId, position: Position) -> bool {
+        position == self.next[usize::from(recorder.0)]
     }
 
     /// A recorder has lost all it had. What is committed stays so; the recorder counts again from its first record on.
@@ -54,6 +62,7 @@ impl Quorum {
 
     /// The next position to commit.
     #[must_use]
+    #[inline]
     pub fn committed(&self) -> Position {
         self.committed
     }

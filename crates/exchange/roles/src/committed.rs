@@ -175,11 +175,25 @@ impl<W: World> CommittedStream<W> {
     pub fn poll(
         &mut self,
         max: usize,
+        on: impl FnMut(Committed<'_>) -> Result<(), NodeError>,
+    ) -> Result<usize, NodeError> {
+        self.poll_beyond(max, &[], on)
+    }
+
+    /// The same, by shard id without the records below the position that `known` says for it: of those the reader has no need, and they
+    /// are only counted as committed.
+    ///
+    /// # Errors
+    /// As [`CommittedStream::poll`].
+    pub fn poll_beyond(
+        &mut self,
+        max: usize,
+        known: &[Position],
         mut on: impl FnMut(Committed<'_>) -> Result<(), NodeError>,
     ) -> Result<usize, NodeError> {
         let mut read = 0;
         for index in 0..self.tails.len() {
-            read += self.poll_one(index, max, &mut on)?;
+            read += self.poll_one(index, max, known, &mut on)?;
         }
         Ok(read)
     }
@@ -188,12 +202,21 @@ impl<W: World> CommittedStream<W> {
         &mut self,
         index: usize,
         max: usize,
+        known: &[Position],
         on: &mut impl FnMut(Committed<'_>) -> Result<(), NodeError>,
     ) -> Result<usize, NodeError> {
         let recorder = RecorderId(u16::try_from(index).expect("at most 16 recorders"));
         let Self { world, tails, replaced, quorums, told, last } = self;
         let (tail, replaced, told) = (&mut tails[index], &mut replaced[index], &mut told[index]);
         for read in 0..max {
+            let offset = tail.offset();
+            let needs_no_more = |payload: &[u8]| {
+                let place = record::result_place(payload);
+                place.is_some_and(|place| count(quorums, (recorder, offset), place, known, &mut last[index]))
+            };
+            if !*replaced && tail.pass_if(needs_no_more) {
+                continue;
+            }
             *told &= tail.is_unreadable();
             if tail.take_replaced() {
                 (*replaced, *told) = (true, false);
@@ -224,6 +247,29 @@ pub fn is_there<W: World>(world: &W, recorder: RecorderId, place: RecordPlace) -
     let Ok(entry) = log.read_at(place.offset) else { return false };
     ResultRecord::read(entry.payload)
         .is_ok_and(|at| (at.shard(), at.position()) == (place.shard, place.position))
+}
+
+/// Counts a record that its reader needs no more, and says whether it is one: the recorder's next one of its shard, and committed before
+/// by what others have, or `known`. Its bytes are not read but for its place: they may still lie in another processor's cache. Any
+/// other record is read and checked.
+#[inline]
+fn count(
+    quorums: &mut [Quorum],
+    (recorder, offset): (RecorderId, Offset),
+    (shard, position): (ShardId, Position),
+    known: &[Position],
+    last: &mut Option<RecordPlace>,
+) -> bool {
+    let at = usize::from(shard.0);
+    let Some(quorum) = quorums.get_mut(at).filter(|quorum| quorum.is_next(recorder, position)) else {
+        return false;
+    };
+    if position >= quorum.committed() && known.get(at).is_none_or(|known| position >= *known) {
+        return false;
+    }
+    quorum.on_record(recorder, position);
+    *last = Some(RecordPlace { offset, shard, position });
+    true
 }
 
 /// What a recorder's record says of what is committed.
@@ -298,5 +344,38 @@ mod tests {
         assert!(repair_asked::is_asked(&world, log));
         std::fs::write(&second, kept).unwrap();
         assert_eq!(before + read(), 60, "read on when it is there again");
+    }
+
+    /// What passes of two recorders' logs with positions 0 to 19, of which the reader has those below `known`.
+    fn passed(world: &TestWorld, known: u64) -> (Vec<u64>, Position, Position) {
+        let mut stream = CommittedStream::new(world, &config(), |_| Offset::START).unwrap();
+        let mut passed = Vec::new();
+        for _ in 0..200 {
+            let read = stream.poll_beyond(7, &[Position(known)], |item| {
+                if let Committed::Result { record, .. } = item {
+                    passed.push(record.position().0);
+                }
+                Ok(())
+            });
+            read.unwrap();
+        }
+        (passed, stream.committed(ShardId(0)), stream.everywhere(ShardId(0)))
+    }
+
+    #[test]
+    fn of_what_is_known_or_committed_only_its_place_is_read() {
+        let world = TestWorld::new();
+        let logs = [0, 1].map(|id| NodeId::Recorder(RecorderId(id)));
+        let records: Vec<_> = (0..20).map(|position| result(1, position)).collect();
+        let offsets = logs.map(|log| world.publish(log, &records));
+        assert_eq!(passed(&world, 0), ((0..20).collect(), Position(20), Position(20)));
+        assert_eq!(passed(&world, 12).1, Position(20));
+        world.flip(logs[1], offsets[1][9]);
+        assert_eq!(passed(&world, 0), ((0..20).collect(), Position(20), Position(20)));
+        assert_eq!(world.complaints(), "");
+        // The first log lacks it: then it is read.
+        world.rename(logs[0].to_string().as_ref(), "away".as_ref()).unwrap();
+        assert_eq!(passed(&world, 0).1, Position(9));
+        assert!(world.complaints().contains("damaged"), "{}", world.complaints());
     }
 }

@@ -24,6 +24,9 @@ pub struct Tail<W: World> {
     log: NodeId,
     from: Offset,
     reader: Option<W::Reader>,
+    /// What the reader had published, and durable, when its marks were last looked at: up to there nothing else needs a look.
+    written: Offset,
+    durable: Offset,
     polls: u32,
     /// Whether to look at the next poll with nothing to read.
     due: bool,
@@ -48,6 +51,8 @@ impl<W: World> Tail<W> {
             log,
             from,
             reader: None,
+            written: Offset::START,
+            durable: Offset::START,
             polls: 0,
             due: false,
             skipped: false,
@@ -67,7 +72,19 @@ impl<W: World> Tail<W> {
     // Not an Iterator: the record borrows the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        if self.try_ready()? { self.read_below(Offset(u64::MAX)) } else { Ok(None) }
+        if !self.is_amid(self.written) {
+            if !self.try_ready()? {
+                return Ok(None);
+            }
+            self.written = self.reader.as_ref().expect("it is ready").written();
+        }
+        self.read_below(Offset(u64::MAX))
+    }
+
+    /// Whether it reads on below a place that it has seen reached.
+    #[inline]
+    fn is_amid(&self, end: Offset) -> bool {
+        !self.troubled && !self.back && self.reader.as_ref().is_some_and(|reader| reader.offset() < end)
     }
 
     /// As [`Self::is_ready`]. A log that is not open is tried only now and then, so that nothing to read says nothing of it.
@@ -146,13 +163,25 @@ impl<W: World> Tail<W> {
     /// # Errors
     /// As [`Self::next`].
     pub fn next_durable(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        let is_ready = self.try_ready()?;
-        let at = self.reader.as_ref().map(|reader| (reader.offset(), reader.durable()));
-        match at {
-            // The end of a segment may be durable where the record behind it is not.
-            Some((offset, durable)) if is_ready && offset < durable => self.read_below(durable),
-            _ => Ok(None),
+        if !self.is_amid(self.durable) {
+            if !self.try_ready()? {
+                return Ok(None);
+            }
+            let reader = self.reader.as_ref().expect("it is ready");
+            self.durable = reader.durable();
+            if reader.offset() >= self.durable {
+                return Ok(None);
+            }
         }
+        // The end of a segment may be durable where the record behind it is not.
+        self.read_below(self.durable)
+    }
+
+    /// Passes over the next durable record if nothing of it is needed, as [`LogReader::pass_if`].
+    #[inline]
+    pub(crate) fn pass_if(&mut self, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
+        let end = self.durable;
+        self.is_amid(end) && self.reader.as_mut().is_some_and(|reader| reader.pass_if(end, is_known))
     }
 
     /// With nothing left to read or no use for it, now and then, and in trouble at once: another log in the place of this one
@@ -181,6 +210,7 @@ impl<W: World> Tail<W> {
     /// The next look opens the log at its beginning: it is another one.
     fn begin_anew(&mut self) {
         (self.reader, self.from, self.replaced) = (None, Offset::START, true);
+        (self.written, self.durable) = (Offset::START, Offset::START);
         (self.troubled, self.polls) = (false, 0);
     }
 

@@ -21,8 +21,13 @@ use crate::shard::Shard;
 pub const NAMES_MAX: usize = 16_384;
 /// How many series of members a shard knows; those of the exchange come on top.
 pub const SERIES_MAX: usize = 65_536;
+/// Slots of the table.
 const TABLE: usize = NAMES_MAX * 4;
-const EMPTY: u32 = u32::MAX;
+/// Bits of a table slot that say which slot of the ring it means, plus one. The rest are of the name's hash: they say where its home is,
+/// and mostly that another name is another, without a look into the ring.
+const RING_BITS: u32 = 15;
+const EMPTY: u32 = 0;
+const _: () = assert!(NAMES_MAX < 1 << RING_BITS && TABLE <= 1 << (u32::BITS - RING_BITS));
 
 type Name = (MemberId, ClientOrderId);
 /// A series of a member's names.
@@ -36,7 +41,7 @@ pub struct Names {
     ring: Vec<Name>,
     /// Where the oldest name is, once the ring is full.
     oldest: usize,
-    /// Slots of the ring, or [`EMPTY`].
+    /// Slots of the ring with hashes, or [`EMPTY`].
     table: Vec<u32>,
     /// Of every series that was ever used, the number below which all names count as used.
     floors: BTreeMap<Series, u64>,
@@ -97,7 +102,7 @@ impl Names {
             slot
         };
         let free = self.find(name).expect_err("a forgotten or new name is not in the table");
-        self.table[free] = u32::try_from(slot).expect("the ring is far smaller than 2^32");
+        self.table[free] = hash(name) | u32::try_from(slot + 1).expect("the ring is far smaller than 2^32");
     }
 
     fn has_room_for(&self, (member, _): Series) -> bool {
@@ -140,11 +145,14 @@ impl Names {
 
     /// The table slot of a name, or the free slot where it would go.
     fn find(&self, name: Name) -> Result<usize, usize> {
-        let mut at = home(name);
+        let hash = hash(name);
+        let mut at = home(hash);
         loop {
             match self.table[at] {
                 EMPTY => return Err(at),
-                slot if self.ring[slot as usize] == name => return Ok(at),
+                slot if slot >> RING_BITS == hash >> RING_BITS && self.ring[place(slot)] == name => {
+                    return Ok(at);
+                }
                 _ => at = (at + 1) % TABLE,
             }
         }
@@ -161,7 +169,7 @@ impl Names {
             if slot == EMPTY {
                 break;
             }
-            let wants = home(self.ring[slot as usize]);
+            let wants = home(slot);
             if (at + TABLE - wants) % TABLE >= (at + TABLE - hole) % TABLE {
                 self.table[hole] = slot;
                 hole = at;
@@ -177,10 +185,20 @@ impl Default for Names {
     }
 }
 
-/// A multiplicative hash: fixed, so that every replica walks the same way.
-fn home((member, name): Name) -> usize {
+/// A multiplicative hash in the upper bits of a slot: fixed, so that every replica walks the same way.
+fn hash((member, name): Name) -> u32 {
     let mixed = (name.0 ^ u64::from(member.0).rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 40) as usize % TABLE
+    ((mixed >> 32) as u32 >> RING_BITS) << RING_BITS
+}
+
+/// Where in the table a name with that hash goes, if it can.
+fn home(slot: u32) -> usize {
+    (slot >> RING_BITS) as usize % TABLE
+}
+
+/// Which slot of the ring a slot of the table means.
+fn place(slot: u32) -> usize {
+    (slot & ((1 << RING_BITS) - 1)) as usize - 1
 }
 
 impl<B: Book> Shard<B> {

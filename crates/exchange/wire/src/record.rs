@@ -21,7 +21,7 @@ pub use event::EventRecord;
 pub use request::{
     BustRecord, OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
 };
-pub use result::{ResultHead, ResultPlace, ResultRecord, result_bytes, write_result};
+pub use result::{ResultHead, ResultPlace, ResultRecord, result_bytes, result_place, write_result};
 
 use crate::WireError;
 

@@ -196,6 +196,12 @@ impl<L: LogReader> LogReader for FaultyReader<L> {
         Ok(Some(Record { offset: record.offset, payload: &self.changed }))
     }
 
+    #[inline]
+    fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
+        // A process that is to die at a record, or to read it wrongly, reads it.
+        !self.faults.crash.is_armed() && self.faults.wrong.is_none() && self.inner.pass_if(end, is_known)
+    }
+
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {
         let record = self.inner.read_at(offset)?;
         // Only a gateway looks records up, to repeat an answer.

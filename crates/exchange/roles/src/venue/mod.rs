@@ -108,6 +108,8 @@ pub struct VenueNode<W: World> {
     requests: Requests<W>,
     pending_max: usize,
     committed: CommittedStream<W>,
+    /// By shard id: what it has executed, as of the last look at the committed stream.
+    known: Vec<Position>,
     checkpointing: Checkpointing<W>,
     release: VecDeque<(Offset, Vec<Position>)>,
     started_ns: u64,
@@ -159,6 +161,7 @@ impl<W: World> VenueNode<W> {
             requests,
             pending_max: config.gateways.len() * config.in_flight_max + BATCH_MAX,
             committed,
+            known: Vec::new(),
             checkpointing,
             release: VecDeque::new(),
             started_ns,

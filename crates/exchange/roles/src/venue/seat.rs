@@ -59,7 +59,7 @@ impl<S: Sequencer> Order<S> {
         }
     }
 
-    fn raise_recorded(&mut self, to: Position) {
+    pub(super) fn raise_recorded(&mut self, to: Position) {
         match self {
             Self::Window(window) => window.raise_recorded(to),
             Self::Arrival(arrival) => arrival.raise_recorded(to),
@@ -136,7 +136,6 @@ impl<W: World> ShardSeat<W> {
     pub(super) fn on_committed(&mut self, record: &ResultRecord<'_>) -> Result<Option<bool>, NodeError> {
         let Some(bench) = &mut self.bench else { return Ok(Some(false)) };
         let position = record.position();
-        bench.order.raise_recorded(position.next());
         if position < self.reached {
             return Ok(Some(false));
         }

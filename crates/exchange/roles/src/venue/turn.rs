@@ -161,9 +161,10 @@ impl<W: World> VenueNode<W> {
     fn poll_committed(&mut self) -> Result<usize, NodeError> {
         let room = self.out.has_room();
         self.seats.iter_mut().filter_map(|seat| seat.bench.as_mut()).for_each(|b| b.draft.has_room = room);
-        let Self { seats, out, checkpointing, committed, watch, .. } = self;
+        self.note_known();
+        let Self { seats, out, checkpointing, committed, watch, known, .. } = self;
         let mut failed = Vec::new();
-        let read = committed.poll(BATCH_MAX, |item| {
+        let read = committed.poll_beyond(BATCH_MAX, known, |item| {
             match item {
                 Committed::Result { record, .. } => {
                     let Some(index) = seat_of(seats, record.shard()) else { return Ok(()) };
@@ -187,9 +188,23 @@ impl<W: World> VenueNode<W> {
             self.fail(index, position, true)?;
         }
         for seat in &mut self.seats {
-            seat.bench.iter_mut().for_each(|bench| self.out.take(&mut bench.draft));
+            let committed = self.committed.committed(seat.id);
+            let Some(bench) = &mut seat.bench else { continue };
+            bench.order.raise_recorded(committed);
+            self.out.take(&mut bench.draft);
         }
         Ok(read)
+    }
+
+    /// Of what a shard has executed its venue has no need but to know that it is recorded.
+    fn note_known(&mut self) {
+        for seat in &self.seats {
+            let at = usize::from(seat.id.0);
+            if at >= self.known.len() {
+                self.known.resize(at + 1, Position(0));
+            }
+            self.known[at] = if seat.bench.is_some() { seat.reached } else { Position(0) };
+        }
     }
 
     /// Takes back the shards that are restored.

@@ -152,6 +152,15 @@ impl<'a> ResultRecord<'a> {
     }
 }
 
+/// Where the result in `bytes` stands, without a look at the rest; `None` if it is no result of this version.
+#[must_use]
+#[inline]
+pub fn result_place(bytes: &[u8]) -> Option<(ShardId, Position)> {
+    let (head, _) = ResultHead::ref_from_prefix(bytes).ok()?;
+    let is_one = head.schema == RESULT && head.version == VERSION;
+    is_one.then(|| (ShardId(head.shard.get()), Position(head.position.get())))
+}
+
 /// What a venue knows about a result beyond the outcome itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultPlace {

@@ -9,6 +9,7 @@ pub mod peer;
 mod processor;
 pub mod sequencer;
 pub mod site;
+pub mod stages;
 pub mod start;
 pub mod tpcc;
 
@@ -30,6 +31,8 @@ enum Bench {
     Sequencer(sequencer::Args),
     /// A whole exchange under load: throughput, and latency from the scheduled send time to the answer
     EndToEnd(end_to_end::Args),
+    /// The same, and what a request costs: nanoseconds of processor time by role and by stage of its way
+    Stages(stages::Args),
     /// Market data: records to messages, messages to books, beside what others publish
     Feed(feed::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
@@ -56,6 +59,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Book(args) => book::run(args),
         Bench::Sequencer(args) => sequencer::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),
+        Bench::Stages(args) => stages::run(args),
         Bench::Feed(args) => feed::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),

@@ -1,4 +1,4 @@
-//! Processor time of processes and of threads, from `/proc/PID/stat` and `/proc/self/task/TID/stat`.
+//! Processor time of processes and of threads, from `/proc/PID/stat` and `/proc/PID/task/TID/stat`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,24 +6,53 @@ use std::time::Duration;
 /// A tick of that file: a hundredth of a second on every architecture that Linux has.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What a process has used so far, threads that have ended included; nothing if it is gone.
-pub(super) fn used(process: u32) -> Option<Duration> {
-    used_in(&stat(process)?)
+/// Processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spent {
+    /// In the program.
+    pub(super) user: Duration,
+    /// In the kernel on its behalf.
+    pub(super) kernel: Duration,
 }
 
-fn used_in(stat: &str) -> Option<Duration> {
-    Some(TICK * u32::try_from(field(stat, 11)? + field(stat, 12)?).ok()?)
+impl Spent {
+    fn in_stat(stat: &str) -> Option<Self> {
+        let ticks = |place| Some(TICK * u32::try_from(field(stat, place)?).ok()?);
+        Some(Self { user: ticks(11)?, kernel: ticks(12)? })
+    }
+
+    /// What was spent since then.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        let Self { user, kernel } = self;
+        Self { user: user.saturating_sub(earlier.user), kernel: kernel.saturating_sub(earlier.kernel) }
+    }
+
+    /// Both.
+    pub(super) fn all(self) -> Duration {
+        self.user + self.kernel
+    }
+}
+
+/// What a process has used so far, threads that have ended included; nothing if it is gone.
+pub(super) fn used(process: u32) -> Option<Duration> {
+    Spent::in_stat(&stat(process)?).map(Spent::all)
 }
 
 /// What the threads of this process that are running have used so far, by their names.
 pub(super) fn used_by_threads() -> BTreeMap<String, Duration> {
-    let mut used = BTreeMap::new();
-    for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+    used_by_threads_of(std::process::id()).into_iter().map(|(name, spent)| (name, spent.all())).collect()
+}
+
+/// The same of any process; nothing if it is gone.
+pub(super) fn used_by_threads_of(process: u32) -> BTreeMap<String, Spent> {
+    let mut used = BTreeMap::<String, Spent>::new();
+    for thread in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
         // It may have ended meanwhile.
         let Ok(stat) = std::fs::read_to_string(thread.path().join("stat")) else { continue };
         let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
-        if let (Some((name, _)), Some(time)) = (name, used_in(&stat)) {
-            *used.entry(name.to_owned()).or_default() += time;
+        if let (Some((name, _)), Some(spent)) = (name, Spent::in_stat(&stat)) {
+            let sum = used.entry(name.to_owned()).or_default();
+            (sum.user, sum.kernel) = (sum.user + spent.user, sum.kernel + spent.kernel);
         }
     }
     used

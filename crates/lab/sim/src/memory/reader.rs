@@ -97,6 +97,24 @@ impl LogReader for Reader {
         }
     }
 
+    fn pass_if(&mut self, end: Offset, is_known: impl FnOnce(&[u8]) -> bool) -> bool {
+        let state = self.log.lock();
+        let is_inside = self.at >= state.released && !self.at.is_multiple_of(state.segment_bytes);
+        if self.at >= self.limit(&state).min(end.0) || !is_inside {
+            return false;
+        }
+        let at = self.at;
+        let Ok(Some(next)) = record_at(&state, at, false, &mut self.payload) else { return false };
+        drop(state);
+        self.lens.look(&mut self.payload);
+        let passes = is_known(&self.payload);
+        if passes {
+            self.host.passes();
+            self.at = next;
+        }
+        passes
+    }
+
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {
         let state = self.log.lock();
         if offset.0 < state.released {
