@@ -4,6 +4,7 @@
 //! cache misses where one would do. Here a value lies in a place that never moves while it lives, and the table holds nothing but
 //! places, so that books keep their lists in the values themselves.
 
+mod buckets;
 mod slab;
 mod table;
 

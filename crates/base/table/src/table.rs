@@ -3,83 +3,35 @@
 //! The standard map seeds its hash at random and moves to the heap what could lie flat. Probing an array word by word, and moving entries
 //! back into the gap of one that is removed (Knuth, The Art of Computer Programming, volume 3, 6.4, algorithm R), is what the book
 //! began with: each step is a branch that no processor can foresee, on a line that is not in the cache yet. Here six entries share a
-//! bucket, two buckets a cache line. A byte of each entry's hash stands in the bucket's first word, so that one comparison of the whole word
-//! tells which of the six it can be (the idea of SwissTable and F14, within a word, without vector instructions); the key itself lies
-//! where the slot points, which a look-up is about to touch anyway. An entry whose bucket is full goes to the next with room,
-//! and each bucket counts those that passed it: a search ends where none has, and a removal clears a byte and leaves nothing behind, so the table never ages.
-//! It is at most half full: one bucket in thirty is passed. It grows by moving everything at once: that costs the one request that meets it
-//! some 5 ns a key, and happens only when the table holds more than ever before.
+//! bucket ([`crate::buckets`] draws it), and one comparison tells which of them it can be; the key itself lies where the slot points,
+//! which a look-up is about to touch anyway.
+//!
+//! **Growing** moves every entry, and each has to be asked for its key, some 100 ns where all is cold. Done at once, that is a pause of 70 ms at a
+//! million keys. So the table that is full stays beside the new one, and each key that is added brings the entries of [`MOVED`] buckets
+//! over; until they are through, what is not found in the new one is looked for in the old. The new one's memory is zeros that the system makes as they are touched.
 //!
 //! ```text
-//!   bucket, 32 bytes:   63     48 47                          0   192                       0
-//!                      +---------+----+----+----+----+----+----+ +----+----+----+----+----+----+
-//!                      | passed  |  a |  b |  0 |  0 |  c |  0 | | slots of a, b, -, -, c, -   |
-//!                      +---------+----+----+----+----+----+----+ +----+----+----+----+----+----+
+//!   settled --full--> moving: new keys to `now`, look-ups in `now`, then in `before` --all buckets moved--> settled
 //! ```
 
 use crate::SlabIndex;
+use crate::buckets::Buckets;
 
-/// Entries of a bucket.
-const ENTRIES: usize = 6;
-/// One in each of the six tags.
-const ONES: u64 = 0x0000_0101_0101_0101;
-/// All bits but the highest of each of the six tags.
-const LOWS: u64 = 0x7f * ONES;
-/// The highest bit of each.
-const HIGHS: u64 = ONES << 7;
-/// One entry more that passed.
-const PASSED: u64 = 1 << 48;
-
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-struct Bucket {
-    /// Tags of the entries, 0 where there is none; above them, how many entries passed.
-    word: u64,
-    slots: [u32; ENTRIES],
-}
-
-impl Bucket {
-    const EMPTY: Self = Self { word: 0, slots: [u32::MAX; ENTRIES] };
-
-    /// Which of the six entries have a tag: the highest bit of each. It is exact, since an entry that is free still has its last slot.
-    #[inline(always)]
-    fn with_tag(&self, tag: u8) -> u64 {
-        let differences = self.word ^ (u64::from(tag) * ONES);
-        !((differences & LOWS).wrapping_add(LOWS) | differences) & HIGHS
-    }
-
-    #[inline(always)]
-    fn slot(&self, mark: u64) -> u32 {
-        self.slots[mark.trailing_zeros() as usize / 8]
-    }
-
-    /// Adds an entry at the first of these marks, which is free.
-    #[inline(always)]
-    fn add(&mut self, free: u64, tag: u8, slot: u32) {
-        let place = free.trailing_zeros() / 8;
-        self.word |= u64::from(tag) << (place * 8);
-        self.slots[place as usize] = slot;
-    }
-
-    /// The slots of its entries.
-    fn there(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..ENTRIES).filter(|place| self.word >> (place * 8) & 0xff != 0).map(|place| self.slots[place])
-    }
-
-    #[inline(always)]
-    fn is_passed(&self) -> bool {
-        self.word >= PASSED
-    }
-}
+/// Buckets whose entries come over with each key that is added. The new buckets are full no earlier than after half as many keys as there were old
+/// buckets, six times as late as this needs.
+const MOVED: usize = 2;
 
 /// A map from 64-bit keys, kept elsewhere, to slots.
 #[derive(Clone, Debug)]
 pub struct IndexTable {
-    /// A power of two of them.
-    buckets: Box<[Bucket]>,
-    /// How far a hash is shifted to tell the bucket.
-    shift: u32,
+    now: Buckets,
+    /// What is not moved yet; none at all mostly.
+    before: Buckets,
+    /// Buckets of those that are empty by now.
+    moved: usize,
     len: usize,
+    /// With so many keys the next one must make room: none while entries move.
+    keys_max: usize,
 }
 
 impl Default for IndexTable {
@@ -92,58 +44,30 @@ impl IndexTable {
     /// No keys.
     #[must_use]
     pub fn new() -> Self {
-        Self { buckets: vec![Bucket::EMPTY; 2].into(), shift: 63, len: 0 }
+        let now = Buckets::new(2);
+        Self { keys_max: now.keys_max(), now, before: Buckets::new(0), moved: 0, len: 0 }
     }
 
     /// The slot of a key; `is_it` tells whether a slot that is in the table has that key.
     #[inline(always)]
     pub fn get<T>(&self, key: u64, is_it: impl Fn(SlabIndex<T>) -> bool) -> Option<SlabIndex<T>> {
-        let (at, marks) = self.find(key, |slot| is_it(SlabIndex::new(slot)))?;
-        Some(SlabIndex::new(self.bucket(at).slot(marks)))
-    }
-
-    /// Where a key is: its bucket, and its mark there.
-    #[inline(always)]
-    fn find(&self, key: u64, is_it: impl Fn(u32) -> bool) -> Option<(usize, u64)> {
-        let hash = hash(key);
-        let (mut at, tag) = (self.home(hash, key), tag(hash, key));
-        loop {
-            let bucket = self.bucket(at);
-            let mut marks = bucket.with_tag(tag);
-            while marks != 0 {
-                if is_it(bucket.slot(marks)) {
-                    return Some((at, marks));
-                }
-                marks &= marks - 1;
-            }
-            if !bucket.is_passed() {
-                return None;
-            }
-            at += 1;
-        }
+        let is_it = |slot| is_it(SlabIndex::new(slot));
+        let found = self.now.get(key, &is_it);
+        let found =
+            if found.is_none() && self.is_moving() { self.before.get_far(key, &is_it) } else { found };
+        found.map(SlabIndex::new)
     }
 
     #[inline(always)]
-    fn home(&self, hash: u64, key: u64) -> usize {
-        (hash >> self.shift & !1 | key & 1) as usize
-    }
-
-    #[inline(always)]
-    fn bucket(&self, at: usize) -> &Bucket {
-        &self.buckets[at & (self.buckets.len() - 1)]
-    }
-
-    #[inline(always)]
-    fn bucket_mut(&mut self, at: usize) -> &mut Bucket {
-        let mask = self.buckets.len() - 1;
-        &mut self.buckets[at & mask]
+    fn is_moving(&self) -> bool {
+        self.before.len() != 0
     }
 
     /// The word at which the search for a key begins, to have it in the cache: what it says means nothing.
     #[must_use]
     #[inline(always)]
     pub fn glance(&self, key: u64) -> u64 {
-        self.bucket(self.home(hash(key), key)).word
+        self.now.glance(key)
     }
 
     /// Adds a key; `key_of` tells the key of a slot that is in the table.
@@ -152,32 +76,41 @@ impl IndexTable {
     /// If the key is there already.
     #[inline(always)]
     pub fn insert<T>(&mut self, key: u64, slot: SlabIndex<T>, key_of: impl Fn(SlabIndex<T>) -> u64) {
-        if self.len >= self.buckets.len() * (ENTRIES / 2) {
-            self.grow(|slot| key_of(SlabIndex::new(slot)));
+        if self.len >= self.keys_max {
+            self.make_room(key, &|slot| key_of(SlabIndex::new(slot)));
         }
-        assert!(self.get(key, |slot| key_of(slot) == key).is_none(), "a key is added once");
+        assert!(
+            self.now.get(key, &|slot| key_of(SlabIndex::new(slot)) == key).is_none(),
+            "a key is added once"
+        );
         self.len += 1;
-        self.put(key, slot.number());
+        self.now.put(key, slot.number());
     }
 
-    #[inline(always)]
-    fn put(&mut self, key: u64, slot: u32) {
-        let hash = hash(key);
-        let mut at = self.home(hash, key);
-        loop {
-            let bucket = self.bucket_mut(at);
-            let free = bucket.with_tag(0);
-            if free != 0 {
-                return bucket.add(free, tag(hash, key), slot);
-            }
-            bucket.word = bucket.word.checked_add(PASSED).expect("few entries pass a bucket");
-            at += 1;
+    /// Moves some entries, or begins to, before a key is added.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, key: u64, key_of: &dyn Fn(u32) -> u64) {
+        if !self.is_moving() {
+            let twice = Buckets::new(self.now.len() * 2);
+            self.before = core::mem::replace(&mut self.now, twice);
+            (self.moved, self.keys_max) = (0, 0);
         }
+        for _ in 0..MOVED {
+            let now = &mut self.now;
+            self.before.drain(self.moved, |slot| now.put(key_of(slot), slot));
+            self.moved += 1;
+        }
+        assert!(self.before.get(key, &|slot| key_of(slot) == key).is_none(), "a key is added once");
+        if self.moved >= self.before.len() {
+            (self.before, self.keys_max) = (Buckets::new(0), self.now.keys_max());
+        }
+        assert!(self.len < self.now.keys_max(), "entries move faster than keys come");
     }
 
     /// All slots, in no order that means anything.
     pub fn slots<T>(&self) -> impl Iterator<Item = SlabIndex<T>> {
-        self.buckets.iter().flat_map(Bucket::there).map(SlabIndex::new)
+        self.now.slots().chain(self.before.slots()).map(SlabIndex::new)
     }
 
     /// Removes the key of a slot.
@@ -186,45 +119,11 @@ impl IndexTable {
     /// If it is not there.
     #[inline(always)]
     pub fn remove<T>(&mut self, key: u64, slot: SlabIndex<T>) {
-        let Some((at, mark)) = self.find(key, |found| found == slot.number()) else {
-            panic!("key {key:#x} is in the table");
-        };
+        let gone = self.now.remove(key, slot.number())
+            || self.is_moving() && self.before.remove_far(key, slot.number());
+        assert!(gone, "key {key:#x} is in the table");
         self.len -= 1;
-        self.bucket_mut(at).word &= !(mark_byte(mark));
-        let home = self.home(hash(key), key);
-        if at != home {
-            (home..at).for_each(|passed| self.bucket_mut(passed).word -= PASSED);
-        }
     }
-
-    #[cold]
-    fn grow(&mut self, key_of: impl Fn(u32) -> u64) {
-        let doubled = vec![Bucket::EMPTY; self.buckets.len() * 2].into();
-        self.shift -= 1;
-        let buckets = core::mem::replace(&mut self.buckets, doubled);
-        buckets.iter().flat_map(Bucket::there).for_each(|slot| self.put(key_of(slot), slot));
-    }
-}
-
-/// The byte of the lowest mark.
-#[inline(always)]
-fn mark_byte(marks: u64) -> u64 {
-    0xff << (marks.trailing_zeros() & !7)
-}
-
-/// Keys are numbers that are counted up, nobody chooses them, so that a plain multiplicative hash spreads them evenly, and the more so
-/// the higher the bits that are used (Knuth, 6.4). A table whose keys strangers choose mixes something into them that strangers do not know.
-/// Two neighbours have one hash and share a line: what comes together is looked for together.
-#[inline(always)]
-fn hash(key: u64) -> u64 {
-    let product = u128::from(key >> 1) * 0x9e37_79b9_7f4a_7c15;
-    (product as u64) ^ ((product >> 64) as u64)
-}
-
-/// What stands for a key in its bucket.
-#[inline(always)]
-fn tag(hash: u64, key: u64) -> u8 {
-    ((hash << 1 | key & 1) as u8).max(1)
 }
 
 #[cfg(test)]
@@ -278,12 +177,41 @@ mod tests {
                 table.insert(key, slot, |slot| slab[slot]);
                 living.push(slot);
             }
-            assert!(table.buckets.iter().any(Bucket::is_passed) || stride == 1);
+            assert!(table.now.passed() > 0 || stride == 1);
             assert!(living.iter().all(|&at| table.get(slab[at], |slot| slab[slot] == slab[at]) == Some(at)));
             let count = table.slots::<u64>().count();
             living.drain(..).for_each(|slot| table.remove(slab[slot], slot));
-            assert_eq!((count, table.buckets.iter().map(|bucket| bucket.word).sum::<u64>()), (1_530, 0));
+            assert_eq!((count, table.len, table.now.passed(), table.now.slots().count()), (1_530, 0, 0, 0));
         }
+    }
+
+    /// However many keys there are, one more brings few of them over, and all are found meanwhile.
+    #[test]
+    fn growth_is_spread_over_the_keys_that_come() {
+        let (mut table, mut moving) = (IndexTable::new(), 0);
+        let asked = core::cell::Cell::new(0_u64);
+        for key in 0..100_000_u64 {
+            asked.set(0);
+            table.insert(key, SlabIndex::<()>::new(key as u32), |slot| {
+                asked.set(asked.get() + 1);
+                slot.number().into()
+            });
+            assert!(asked.get() < 40, "{} keys asked for", asked.get());
+            if table.is_moving() {
+                moving += 1;
+                let any = key.wrapping_mul(0x9e37_79b9) % (key + 1);
+                let found = table.get(any, |slot: SlabIndex<()>| u64::from(slot.number()) == any);
+                assert_eq!(found.map(SlabIndex::number), Some(any as u32));
+                if key % 3 == 0 {
+                    table.remove(any, SlabIndex::<()>::new(any as u32));
+                    assert!(table.get(any, |slot: SlabIndex<()>| u64::from(slot.number()) == any).is_none());
+                    table.insert(any, SlabIndex::<()>::new(any as u32), |slot| slot.number().into());
+                }
+                assert!(key % 1_000 != 0 || table.slots::<()>().count() == table.len);
+            }
+        }
+        assert!(moving > 10_000, "{moving}");
+        assert_eq!(table.slots::<()>().count(), 100_000);
     }
 
     #[test]

@@ -67,7 +67,6 @@ fn meet(exchange: &mut Exchange, poison: u64, round: u64) {
 fn agreed(exchange: &mut Exchange, poisons: usize) {
     let (config, venues) = (exchange.config().clone(), exchange.config().venues);
     eventually("all shards are whole", || {
-        exchange.look_away(false);
         exchange.supervisor().tick();
         (0..venues).all(|id| exchange.counter(venue(id), "shards_away") == 0)
     });
