@@ -8,7 +8,7 @@
 //!
 //! **Growing** moves every entry, and each has to be asked for its key, some 100 ns where all is cold. Done at once, that is a pause of 70 ms at a
 //! million keys. So the table that is full stays beside the new one, and each key that is added brings the entries of [`MOVED`] buckets
-//! over; until they are through, what is not found in the new one is looked for in the old. The new one's memory is zeros that the system makes as they are touched.
+//! over; until they are through, a key that the new one lacks is looked for in the old. The new one's memory is zeros that the system makes as they are touched.
 //!
 //! ```text
 //!   settled --full--> moving: new keys to `now`, look-ups in `now`, then in `before` --all buckets moved--> settled
@@ -17,8 +17,8 @@
 use crate::SlabIndex;
 use crate::buckets::Buckets;
 
-/// Buckets whose entries come over with each key that is added. The new buckets are full no earlier than after half as many keys as there were old
-/// buckets, six times as late as this needs.
+/// Buckets whose entries come over with each key that is added. The new buckets are full after three times as many keys as there were old buckets; the
+/// move is over after half as many.
 const MOVED: usize = 2;
 
 /// A map from 64-bit keys, kept elsewhere, to slots.

@@ -196,7 +196,7 @@ impl<W: World> VenueNode<W> {
         Ok(read)
     }
 
-    /// Of what a shard has executed its venue has no need but to know that it is recorded.
+    /// A venue need not read again the requests that it has executed: it has to know only that they are recorded.
     fn note_known(&mut self) {
         for seat in &self.seats {
             let at = usize::from(seat.id.0);

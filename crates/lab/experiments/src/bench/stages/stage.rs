@@ -115,7 +115,7 @@ const OF_VENUE: [(Stage, &[&str]); 2] = [
 ];
 
 impl Stage {
-    /// The stage of a thread's function; `kernel:` before a name says that it is the kernel's.
+    /// The stage of a thread's function; a name of the kernel's begins with `kernel:`.
     pub(super) fn of(who: Who, thread: &str, function: &str) -> Self {
         if function.starts_with("kernel:") {
             return Self::Kernel;
