@@ -3,6 +3,7 @@
 //! A reader maps everything read-only and tells the writer nothing: it cannot slow it, and being stopped or killed
 //! leaves no trace. It loads the written mark once per batch and then walks plain memory.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -251,7 +252,12 @@ impl Reader {
     pub fn skip_damage(&mut self) -> Offset {
         self.limit = self.marks.get(Mark::Written);
         let here = self.geometry.base(self.at);
-        let Ok(mut bases) = segment::list(&self.dir) else { return Offset(self.at) };
+        let mut bases = match segment::list(&self.dir) {
+            Ok(bases) => bases,
+            // The whole log was taken away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(_) => return Offset(self.at),
+        };
         // The one that is mapped may be released meanwhile.
         bases.push(here);
         bases.retain(|&base| (here..self.limit).contains(&base) && self.geometry.position(base) == 0);

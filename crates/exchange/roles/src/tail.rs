@@ -127,14 +127,19 @@ impl<W: World> Tail<W> {
     /// what others have too, or what can be asked for again: one node's damaged log must not stop the others.
     ///
     /// # Errors
-    /// The error itself, unless it is damage.
+    /// The error itself, unless it is damage that was passed over: what lies behind may be out of sight just now, and a caller that reads on at
+    /// once would meet the damage again, for ever.
     pub fn pass_over(&mut self, error: ReadError) -> Result<(), ReadError> {
         if !error.is_damage() {
             return Err(error);
         }
         self.look_for_another();
         let Some(reader) = self.reader.as_mut() else { return Ok(()) };
+        let from = reader.offset();
         let to = reader.skip_damage();
+        if to == from {
+            return Err(error);
+        }
         self.troubled = false;
         self.tell(&format_args!("{error}; read on at {to}"));
         Ok(())

@@ -167,6 +167,42 @@ fn a_segment_that_is_missing_is_passed_over() {
     assert_eq!((tail.damaged(), repair_asked::is_asked(&world, LOG)), (1, true));
 }
 
+#[test]
+fn a_log_that_was_taken_away_before_any_of_it_was_read_is_passed_over_once() {
+    let world = TestWorld::new();
+    let mut writer = world.write_log(LOG, small()).unwrap();
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    assert!(drain(&mut tail).is_empty(), "it is open, and nothing in it is mapped");
+    publish(&mut writer, b"one");
+    take_away(&world);
+    let error = tail.next().map(drop).unwrap_err();
+    tail.pass_over(error).unwrap();
+    assert!(drain(&mut tail).is_empty());
+    drop(writer);
+    write(&world, &[b"one again"]);
+    assert_eq!(drain(&mut tail), [b"one again"]);
+}
+
+#[test]
+fn damage_is_not_passed_over_while_what_lies_behind_is_out_of_sight() {
+    let world = TestWorld::new();
+    let mut writer = world.write_log(LOG, small()).unwrap();
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    assert!(drain(&mut tail).is_empty());
+    publish(&mut writer, b"one");
+    // Something that cannot be listed has the log's name.
+    let dir = world.real(Path::new(&LOG.to_string()));
+    std::fs::rename(&dir, dir.with_extension("old")).unwrap();
+    std::fs::write(&dir, b"").unwrap();
+    let missing = || ReadError::Damaged { offset: Offset(64), what: pares_log::record::Invalid::Kind };
+    for _ in 0..3 {
+        assert!(tail.pass_over(missing()).is_err(), "the next try would meet it again");
+    }
+    std::fs::remove_file(&dir).unwrap();
+    std::fs::rename(dir.with_extension("old"), &dir).unwrap();
+    assert_eq!(drain(&mut tail), [b"one"]);
+}
+
 /// The end of a segment is durable before the first record of the next one is.
 #[test]
 fn a_record_is_not_durable_because_the_end_of_the_segment_before_it_is() {
