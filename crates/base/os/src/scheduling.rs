@@ -9,6 +9,7 @@
 //! only where the others leave room.
 #![allow(unsafe_code)]
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,6 +20,8 @@ use rustix::process::{Resource, getpriority_process, getrlimit};
 const SLICE_NS: u64 = 200_000;
 const NORMAL: u32 = 0;
 const IDLE: u32 = 5;
+/// Which of a thread's clocks: the lowest three bits of `clockid_t`, the rest is the complement of its id.
+const CLOCK_OF_THREAD: libc::clockid_t = 6;
 
 /// `struct sched_attr` of `sched_setattr(2)`, its first version.
 #[repr(C)]
@@ -59,6 +62,20 @@ pub fn short_slices() -> bool {
 /// kernel took it.
 pub fn ordinary() -> bool {
     set(0, NORMAL, 0)
+}
+
+/// How long a thread of this process has had the processor. The kernel counts what the thread is at just now too; what it says in
+/// `/proc` is as of the last tick, milliseconds ago.
+///
+/// # Errors
+/// If there is no such thread.
+pub fn time_on_processor(thread: i32) -> io::Result<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one live timespec and nothing else; a clock that is not there is an error.
+    match unsafe { libc::clock_gettime(!thread << 3 | CLOCK_OF_THREAD, &raw mut time) } {
+        0 => Ok(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Puts a process just started into the background from its first instruction: loading a program costs milliseconds
@@ -130,6 +147,19 @@ mod tests {
     #[test]
     fn short_slices_are_granted_to_anybody() {
         assert!(short_slices());
+    }
+
+    #[test]
+    fn a_thread_has_had_the_processor_for_as_long_as_it_ran() {
+        let thread = rustix::thread::gettid().as_raw_pid();
+        let before = time_on_processor(thread).unwrap();
+        let begun = std::time::Instant::now();
+        let mut ran = before;
+        while ran < before + Duration::from_millis(5) {
+            ran = time_on_processor(thread).unwrap();
+        }
+        assert!(ran - before <= begun.elapsed() + Duration::from_millis(1));
+        assert!(time_on_processor(1).is_err(), "it is of another process");
     }
 
     #[test]

@@ -73,7 +73,8 @@ impl<T> Slab<T> {
     /// No values, with room for `capacity` of them.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { entries: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+        let entries = Vec::with_capacity(capacity);
+        Self { free: Vec::with_capacity(entries.capacity()), entries }
     }
 
     /// The value of a place, or of none for [`SlabIndex::NONE`].
@@ -107,12 +108,24 @@ impl<T> Slab<T> {
         }
         let number = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         assert!(number != u32::MAX, "fewer than 2^32 - 1 values live");
+        self.make_room();
         self.entries.push(value);
-        // Room for every place to be free at once, so that freeing one never allocates.
-        if self.free.capacity() < self.entries.capacity() {
-            self.free.reserve(self.entries.capacity() - self.free.len());
-        }
         SlabIndex::new(number)
+    }
+
+    /// Sees to it that the next value can be put somewhere without moving the others: who has no time then has them moved before.
+    #[inline]
+    pub fn make_room(&mut self) {
+        if self.free.is_empty() && self.entries.len() == self.entries.capacity() {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.entries.reserve(1);
+        // Room for every place to be free at once, so that freeing one never allocates.
+        self.free.reserve(self.entries.capacity());
     }
 
     /// A free place with what it held before, or with `fresh` if it never held anything: for values that are

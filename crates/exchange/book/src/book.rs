@@ -50,6 +50,9 @@ pub trait Book: Sized {
     /// going on would fork the replicas.
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome;
 
+    /// Does beforehand what takes as long as the book is large, so that the next order finds room. It changes nothing that can be seen.
+    fn make_room(&mut self) {}
+
     /// The best level of a side: the highest bid or the lowest offer.
     fn best(&self, side: Side) -> Option<Level>;
 

@@ -97,7 +97,8 @@ pub use fast::FastBook;
 pub use instrument::{Instrument, InstrumentError};
 pub use listing::Listing;
 pub use market::{
-    Beside, Copied, Day, DayCount, KEPT_ORDERS_MAX, Market, MarketError, Stage, Statistics, Totals, WriteBook,
+    Beside, Copied, Day, DayCount, KEPT_ORDERS_MAX, Market, MarketError, Pause, Stage, Statistics, Totals,
+    WriteBook,
 };
 pub use naive::NaiveBook;
 pub use pares_types::Symbol;

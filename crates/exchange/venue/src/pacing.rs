@@ -115,11 +115,16 @@ impl Pacing {
         here.min_by_key(|&shard| self.shards[shard].reach)
     }
 
+    /// Whether there is so much to replay that a checkpoint matters more than whom it disturbs.
+    #[must_use]
+    pub fn is_long(&self, count: u64) -> bool {
+        let oldest = self.shards.iter().map(|covered| covered.count).min().unwrap_or_default();
+        count.saturating_sub(oldest) / self.every >= REPLAY_LONG
+    }
+
     fn rests(&self, now_ns: u64, count: u64) -> bool {
         let Some((began_ns, ended_ns)) = self.last_ns else { return false };
-        let oldest = self.shards.iter().map(|covered| covered.count).min().unwrap_or_default();
-        let is_long = count.saturating_sub(oldest) / self.every >= REPLAY_LONG;
-        let rest_ns = (ended_ns - began_ns).saturating_mul(if is_long { 1 } else { REST });
+        let rest_ns = (ended_ns - began_ns).saturating_mul(if self.is_long(count) { 1 } else { REST });
         now_ns < ended_ns.saturating_add(rest_ns).max(began_ns.saturating_add(STARTS_APART_NS))
     }
 }
@@ -215,6 +220,7 @@ mod tests {
         let took = 2 * STARTS_APART_NS;
         pacing.on_handed_out(NOW, NOW + took);
         let long = 50 + REPLAY_LONG * 100;
+        assert_eq!((pacing.is_long(long - 1), pacing.is_long(long)), (false, true));
         assert_eq!(pacing.due((NOW + 2 * took, long - 1), |_| true, || true), None);
         assert_eq!(pacing.due((NOW + 2 * took - 1, long), |_| true, || true), None);
         assert_eq!(pacing.due((NOW + 2 * took, long), |_| true, || true), Some(0));

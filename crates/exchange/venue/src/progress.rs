@@ -8,6 +8,9 @@ pub trait VenueSink {
     /// ever lost to a full disk.
     fn has_room(&mut self) -> bool;
 
+    /// What takes long goes on: others may have the processor.
+    fn give_way(&mut self) {}
+
     /// The request is about to be executed. If the matching engine fails at it, this is the last that is heard of it.
     fn executing(&mut self, shard: ShardId, position: Position, request: &Request) {
         let _ = (shard, position, request);

@@ -1,6 +1,6 @@
 //! One shard at one venue: its place in the total order, its books, and what they lead to.
 
-use pares_book::{Book, Instrument, Market};
+use pares_book::{Book, Instrument, Market, Pause};
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_stream::Told;
 use pares_types::{
@@ -301,6 +301,8 @@ impl<B: Book> Shard<B> {
         let outcome = match self.refusal(request, is_void) {
             Some(reason) => self.market.refuse(request, reason),
             None => {
+                // It takes as long as a book is large: no time of the matching engine's.
+                self.market.prepare(request, &mut || sink.give_way());
                 sink.executing(self.id, position, request);
                 self.apply(request)
             }
@@ -346,7 +348,7 @@ impl<B: Book> Shard<B> {
     /// next one to execute on it. Takes as long as the state is large; gives up a checkpoint under way.
     pub fn checkpoint(&mut self, out: &mut Vec<u8>) -> Position {
         let position = self.begin_checkpoint(out);
-        assert_eq!(self.checkpoint_piece(out, usize::MAX), Piece::Last, "all of it fits");
+        assert_eq!(self.checkpoint_piece(out, usize::MAX, &mut || ()), Piece::Last, "all of it fits");
         position
     }
 
@@ -364,10 +366,10 @@ impl<B: Book> Shard<B> {
     }
 
     /// Writes the next `bytes` of the checkpoint under way behind what is in `out`: whole books, so the last of them may reach
-    /// beyond.
-    pub fn checkpoint_piece(&mut self, out: &mut Vec<u8>, bytes: usize) -> Piece {
+    /// beyond. `pause` is called every now and then.
+    pub fn checkpoint_piece(&mut self, out: &mut Vec<u8>, bytes: usize, pause: Pause<'_>) -> Piece {
         let Some(taking) = &mut self.taking else { return Piece::NoCheckpoint };
-        let piece = taking.piece(out, &mut self.market, bytes);
+        let piece = taking.piece(out, &mut self.market, bytes, pause);
         if piece != Piece::Part {
             self.taking = None;
         }

@@ -296,6 +296,10 @@ impl Book for FastBook {
         self.next_deadline()
     }
 
+    fn make_room(&mut self) {
+        self.store.make_room();
+    }
+
     fn state_hash(&self) -> u64 {
         hash::finish(self.store.hash_sum, self.priority_next, &self.trading, &self.instrument)
     }

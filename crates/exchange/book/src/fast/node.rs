@@ -196,7 +196,13 @@ impl Chain {
         Self(Vec::with_capacity(capacity))
     }
 
-    /// Makes room for the links of a new node.
+    /// Sees to it that the next node's links move no others.
+    #[inline]
+    pub(super) fn make_room(&mut self) {
+        self.0.reserve(1);
+    }
+
+    /// Adds the links of a new node.
     #[inline]
     pub(super) fn add(&mut self, slot: SlabIndex<Node>) {
         if slot.number() as usize == self.0.len() {

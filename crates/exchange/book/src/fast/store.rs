@@ -167,6 +167,14 @@ impl Store {
         }
     }
 
+    /// Sees to it that the next order moves no others.
+    #[inline]
+    pub(super) fn make_room(&mut self) {
+        self.nodes.make_room();
+        self.queues.make_room();
+        self.holdings.make_room();
+    }
+
     #[inline]
     pub(super) fn ladder(&self, side: Side) -> &Ladder {
         &self.ladders[index(side)]

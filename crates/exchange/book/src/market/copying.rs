@@ -13,16 +13,22 @@
 //! A book that comes after the moment is not awaited, one that goes was kept when its orders were cancelled. What this costs a request
 //! is bounded by the one book it meets, once; a request for all instruments that would have many books kept ends the copy instead
 //! ([`KEPT_ORDERS_MAX`]). Memory is bounded by the books of the moment. Without a copy under way it costs a branch.
+//!
+//! Books are kept before the request is applied to any of them ([`Market::prepare`]), and for what it may change: writing a
+//! million orders takes 0.1 s, which is no time of the matching engine's, and who watches that for loops must not count it.
 
 use std::collections::BTreeMap;
 
-use pares_types::{InstrumentId, Timestamp};
+use pares_types::{Command, InstrumentId, Request, Timestamp};
 
-use super::{Market, Statistics};
+use super::{Market, Stage, Statistics, permit};
 use crate::Book;
 
+/// Called every now and then in what takes as long as a book is large.
+pub type Pause<'a> = &'a mut dyn FnMut();
+
 /// Writes a book and what is beside it behind what is there.
-pub type WriteBook<B> = fn(&mut Vec<u8>, &B, Beside);
+pub type WriteBook<B> = fn(&mut Vec<u8>, &B, Beside, Pause<'_>);
 
 /// What a market keeps beside each book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,32 +68,20 @@ pub(super) struct Copying<B> {
     next: usize,
     /// Books of the moment that have changed or gone since, as they were then.
     kept: BTreeMap<InstrumentId, Vec<u8>>,
-    /// Orders kept because of the request at hand; `None` before the first book.
-    kept_now: Option<usize>,
 }
 
 impl<B: Book> Copying<B> {
-    /// The next request is about to be applied.
-    pub(super) fn next_request(&mut self) {
-        self.kept_now = None;
-    }
-
-    /// The book at that place is about to change. Says whether the copy can go on.
-    #[cold]
-    fn keep(&mut self, at: usize, book: &B, beside: Beside) -> bool {
-        if !self.awaited[at] {
-            return true;
-        }
-        let kept_now = self.kept_now.unwrap_or_default() + book.orders_len();
-        if self.kept_now.is_some() && kept_now > KEPT_ORDERS_MAX {
-            return false;
-        }
+    /// The book at that place may change.
+    fn keep(&mut self, at: usize, book: &B, beside: Beside, pause: Pause<'_>) {
         let mut bytes = Vec::with_capacity(BOOK_BYTES + ORDER_BYTES * book.orders_len());
-        (self.write)(&mut bytes, book, beside);
+        (self.write)(&mut bytes, book, beside, pause);
         self.kept.insert(book.instrument().id, bytes);
         self.awaited[at] = false;
-        self.kept_now = Some(kept_now);
-        true
+    }
+
+    /// Whether the book at that place must not change yet.
+    pub(super) fn awaits(&self, at: usize) -> bool {
+        self.awaited[at]
     }
 
     /// A book has come to that place among the others.
@@ -114,13 +108,12 @@ impl<B: Book> Market<B> {
     /// given up.
     pub fn begin_copy(&mut self, write: WriteBook<B>) {
         let awaited = vec![true; self.books.len()];
-        let kept = BTreeMap::new();
-        self.copying = Some(Box::new(Copying { write, awaited, next: 0, kept, kept_now: None }));
+        self.copying = Some(Box::new(Copying { write, awaited, next: 0, kept: BTreeMap::new() }));
     }
 
     /// Writes the next book of the moment of [`begin_copy`](Self::begin_copy) behind what is in `out`, in ascending order of instrument
     /// id.
-    pub fn copy_book(&mut self, out: &mut Vec<u8>) -> Copied {
+    pub fn copy_book(&mut self, out: &mut Vec<u8>, pause: Pause<'_>) -> Copied {
         let Some(copying) = &mut self.copying else { return Copied::NoCopy };
         let awaited = copying.awaited_first();
         let id = |at: usize| self.books[at].instrument().id;
@@ -129,7 +122,7 @@ impl<B: Book> Market<B> {
             (Some(kept), at) if at.is_none_or(|at| *kept.key() < id(at)) => out.append(&mut kept.remove()),
             (_, Some(at)) => {
                 let (deadline, statistics) = (self.deadlines[at], self.statistics[at]);
-                (copying.write)(out, &self.books[at], Beside { deadline, statistics });
+                (copying.write)(out, &self.books[at], Beside { deadline, statistics }, pause);
                 copying.awaited[at] = false;
             }
             (_, None) => {
@@ -145,17 +138,45 @@ impl<B: Book> Market<B> {
         self.copying = None;
     }
 
-    /// To be called before anything of the book at that place changes, its deadline included.
+    /// Has the books kept that this request may change.
     #[inline]
-    pub(super) fn before_change(&mut self, at: usize) {
-        if self.copying.is_none() {
-            return;
+    pub(super) fn keep_before(&mut self, request: &Request, pause: Pause<'_>) {
+        if self.copying.is_some() {
+            self.keep_visited(request, pause);
         }
-        let beside = self.beside_at(at);
-        if let Some(copying) = &mut self.copying
-            && !copying.keep(at, &self.books[at], beside)
-        {
-            self.copying = None;
+    }
+
+    fn keep_visited(&mut self, request: &Request, pause: Pause<'_>) {
+        let Some(mut copying) = self.copying.take() else { return };
+        let one = self.directory.find(request.instrument);
+        let places = one.map_or(0..self.books.len(), |at| at..at + 1);
+        let mut kept_orders = 0;
+        for at in places {
+            let book = &self.books[at];
+            if !copying.awaited[at] || one.is_none() && !self.visits(request, at) {
+                continue;
+            }
+            if kept_orders > 0 && kept_orders + book.orders_len() > KEPT_ORDERS_MAX {
+                return;
+            }
+            kept_orders += book.orders_len();
+            copying.keep(at, book, self.beside_at(at), pause);
+        }
+        self.copying = Some(copying);
+    }
+
+    /// Whether a request that is not for one of the books may change the one at that place.
+    fn visits(&self, request: &Request, at: usize) -> bool {
+        let permitted = request.instrument.0 == 0 && permit(request).is_ok();
+        match request.command {
+            Command::MassCancel { .. } => request.instrument.0 == 0 && self.books[at].orders_len() > 0,
+            Command::Block { .. } | Command::CancelGuarded(_) => permitted && self.books[at].orders_len() > 0,
+            Command::Time { .. } if self.day.stage == Stage::Over => false,
+            Command::Time { .. } if self.day.stage == Stage::On => {
+                permitted && self.is_due(at, request.stamp)
+            }
+            Command::Time { .. } | Command::BeginDay { .. } | Command::EndDay { .. } => permitted,
+            _ => false,
         }
     }
 }

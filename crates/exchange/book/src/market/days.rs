@@ -79,7 +79,6 @@ impl<B: Book> Market<B> {
 
     /// The next book on the way; says whether that is done there.
     fn pass_book(&mut self, at: usize, request: &Request, sink: &mut Announcing<'_, impl EventSink>) -> bool {
-        self.before_change(at);
         sink.announce(self.books[at].instrument().id);
         if matches!(self.day.stage, Stage::Ending { .. }) {
             let book = &self.books[at];

@@ -127,13 +127,18 @@ impl<B: Book> Market<B> {
         }
     }
 
+    /// Whether the book at that place has something to do at that time.
+    pub(super) fn is_due(&self, at: usize, time: Timestamp) -> bool {
+        self.deadlines[at] <= time && self.deadlines[at] != Timestamp::NEVER
+    }
+
     /// The time, told to the books that have something to do at it.
     fn tell_time(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
         self.time = self.time.max(request.stamp);
         let mut sink = Announcing::new(sink);
         let mut unfinished = false;
         for at in 0..self.books.len() {
-            if self.deadlines[at] > request.stamp || self.deadlines[at] == Timestamp::NEVER {
+            if !self.is_due(at, request.stamp) {
                 continue;
             }
             if sink.is_full() {

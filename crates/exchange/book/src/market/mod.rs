@@ -40,7 +40,7 @@ use pares_types::{
 };
 
 use crate::{Book, Instrument};
-pub use copying::{Beside, Copied, KEPT_ORDERS_MAX, WriteBook};
+pub use copying::{Beside, Copied, KEPT_ORDERS_MAX, Pause, WriteBook};
 pub use day::{Day, DayCount, Stage, Statistics, Totals};
 
 use copying::Copying;
@@ -151,14 +151,24 @@ impl<B: Book> Market<B> {
         Ok(Self { books, directory, deadlines, statistics, day, digest, blocked, time, copying: None })
     }
 
+    /// Does beforehand what takes as long as a book is large: keeps books for a copy under way, and makes room for an order. It changes
+    /// nothing that can be seen, and is left out by who does not care how long [`apply`](Self::apply) takes.
+    #[inline]
+    pub fn prepare(&mut self, request: &Request, pause: Pause<'_>) {
+        self.keep_before(request, pause);
+        if matches!(request.command, Command::Enter(_))
+            && let Some(at) = self.directory.find(request.instrument)
+        {
+            self.books[at].make_room();
+        }
+    }
+
     /// Applies the next request of the total order and says what became of it.
     ///
     /// # Panics
     /// If the request has no id, or enters an order whose id is on the book: the layers below deduplicate.
     pub fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
-        if let Some(copying) = &mut self.copying {
-            copying.next_request();
-        }
+        self.keep_before(request, &mut || ());
         self.day.requests += 1;
         if !self.blocked.is_empty()
             && self.blocked.binary_search(&request.member).is_ok()
@@ -311,7 +321,8 @@ impl<B: Book> Market<B> {
     }
 
     fn apply_at(&mut self, at: usize, request: &Request, sink: &mut impl EventSink) -> Outcome {
-        self.before_change(at);
+        let is_kept = self.copying.as_ref().is_none_or(|copying| !copying.awaits(at));
+        assert!(is_kept, "a book of the moment of a copy is kept before it changes");
         let (day, statistics) = (&mut self.day, &mut self.statistics[at]);
         let mut sink = Counting { sink, day, statistics, incoming: request.member };
         let outcome = self.books[at].apply(request, &mut sink);
@@ -331,7 +342,6 @@ impl<B: Book> Market<B> {
     /// Tells a book the time it was spared, before its schedule changes: rows that would have passed by then must not come
     /// due now, which might be those of many days.
     fn catch_up(&mut self, at: usize, request: &Request, rule: Rule) {
-        self.before_change(at);
         let book = &mut self.books[at];
         let spared = self.deadlines[at] > self.time && book.trading().time < self.time;
         if spared && book.instrument().with_rule(rule, true).is_ok() {

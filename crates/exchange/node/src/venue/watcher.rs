@@ -3,7 +3,7 @@
 //! A panic can be caught. An endless loop cannot, nor can memory be refused to it: the thread that executes the request is gone with
 //! everything it held. So a venue has two threads: one takes the turns, the other, here, only looks on. Before each request the
 //! first says which one it begins ([`Watch`]); when the same request is still being executed some milliseconds later, and the
-//! thread has really used the processor meanwhile (one that was stopped, or had to wait for its turn, has not), the other takes the
+//! thread has really used the processor meanwhile by its own clock (one that was stopped, or had to wait for its turn, has not), the other takes the
 //! venue over: everything but the shard that is being executed lies under a lock that is not held during execution.
 //!
 //! **A host that takes a processor away.** The kernel of a virtual machine counts a thread as running while the host runs somebody else on
@@ -17,14 +17,12 @@
 //!  new turns:                                                                               lock | the shard is lost: restore it | go on
 //! ```
 
-use std::io;
 use std::time::Duration;
 
+use pares_os::scheduling::time_on_processor;
 use pares_roles::World;
 use pares_roles::venue::{Place, Watch};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-use crate::world::complain;
 
 /// Between two looks while requests are executed, and while there are none.
 const LOOK: Duration = Duration::from_millis(1);
@@ -33,21 +31,29 @@ const LOOK_IDLE: Duration = Duration::from_millis(20);
 const STEP_MAX: Duration = Duration::from_millis(2);
 /// Which part of the budget makes a suspect: what the venue loses by a hanging engine is this and the budget.
 const SUSPECTED_AFTER: u32 = 4;
-/// Looks without a request after which the venue counts as idle.
+/// Looks between which no request began after which the venue counts as idle.
 const IDLE_AFTER: u32 = 100;
 
-/// Where the kernel says how long a thread has run, and on which processor.
-const SCHEDSTAT: &str = "/proc/self/task/TID/schedstat";
+/// Where the kernel says on which processor a thread is.
 const STAT: &str = "/proc/self/task/TID/stat";
 
 /// The one who looks on.
 pub(super) struct Watcher {
+    case: Case,
+    /// The processors that the watcher may use, while it stays on the suspect's.
+    anywhere: Option<CpuSet>,
+    /// Requests that had begun at the last look.
+    begun: u64,
+    idle: u32,
+}
+
+/// What the looks at one request say.
+struct Case {
     /// How long a request may keep the processor.
     budget: Duration,
     seen: Option<Seen>,
-    /// The processors that the watcher may use, while it stays on the suspect's.
-    anywhere: Option<CpuSet>,
-    idle: u32,
+    /// Whether the watcher looks on from the suspect's processor.
+    beside: bool,
 }
 
 /// A request met at the last look.
@@ -60,16 +66,44 @@ struct Seen {
     took: Duration,
 }
 
-impl Watcher {
-    /// The operator is told if this kernel does not say how long a thread has run: then nothing is ever found.
-    pub(super) fn new(budget: Duration) -> Self {
-        if let Err(error) = ran(rustix::thread::gettid().as_raw_pid()) {
-            complain(&format_args!(
-                "{SCHEDSTAT} cannot be read ({error}): a matching engine that does not come back from a request is not noticed; \
-                 use a kernel with CONFIG_SCHED_INFO"
-            ));
+/// What follows from a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Another request than at the last look.
+    Other,
+    /// It may take that long.
+    Patience,
+    /// It is to be looked at from its own processor.
+    Suspect,
+    /// Its budget is used up.
+    Hangs,
+}
+
+impl Case {
+    fn new(budget: Duration) -> Self {
+        Self { budget, seen: None, beside: false }
+    }
+
+    /// A request is being executed by a thread that has run for so long.
+    fn on_look(&mut self, request: u64, ran: Duration) -> Verdict {
+        let Some(seen) = self.seen.as_mut().filter(|seen| seen.request == request) else {
+            (self.seen, self.beside) = (Some(Seen { request, ran, took: Duration::ZERO }), false);
+            return Verdict::Other;
+        };
+        seen.took += ran.saturating_sub(seen.ran).min(if self.beside { LOOK } else { STEP_MAX });
+        seen.ran = ran;
+        if !self.beside && seen.took >= self.budget / SUSPECTED_AFTER {
+            // From here on it counts anew.
+            (seen.took, self.beside) = (Duration::ZERO, true);
+            return Verdict::Suspect;
         }
-        Self { budget, seen: None, anywhere: None, idle: 0 }
+        if seen.took < self.budget { Verdict::Patience } else { Verdict::Hangs }
+    }
+}
+
+impl Watcher {
+    pub(super) fn new(budget: Duration) -> Self {
+        Self { case: Case::new(budget), anywhere: None, begun: 0, idle: 0 }
     }
 
     /// How long to wait before the next look.
@@ -79,67 +113,48 @@ impl Watcher {
 
     /// Looks at what that thread executes. Gives the request that it does not come back from.
     pub(super) fn look<W: World>(&mut self, watch: &Watch<W>, thread: i32) -> Option<Place> {
+        // Most looks meet none, however many there are.
+        let begun = watch.begun();
+        self.idle = if self.begun == begun { self.idle.saturating_add(1) } else { 0 };
+        self.begun = begun;
         let Some((request, place)) = watch.at() else {
             self.trust();
-            self.idle = self.idle.saturating_add(1);
+            self.case.seen = None;
             return None;
         };
         self.idle = 0;
-        let ran = ran(thread).ok()?;
-        if self.seen.is_none_or(|seen| seen.request != request) {
-            self.trust();
-            self.seen = Some(Seen { request, ran, took: Duration::ZERO });
-            return None;
+        match self.case.on_look(request, time_on_processor(thread).ok()?) {
+            Verdict::Other => self.trust(),
+            Verdict::Patience => {}
+            Verdict::Suspect => self.go_beside(thread),
+            // It may have come back between the two readings.
+            Verdict::Hangs if watch.at() == Some((request, place)) => {
+                self.trust();
+                self.case.seen = None;
+                return Some(place);
+            }
+            Verdict::Hangs => {}
         }
-        let beside = self.anywhere.is_some();
-        let seen = self.seen.as_mut()?;
-        seen.took += ran.saturating_sub(seen.ran).min(if beside { LOOK } else { STEP_MAX });
-        seen.ran = ran;
-        let took = seen.took;
-        if !beside && took >= self.budget / SUSPECTED_AFTER && self.suspect(thread) {
-            return None;
-        }
-        // It may have come back between the two readings.
-        if took < self.budget || watch.at() != Some((request, place)) {
-            return None;
-        }
-        self.trust();
-        Some(place)
+        None
     }
 
-    /// Goes to the suspect's processor and counts anew; false if that is not to be had: then the kernel's word is all there is.
-    fn suspect(&mut self, thread: i32) -> bool {
-        let (Ok(anywhere), Some(processor)) = (sched_getaffinity(None), processor(thread)) else {
-            return false;
-        };
+    /// Goes to the suspect's processor; if that is not to be had, the kernel's word is all there is.
+    fn go_beside(&mut self, thread: i32) {
+        let (Ok(anywhere), Some(processor)) = (sched_getaffinity(None), processor(thread)) else { return };
         let mut beside = CpuSet::new();
         beside.set(processor);
-        if sched_setaffinity(None, &beside).is_err() {
-            return false;
+        if sched_setaffinity(None, &beside).is_ok() {
+            self.anywhere = Some(anywhere);
         }
-        self.anywhere = Some(anywhere);
-        if let Some(seen) = &mut self.seen {
-            seen.took = Duration::ZERO;
-        }
-        true
     }
 
     /// Nobody is suspected any more.
     fn trust(&mut self) {
-        self.seen = None;
         if let Some(anywhere) = self.anywhere.take() {
             // If it is refused, the watcher stays where it is: looks come later then, and none is wrong.
             let _ = sched_setaffinity(None, &anywhere);
         }
     }
-}
-
-/// How long a thread of this process has run.
-fn ran(thread: i32) -> io::Result<Duration> {
-    // "time on the processor, ns" is the first number there.
-    let text = std::fs::read_to_string(SCHEDSTAT.replace("TID", &thread.to_string()))?;
-    let ns = text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok());
-    ns.map(Duration::from_nanos).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// The processor that a thread of this process runs on, or last ran on.
@@ -201,5 +216,40 @@ mod tests {
     #[test]
     fn who_sleeps_in_a_request_is_not() {
         assert_eq!(look_on(false), None);
+    }
+
+    const BUDGET: Duration = Duration::from_millis(4);
+
+    /// The first verdict but patience on a request of a thread that runs for so long between two looks, and the look it came at.
+    fn verdicts(case: &mut Case, each: Duration, looks: u32) -> Option<(u32, Verdict)> {
+        let verdicts = (1..=looks).map(|look| (look, case.on_look(7, each * look)));
+        verdicts.into_iter().find(|(look, verdict)| *look > 1 && *verdict != Verdict::Patience)
+    }
+
+    #[test]
+    fn who_has_no_processor_is_not_suspected_however_long_it_takes() {
+        assert_eq!(verdicts(&mut Case::new(BUDGET), Duration::ZERO, 1_000_000), None);
+    }
+
+    #[test]
+    fn a_loop_is_found_by_the_time_it_ran_and_sooner_by_no_leap_of_it() {
+        for (each, suspected, hangs) in [(100, 11, 40), (1_000, 2, 4), (1_000_000, 2, 4)] {
+            let (mut case, each) = (Case::new(BUDGET), Duration::from_micros(each));
+            assert_eq!(verdicts(&mut case, each, 1_000), Some((suspected, Verdict::Suspect)));
+            let mut ran = each * suspected;
+            let beside = (1..1_000).find(|_| {
+                ran += each;
+                case.on_look(7, ran) == Verdict::Hangs
+            });
+            assert_eq!(beside, Some(hangs));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_runs_for_ever_from_request_to_request_is_not_suspected() {
+        let mut case = Case::new(BUDGET);
+        for request in 0..1_000 {
+            assert_eq!(case.on_look(request, Duration::from_secs(request)), Verdict::Other);
+        }
     }
 }

@@ -26,7 +26,7 @@ use zerocopy::IntoBytes;
 
 use super::Counter;
 use super::out::Out;
-use super::seat::{ShardSeat, executed};
+use super::seat::{Bench, ShardSeat, executed};
 use crate::config::SystemConfig;
 use crate::world::{Counters, World};
 use crate::{NodeError, NodeId};
@@ -77,6 +77,11 @@ impl Peer {
         let moved = std::mem::replace(&mut self.bytes, bytes) != bytes;
         taking && moved
     }
+
+    /// Whether it is restoring its shards, as far as can be seen: that disturbs as much as a checkpoint does.
+    fn is_joining<W: World>(&self, world: &W) -> bool {
+        world.counter(&self.name, Counter::Resynced.name()) == Some(0)
+    }
 }
 
 impl<W: World> Checkpointing<W> {
@@ -115,6 +120,10 @@ impl<W: World> Checkpointing<W> {
         let is_here = |shard: usize| seats[shard].bench.is_some();
         let Some(index) = self.pacing.due((now, count), is_here, behind) else { return };
         if self.peers.iter_mut().any(|peer| peer.is_busy(&self.world)) {
+            return;
+        }
+        // One that died as it joined says so for ever.
+        if !self.pacing.is_long(count) && self.peers.iter().any(|peer| peer.is_joining(&self.world)) {
             return;
         }
         let seat = &mut seats[index];
@@ -196,8 +205,8 @@ impl Outgoing {
         }
         self.ready.clear();
         self.ready_from = 0;
-        let Some(bench) = &mut seats[self.seat].bench else { return false };
-        self.is_whole = match bench.shard.checkpoint_piece(&mut self.ready, PIECE_BYTES) {
+        let Some(Bench { world, shard, .. }) = seats[self.seat].bench.as_deref_mut() else { return false };
+        self.is_whole = match shard.checkpoint_piece(&mut self.ready, PIECE_BYTES, &mut || world.give_way()) {
             Piece::Part => false,
             Piece::Last => true,
             Piece::NoCheckpoint => return false,

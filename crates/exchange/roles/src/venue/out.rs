@@ -54,6 +54,10 @@ impl<W: World> VenueSink for Draft<W> {
         self.has_room
     }
 
+    fn give_way(&mut self) {
+        self.world.give_way();
+    }
+
     #[inline]
     fn executing(&mut self, shard: ShardId, position: Position, request: &Request) {
         self.watch.begin(shard, position);

@@ -453,3 +453,19 @@ fn a_venue_that_lost_a_shard_reads_a_gateways_log_that_was_made_anew_from_its_be
     settle(&mut venue);
     assert_eq!((rig.handed_out(), venue.seats[0].reached), (vec![1, 2, 3, 4], Position(4)));
 }
+
+#[test]
+fn no_checkpoint_begins_while_a_peer_joins() {
+    let mut rig = Rig::new(0);
+    rig.config = SystemConfig { venues: 2, checkpoint_every: 2, ..rig.config };
+    let peer = rig.world.create_counters("venue-1", COUNTERS).unwrap();
+    let mut venue = rig.open().unwrap();
+    for (resynced, begun) in [(0, 0), (1, 1)] {
+        peer.set(super::Counter::Resynced, resynced);
+        // As many at once as two intervals for each venue: it is this one's turn.
+        let from = 1 + 16 * resynced;
+        rig.ask(from..from + 16);
+        settle(&mut venue);
+        assert_eq!(rig.counter("checkpointing"), begun);
+    }
+}

@@ -88,11 +88,17 @@ impl<W: World> Watch<W> {
         self.marks.set(Counter::Position, 0);
     }
 
+    /// How many requests were begun.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.marks.get(Counter::Requests)
+    }
+
     /// What is being executed, and its number among all that were.
     #[must_use]
     pub fn at(&self) -> Option<(u64, Place)> {
         let position = self.marks.get(Counter::Position).checked_sub(1)?;
-        Some((self.marks.get(Counter::Requests), (shard(self.marks.get(Counter::Shard)), Position(position))))
+        Some((self.begun(), (shard(self.marks.get(Counter::Shard)), Position(position))))
     }
 
     /// What is being executed.

@@ -13,7 +13,7 @@
 //! Most orders are plain limit orders that show all they have: theirs is the short form.
 
 use pares_book::{
-    Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Trading, Transition, Unfinished,
+    Beside, Book, Instrument, Pause, Priority, RestingOrder, Snapshot, Trading, Transition, Unfinished,
 };
 use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, SelfTrade,
@@ -25,21 +25,30 @@ use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
 pub(super) const BYTES_MIN: usize = 57 * 8;
+/// Orders written between two pauses: some 50 us.
+const PAUSE_EVERY: usize = 512;
 const HAS_MORE: u64 = 1 << 32;
 const ELECTED: u64 = 1 << 33;
 const POST_ONLY: u64 = 1 << 34;
 
-pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
+pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside, pause: Pause<'_>) {
     book.instrument().write(&mut |word| put(out, word));
     put_trading(out, book.trading());
     put(out, beside.deadline.0);
     put_statistics(out, &beside.statistics);
     put(out, book.priority_next().0);
     put(out, book.orders_len() as u64);
-    for side in [Side::Buy, Side::Sell] {
-        book.for_each_order(side, &mut |order| put_order(out, order));
-    }
-    book.for_each_held(&mut |order| put_order(out, order));
+    let mut written = 0_usize;
+    let mut put = |order: &RestingOrder| {
+        put_order(out, order);
+        written += 1;
+        if written.is_multiple_of(PAUSE_EVERY) {
+            pause();
+        }
+    };
+    book.for_each_order(Side::Buy, &mut put);
+    book.for_each_order(Side::Sell, &mut put);
+    book.for_each_held(&mut put);
 }
 
 /// A book as it lies in a checkpoint.

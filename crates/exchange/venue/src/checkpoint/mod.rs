@@ -25,7 +25,7 @@ mod day;
 mod notes;
 mod view;
 
-use pares_book::{Book, Copied, Day, Market, MarketError, RestoreError};
+use pares_book::{Book, Copied, Day, Market, MarketError, Pause, RestoreError};
 use pares_types::{GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::notes::Notes;
@@ -148,11 +148,12 @@ impl Taking {
         out: &mut Vec<u8>,
         market: &mut Market<B>,
         bytes: usize,
+        pause: Pause<'_>,
     ) -> Piece {
         let start = out.len();
         let mut is_whole = false;
         while !is_whole && out.len() - start < bytes {
-            match market.copy_book(out) {
+            match market.copy_book(out, pause) {
                 Copied::Book => {}
                 Copied::All => is_whole = true,
                 Copied::NoCopy => return Piece::NoCheckpoint,

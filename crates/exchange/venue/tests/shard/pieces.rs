@@ -1,15 +1,17 @@
 //! A checkpoint written in pieces while requests are executed is the one that would have been written at once.
 
-use pares_book::{Book, FastBook, NaiveBook};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pares_book::{Book, FastBook, Instrument, KEPT_ORDERS_MAX, NaiveBook};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    Amendment, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Phase, Price, Quantity,
-    Request, RequestId, Rule, Side, Symbol,
+    Amendment, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Outcome, Phase,
+    Position, Price, Quantity, Reason, Request, RequestId, Rule, ShardId, Side, Symbol,
 };
-use pares_venue::{Piece, Shard};
+use pares_venue::{Piece, Recorded, ResultAt, Shard, VenueSink};
 use proptest::prelude::*;
 
-use crate::rig::{SHARD, Venue, enter, request, window};
+use crate::rig::{SHARD, Venue, enter, instruments, request, window};
 
 /// A member (0 is the exchange), an instrument (0 is all of them), what is asked, and the bytes of the checkpoint wanted
 /// afterwards.
@@ -68,10 +70,10 @@ fn pieces_are_the_whole<B: Book>(before: &[Step], during: &[Step]) -> Result<(),
     for step in during {
         execute(&mut venue, *step);
         if let Some(wanted) = step.3 {
-            venue.shard.checkpoint_piece(&mut bytes, wanted);
+            venue.shard.checkpoint_piece(&mut bytes, wanted, &mut || ());
         }
     }
-    while venue.shard.checkpoint_piece(&mut bytes, 100) == Piece::Part {}
+    while venue.shard.checkpoint_piece(&mut bytes, 100, &mut || ()) == Piece::Part {}
     prop_assert!(bytes == expected, "{} bytes and {}", bytes.len(), expected.len());
     let restored = Shard::<B>::restore(SHARD, &bytes).unwrap();
     prop_assert_eq!((restored.position(), restored.state_hash()), (position, hash));
@@ -93,12 +95,12 @@ fn a_piece_ends_with_the_book_that_reaches_what_is_wanted() {
     let mut bytes = Vec::new();
     venue.shard.begin_checkpoint(&mut bytes);
     let head = bytes.len();
-    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1), Piece::Part);
+    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1, &mut || ()), Piece::Part);
     let first = bytes.len() - head;
-    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1), Piece::Part);
+    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1, &mut || ()), Piece::Part);
     assert!(first > 0 && bytes.len() == head + 2 * first, "two empty books, one by one");
-    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1), Piece::Last, "only the tail is left");
-    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1), Piece::NoCheckpoint);
+    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1, &mut || ()), Piece::Last, "only the tail is left");
+    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1, &mut || ()), Piece::NoCheckpoint);
     assert_eq!(bytes, venue.checkpoint());
 }
 
@@ -111,7 +113,44 @@ fn an_abandoned_checkpoint_leaves_nothing_behind() {
     venue.receive([&enter(1, 1, Side::Buy, 100, 10)]);
     venue.step();
     let begun = bytes.len();
-    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1), Piece::NoCheckpoint);
+    assert_eq!(venue.shard.checkpoint_piece(&mut bytes, 1, &mut || ()), Piece::NoCheckpoint);
     assert_eq!(bytes.len(), begun, "nothing is written");
     assert!(Shard::<FastBook>::restore(SHARD, &venue.checkpoint()).is_ok());
+}
+
+/// The matching engine fails at the first request for all instruments.
+struct Fails;
+
+impl VenueSink for Fails {
+    fn has_room(&mut self) -> bool {
+        true
+    }
+
+    fn executing(&mut self, _: ShardId, _: Position, request: &Request) {
+        assert!(request.instrument.0 > 0, "the matching engine fails");
+    }
+
+    fn result(&mut self, _: ResultAt, _: &Request, _: &Outcome, _: &[Event]) {}
+}
+
+/// Whoever watches the matching engine must not take a large book that is kept for a loop. That it is not kept in the engine's time shows where
+/// the keeping ends the checkpoint.
+#[test]
+fn books_are_kept_before_the_matching_engine_begins() {
+    let large = |one| Instrument { orders_max: KEPT_ORDERS_MAX as u32, ..one };
+    let mut shard = Shard::<FastBook>::new(SHARD, &instruments().into_iter().map(large).collect::<Vec<_>>());
+    let execute = |shard: &mut Shard<FastBook>, request: &Request| {
+        let record = Recorded { position: shard.position(), request, reason: Reason::None };
+        shard.on_committed(record, Epoch(1), &mut Fails).unwrap();
+    };
+    for sequence in 1..=KEPT_ORDERS_MAX as u64 + 1 {
+        let instrument = InstrumentId(1 + sequence as u32 % 2);
+        execute(&mut shard, &Request { instrument, ..enter(1, sequence, Side::Buy, 100, 1) });
+    }
+    let mut bytes = Vec::new();
+    shard.begin_checkpoint(&mut bytes);
+    let everywhere = request(2, 1, Command::MassCancel { side: None });
+    let everywhere = Request { instrument: InstrumentId(0), ..everywhere };
+    catch_unwind(AssertUnwindSafe(|| execute(&mut shard, &everywhere))).unwrap_err();
+    assert_eq!(shard.checkpoint_piece(&mut bytes, 1, &mut || ()), Piece::NoCheckpoint);
 }

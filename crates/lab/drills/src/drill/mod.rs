@@ -223,7 +223,7 @@ impl Args {
         let config = SystemConfig { quorum: self.quorum, ..load.config() };
         match (self.blow(), self.load.rate) {
             // The pace an exchange would set: beyond what any of its sessions needs.
-            (Blow::Flood, Rate::PerSecond(rate)) => SystemConfig {
+            (Blow::Flood, Rate::PerSecond(rate)) if self.minutes.is_none() => SystemConfig {
                 session_rate_max: u32::try_from(2 * rate / u64::from(flood::MEMBERS))
                     .unwrap_or(u32::MAX)
                     .max(1),

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::model::{IDS, command};
 use super::*;
 use crate::FastBook;
-use crate::market::{Beside, Copied, KEPT_ORDERS_MAX};
+use crate::market::{Beside, Copied, KEPT_ORDERS_MAX, Pause};
 
-fn write<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
+fn write<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside, _: Pause<'_>) {
     let text = format!("{:?} {:?} {beside:?}\n", book.instrument(), book.snapshot());
     out.extend_from_slice(text.as_bytes());
 }
@@ -16,7 +16,7 @@ fn write<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
 fn written<B: Book>(market: &Market<B>) -> Vec<u8> {
     let mut out = Vec::new();
     for (book, beside) in market.books().iter().zip(market.beside()) {
-        write(&mut out, book, beside);
+        write(&mut out, book, beside, &mut || ());
     }
     out
 }
@@ -38,10 +38,10 @@ fn copies_the_moment<B: Book>(before: &[Step], during: &[Step]) -> Result<(), Te
     for step in during {
         ask(&mut market, step);
         (0..step.3).for_each(|_| {
-            market.copy_book(&mut copied);
+            market.copy_book(&mut copied, &mut || ());
         });
     }
-    while market.copy_book(&mut copied) == Copied::Book {}
+    while market.copy_book(&mut copied, &mut || ()) == Copied::Book {}
     prop_assert_eq!(String::from_utf8(copied), String::from_utf8(expected));
     market.audit();
     Ok(())
@@ -71,7 +71,7 @@ fn a_book_that_goes_is_copied_as_it_was_and_one_that_comes_is_not() {
     rig.ask(0, 9, Command::AddInstrument(Symbol::new("NEW").unwrap()));
     rig.ask(0, 2, Command::AddInstrument(Symbol::new("NEW").unwrap()));
     let mut copied = Vec::new();
-    while rig.market.copy_book(&mut copied) == Copied::Book {}
+    while rig.market.copy_book(&mut copied, &mut || ()) == Copied::Book {}
     assert_eq!(copied, expected);
 }
 
@@ -82,9 +82,9 @@ fn a_copy_begun_anew_is_of_the_later_moment() {
     rig.rests(7, 2, Side::Buy, 50_000);
     rig.market.begin_copy(write);
     let (expected, mut copied) = (written(&rig.market), Vec::new());
-    while rig.market.copy_book(&mut copied) == Copied::Book {}
+    while rig.market.copy_book(&mut copied, &mut || ()) == Copied::Book {}
     assert_eq!(copied, expected);
-    assert_eq!(rig.market.copy_book(&mut copied), Copied::NoCopy, "it is over");
+    assert_eq!(rig.market.copy_book(&mut copied, &mut || ()), Copied::NoCopy, "it is over");
 }
 
 /// Two books with so many orders each, a copy begun, and a mass cancel by a member that has none: it visits all the same.
@@ -106,7 +106,7 @@ fn mass_cancel_during_a_copy(orders_each: usize) -> (Market<FastBook>, Vec<u8>) 
 fn a_request_that_would_have_too_much_kept_ends_the_copy() {
     let (mut market, _) = mass_cancel_during_a_copy(KEPT_ORDERS_MAX / 2 + 1);
     let mut copied = Vec::new();
-    assert_eq!(market.copy_book(&mut copied), Copied::NoCopy);
+    assert_eq!(market.copy_book(&mut copied, &mut || ()), Copied::NoCopy);
     assert!(copied.is_empty());
 }
 
@@ -114,6 +114,6 @@ fn a_request_that_would_have_too_much_kept_ends_the_copy() {
 fn what_one_request_may_have_kept_counts_anew_with_each() {
     let (mut market, expected) = mass_cancel_during_a_copy(KEPT_ORDERS_MAX / 2);
     let mut copied = Vec::new();
-    while market.copy_book(&mut copied) == Copied::Book {}
+    while market.copy_book(&mut copied, &mut || ()) == Copied::Book {}
     assert!(copied == expected);
 }
