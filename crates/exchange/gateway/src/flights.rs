@@ -9,6 +9,8 @@
 //! half, two with a third each, and there is always room for the others. Cancels have twice as many as are left, so they pass when orders
 //! do not; requests to all shards, of which also a shard that stands still gets a part, four times.
 //!
+//! Orders have less room if a queue would make them wait longer than the target (`room.rs`); cancels have all of it, so they go first.
+//!
 //! ```text
 //!   in_flight_max   |-- halted shard: orders --|- cancels -|-- left: the other shards --|-- the exchange's --|
 //! ```
@@ -18,6 +20,7 @@ use std::collections::VecDeque;
 use pares_types::{ClientOrderId, RequestId};
 
 use crate::SessionId;
+use crate::room::{Room, SHARE};
 
 /// How many requests of the exchange may be in flight beyond what members may have.
 const EXCHANGE_ROOM: usize = 1_024;
@@ -27,6 +30,8 @@ const EXCHANGE_ROOM: usize = 1_024;
 struct Flight {
     sequence: u64,
     offset: u64,
+    /// When it was taken in; 0: in an earlier life of this gateway.
+    taken_ns: u64,
 }
 
 /// A session that wants to know when its request is durable in the gateway's log.
@@ -54,20 +59,40 @@ pub(crate) struct Flights {
     shards: Box<[VecDeque<Flight>]>,
     in_flight: usize,
     in_flight_max: usize,
+    room: Room,
+    /// When this turn of the gateway began, by a clock that only goes forward.
+    now_ns: u64,
     undurable: VecDeque<Undurable>,
 }
 
 impl Flights {
-    pub(crate) fn new(shards: usize, in_flight_max: usize) -> Self {
+    pub(crate) fn new(shards: usize, in_flight_max: usize, wait_target_ns: u64) -> Self {
+        let room = Room::new(shards, in_flight_max, wait_target_ns);
         let shards = (0..shards).map(|_| VecDeque::with_capacity(64)).collect();
-        Self { shards, in_flight: 0, in_flight_max, undurable: VecDeque::new() }
+        Self { shards, in_flight: 0, in_flight_max, room, now_ns: 0, undurable: VecDeque::new() }
+    }
+
+    /// A turn of the gateway begins.
+    pub(crate) fn on_turn(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    /// How many requests a session or shard may have in flight for one more of its orders to be taken in; as many as it likes while
+    /// nobody waits long.
+    pub(crate) fn share_left(&self) -> usize {
+        self.room.left(self.in_flight, self.now_ns).saturating_mul(SHARE)
+    }
+
+    /// How many orders may wait.
+    pub(crate) fn room(&self) -> usize {
+        self.room.size()
     }
 
     /// Whether one more may take off, for a shard or for all of them.
     pub(crate) fn has_room(&self, shard: Option<usize>, weight: Weight) -> bool {
         let left = self.in_flight_max.saturating_sub(self.in_flight);
         match (shard, weight) {
-            (Some(shard), Weight::Order) => self.shards[shard].len() < left,
+            (Some(shard), Weight::Order) => self.shards[shard].len() < left.min(self.share_left()),
             (Some(shard), Weight::Relief) => self.shards[shard].len() < 2 * left,
             (None, Weight::Exchange) => self.left_for_exchange() >= self.shards.len(),
             (Some(_), Weight::Exchange) => self.left_for_exchange() > 0,
@@ -100,16 +125,19 @@ impl Flights {
     pub(crate) fn take_off(&mut self, shard: usize, sequence: u64, offset: u64) {
         let queue = &mut self.shards[shard];
         assert!(queue.back().is_none_or(|last| last.sequence < sequence), "sequences rise along the log");
-        queue.push_back(Flight { sequence, offset });
+        queue.push_back(Flight { sequence, offset, taken_ns: self.now_ns });
         self.in_flight += 1;
     }
 
     /// The shard's request of that sequence is committed. An earlier one that is not will never be: the venues could not
     /// read it in the log, and passed it over.
     pub(crate) fn land(&mut self, shard: usize, sequence: u64) {
-        let queue = &mut self.shards[shard];
-        while queue.pop_front_if(|flight| flight.sequence <= sequence).is_some() {
+        let Self { shards, room, now_ns, .. } = self;
+        while let Some(flight) = shards[shard].pop_front_if(|flight| flight.sequence <= sequence) {
             self.in_flight -= 1;
+            if flight.taken_ns > 0 {
+                room.on_answer(shard, *now_ns - flight.taken_ns, *now_ns, |shard| shards[shard].len());
+            }
         }
     }
 
@@ -134,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_shard_that_stands_still_holds_only_its_own() {
-        let mut flights = Flights::new(2, 9);
+        let mut flights = Flights::new(2, 9, 0);
         for (sequence, shard) in [(1, 0), (2, 1), (3, 1)] {
             flights.take_off(shard, sequence, sequence * 64);
         }
@@ -145,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_request_that_the_venues_passed_over_is_in_flight_no_longer() {
-        let mut flights = Flights::new(1, 9);
+        let mut flights = Flights::new(1, 9, 0);
         (1..=3).for_each(|sequence| flights.take_off(0, sequence, sequence * 64));
         flights.land(0, 2);
         assert_eq!((flights.in_flight(), flights.oldest_offset()), (1, Some(3 * 64)));
@@ -167,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_halted_shard_leaves_half_for_orders_of_the_others_and_a_third_beside_its_cancels() {
-        let mut flights = Flights::new(4, 90);
+        let mut flights = Flights::new(4, 90, 0);
         assert_eq!(fill(&mut flights, Some(0), Weight::Order), 45);
         assert_eq!(fill(&mut flights, Some(0), Weight::Relief), 60);
         assert!((1..4).all(|shard| flights.has_room(Some(shard), Weight::Order)));
@@ -175,7 +203,7 @@ mod tests {
 
     #[test]
     fn whatever_halted_shards_are_sent_the_others_take_orders() {
-        let mut flights = Flights::new(4, 90);
+        let mut flights = Flights::new(4, 90, 0);
         for shard in [Some(0), Some(1), None] {
             fill(&mut flights, shard, Weight::Relief);
         }
@@ -184,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_commit_of_a_request_the_log_lost_changes_nothing() {
-        let mut flights = Flights::new(1, 9);
+        let mut flights = Flights::new(1, 9, 0);
         flights.take_off(0, 5, 0);
         flights.land(0, 4);
         assert_eq!(flights.in_flight(), 1);

@@ -121,7 +121,7 @@ impl Gateway {
         };
         Self {
             instruments: instruments.into(),
-            flights: Flights::new(ids.len(), config.in_flight_max),
+            flights: Flights::new(ids.len(), config.in_flight_max, config.wait_target_ns),
             clock: Clock::new(ids.len()),
             days: Days::new(ids.len()),
             guards: Guards::new(ids.len()),
@@ -229,10 +229,11 @@ impl Gateway {
         self.flights.oldest_offset().unwrap_or(end_of_log)
     }
 
-    /// Looks whether the exchange goes on: to be called again and again, at least four times within `patience_ns`, after what is
-    /// committed was taken in. `now_ns`: by a clock that only goes forward, from any beginning.
-    pub fn watch(&mut self, now_ns: u64) {
+    /// A turn begins, and with it a look whether the exchange goes on: to be called again and again, at least four times within
+    /// `patience_ns`. `now_ns`: by a clock that only goes forward, from any beginning.
+    pub fn on_turn(&mut self, now_ns: u64) {
         let Self { patience, flights, .. } = self;
+        flights.on_turn(now_ns);
         patience.watch(now_ns, |shard| flights.waits(shard));
     }
 
@@ -252,6 +253,12 @@ impl Gateway {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.flights.in_flight()
+    }
+
+    /// Orders that may wait at present; `in_flight_max` if none waits long.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.flights.room()
     }
 
     /// Names known, of all gateways.

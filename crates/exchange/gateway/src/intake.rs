@@ -8,6 +8,7 @@ use pares_types::{
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
+use crate::room::SHARE;
 use crate::route::Route;
 use crate::{Gateway, GatewaySink, SessionId, clock, days};
 
@@ -67,10 +68,41 @@ impl Gateway {
     ) {
         debug_assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
         sink.reply(session, Reply::Rejected { client_order_id, reason });
-        let pause_ns = self.sessions.on_refused(session, now);
+        let is_early = reason == Reason::Overloaded && self.flights.share_left() < usize::MAX;
+        self.slow_down(now, session, is_early.then_some(1), sink);
+    }
+
+    fn slow_down(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        early: Option<u32>,
+        sink: &mut impl GatewaySink,
+    ) {
+        let pause_ns = self.sessions.on_refused(session, early, now);
         if pause_ns > 0 {
             sink.read_later(session, pause_ns);
         }
+    }
+
+    /// How many orders of what a session sent are worth reading. The edge may refuse those beyond as [`Reason::Overloaded`] by their names alone, and
+    /// says so to [`Gateway::on_refused_unread`].
+    #[must_use]
+    pub fn orders_worth_reading(&self, session: SessionId) -> usize {
+        let Some(in_flight) = self.sessions.in_flight(session) else { return usize::MAX };
+        // Each that is taken in leaves one less for all, and the session has one more.
+        self.flights.share_left().saturating_sub(in_flight).div_ceil(1 + SHARE)
+    }
+
+    /// So many orders of the session were refused unread.
+    pub fn on_refused_unread(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        times: u32,
+        sink: &mut impl GatewaySink,
+    ) {
+        self.slow_down(now, session, Some(times), sink);
     }
 
     /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]), begins and ends business days
@@ -147,7 +179,7 @@ impl Gateway {
         }
         // Before the name is looked up, so that a flood costs no memory access but the session's own.
         if matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. }) {
-            self.sessions.check_pace(session, now)?;
+            self.sessions.check_pace(session, self.flights.share_left(), now)?;
         }
         match self.names.find(member, asking.client_order_id) {
             None if self.names.is_below_floor(member, asking.client_order_id) => {

@@ -31,10 +31,12 @@
 //!   At one position they come before the answer.
 //! - *Who asks too fast* is refused early, at the cost of a look at its session; who goes on is read more slowly
 //!   ([`GatewaySink::read_later`]).
+//! - *Waiting* is bounded by its time: orders beyond what is answered within a target are refused as early as those of who asks too
+//!   fast. Cancels pass, and no session or shard takes more room than it leaves (`room.rs`, `flights.rs`).
 //! - *A shard that is halted* keeps what it was sent in flight for as long as that takes; its share of what may be in flight is
 //!   bounded by what is left for the others.
 //! - *Nothing recorded.* A shard in which something is in flight and nothing is committed for longer than `patience_ns` takes
-//!   nothing new until its next record ([`Gateway::watch`]). Repeats and what is in flight are answered when it comes.
+//!   nothing new until its next record ([`Gateway::on_turn`]). Repeats and what is in flight are answered when it comes.
 //! - *Who may ask what* says the register, a part of the lowest shard's state that is followed like everything else
 //!   (`permits.rs`). Who is revoked there is disconnected as the record is read.
 //! - *Guarded orders* are cancelled when the session that entered them ends, be it with the gateway itself (`guards.rs`).
@@ -62,6 +64,7 @@ mod patience;
 mod permits;
 mod recover;
 mod refusals;
+mod room;
 mod route;
 mod sessions;
 mod status;
@@ -97,6 +100,8 @@ pub struct GatewayConfig {
     /// How long a shard may record nothing while a request waits there, nanoseconds, before new ones are refused
     /// ([`Reason::NotRecorded`]); 0: they wait as long as it takes.
     pub patience_ns: u64,
+    /// How long requests may wait before orders have less room (`room.rs`), nanoseconds; 0: as long as it takes.
+    pub wait_target_ns: u64,
     /// Requests of this gateway that may be unanswered, at least one per shard. No shard has more than its share of them
     /// (`flights.rs`): one that is halted leaves room for the others.
     pub in_flight_max: usize,

@@ -4,8 +4,9 @@
 //! refusing and answering, three million times a second. Disconnecting it would take its cancels away just when it needs
 //! them, and dropping requests would leave it without an answer. So every request is answered, but a session that is
 //! refused faster than [`EACH`] is read more slowly. Its requests then wait in its own socket, the operating system stops it from
-//! sending more, and nobody else is kept waiting. The reason does not matter: also when it is the exchange that is full, what
-//! refusing costs is missing where it would help.
+//! sending more, and nobody else is kept waiting. Also when it is the exchange that is full, since what refusing costs is missing
+//! where it would help; but that is refused so early that it counts for an [`CHEAPER`]th: who is read slowly has its orders wait where no
+//! gateway sees them, which is what refusing is to prevent.
 //!
 //! ```text
 //!   refusals:   |||||||||||||||||||| allowance used up  ||||....||||....||||....   a portion, a pause, a portion
@@ -24,6 +25,8 @@ const EACH: (u32, u32) = (32_000, 1_000);
 const ALL: (u32, u32) = (100_000, 1_000);
 /// Refusals of one session at once that slow it never, however many the others have.
 const FEW: u32 = 100;
+/// So many refusals because too much waits cost what one of another reason does.
+const CHEAPER: u32 = 8;
 /// A session is left unread for so long at most: beyond it a clock that was set back is the cause. What comes in one
 /// portion costs less.
 const PAUSE_MAX_NS: u64 = 200_000_000;
@@ -32,17 +35,30 @@ const SHARED_PAUSE_MAX_NS: u64 = 5_000_000_000;
 
 /// Counts what is refused.
 pub(crate) struct Refusals {
-    each: Pace,
-    few: Pace,
-    all: Pace,
+    early: Paces,
+    late: Paces,
     /// See [`Pace::overuse`].
     all_used: Timestamp,
 }
 
+/// How fast is refused what costs the same.
+struct Paces {
+    each: Pace,
+    few: Pace,
+    all: Pace,
+}
+
+impl Paces {
+    /// So many times as many.
+    fn new(times: u32) -> Self {
+        let pace = |(per_second, burst)| Pace::new(times * per_second, times * burst);
+        Self { each: pace(EACH), few: pace((EACH.0, FEW)), all: pace(ALL) }
+    }
+}
+
 impl Default for Refusals {
     fn default() -> Self {
-        let pace = |(per_second, burst)| Pace::new(per_second, burst);
-        Self { each: pace(EACH), few: pace((EACH.0, FEW)), all: pace(ALL), all_used: Timestamp(0) }
+        Self { early: Paces::new(CHEAPER), late: Paces::new(1), all_used: Timestamp(0) }
     }
 }
 
@@ -50,9 +66,23 @@ impl Refusals {
     /// A session whose refusals have used up the time until `used` is refused once more. For how long it is to be left unread,
     /// nanoseconds; 0: not at all.
     pub(crate) fn count(&mut self, used: &mut Timestamp, now: Timestamp) -> u64 {
-        let own_ns = self.each.overuse(used, now, PAUSE_MAX_NS);
-        let shared_ns = self.all.overuse(&mut self.all_used, now, SHARED_PAUSE_MAX_NS);
-        if self.few.is_used_up(*used, now) { own_ns.max(shared_ns) } else { 0 }
+        Self::take(&self.late, (&mut self.all_used, used), 1, now)
+    }
+
+    /// The same of so many refusals because too much waits.
+    pub(crate) fn count_early(&mut self, used: &mut Timestamp, times: u32, now: Timestamp) -> u64 {
+        Self::take(&self.early, (&mut self.all_used, used), times, now)
+    }
+
+    fn take(
+        paces: &Paces,
+        (all_used, used): (&mut Timestamp, &mut Timestamp),
+        times: u32,
+        now: Timestamp,
+    ) -> u64 {
+        let own_ns = paces.each.overuse(used, times, now, PAUSE_MAX_NS);
+        let shared_ns = paces.all.overuse(all_used, times, now, SHARED_PAUSE_MAX_NS);
+        if paces.few.is_used_up(*used, now) { own_ns.max(shared_ns) } else { 0 }
     }
 }
 
@@ -90,6 +120,16 @@ mod tests {
     fn a_session_that_floods_is_refused_at_a_bounded_rate() {
         let refused = refused_in_a_second(1)[0];
         assert!((31_000..34_000).contains(&refused), "{refused}");
+    }
+
+    #[test]
+    fn eight_times_as_many_are_refused_because_too_much_waits() {
+        let (mut refusals, mut used) = (Refusals::default(), Timestamp(0));
+        let at = |n: u64| Timestamp(MS + n * 400_000);
+        let early = (1..1_000).map(|n| refusals.count_early(&mut used, 100, at(n))).max();
+        assert_eq!(early, Some(0), "250,000 a second");
+        let too_many = (1_000..2_000).map(|n| refusals.count_early(&mut used, 120, at(n))).max();
+        assert!(too_many > Some(0), "300,000 a second");
     }
 
     #[test]

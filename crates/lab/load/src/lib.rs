@@ -10,6 +10,7 @@
 //! | [`setup`] | a system and its load, as told on the command line |
 //! | `plan` | what to offer |
 //! | `generator` | the sending thread |
+//! | `offer` | more than a system takes, on a schedule |
 //! | `members` | members of a system that requires sign-on |
 //! | `session` | one member's connection, and how it comes back |
 //! | `numbers` | sets of requests |
@@ -31,6 +32,7 @@ mod killer;
 mod members;
 mod numbers;
 mod observed;
+mod offer;
 mod plan;
 mod records;
 mod scratch;
@@ -46,6 +48,7 @@ pub use generator::Load;
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
+pub use offer::{Latencies, Offer, OfferPlan, Tally};
 pub use plan::{LoadPlan, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;

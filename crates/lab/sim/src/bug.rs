@@ -7,6 +7,8 @@ pub enum Bug {
     PromiseBeforeSync,
     /// Gateways are told a quorum of one, whatever it is.
     AnswerBeforeQuorum,
+    /// Gateways are told no target for waits: the number of what is in flight is the only bound.
+    AdmitByNumber,
     /// A venue's handle on the window swallows one decision.
     SwallowDecision,
     /// Recorders do not find each other's logs.

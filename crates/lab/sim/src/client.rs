@@ -24,9 +24,18 @@ const MIDDLE: u64 = 500_000;
 pub(crate) struct Open {
     pub(crate) request: ClientRequest,
     pub(crate) first_sent_ns: u64,
+    /// When it was asked, or asked again after it was refused.
+    pub(crate) asked_ns: u64,
     pub(crate) retry_at_ns: u64,
     /// Something happened to it for which no time is promised: rejected, or its connection broke.
     pub(crate) spoilt: bool,
+}
+
+impl Open {
+    fn new(request: ClientRequest, now_ns: u64) -> Self {
+        let (first_sent_ns, asked_ns, retry_at_ns) = (now_ns, now_ns, now_ns);
+        Self { request, first_sent_ns, asked_ns, retry_at_ns, spoilt: false }
+    }
 }
 
 /// A client and all it knows.
@@ -107,8 +116,7 @@ impl Client {
         if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments + 2) {
             self.entered.push(client_order_id.0);
         }
-        let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
-        self.open.insert(client_order_id.0, open);
+        self.open.insert(client_order_id.0, Open::new(request, now_ns));
         client_order_id.0
     }
 
@@ -119,8 +127,7 @@ impl Client {
         let (client_order_id, instrument) = (ClientOrderId(self.names), EVERYWHERE);
         let command = revocations::let_in(self.names.is_multiple_of(2), member);
         let request = ClientRequest::Exchange { client_order_id, instrument, command };
-        let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
-        self.open.insert(self.names, open);
+        self.open.insert(self.names, Open::new(request, now_ns));
         self.names
     }
 

@@ -1,6 +1,7 @@
 //! What a run is made of: sizes, rates, faults.
 
 mod feed;
+mod flood;
 mod members;
 
 use crate::bug::Bug;
@@ -56,6 +57,10 @@ pub struct Scenario {
     pub in_flight_max: usize,
     /// How long a shard may record nothing before gateways refuse new requests for it, ns; 0 for ever.
     pub patience_ns: u64,
+    /// How long requests may wait before orders have less room, ns, whole milliseconds.
+    pub wait_target_ns: u64,
+    /// Whether members ask for more than there is, and waits are held to that target.
+    pub floods: bool,
     /// What the logs promise.
     pub durability: Durability,
     /// Whether sessions sign on by keys, which the exchange changes and revokes.
@@ -72,12 +77,13 @@ pub struct Scenario {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "quick",
         "crashes",
         "power",
         "partition",
         "overload",
+        "flood",
         "disks",
         "clocks",
         "poison",
@@ -98,6 +104,7 @@ impl Scenario {
             "power" => Self::power(seed),
             "partition" => Self::partition(seed),
             "overload" => Self::overload(seed),
+            "flood" => Self::flood(seed),
             "disks" => Self::disks(seed),
             "clocks" => Self::clocks(seed),
             "poison" => Self::poison(seed),
@@ -131,6 +138,8 @@ impl Scenario {
             checkpoint_every: 16,
             in_flight_max: 64,
             patience_ns: 0,
+            wait_target_ns: 10 * MS,
+            floods: false,
             durability: Durability::Os,
             revocations: false,
             guards: false,
@@ -199,28 +208,6 @@ impl Scenario {
             recorders: 3,
             quorum: 2,
             faults: FaultMix { cut_ns: MS, break_ns: 10 * MS, ..quick.faults.clone() },
-            ..quick
-        }
-    }
-
-    /// More requests than the gateways take on, a tiny window, recorders that stand still.
-    #[must_use]
-    pub fn overload(seed: u64) -> Self {
-        let quick = Self::quick(seed);
-        Self {
-            name: "overload",
-            clients: 6,
-            requests_per_client: 60,
-            think_ns: 30 * US,
-            window: 4,
-            in_flight_max: 8,
-            patience_ns: MS,
-            durability: Durability::Disk,
-            faults: FaultMix {
-                recorder_pause_ns: 8 * MS,
-                recorder_crash_ns: 30 * MS,
-                ..quick.faults.clone()
-            },
             ..quick
         }
     }

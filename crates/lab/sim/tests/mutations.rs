@@ -73,6 +73,11 @@ fn a_slot_used_again_before_its_decision_is_recorded_is_found() {
 }
 
 #[test]
+fn a_gateway_that_bounds_what_waits_by_its_number_alone_is_found() {
+    found_as("O1 what is taken in waits little", "flood", Bug::AdmitByNumber, 5);
+}
+
+#[test]
 fn a_gateway_that_accepts_before_it_has_written_is_found() {
     found_as(DURABILITY, "power", Bug::AcceptBeforeWrite, 50);
 }

@@ -74,6 +74,11 @@ fn overload_is_refused_and_passes() {
 }
 
 #[test]
+fn in_a_flood_what_is_taken_in_waits_little_cancels_go_first_and_nobody_is_starved() {
+    occurred(&hold("flood", 0..20), &[("rejected", |run| run.rejected, 10_000)]);
+}
+
+#[test]
 fn disks_that_fail_lose_nothing() {
     occurred(
         &hold("disks", 0..40),

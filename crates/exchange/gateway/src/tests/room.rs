@@ -173,3 +173,63 @@ fn requests_without_a_sign_on_are_refused_at_a_bounded_rate() {
     assert_eq!(world.replies(0).len(), 2_000);
     assert!(world.gates[0].sink.later.len() > 900);
 }
+
+/// How many of so many orders are refused because the exchange takes no more, from that name on.
+fn overloaded(world: &mut World, session: u64, names: std::ops::Range<u64>) -> usize {
+    names.for_each(|name| world.ask(0, session, buy(name)));
+    let is_overloaded = |reply: &Reply| matches!(reply, Reply::Rejected { reason: Reason::Overloaded, .. });
+    world.replies(0).iter().filter(|(_, reply)| is_overloaded(reply)).count()
+}
+
+#[test]
+fn while_requests_wait_too_long_orders_are_refused_and_cancels_pass() {
+    let mut world = with(|config| GatewayConfig { wait_target_ns: 10, in_flight_max: 32, ..config });
+    for (turn, name) in (1..10).zip(1..) {
+        world.gates[0].gateway.on_turn(1_000 + 15 * turn);
+        world.settle();
+        assert_eq!(overloaded(&mut world, 1, name..name + 1), 0, "one waits, and is too long about it");
+    }
+    world.settle();
+    assert_eq!(world.gates[0].gateway.room(), 2, "the least");
+    assert_eq!(world.gates[0].gateway.orders_worth_reading(SessionId(1)), 2);
+    assert_eq!(overloaded(&mut world, 1, 20..30), 8);
+    world.ask(0, 1, cancel(40, 1));
+    assert!(world.replies(0).is_empty(), "a cancel");
+    world.gates[0].gateway.on_turn(2_000);
+    assert_eq!(overloaded(&mut world, 1, 50..60), 0, "nothing is answered: a pause");
+}
+
+#[test]
+fn a_session_that_floods_leaves_some_room_for_another() {
+    let mut sessions = crate::sessions::Sessions::default();
+    let mut flights = crate::flights::Flights::new(1, 32_768, 10);
+    for session in [1, 2] {
+        let asker =
+            crate::permits::Asker { member: MemberId(7), number: 0, permit: pares_register::Permit::FREE };
+        sessions.sign_on(SessionId(session), asker, false, 2).unwrap();
+    }
+    let mut sequence = 0;
+    let mut take = |flights: &mut crate::flights::Flights, most: u64| {
+        (0..most).for_each(|_| {
+            sequence += 1;
+            flights.take_off(0, sequence, sequence);
+        });
+        sequence
+    };
+    for turn in 1..10 {
+        flights.on_turn(1_000 + 15 * turn);
+        let last = take(&mut flights, 1);
+        flights.on_turn(1_011 + 15 * turn);
+        flights.land(0, last);
+    }
+    assert_eq!(flights.room(), 2_048);
+    let mut admitted = [0; 2];
+    for (at, session) in [(0, SessionId(1)), (1, SessionId(2))] {
+        while sessions.check_pace(session, flights.share_left(), Timestamp(0)).is_ok() {
+            sessions.begin(session);
+            take(&mut flights, 1);
+            admitted[at] += 1;
+        }
+    }
+    assert_eq!(admitted, [1_639, 328], "four fifths, and four fifths of the rest");
+}

@@ -310,7 +310,7 @@ fn with_nobody_left_the_answer_waits_for_a_repeat() {
 fn nothing_new_is_taken_in_while_nothing_is_recorded_and_repeats_are() {
     let mut world = with(|config| GatewayConfig { patience_ns: 500, ..config });
     let watch = |world: &mut World, times: std::ops::Range<u64>| {
-        times.step_by(50).for_each(|now| world.gates[0].gateway.watch(now));
+        times.step_by(50).for_each(|now| world.gates[0].gateway.on_turn(now));
     };
     world.ask(0, 1, buy(1));
     watch(&mut world, 1_000..1_400);

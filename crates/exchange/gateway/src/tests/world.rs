@@ -32,6 +32,7 @@ pub(super) fn config(gate: usize) -> GatewayConfig {
         session_in_flight_max: 100,
         session_pace: Pace::FREE,
         patience_ns: 0,
+        wait_target_ns: 0,
         in_flight_max: 100,
         names_max: 1_000,
     }

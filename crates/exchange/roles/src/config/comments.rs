@@ -24,6 +24,10 @@ const COMMENTS: &[(&str, &str)] = &[
         "in_flight_max",
         "Unanswered requests of a gateway: one per shard or more, 4194304 over all gateways at most. Default 32768.",
     ),
+    (
+        "wait_target_ms",
+        "Milliseconds that requests may wait before orders are refused; cancels pass. 0: no target, 10000 at most. Default 10.",
+    ),
     ("session_in_flight_max", "Unanswered requests of a session: 1 to 65535. Default 16384."),
     (
         "session_rate_max",

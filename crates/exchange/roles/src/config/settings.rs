@@ -23,6 +23,8 @@ const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
 const CLOCK_MS_MAX: u64 = 3_600_000;
 /// A gateway that sleeps looks up ten times a second; below four looks it could not tell slow from still.
 const PATIENCE_MS_MIN: u64 = 400;
+/// A longer target than any member would wait.
+const WAIT_TARGET_MS_MAX: u64 = 10_000;
 /// The longest engine budget.
 const ENGINE_BUDGET_MS_MAX: u64 = 60_000;
 
@@ -67,6 +69,8 @@ pub struct SystemConfig {
     pub checkpoint_every: u64,
     /// Requests a gateway may have in flight, over all sessions.
     pub in_flight_max: usize,
+    /// Milliseconds that requests may wait before orders have less room; 0: as long as it takes.
+    pub wait_target_ms: u64,
     /// Requests a session may have in flight.
     pub session_in_flight_max: u16,
     /// Orders and amends a session may send in a second; 0 for no limit. Cancels pass.
@@ -135,6 +139,7 @@ impl Default for SystemConfig {
             window: 65_536,
             checkpoint_every: 4_096,
             in_flight_max: 32_768,
+            wait_target_ms: 10,
             session_in_flight_max: 16_384,
             session_rate_max: 0,
             session_burst_max: 100,
@@ -257,6 +262,9 @@ impl SystemConfig {
             return wrong(
                 "`in_flight_max` must be at least one per shard, and at most 4194304 over all gateways",
             );
+        }
+        if self.wait_target_ms > WAIT_TARGET_MS_MAX {
+            return wrong("`wait_target_ms` must be between 0, for none, and 10000");
         }
         if self.session_in_flight_max == 0 || self.sessions_max == 0 || self.member_sessions_max == 0 {
             return wrong(

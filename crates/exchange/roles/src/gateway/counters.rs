@@ -9,6 +9,7 @@ counters! {
     Rejected "rejected" "Requests rejected."
     Sessions "sessions" "Connections."
     InFlight "in_flight" "Requests journalled and not committed."
+    Room "room" "Orders that may wait: fewer than may be in flight while requests wait too long."
     Names "names" "Names known."
     NamesNeeded "names_needed" "Names that cannot make room for others: requests in flight, and orders that live."
     RefusedConnections "refused_connections" "Connections refused because there were too many."

@@ -191,7 +191,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn read_clients(&mut self) -> usize {
         let (now_ns, mono_ns) = (self.edge.world.now_ns(), self.edge.world.mono_ns());
         let mut frames = std::mem::take(&mut self.frames);
-        let work = self.edge.connections.read(mono_ns, &mut frames);
+        let orders = |session| self.rules.orders_worth_reading(session);
+        let work = self.edge.connections.read(mono_ns, orders, &mut frames);
         for (session, incoming) in frames.drain(..) {
             if !self.edge.connections.is_heard(session) {
                 continue;
@@ -201,6 +202,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 Incoming::Unreadable(name) => {
                     self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
                 }
+                Incoming::RefusedUnread(times) => self.on_refused_unread(now_ns, session, times),
             }
         }
         self.frames = frames;
@@ -248,6 +250,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.writer.release_before(Offset(answered));
         edge.counters.set(Counter::Sessions, edge.connections.len() as u64);
         edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
+        edge.counters.set(Counter::Room, self.rules.room() as u64);
         edge.counters.set(Counter::Resuming, self.resuming.len() as u64);
         edge.counters.set(Counter::Names, self.rules.names() as u64);
         edge.counters.set(Counter::NamesNeeded, self.rules.names_needed() as u64);
@@ -286,9 +289,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
 impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
     fn work(&mut self) -> Result<usize, NodeError> {
         self.check_log()?;
+        self.rules.on_turn(self.edge.world.mono_ns());
         let mut work = self.poll_committed()?;
         work += self.poll_peers();
-        self.rules.watch(self.edge.world.mono_ns());
         work += self.poll_sockets(Duration::ZERO)?;
         work += self.read_clients();
         let mono_ns = self.edge.world.mono_ns();
@@ -341,6 +344,7 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
         session_in_flight_max: config.session_in_flight_max,
         session_pace: Pace::new(config.session_rate_max, config.session_burst_max),
         patience_ns: config.quorum_patience_ms * 1_000_000,
+        wait_target_ns: config.wait_target_ms * 1_000_000,
         in_flight_max: config.in_flight_max,
         names_max: config.names_max,
     };

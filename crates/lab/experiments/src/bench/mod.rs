@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod end_to_end;
 pub mod feed;
 pub mod kill_switch;
+pub mod overload;
 pub mod peer;
 mod processor;
 pub mod sequencer;
@@ -33,6 +34,8 @@ enum Bench {
     EndToEnd(end_to_end::Args),
     /// The same, and what a request costs: nanoseconds of processor time by role and by stage of its way
     Stages(stages::Args),
+    /// Twice what the exchange takes: how much is answered, how long that waits, what a refusal costs
+    Overload(overload::Args),
     /// Market data: records to messages, messages to books, beside what others publish
     Feed(feed::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
@@ -60,6 +63,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Sequencer(args) => sequencer::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),
         Bench::Stages(args) => stages::run(args),
+        Bench::Overload(args) => overload::run(args),
         Bench::Feed(args) => feed::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),

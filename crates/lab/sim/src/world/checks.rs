@@ -14,7 +14,7 @@ use crate::random::mix;
 use crate::record::Record;
 use crate::scenario::{Durability, MS, US};
 
-use super::settings::{NAMES_MAX, SESSION_IN_FLIGHT_MAX};
+use super::settings::{SESSION_IN_FLIGHT_MAX, names_max};
 use super::{World, gateway_id, index, recorder_id, shard_id};
 
 /// Requests of a run that no log has any more and that nobody asked again.
@@ -135,10 +135,11 @@ impl World<'_> {
     /// How long a request took, and whether it may have.
     fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Result<(), Broken> {
         let Some(open) = self.clients[client].open.remove(&name) else { return Ok(()) };
+        self.note_wait(&open);
         let took_ns = self.now_ns - open.first_sent_ns;
         let disturbed_until_ns =
             self.disturbed_until_ns.max(self.shard_disturbed_until_ns(&open.request, shard));
-        if open.spoilt || disturbed_until_ns >= open.first_sent_ns {
+        if open.spoilt || disturbed_until_ns >= open.first_sent_ns || self.scenario.floods {
             return Ok(());
         }
         self.summary.completion_max_ns = self.summary.completion_max_ns.max(took_ns);
@@ -330,7 +331,7 @@ impl World<'_> {
             let of = |counter: &str| self.machine.counter(&name, counter).unwrap_or_default();
             let (names, needed) = (of("names"), of("names_needed"));
             let is_right = (orders..=orders + LOST_MAX).contains(&needed);
-            if !is_right || names > needed.max(NAMES_MAX as u64) {
+            if !is_right || names > needed.max(names_max(&self.scenario) as u64) {
                 let what = format!("{name} has {names} names and needs {needed}; {orders} orders live");
                 return Err(Broken { invariant: "I6 bounded", what });
             }

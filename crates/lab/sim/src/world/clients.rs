@@ -356,13 +356,12 @@ impl World<'_> {
             Reply::Trade(trade) => self.ledger.check_trade(&trade),
             Reply::Cancelled(_) | Reply::News(_) | Reply::Busted(_) => Ok(()),
             Reply::Rejected { client_order_id, reason } => {
-                self.on_rejected(client, client_order_id.0, reason);
-                Ok(())
+                self.on_rejected(client, client_order_id.0, reason)
             }
         }
     }
 
-    fn on_rejected(&mut self, client: usize, name: u64, reason: Reason) {
+    fn on_rejected(&mut self, client: usize, name: u64, reason: Reason) -> Result<(), Broken> {
         self.note("client {} is rejected: request {}, reason {}", &[client as u64, name, reason as u64]);
         let wait_ns = self.random.between(500 * US, 3 * MS);
         let now_ns = self.now_ns;
@@ -376,8 +375,9 @@ impl World<'_> {
         if reason == Reason::TooManyAttempts {
             client.sign_on_at_ns = now_ns + ATTEMPT_NS;
         }
-        let Some(open) = client.open.get_mut(&name) else { return };
+        let Some(open) = client.open.get_mut(&name) else { return Ok(()) };
         (open.spoilt, open.retry_at_ns) = (true, now_ns + wait_ns);
+        open.asked_ns = open.retry_at_ns;
         let request = open.request;
         // Either no gateway takes it, ever, or its answer or its order is forgotten, or its order will never exist.
         if matches!(reason, Reason::UnknownInstrument | Reason::TooOld | Reason::UnknownOrder)
@@ -386,5 +386,6 @@ impl World<'_> {
             client.open.remove(&name);
             client.abandoned.insert(name);
         }
+        self.check_refusal(&request, reason)
     }
 }

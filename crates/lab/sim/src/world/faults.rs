@@ -322,6 +322,7 @@ impl World<'_> {
 
     /// Faults stop: everything runs, clients ask nothing new.
     pub(super) fn on_calm(&mut self) -> Result<(), Broken> {
+        self.check_waits()?;
         self.note("faults stop", &[]);
         self.calm = true;
         self.clients.iter_mut().for_each(|client| client.left = 0);

@@ -14,6 +14,7 @@ mod settings;
 pub(crate) mod steps;
 mod streams;
 mod versions;
+mod waits;
 
 use std::collections::BTreeMap;
 
@@ -127,6 +128,7 @@ pub(crate) struct World<'a> {
     keys: revocations::Keys,
     /// Market data, if the system has any.
     feed: Option<feed::Feed>,
+    waits: waits::Waits,
     /// Past every answered position, by shard.
     answered: Vec<Position>,
     /// Until when completion times are excused.
@@ -181,6 +183,7 @@ impl<'a> World<'a> {
             ledger: Ledger::new(scenario.shards, looks_away),
             streams: streams::Streams::default(),
             orders: (0..scenario.shards).map(|_| asking::Orders::default()).collect(),
+            waits: waits::Waits::default(),
             answered: vec![Position(0); scenario.shards],
             // Everything is about to start.
             disturbed_until_ns: 2 * MS,

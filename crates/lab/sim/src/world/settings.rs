@@ -10,10 +10,15 @@ use super::{revocations, shard_id};
 use crate::scenario::{MS, Scenario};
 
 /// Names that a gateway keeps: few, so that it forgets.
-pub(super) const NAMES_MAX: usize = 160;
+const NAMES_MAX: usize = 160;
 /// So few that runs are written all the time.
 const INDEX_ROWS: u32 = 64;
 pub(super) const SESSION_IN_FLIGHT_MAX: u16 = 32;
+
+/// So few, but for all that may be in flight.
+pub(super) fn names_max(scenario: &Scenario) -> usize {
+    NAMES_MAX.max(2 * scenario.in_flight_max)
+}
 
 /// The settings of the system that a scenario describes.
 pub(super) fn config(scenario: &Scenario) -> SystemConfig {
@@ -29,10 +34,14 @@ pub(super) fn config(scenario: &Scenario) -> SystemConfig {
         window: u32::try_from(scenario.window).expect("a small window"),
         checkpoint_every: scenario.checkpoint_every,
         in_flight_max: scenario.in_flight_max,
+        wait_target_ms: match scenario.bug {
+            Some(crate::Bug::AdmitByNumber) => 0,
+            _ => scenario.wait_target_ns / MS,
+        },
         session_in_flight_max: SESSION_IN_FLIGHT_MAX,
         quorum_patience_ms: scenario.patience_ns / MS,
         sessions_max: 64,
-        names_max: NAMES_MAX,
+        names_max: names_max(scenario),
         index_rows: INDEX_ROWS,
         clock_ms: 1,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],

@@ -8,12 +8,10 @@
 //! ```
 //! | module | what |
 //! |---|---|
-//! | [`offer`] | more than the exchange takes, on a schedule |
 //! | [`memory`] | what nodes hold in memory of their own |
 //! | [`room`] | whether it fits this machine |
 
 pub(super) mod memory;
-mod offer;
 mod room;
 
 use std::collections::BTreeMap;
@@ -21,7 +19,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory, ScratchSystem};
+use pares_load::{
+    LabError, LabResult, Load, LoadPlan, Offer, OfferPlan, Rate, ScratchDirectory, ScratchSystem, Tally,
+};
 use pares_node::SystemConfig;
 use pares_text::grouped;
 use pares_text::progress;
@@ -29,7 +29,6 @@ use serde::Serialize;
 
 use super::Args;
 use memory::Sample;
-use offer::{Offer, Plan, Tally};
 use room::Room;
 
 /// The longest flood.
@@ -107,7 +106,7 @@ fn measure(args: &Args, seconds: u64) -> Result<Endurance, LabError> {
     let config = SystemConfig { names_max: names_max.max(config.names_max), ..config };
     let mut system = ScratchSystem::start(&config, Some(scratch.path().join("system")))?;
     let plan = LoadPlan::new(&config, system.addresses()?, Rate::Max);
-    let offer = Offer::start(Plan {
+    let offer = Offer::start(OfferPlan {
         addresses: plan.addresses,
         instruments: plan.instruments,
         sessions: SESSIONS,
@@ -116,7 +115,7 @@ fn measure(args: &Args, seconds: u64) -> Result<Endurance, LabError> {
     })?;
     let tally = std::sync::Arc::clone(&offer.tally);
     let watched = watch(&mut system, &offer, seconds, scratch.path())?;
-    let latencies = offer.finish()?;
+    let latencies = offer.finish()?.all;
     let us = |quantile| latencies.value_at_quantile(quantile) as f64 / 1_000.0;
     Ok(figures(&watched, &tally, highest_rate, request_bytes, [us(0.5), us(0.99)]))
 }

@@ -17,9 +17,11 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use pares_client::{Client, ClientError, Update};
 use pares_flow::{FlowInstrument, Random};
-use pares_load::{LabError, Numbers};
 use pares_os::clock::mono_ns;
 use pares_types::{ClientOrderId, ClientRequest, MemberId, NewOrder, Price, Quantity, Side};
+
+use crate::error::LabError;
+use crate::numbers::Numbers;
 
 /// Requests sent before answers are looked at.
 const BATCH_MAX: u64 = 512;
@@ -35,36 +37,59 @@ const CANCEL_EVERY: u64 = 100;
 const TICKS: u64 = 5;
 
 /// What to offer.
-pub(super) struct Plan {
-    pub(super) addresses: Vec<SocketAddr>,
-    pub(super) instruments: Vec<FlowInstrument>,
-    pub(super) sessions: u32,
+pub struct OfferPlan {
+    /// The gateways; session `k` uses gateway `k` modulo their number.
+    pub addresses: Vec<SocketAddr>,
+    /// What is traded.
+    pub instruments: Vec<FlowInstrument>,
+    /// One member each.
+    pub sessions: u32,
     /// Requests per second.
-    pub(super) rate: u64,
-    pub(super) seed: u64,
+    pub rate: u64,
+    /// All chance comes from here.
+    pub seed: u64,
+}
+
+/// Latencies of what was answered, nanoseconds from when it was due.
+#[derive(Clone)]
+pub struct Latencies {
+    /// Of all requests.
+    pub all: Histogram<u64>,
+    /// Of cancels.
+    pub cancels: Histogram<u64>,
 }
 
 /// What became of it so far.
 #[derive(Default)]
-pub(super) struct Tally {
-    pub(super) sent: AtomicU64,
-    pub(super) answered: AtomicU64,
-    pub(super) rejected: AtomicU64,
-    pub(super) duplicated: AtomicU64,
+pub struct Tally {
+    /// Requests sent.
+    pub sent: AtomicU64,
+    /// Of those, answered.
+    pub answered: AtomicU64,
+    /// Of those, not taken in, with a reason.
+    pub rejected: AtomicU64,
+    /// Of those rejected, cancels.
+    pub cancels_rejected: AtomicU64,
+    /// Requests told more than once what became of them.
+    pub duplicated: AtomicU64,
     /// Due, and not sent: the connection was full, or this process late.
-    pub(super) withheld: AtomicU64,
+    pub withheld: AtomicU64,
     stop: AtomicBool,
 }
 
 /// An offer under way.
-pub(super) struct Offer {
-    pub(super) tally: Arc<Tally>,
-    thread: JoinHandle<Result<Histogram<u64>, ClientError>>,
+pub struct Offer {
+    /// What became of it so far.
+    pub tally: Arc<Tally>,
+    thread: JoinHandle<Result<Latencies, ClientError>>,
 }
 
 impl Offer {
     /// Connects the sessions and begins.
-    pub(super) fn start(plan: Plan) -> Result<Self, LabError> {
+    ///
+    /// # Errors
+    /// If a gateway cannot be reached.
+    pub fn start(plan: OfferPlan) -> Result<Self, LabError> {
         let tally = Arc::new(Tally::default());
         let mut sender = Sender::new(plan, Arc::clone(&tally))?;
         let thread = std::thread::Builder::new()
@@ -74,12 +99,17 @@ impl Offer {
         Ok(Self { tally, thread })
     }
 
-    pub(super) fn is_finished(&self) -> bool {
+    /// Whether it has ended, which it does by itself if a connection is lost.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Sends no more, waits until all is answered (or has had thirty seconds), and gives the latencies of what was, nanoseconds.
-    pub(super) fn finish(self) -> Result<Histogram<u64>, LabError> {
+    /// Sends no more, waits until all is answered (or has had thirty seconds), and gives the latencies of what was.
+    ///
+    /// # Errors
+    /// If a connection was lost.
+    pub fn finish(self) -> Result<Latencies, LabError> {
         self.tally.stop.store(true, Ordering::Relaxed);
         match self.thread.join() {
             Ok(result) => Ok(result?),
@@ -88,8 +118,22 @@ impl Offer {
     }
 }
 
+impl Latencies {
+    fn record(&mut self, n: u64, latency_ns: u64) {
+        self.all.saturating_record(latency_ns);
+        if is_cancel(n) {
+            self.cancels.saturating_record(latency_ns);
+        }
+    }
+}
+
+/// Whether request `n` is one.
+fn is_cancel(n: u64) -> bool {
+    n.is_multiple_of(CANCEL_EVERY)
+}
+
 struct Sender {
-    plan: Plan,
+    plan: OfferPlan,
     tally: Arc<Tally>,
     clients: Vec<Client>,
     /// Sessions whose connection did not take all it was given.
@@ -100,11 +144,11 @@ struct Sender {
     due: u64,
     /// Those that were answered or rejected.
     told: Numbers,
-    latencies: Histogram<u64>,
+    latencies: Latencies,
 }
 
 impl Sender {
-    fn new(plan: Plan, tally: Arc<Tally>) -> Result<Self, ClientError> {
+    fn new(plan: OfferPlan, tally: Arc<Tally>) -> Result<Self, ClientError> {
         let connect = |member: u32| {
             Client::connect(plan.addresses[member as usize % plan.addresses.len()], MemberId(member))
         };
@@ -116,6 +160,7 @@ impl Sender {
         let full = vec![false; clients.len()];
         let random = Random::new(plan.seed);
         let latencies = Histogram::new_with_bounds(1, 120_000_000_000, 3).expect("constant bounds are valid");
+        let latencies = Latencies { cancels: latencies.clone(), all: latencies };
         Ok(Self {
             plan,
             tally,
@@ -129,7 +174,7 @@ impl Sender {
         })
     }
 
-    fn run(&mut self) -> Result<Histogram<u64>, ClientError> {
+    fn run(&mut self) -> Result<Latencies, ClientError> {
         pares_os::scheduling::short_slices();
         self.start_ns = mono_ns();
         let mut until_ns = None;
@@ -184,7 +229,7 @@ impl Sender {
     fn request(&mut self, n: u64) -> ClientRequest {
         let client_order_id = ClientOrderId(n + 1);
         let instruments = &self.plan.instruments;
-        if n.is_multiple_of(CANCEL_EVERY) {
+        if is_cancel(n) {
             let turn = (n / CANCEL_EVERY) as usize % instruments.len();
             return ClientRequest::MassCancel {
                 client_order_id,
@@ -219,8 +264,11 @@ impl Sender {
                     return add(&tally.duplicated, 1);
                 }
                 add(counted, 1);
-                if let Update::Answer(_) = update {
-                    latencies.saturating_record(now_ns.saturating_sub(due_ns(n)).max(1));
+                let answered = matches!(update, Update::Answer(_));
+                if answered {
+                    latencies.record(n, now_ns.saturating_sub(due_ns(n)).max(1));
+                } else if is_cancel(n) {
+                    add(&tally.cancels_rejected, 1);
                 }
             })?;
         }

@@ -1,0 +1,68 @@
+//! O1 and O2: where more is asked than the exchange takes, what is taken in waits little, cancels go first, and nobody is starved.
+//!
+//! A wait is from when a member asked to its answer, without what was refused: who is refused asks again later.
+
+use pares_types::{ClientRequest, Reason};
+
+use super::World;
+use crate::Broken;
+use crate::client::{EXCHANGE, Open};
+
+/// An order is late if it waited for so many times the target: the network, the device and a stretch that shows too late are in it.
+const LATE: u64 = 5;
+/// Of all orders, one in so many may be: those that came before anybody knew how much is too much.
+const LATE_PART: u64 = 10;
+/// Each member has so large a part of what the members have on average answered.
+const SHARE_PART: usize = 2;
+
+/// What became of orders while members asked for more and more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waits {
+    orders: u64,
+    late: u64,
+}
+
+/// Whether it adds to what waits; anything else reduces a risk.
+pub(super) fn is_order(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. })
+}
+
+impl World<'_> {
+    /// The answer to an open request has come.
+    pub(super) fn note_wait(&mut self, open: &Open) {
+        if !self.calm && is_order(&open.request) {
+            let waited_ns = self.now_ns.saturating_sub(open.asked_ns);
+            self.waits.orders += 1;
+            self.waits.late += u64::from(waited_ns > LATE * self.scenario.wait_target_ns);
+        }
+    }
+
+    /// O2: a gateway has refused something for want of room.
+    pub(super) fn check_refusal(&self, request: &ClientRequest, reason: Reason) -> Result<(), Broken> {
+        if !self.scenario.floods || reason != Reason::Overloaded || is_order(request) {
+            return Ok(());
+        }
+        let what = format!("{request:?} is refused as {reason}, and orders have less room");
+        Err(Broken { invariant: "O2 cancels go first", what })
+    }
+
+    /// O1, when members have stopped asking.
+    pub(super) fn check_waits(&self) -> Result<(), Broken> {
+        let Waits { orders, late } = self.waits;
+        if !self.scenario.floods {
+            return Ok(());
+        }
+        if late * LATE_PART > orders {
+            let what = format!("{late} of {orders} orders waited for more than {LATE} times the target");
+            return Err(Broken { invariant: "O1 what is taken in waits little", what });
+        }
+        let members = self.clients.iter().filter(|client| client.member != EXCHANGE);
+        let answered: Vec<usize> = members.map(|client| client.answers.len()).collect();
+        let (least, all) =
+            (answered.iter().min().copied().unwrap_or_default(), answered.iter().sum::<usize>());
+        if least * SHARE_PART * answered.len() >= all {
+            return Ok(());
+        }
+        Err(Broken { invariant: "O3 nobody is starved", what: format!("members had {answered:?} answers") })
+    }
+}
