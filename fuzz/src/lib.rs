@@ -17,6 +17,7 @@
 //! | [`feed`] | market data: packets, streams, messages, a publisher's log |
 //! | [`broker`] | day trading: lines, messages, items, the log |
 //! | [`broker_edges`] | lines of loaders, frames of desks, paths of dumps |
+//! | [`fix`] | FIX: frames, messages, sessions |
 //! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
@@ -27,6 +28,7 @@ pub mod checkpoints;
 pub mod damage;
 pub mod days;
 pub mod feed;
+pub mod fix;
 pub mod frames;
 pub mod records;
 pub mod requests;
@@ -65,4 +67,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "loader_lines", run: broker_edges::loader_lines, seeds: broker_edges::loader_line_seeds },
     Target { name: "desk_words", run: broker_edges::desk_words, seeds: broker_edges::desk_word_seeds },
     Target { name: "dump_paths", run: broker_edges::dump_paths, seeds: broker_edges::dump_path_seeds },
+    Target { name: "fix_frames", run: fix::frames, seeds: fix::frame_seeds },
+    Target { name: "fix_messages", run: fix::messages, seeds: fix::message_seeds },
+    Target { name: "fix_sessions", run: fix::sessions, seeds: fix::session_seeds },
 ];

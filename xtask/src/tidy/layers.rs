@@ -8,6 +8,7 @@
 //!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
 //!   broker     brokerage  routing | accounts | front  router  broker                        day trading
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
+//!   doors      acceptor | fix                                       how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  chart | text | os  tls | table                what everything stands on
@@ -51,9 +52,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("exchange", &["base"]),
     ("feed", &["base", "exchange"]),
     ("sites", &["base"]),
+    ("doors", &["base"]),
     ("broker", &["base", "exchange", "sites"]),
-    ("lab", &["base", "exchange", "feed", "sites", "broker"]),
-    ("app", &["base", "exchange", "feed", "sites", "broker"]),
+    ("lab", &["base", "exchange", "feed", "sites", "doors", "broker"]),
+    ("app", &["base", "exchange", "feed", "sites", "doors", "broker"]),
 ];
 
 /// Whether code of `group` may use that of `other`.
@@ -98,6 +100,8 @@ pub(super) const CRATES: &[Place] = &[
     place("feed", "pares-desk", 1, &["pares-feed"]), // packs its stream as the feed does
     place("feed", "pares-member", 4, &[]),
     place("feed", "pares-receiver", 2, &[]),
+    place("doors", "pares-fix", 1, &[]),
+    place("doors", "pares-acceptor", 2, &[]),
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

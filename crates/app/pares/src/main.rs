@@ -58,6 +58,8 @@ enum Command {
     Day(commands::day::Args),
     /// Market data: watch books, capture what comes on the lines, write the tape of a day
     Feed(commands::feed::Args),
+    /// Try the FIX session layer: an acceptor that echoes
+    Fix(commands::fix::Args),
     /// Run a member's trading system, and use it as a trader
     Member(commands::member::Args),
     /// Say whether a configuration is legal, and what a production system must think about
@@ -107,6 +109,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Certificate(args) => commands::certificate::run(&args),
         Command::Day(args) => commands::day::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
+        Command::Fix(args) => commands::fix::run(&args),
         Command::Member(args) => commands::member::run(&args),
         Command::CheckConfig(args) => commands::check_config::run(&args),
         Command::Archive(args) => commands::archive::run(&args),

@@ -6,6 +6,7 @@ pub mod certificate;
 pub mod check_config;
 pub mod day;
 pub mod feed;
+pub mod fix;
 pub mod history;
 pub mod instruments;
 pub mod journal;

@@ -1,0 +1,138 @@
+//! Numbers too high and too low.
+
+use super::{At, FixSession, FixSink, Phase, S};
+use crate::dictionary::tag;
+use crate::fault::{FixFault, FixRejectReason};
+use crate::framing::{Cut, cut};
+use crate::message::FixMessage;
+use crate::parser::FixParser;
+
+/// Messages, and bytes of them, that wait for what lies before them. What is beyond is not kept: it is asked for when the gap before it is filled.
+const EARLY_MAX: usize = 1_024;
+const EARLY_BYTES_MAX: usize = 256 << 10;
+/// When a gap in which nothing moves is asked for again: what was resent may have been garbled.
+const GAP_WAIT_NS: u64 = 10 * S;
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    /// The last number that is missing, as far as was known.
+    to: u64,
+    /// When to ask again.
+    pub(super) again_ns: u64,
+}
+
+/// A message that came early; without bytes a Logon, which was handled as it came.
+#[derive(Debug)]
+pub(super) struct Early {
+    received_ns: u64,
+    bytes: Vec<u8>,
+}
+
+#[cfg(test)]
+impl Early {
+    pub(super) fn length(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl FixSession {
+    /// A number beyond the next one: keeps the message, and asks for what is missing.
+    pub(super) fn on_early(
+        &mut self,
+        now_ns: u64,
+        number: u64,
+        message: &FixMessage<'_>,
+        sink: &mut impl FixSink,
+    ) {
+        let bytes = message.frame().bytes;
+        let has_room = self.early.len() < EARLY_MAX && self.early_bytes + bytes.len() <= EARLY_BYTES_MAX;
+        if has_room && !self.early.contains_key(&number) {
+            self.early_bytes += bytes.len();
+            self.early.insert(number, Early { received_ns: now_ns, bytes: bytes.to_vec() });
+        }
+        self.note_gap(now_ns, number, true, sink);
+    }
+
+    /// Keeps the place of a Logon.
+    pub(super) fn keep_place(&mut self, number: u64) {
+        self.early.insert(number, Early { received_ns: 0, bytes: Vec::new() });
+    }
+
+    /// Asks for what lies before `number`, once, if it is to be asked for.
+    pub(super) fn note_gap(&mut self, now_ns: u64, number: u64, asks: bool, sink: &mut impl FixSink) {
+        if self.gap.is_some() {
+            return;
+        }
+        self.gap = Some(Gap { to: number - 1, again_ns: now_ns + GAP_WAIT_NS });
+        if asks {
+            self.send_resend_request(now_ns, sink);
+        }
+    }
+
+    /// Asks again for a gap in which nothing has moved.
+    pub(super) fn ask_again(&mut self, now_ns: u64, sink: &mut impl FixSink) {
+        if let Some(gap) = self.gap.as_mut().filter(|gap| now_ns >= gap.again_ns) {
+            gap.again_ns = now_ns + GAP_WAIT_NS;
+            self.send_resend_request(now_ns, sink);
+        }
+    }
+
+    /// A number that was there before: ignored if it says so itself; else the two sides do not agree on what was sent, and must not go on.
+    pub(super) fn on_late(&mut self, at: At, number: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
+        if !message.flag(tag::POSS_DUP_FLAG) {
+            let expected = self.numbers.next_in;
+            let text = format!("MsgSeqNum too low, expecting {expected} but received {number}");
+            return self.end(at.now_ns, &text, sink);
+        }
+        self.refuse_wrong_origin(at, message, sink);
+    }
+
+    /// A gap fill in its turn.
+    pub(super) fn on_gap_fill(&mut self, now_ns: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
+        let new = message.number(tag::NEW_SEQ_NO).expect("a message without fault has it");
+        if new <= self.numbers.next_in {
+            self.count_in();
+            return self.reject(now_ns, message, FixFault::of_message(FixRejectReason::ValueIncorrect), sink);
+        }
+        self.numbers.next_in = new;
+    }
+
+    /// A reset: its own number means nothing.
+    pub(super) fn on_sequence_reset(&mut self, at: At, message: &FixMessage<'_>, sink: &mut impl FixSink) {
+        if !self.is_acceptable(at, message, sink) {
+            return;
+        }
+        let new = message.number(tag::NEW_SEQ_NO).expect("a message without fault has it");
+        if new < self.numbers.next_in {
+            let fault = FixFault::of_message(FixRejectReason::ValueIncorrect);
+            return self.reject(at.now_ns, message, fault, sink);
+        }
+        self.numbers.next_in = new;
+    }
+
+    /// Takes what waited and is next now.
+    pub(super) fn take_early(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
+        while self.phase == Phase::LoggedOn {
+            self.forget_passed();
+            let Some(Early { received_ns, bytes }) = self.early.remove(&self.numbers.next_in) else { return };
+            self.early_bytes -= bytes.len();
+            let (Cut::Whole(frame), _) = cut(&bytes) else {
+                self.count_in();
+                continue;
+            };
+            if let Ok(message) = parser.parse(self.settings.dictionary, &frame) {
+                self.take_next(At { now_ns, received_ns }, &message, sink);
+            }
+        }
+    }
+
+    /// Forgets what lies before the next number.
+    fn forget_passed(&mut self) {
+        let next_in = self.numbers.next_in;
+        while let Some(first) = self.early.first_entry().filter(|first| *first.key() < next_in) {
+            self.early_bytes -= first.remove().bytes.len();
+        }
+        self.gap = self.gap.filter(|gap| gap.to >= next_in);
+    }
+}
