@@ -48,7 +48,7 @@ pub use generator::Load;
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
-pub use offer::{Latencies, Offer, OfferPlan, Tally};
+pub use offer::{Excess, ExcessPlan, ExcessTally, Latencies};
 pub use plan::{LoadPlan, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;

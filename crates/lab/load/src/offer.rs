@@ -37,7 +37,7 @@ const CANCEL_EVERY: u64 = 100;
 const TICKS: u64 = 5;
 
 /// What to offer.
-pub struct OfferPlan {
+pub struct ExcessPlan {
     /// The gateways; session `k` uses gateway `k` modulo their number.
     pub addresses: Vec<SocketAddr>,
     /// What is traded.
@@ -61,7 +61,7 @@ pub struct Latencies {
 
 /// What became of it so far.
 #[derive(Default)]
-pub struct Tally {
+pub struct ExcessTally {
     /// Requests sent.
     pub sent: AtomicU64,
     /// Of those, answered.
@@ -78,19 +78,19 @@ pub struct Tally {
 }
 
 /// An offer under way.
-pub struct Offer {
+pub struct Excess {
     /// What became of it so far.
-    pub tally: Arc<Tally>,
+    pub tally: Arc<ExcessTally>,
     thread: JoinHandle<Result<Latencies, ClientError>>,
 }
 
-impl Offer {
+impl Excess {
     /// Connects the sessions and begins.
     ///
     /// # Errors
     /// If a gateway cannot be reached.
-    pub fn start(plan: OfferPlan) -> Result<Self, LabError> {
-        let tally = Arc::new(Tally::default());
+    pub fn start(plan: ExcessPlan) -> Result<Self, LabError> {
+        let tally = Arc::new(ExcessTally::default());
         let mut sender = Sender::new(plan, Arc::clone(&tally))?;
         let thread = std::thread::Builder::new()
             .name("offer".into())
@@ -133,8 +133,8 @@ fn is_cancel(n: u64) -> bool {
 }
 
 struct Sender {
-    plan: OfferPlan,
-    tally: Arc<Tally>,
+    plan: ExcessPlan,
+    tally: Arc<ExcessTally>,
     clients: Vec<Client>,
     /// Sessions whose connection did not take all it was given.
     full: Vec<bool>,
@@ -148,7 +148,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(plan: OfferPlan, tally: Arc<Tally>) -> Result<Self, ClientError> {
+    fn new(plan: ExcessPlan, tally: Arc<ExcessTally>) -> Result<Self, ClientError> {
         let connect = |member: u32| {
             Client::connect(plan.addresses[member as usize % plan.addresses.len()], MemberId(member))
         };
@@ -187,7 +187,7 @@ impl Sender {
                 *full = !client.flush()?;
             }
             let received = self.receive()?;
-            let Tally { sent: all, answered, rejected, .. } = &*self.tally;
+            let ExcessTally { sent: all, answered, rejected, .. } = &*self.tally;
             let told = answered.load(Ordering::Relaxed) + rejected.load(Ordering::Relaxed);
             let open = all.load(Ordering::Relaxed).saturating_sub(told);
             if until_ns.is_some_and(|until_ns| open == 0 || mono_ns() > until_ns) {

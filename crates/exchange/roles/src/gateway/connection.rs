@@ -274,6 +274,12 @@ pub(super) enum Incoming {
     RefusedUnread(u32),
 }
 
+/// What clients sent, in its order.
+pub(super) type Frames = Vec<(SessionId, Incoming)>;
+
+/// How many of a session's orders are worth reading.
+pub(super) type Orders<'a> = &'a dyn Fn(SessionId) -> usize;
+
 fn refuse(output: &mut Vec<u8>, client_order_id: ClientOrderId) {
     frame::write_reply(output, &Reply::Rejected { client_order_id, reason: Reason::Overloaded });
 }

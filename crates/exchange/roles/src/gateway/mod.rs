@@ -47,7 +47,7 @@ use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Sockets, World};
 use crate::{NodeError, NodeId, epoch, repair_asked};
-use connection::Incoming;
+use connection::{Frames, Incoming};
 use connections::Connections;
 use edge::Edge;
 use lists::Lists;
@@ -77,7 +77,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     in_flight_max: u16,
     id: GatewayId,
     swept_ns: u64,
-    frames: Vec<(SessionId, Incoming)>,
+    frames: Frames,
     events: Vec<Event>,
     syncer: Option<SyncTask>,
     lookout: Lookout,
@@ -192,7 +192,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let (now_ns, mono_ns) = (self.edge.world.now_ns(), self.edge.world.mono_ns());
         let mut frames = std::mem::take(&mut self.frames);
         let orders = |session| self.rules.orders_worth_reading(session);
-        let work = self.edge.connections.read(mono_ns, orders, &mut frames);
+        let work = self.edge.connections.read(mono_ns, &orders, &mut frames);
         for (session, incoming) in frames.drain(..) {
             if !self.edge.connections.is_heard(session) {
                 continue;

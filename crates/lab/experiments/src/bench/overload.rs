@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use pares_load::{LabError, LabResult, Load, LoadPlan, Offer, OfferPlan, Rate, ScratchSystem, Tally, setup};
+use pares_load::{
+    Excess, ExcessPlan, ExcessTally, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, setup,
+};
 use pares_node::{NodeId, SystemConfig};
 use pares_text::grouped;
 use rustix::process::Signal;
@@ -159,9 +161,9 @@ fn overload(args: &Args, config: &SystemConfig, rate: u64, sleep: bool) -> Resul
     let mut system = ScratchSystem::start(config, None)?;
     let LoadPlan { addresses, instruments, .. } = LoadPlan::new(config, system.addresses()?, Rate::Max);
     let (sessions, seed) = (SESSIONS, args.setup.seed);
-    let offer = Offer::start(OfferPlan { addresses, instruments, sessions, rate, seed })?;
+    let offer = Excess::start(ExcessPlan { addresses, instruments, sessions, rate, seed })?;
     pass(&mut system, WARM_UP, sleep)?;
-    let counts = |tally: &Tally| {
+    let counts = |tally: &ExcessTally| {
         let all = [&tally.sent, &tally.answered, &tally.rejected, &tally.cancels_rejected];
         all.map(|count: &AtomicU64| count.load(Ordering::Relaxed))
     };

@@ -20,7 +20,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use pares_load::{
-    LabError, LabResult, Load, LoadPlan, Offer, OfferPlan, Rate, ScratchDirectory, ScratchSystem, Tally,
+    Excess, ExcessPlan, ExcessTally, LabError, LabResult, Load, LoadPlan, Rate, ScratchDirectory,
+    ScratchSystem,
 };
 use pares_node::SystemConfig;
 use pares_text::grouped;
@@ -106,7 +107,7 @@ fn measure(args: &Args, seconds: u64) -> Result<Endurance, LabError> {
     let config = SystemConfig { names_max: names_max.max(config.names_max), ..config };
     let mut system = ScratchSystem::start(&config, Some(scratch.path().join("system")))?;
     let plan = LoadPlan::new(&config, system.addresses()?, Rate::Max);
-    let offer = Offer::start(OfferPlan {
+    let offer = Excess::start(ExcessPlan {
         addresses: plan.addresses,
         instruments: plan.instruments,
         sessions: SESSIONS,
@@ -152,7 +153,7 @@ struct Watched {
 }
 
 /// Looks at every node once a second until the time is over.
-fn watch(system: &mut ScratchSystem, offer: &Offer, seconds: u64, dir: &Path) -> Result<Watched, LabError> {
+fn watch(system: &mut ScratchSystem, offer: &Excess, seconds: u64, dir: &Path) -> Result<Watched, LabError> {
     let bar = progress::seconds("twice the highest rate", seconds);
     let begun = Instant::now();
     let mut samples = Vec::new();
@@ -177,7 +178,7 @@ fn watch(system: &mut ScratchSystem, offer: &Offer, seconds: u64, dir: &Path) ->
 
 fn figures(
     watched: &Watched,
-    tally: &Tally,
+    tally: &ExcessTally,
     highest_rate: u64,
     request_bytes: u64,
     [p50_us, p99_us]: [f64; 2],
