@@ -32,7 +32,7 @@ use std::time::Duration;
 pub use connections::strangers_max;
 use pares_book::Instrument;
 pub use pares_gateway::NAME_BYTES;
-use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
+use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place};
 use pares_log::{Config, LogWriter, Offset};
 use pares_types::{Event, GatewayId, ShardId, Timestamp};
 use pares_wire::record::RequestRecord;
