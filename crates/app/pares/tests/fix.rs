@@ -35,7 +35,7 @@ impl Drop for Acceptor {
 fn acceptance_files_pass_over_tcp() {
     let above = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("PARES_SHARED").map(PathBuf::from);
-    let mut folders = named.into_iter().chain(above.ancestors().map(|folder| folder.join("shared")));
+    let folders = named.into_iter().chain(above.ancestors().map(|folder| folder.join("shared")));
     let Some(folder) = folders.map(|folder| folder.join("data/fix")).find(|folder| folder.exists()) else {
         println!("skipped: no acceptance files of FIX; set PARES_SHARED to the folder of the shared data");
         return;

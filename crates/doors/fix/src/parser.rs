@@ -52,11 +52,15 @@ impl FixParser {
     ///
     /// # Errors
     /// If it is garbled.
+    ///
+    /// # Panics
+    /// If the frame was not made by [`cut`](crate::framing::cut).
     pub fn parse<'a>(
         &'a mut self,
         dictionary: &'static FixDictionary,
         frame: &FixFrame<'a>,
     ) -> Result<FixMessage<'a>, Unreadable> {
+        assert!(frame.body.len() <= MESSAGE_BYTES_MAX && frame.body.ends_with(&[SOH]), "frames are cut");
         self.entries.clear();
         let mut walk = Walk::new(dictionary, frame.body)?;
         while walk.at < walk.body.len() {
