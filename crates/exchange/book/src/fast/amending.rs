@@ -2,7 +2,7 @@
 
 use super::incoming::Incoming;
 use super::node::Node;
-use super::store::Terms;
+use super::terms::Terms;
 use super::{FastBook, Step, refused};
 use crate::doomed::Doomed;
 use crate::{Book, RestingOrder};
@@ -260,13 +260,10 @@ impl FastBook {
     ) -> Outcome {
         let mut doomed = core::mem::take(&mut self.scratch);
         doomed.clear();
-        if let Some(account) = self.store.account(which.member) {
-            let orders = self.store.accounts[account].orders.iter(&self.store.holdings);
-            doomed.extend(orders.filter(|slot| {
-                let node = &self.store.nodes[*slot];
-                which.has(node.rank.traits().side(), node.order, node.client_order_id)
-            }));
-        }
+        doomed.extend(self.store.orders_of(which.member).filter(|slot| {
+            let node = &self.store.nodes[*slot];
+            which.has(node.rank.traits().side(), node.order, node.client_order_id)
+        }));
         doomed.sort_unstable_by_key(|slot| self.store.nodes[*slot].rank.priority());
         let mut cancelled = 0;
         for &slot in &doomed {

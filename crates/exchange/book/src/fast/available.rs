@@ -38,11 +38,10 @@ impl FastBook {
 
     /// The prices on the other side where the owner has orders that it must not trade with; `None` if it has more orders than are looked at.
     fn own_prices(&self, incoming: &Incoming) -> Option<Vec<Price>> {
-        let account = self.store.account(incoming.terms.member);
-        let Some(account) = account.filter(|_| incoming.terms.self_trade != SelfTrade::Allow) else {
+        if incoming.terms.self_trade == SelfTrade::Allow {
             return Some(Vec::new());
-        };
-        let own = self.store.accounts[account].orders.iter(&self.store.holdings);
+        }
+        let own = self.store.orders_of(incoming.terms.member);
         let own: Vec<SlabIndex<Node>> = own.take(Instrument::LOOKS_MAX + 1).collect();
         if own.len() > Instrument::LOOKS_MAX {
             return None;

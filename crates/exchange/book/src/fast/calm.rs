@@ -8,7 +8,7 @@ use super::FastBook;
 use super::incoming::Incoming;
 use super::matching::fill;
 use super::node::Node;
-use super::store::Terms;
+use super::terms::Terms;
 use crate::hash;
 use pares_table::SlabIndex;
 use pares_types::{
@@ -129,7 +129,7 @@ impl FastBook {
         limit: Price,
         sink: &mut impl EventSink,
     ) -> Outcome {
-        let (other, step_max) = (order.side.opposite(), self.instrument.step_max);
+        let (other, step_max) = (order.side.opposite(), self.step_max);
         let (mut left, mut events) = (order.quantity, 0);
         while !left.is_zero() {
             let Some((price, level)) = self.store.ladder_mut(other).settle() else { break };

@@ -65,10 +65,9 @@ impl FastBook {
 
     /// The owner's orders of the other side that it must not trade with, as they would trade.
     fn own_crossing(&self, incoming: &Incoming) -> Vec<SlabIndex<Node>> {
-        let account = self.store.account(incoming.terms.member);
-        let Some(account) = account.filter(|_| incoming.terms.self_trade != SelfTrade::Allow) else {
+        if incoming.terms.self_trade == SelfTrade::Allow {
             return Vec::new();
-        };
+        }
         let other = incoming.terms.side.opposite();
         let price = |slot: SlabIndex<Node>| self.store.levels[self.store.nodes[slot].level].price;
         let crosses = |slot: &SlabIndex<Node>| {
@@ -76,7 +75,7 @@ impl FastBook {
             let on_book = node.level != SlabIndex::NONE;
             on_book && node.rank.traits().side() == other && incoming.accepts(price(*slot))
         };
-        let own = self.store.accounts[account].orders.iter(&self.store.holdings).filter(crosses);
+        let own = self.store.orders_of(incoming.terms.member).filter(crosses);
         let mut own: Vec<SlabIndex<Node>> = own.collect();
         own.sort_unstable_by_key(|slot| {
             let price = i128::from(price(*slot).0);

@@ -2,7 +2,7 @@
 
 use super::incoming::Incoming;
 use super::node::Node;
-use super::store::Terms;
+use super::terms::Terms;
 use super::{FastBook, Step};
 use pares_table::SlabIndex;
 use pares_types::{Event, EventSink, Price, RestCause};

@@ -1,7 +1,7 @@
 //! An order on its way through the book, and the outcomes it can end with.
 
 use super::node::Node;
-use super::store::Terms;
+use super::terms::Terms;
 use crate::{Priority, RestingOrder};
 use pares_table::SlabIndex;
 use pares_types::{

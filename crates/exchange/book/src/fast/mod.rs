@@ -25,16 +25,23 @@ mod available;
 mod calm;
 mod entering;
 mod exchange;
+mod few;
 mod gathering;
+mod holdings;
 mod icebergs;
 mod incoming;
 mod ladder;
 mod matching;
 mod node;
+mod numbering;
 mod phases;
+mod plain;
 mod settling;
 mod side_lists;
+mod specials;
 mod store;
+mod terms;
+mod tree;
 mod trunk;
 
 use crate::book::{Book, Level, assert_routed};
@@ -45,21 +52,24 @@ use pares_types::{
     Command, Event, EventSink, InstrumentId, OrderId, Outcome, Price, Quantity, Reason, Request, RestCause,
     Side, Status, Timestamp,
 };
-use store::{Store, Terms};
+use store::Store;
+use terms::Terms;
 
 /// The implementation of [`Book`] to run. A plain request takes constant time apart from the trades it makes; the
 /// first or last order at a price takes a search of a few steps.
 #[derive(Clone, Debug)]
+#[repr(C)] // what every order asks for comes first
 pub struct FastBook {
-    store: Store,
-    priority_next: Priority,
     id: InstrumentId,
     /// Whether a plain order needs no look at phase, bands, stops or pegs: continuous trading with none of these.
     calm: bool,
     /// Whether a price on the ladder's grid and a quantity up to the largest are all it takes to be legal.
     flat: bool,
     orders_max: u32,
+    step_max: u32,
     quantity_max: u64,
+    priority_next: Priority,
+    store: Store,
     instrument: Box<Instrument>,
     trading: Box<Trading>,
     /// Orders of a member on their way out: kept to be used again.
@@ -141,7 +151,8 @@ impl FastBook {
         self.flat = self.instrument.ticks.rows().len() == 1
             && self.instrument.lot.0 == 1
             && self.instrument.value_max == 0;
-        (self.orders_max, self.quantity_max) = (self.instrument.orders_max, self.instrument.quantity_max.0);
+        (self.orders_max, self.step_max) = (self.instrument.orders_max, self.instrument.step_max);
+        self.quantity_max = self.instrument.quantity_max.0;
     }
 
     #[inline]
@@ -206,6 +217,7 @@ impl Book for FastBook {
             calm: false,
             flat: false,
             orders_max: 0,
+            step_max: 0,
             quantity_max: 0,
             trading: Box::new(Trading::new(instrument.first_phase())),
             instrument: Box::new(instrument),

@@ -16,7 +16,7 @@
 //! ```
 
 use super::ladder::Place;
-use super::store::Terms;
+use super::terms::Terms;
 use crate::Priority;
 use pares_table::SlabIndex;
 use pares_types::{
@@ -38,6 +38,7 @@ pub(super) struct Node {
     pub(super) hash: u64,
     /// [`SlabIndex::NONE`] while it is held.
     pub(super) level: SlabIndex<PriceLevel>,
+    /// [`SlabIndex::NONE`] as long as the book keeps no holdings.
     pub(super) account: SlabIndex<Account>,
     /// Its account's.
     pub(super) member: MemberId,
@@ -191,9 +192,11 @@ impl Links {
 pub(super) struct Chain(Vec<Links>);
 
 impl Chain {
-    /// No links, with room for those of `capacity` nodes.
-    pub(super) fn with_capacity(capacity: usize) -> Self {
-        Self(Vec::with_capacity(capacity))
+    /// The links of so many nodes, which are in no list, with room for those of `capacity`.
+    pub(super) fn new(nodes: usize, capacity: usize) -> Self {
+        let mut links = Vec::with_capacity(capacity.max(nodes));
+        links.resize(nodes, Links::NONE);
+        Self(links)
     }
 
     /// Sees to it that the next node's links move no others.
@@ -202,12 +205,16 @@ impl Chain {
         self.0.reserve(1);
     }
 
-    /// Adds the links of a new node.
+    /// Whether there never was a node in this place.
     #[inline]
-    pub(super) fn add(&mut self, slot: SlabIndex<Node>) {
-        if slot.number() as usize == self.0.len() {
-            self.0.push(Links::NONE);
-        }
+    pub(super) fn lacks(&self, slot: SlabIndex<Node>) -> bool {
+        slot.number() as usize == self.0.len()
+    }
+
+    /// Makes room for the links of one node more.
+    #[inline]
+    pub(super) fn add(&mut self) {
+        self.0.push(Links::NONE);
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::incoming::Incoming;
 use super::node::Node;
-use super::store::Terms;
+use super::terms::Terms;
 use super::{FastBook, Step};
 use crate::{Indication, RestingOrder, Trading, Transition};
 use pares_table::SlabIndex;

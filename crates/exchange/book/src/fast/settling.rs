@@ -3,7 +3,7 @@
 use super::incoming::{End, Incoming};
 use super::matching::rested_event;
 use super::node::Node;
-use super::store::Terms;
+use super::terms::Terms;
 use super::{FastBook, Step};
 use crate::{RestingOrder, Unfinished};
 use pares_table::SlabIndex;

@@ -1,6 +1,6 @@
-//! The trunk of a price ladder: the branches of 4,096 prices that exist, see [`super::ladder`].
+//! The trunk of a price ladder: the branches of 4,096 prices that exist, see [`super::tree`].
 
-use super::ladder::Branch;
+use super::tree::Branch;
 use pares_table::{Slab, SlabIndex};
 
 /// Which branches exist, and where they are: a short sorted list, and once there are more than [`FEW`] of them an array by
