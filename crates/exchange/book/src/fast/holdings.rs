@@ -38,12 +38,6 @@ impl Holdings {
         }
     }
 
-    /// Sees to it that the next node's links move no others.
-    #[inline]
-    pub(super) fn make_room(&mut self) {
-        self.chain.make_room();
-    }
-
     /// Adds an order of a member; says which account it is in.
     #[inline(always)]
     pub(super) fn add(&mut self, slot: SlabIndex<Node>, member: MemberId) -> SlabIndex<Account> {
@@ -94,6 +88,13 @@ impl Holdings {
 }
 
 impl Store {
+    /// Sees to it that the next order moves no others.
+    pub(super) fn make_room(&mut self) {
+        self.nodes.make_room();
+        self.queues.make_room();
+        self.holdings.iter_mut().for_each(|holdings| holdings.chain.make_room());
+    }
+
     /// Makes room for a node in a new place. It is not among the orders yet.
     #[inline(always)]
     pub(super) fn add_holding(&mut self, slot: SlabIndex<Node>) {

@@ -74,14 +74,6 @@ impl Store {
         }
     }
 
-    /// Sees to it that the next order moves no others.
-    #[inline]
-    pub(super) fn make_room(&mut self) {
-        self.nodes.make_room();
-        self.queues.make_room();
-        self.holdings.iter_mut().for_each(|holdings| holdings.make_room());
-    }
-
     #[inline]
     pub(super) fn ladder(&self, side: Side) -> &Ladder {
         &self.ladders[index(side)]

@@ -133,7 +133,7 @@ impl VenueSink for Fails {
     fn result(&mut self, _: ResultAt, _: &Request, _: &Outcome, _: &[Event]) {}
 }
 
-/// Whoever watches the matching engine must not take a large book that is kept for a loop. That it is not kept in the engine's time shows where
+/// The watcher of the matching engine must not take a large book that is kept for a loop. That it is not kept in the engine's time shows where
 /// the keeping ends the checkpoint.
 #[test]
 fn books_are_kept_before_the_matching_engine_begins() {
