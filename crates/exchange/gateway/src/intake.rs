@@ -8,7 +8,6 @@ use pares_types::{
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
-use crate::room::SHARE;
 use crate::route::Route;
 use crate::{Gateway, GatewaySink, SessionId, clock, days};
 
@@ -69,40 +68,10 @@ impl Gateway {
         debug_assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
         sink.reply(session, Reply::Rejected { client_order_id, reason });
         let is_early = reason == Reason::Overloaded && self.flights.share_left() < usize::MAX;
-        self.slow_down(now, session, is_early.then_some(1), sink);
-    }
-
-    fn slow_down(
-        &mut self,
-        now: Timestamp,
-        session: SessionId,
-        early: Option<u32>,
-        sink: &mut impl GatewaySink,
-    ) {
-        let pause_ns = self.sessions.on_refused(session, early, now);
+        let pause_ns = self.sessions.on_refused(session, is_early, now);
         if pause_ns > 0 {
             sink.read_later(session, pause_ns);
         }
-    }
-
-    /// How many orders of what a session sent are worth reading. The edge may refuse those beyond as [`Reason::Overloaded`] by their names alone, and
-    /// says so to [`Gateway::on_refused_unread`].
-    #[must_use]
-    pub fn orders_worth_reading(&self, session: SessionId) -> usize {
-        let Some(in_flight) = self.sessions.in_flight(session) else { return usize::MAX };
-        // Each that is taken in leaves one less for all, and the session has one more.
-        self.flights.share_left().saturating_sub(in_flight).div_ceil(1 + SHARE)
-    }
-
-    /// So many orders of the session were refused unread.
-    pub fn on_refused_unread(
-        &mut self,
-        now: Timestamp,
-        session: SessionId,
-        times: u32,
-        sink: &mut impl GatewaySink,
-    ) {
-        self.slow_down(now, session, Some(times), sink);
     }
 
     /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]), begins and ends business days
@@ -177,11 +146,17 @@ impl Gateway {
         if clock::is_reserved(member, asking.client_order_id) {
             return Err(Reason::MalformedRequest);
         }
+        let is_order = matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. });
         // Before the name is looked up, so that a flood costs no memory access but the session's own.
-        if matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. }) {
-            self.sessions.check_pace(session, self.flights.share_left(), now)?;
+        if is_order {
+            self.sessions.check_pace(session, now)?;
         }
-        match self.names.find(member, asking.client_order_id) {
+        let known = self.names.find(member, asking.client_order_id);
+        // A repeat takes no room, and its asker must not believe that nothing was taken in under that name.
+        if is_order && known.is_none() {
+            self.sessions.check_share(session, self.flights.share_left())?;
+        }
+        match known {
             None if self.names.is_below_floor(member, asking.client_order_id) => {
                 sink.look_up(LookUp::before_asking(session, member, request));
                 Ok(())

@@ -72,16 +72,16 @@ impl Pace {
         used.0.saturating_sub(now.0) > self.ahead_ns + self.interval_ns
     }
 
-    /// So many more of what cannot be refused any more. For how long the next one should be kept waiting, nanoseconds, at most
+    /// One more of what cannot be refused any more. For how long the next one should be kept waiting, nanoseconds, at most
     /// `wait_max_ns`; 0 while the burst lasts.
-    pub(crate) fn overuse(self, used: &mut Timestamp, times: u32, now: Timestamp, wait_max_ns: u64) -> u64 {
+    pub(crate) fn overuse(self, used: &mut Timestamp, now: Timestamp, wait_max_ns: u64) -> u64 {
         if self.interval_ns == 0 {
             return 0;
         }
         let most_ns = self.ahead_ns + wait_max_ns;
         // Further ahead is nobody: the clock was set back.
         let ahead_ns = Some(used.0.saturating_sub(now.0)).filter(|&ahead_ns| ahead_ns <= most_ns);
-        let ahead_ns = (ahead_ns.unwrap_or(0) + self.interval_ns * u64::from(times)).min(most_ns);
+        let ahead_ns = (ahead_ns.unwrap_or(0) + self.interval_ns).min(most_ns);
         *used = Timestamp(now.0 + ahead_ns);
         ahead_ns.saturating_sub(self.ahead_ns)
     }

@@ -5,8 +5,8 @@
 //! them, and dropping requests would leave it without an answer. So every request is answered, but a session that is
 //! refused faster than [`EACH`] is read more slowly. Its requests then wait in its own socket, the operating system stops it from
 //! sending more, and nobody else is kept waiting. Also when it is the exchange that is full, since what refusing costs is missing
-//! where it would help; but that is refused so early that it counts for an [`CHEAPER`]th: who is read slowly has its orders wait where no
-//! gateway sees them, which is what refusing is to prevent.
+//! where it would help; but that is refused so early that it counts for an [`CHEAPER`]th: the orders of a session that is read slowly wait where no
+//! gateway sees them, and refusing is to prevent that.
 //!
 //! ```text
 //!   refusals:   |||||||||||||||||||| allowance used up  ||||....||||....||||....   a portion, a pause, a portion
@@ -63,25 +63,12 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// A session whose refusals have used up the time until `used` is refused once more. For how long it is to be left unread,
-    /// nanoseconds; 0: not at all.
-    pub(crate) fn count(&mut self, used: &mut Timestamp, now: Timestamp) -> u64 {
-        Self::take(&self.late, (&mut self.all_used, used), 1, now)
-    }
-
-    /// The same of so many refusals because too much waits.
-    pub(crate) fn count_early(&mut self, used: &mut Timestamp, times: u32, now: Timestamp) -> u64 {
-        Self::take(&self.early, (&mut self.all_used, used), times, now)
-    }
-
-    fn take(
-        paces: &Paces,
-        (all_used, used): (&mut Timestamp, &mut Timestamp),
-        times: u32,
-        now: Timestamp,
-    ) -> u64 {
-        let own_ns = paces.each.overuse(used, times, now, PAUSE_MAX_NS);
-        let shared_ns = paces.all.overuse(all_used, times, now, SHARED_PAUSE_MAX_NS);
+    /// A session whose refusals have used up the time until `used` is refused once more, `early` if because too much waits. For how long it is to
+    /// be left unread, nanoseconds; 0: not at all.
+    pub(crate) fn count(&mut self, used: &mut Timestamp, early: bool, now: Timestamp) -> u64 {
+        let paces = if early { &self.early } else { &self.late };
+        let own_ns = paces.each.overuse(used, now, PAUSE_MAX_NS);
+        let shared_ns = paces.all.overuse(&mut self.all_used, now, SHARED_PAUSE_MAX_NS);
         if paces.few.is_used_up(*used, now) { own_ns.max(shared_ns) } else { 0 }
     }
 }
@@ -99,7 +86,7 @@ mod tests {
         for now in (0..1_000 * MS).step_by(100_000) {
             for (used, due, refused) in &mut state {
                 for _ in 0..if now >= *due { 80 } else { 0 } {
-                    *due = now + refusals.count(used, Timestamp(now));
+                    *due = now + refusals.count(used, false, Timestamp(now));
                     *refused += 1;
                 }
             }
@@ -110,9 +97,10 @@ mod tests {
     #[test]
     fn refusals_within_the_allowance_slow_nobody() {
         let (mut refusals, mut used) = (Refusals::default(), Timestamp(0));
-        let at_once = (0..999).map(|_| refusals.count(&mut used, Timestamp(MS))).max();
+        let at_once = (0..999).map(|_| refusals.count(&mut used, false, Timestamp(MS))).max();
         assert_eq!(at_once, Some(0));
-        let steady = (1..10_000).map(|n| refusals.count(&mut used, Timestamp(100 * MS + n * 40_000))).max();
+        let steady =
+            (1..10_000).map(|n| refusals.count(&mut used, false, Timestamp(100 * MS + n * 40_000))).max();
         assert_eq!(steady, Some(0), "25,000 a second");
     }
 
@@ -126,9 +114,12 @@ mod tests {
     fn eight_times_as_many_are_refused_because_too_much_waits() {
         let (mut refusals, mut used) = (Refusals::default(), Timestamp(0));
         let at = |n: u64| Timestamp(MS + n * 400_000);
-        let early = (1..1_000).map(|n| refusals.count_early(&mut used, 100, at(n))).max();
+        let early =
+            (1..1_000).map(|n| (0..100).map(|_| refusals.count(&mut used, true, at(n))).max().unwrap()).max();
         assert_eq!(early, Some(0), "250,000 a second");
-        let too_many = (1_000..2_000).map(|n| refusals.count_early(&mut used, 120, at(n))).max();
+        let too_many = (1_000..2_000)
+            .map(|n| (0..120).map(|_| refusals.count(&mut used, true, at(n))).max().unwrap())
+            .max();
         assert!(too_many > Some(0), "300,000 a second");
     }
 
@@ -145,15 +136,18 @@ mod tests {
     fn a_few_refusals_slow_nobody_while_others_flood() {
         let (mut refusals, mut flood, mut few) = (Refusals::default(), Timestamp(0), Timestamp(0));
         let now = Timestamp(MS);
-        assert!((0..200_000).map(|_| refusals.count(&mut flood, now)).max() > Some(PAUSE_MAX_NS), "shared");
-        assert_eq!((0..FEW).map(|_| refusals.count(&mut few, now)).max(), Some(0));
-        assert!(refusals.count(&mut few, now) > PAUSE_MAX_NS);
+        assert!(
+            (0..200_000).map(|_| refusals.count(&mut flood, false, now)).max() > Some(PAUSE_MAX_NS),
+            "shared"
+        );
+        assert_eq!((0..FEW).map(|_| refusals.count(&mut few, false, now)).max(), Some(0));
+        assert!(refusals.count(&mut few, false, now) > PAUSE_MAX_NS);
     }
 
     #[test]
     fn a_clock_that_is_set_back_makes_nobody_wait() {
         let (mut refusals, mut used) = (Refusals::default(), Timestamp(0));
-        refusals.count(&mut used, Timestamp(3_600_000 * MS));
-        assert_eq!(refusals.count(&mut used, Timestamp(0)), 0);
+        refusals.count(&mut used, false, Timestamp(3_600_000 * MS));
+        assert_eq!(refusals.count(&mut used, false, Timestamp(0)), 0);
     }
 }

@@ -11,9 +11,10 @@
 //!              |-- stretch --|-- stretch --|    a pause    |-- stretch --
 //!   shortest wait beyond the target: room = answers * target / stretch;  else: an eighth more
 //! ```
-//! A pause is not a queue. What waited through one says nothing of the pace before or after it, so a stretch begins with an answer, and
-//! one with a gap as long as itself does not count. And while no answer comes, the number alone is the bound: nobody knows
-//! what could be taken in, and orders at a modest rate had better wait than be refused.
+//! A pause is not a queue. A stretch begins with an answer and ends with one, so what waited through a pause stands only if also what came last
+//! before the end of it waited too long. And while no answer comes, the number alone is the bound: nobody knows
+//! what could be taken in, and orders at a modest rate had better wait than be refused. Answers that come in bursts, further apart than a
+//! stretch is long (a device takes so long for a sync), make longer stretches.
 //!
 //! The room is never less than a sixteenth of the number: a device may take longer for one sync than the target is.
 
@@ -72,14 +73,10 @@ impl Room {
             return;
         }
         let stretch_ns = STRETCH * self.target_ns;
-        let gap = now_ns.saturating_sub(self.answered_ns) >= stretch_ns;
-        let over = now_ns.saturating_sub(self.since_ns) >= stretch_ns;
-        if over && !gap {
+        if now_ns.saturating_sub(self.since_ns) >= stretch_ns {
             self.judge(now_ns - self.since_ns);
             let still = self.shortest_ns.iter().enumerate().filter(|(_, shortest_ns)| shortest_ns.is_none());
             self.still = still.map(|(shard, _)| in_flight(shard)).sum();
-        }
-        if over || gap {
             (self.since_ns, self.answers) = (now_ns, 0);
             self.shortest_ns.fill(None);
         }
@@ -187,6 +184,22 @@ mod tests {
         }
         exchange.run(1_000, 5, 0);
         assert_eq!(exchange.refused, 0);
+    }
+
+    #[test]
+    fn answers_in_bursts_leave_no_more_waiting_than_those_that_come_one_by_one() {
+        for apart_ms in [19, 20, 21, 30, 45] {
+            let mut exchange = Exchange::new();
+            let bursts = |exchange: &mut Exchange, times: u64| {
+                (0..times).for_each(|_| {
+                    _ = exchange.run(apart_ms - 1, 400, 0).run(1, 400, 200 * apart_ms as usize)
+                });
+            };
+            bursts(&mut exchange, 20);
+            bursts(exchange.forget(), 50);
+            let longest_ns = *exchange.waits_ns.iter().max().unwrap();
+            assert!(longest_ns < 3 * apart_ms * MS, "{apart_ms} ms apart: {longest_ns}");
+        }
     }
 
     #[test]

@@ -204,19 +204,19 @@ impl Sessions {
         follows[at] = follow;
     }
 
-    /// Whether the session may send one more order now; if so that is counted. Of the room in which orders wait it may
-    /// have its share in flight.
-    pub(crate) fn check_pace(
-        &mut self,
-        session: SessionId,
-        share_left: usize,
-        now: Timestamp,
-    ) -> Result<(), Reason> {
+    /// Whether the session may send one more order now; if so that is counted.
+    pub(crate) fn check_pace(&mut self, session: SessionId, now: Timestamp) -> Result<(), Reason> {
         let session = self.sessions.get_mut(&session).ok_or(Reason::NotSignedOn)?;
-        if session.in_flight as usize >= share_left {
-            return Err(Reason::Overloaded);
-        }
         if session.pace.admits(&mut session.paced, now) { Ok(()) } else { Err(Reason::Throttled) }
+    }
+
+    /// Whether the session has less in flight than its share of the room in which orders wait.
+    pub(crate) fn check_share(&self, session: SessionId, share_left: usize) -> Result<(), Reason> {
+        match self.sessions.get(&session) {
+            Some(session) if (session.in_flight as usize) < share_left => Ok(()),
+            Some(_) => Err(Reason::Overloaded),
+            None => Err(Reason::NotSignedOn),
+        }
     }
 
     /// Whether the session may ask for one more answer. What reduces its risk may be a sixteenth more than the rest.
@@ -229,20 +229,12 @@ impl Sessions {
         }
     }
 
-    /// The session was refused something, or so many orders `early`, because too much waits. For how long it is to be left unread,
-    /// nanoseconds; 0: not at all. All that are not signed on count as one.
-    pub(crate) fn on_refused(&mut self, session: SessionId, early: Option<u32>, now: Timestamp) -> u64 {
+    /// The session was refused something; an order `early`, because too much waits. For how long it is to be left unread, nanoseconds;
+    /// 0: not at all. All that are not signed on count as one.
+    pub(crate) fn on_refused(&mut self, session: SessionId, early: bool, now: Timestamp) -> u64 {
         let Self { sessions, refusals, strangers, .. } = self;
         let used = sessions.get_mut(&session).map_or(strangers, |session| &mut session.refused);
-        match early {
-            Some(times) => refusals.count_early(used, times, now),
-            None => refusals.count(used, now),
-        }
-    }
-
-    /// How many requests of the session wait for an answer; none if it is not signed on.
-    pub(crate) fn in_flight(&self, session: SessionId) -> Option<usize> {
-        self.sessions.get(&session).map(|session| session.in_flight as usize)
+        refusals.count(used, early, now)
     }
 
     /// The session waits for one more answer.

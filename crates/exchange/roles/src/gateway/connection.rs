@@ -7,7 +7,7 @@
 use pares_gateway::SessionId;
 use std::io::{ErrorKind, Read, Write};
 
-use pares_types::{ClientOrderId, Reason, Reply};
+use pares_types::ClientOrderId;
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame};
 
@@ -173,33 +173,23 @@ impl<T: Read + Write> Connection<T> {
         }
     }
 
-    /// Hands each whole frame to `on_frame` and keeps the rest for later. Orders beyond so many are refused by their names alone.
+    /// Hands each whole frame to `on_frame` and keeps the rest for later.
     pub(super) fn take_frames(
         &mut self,
         mono_ns: u64,
-        mut orders_left: usize,
         mut on_frame: impl FnMut(Incoming),
     ) -> Result<(), Close> {
         let mut rest = &self.input[..self.input_len];
-        let (mut result, mut refused) = (Ok(()), 0);
+        let mut result = Ok(());
         while result.is_ok() {
             match frame::split(rest) {
                 Ok(Some((kind, body, after))) => {
                     rest = after;
-                    if frame::is_order(kind) && orders_left == 0 {
-                        refuse(&mut self.output, frame::request_name(kind, body));
-                        refused += 1;
-                        continue;
-                    }
-                    orders_left -= usize::from(frame::is_order(kind));
                     result = decode(kind, body).map(&mut on_frame);
                 }
                 Ok(None) => break,
                 Err(_) => result = Err(Close::Malformed),
             }
-        }
-        if refused > 0 {
-            on_frame(Incoming::RefusedUnread(refused));
         }
         let left = rest.len();
         let progress = left < self.input_len;
@@ -270,18 +260,6 @@ pub(super) enum Incoming {
     Frame(ClientFrame),
     /// A request of which a field makes no sense; its name, 0 if even that is missing.
     Unreadable(ClientOrderId),
-    /// So many orders that were refused without being read.
-    RefusedUnread(u32),
-}
-
-/// What clients sent, in its order.
-pub(super) type Frames = Vec<(SessionId, Incoming)>;
-
-/// How many of a session's orders are worth reading.
-pub(super) type Orders<'a> = &'a dyn Fn(SessionId) -> usize;
-
-fn refuse(output: &mut Vec<u8>, client_order_id: ClientOrderId) {
-    frame::write_reply(output, &Reply::Rejected { client_order_id, reason: Reason::Overloaded });
 }
 
 fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {

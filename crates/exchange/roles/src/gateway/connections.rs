@@ -28,7 +28,7 @@ use pares_gateway::SessionId;
 use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 
-use super::connection::{Close, Connection, Frames, Orders, ReadState, session, slot};
+use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
 use super::sign_on::Asked;
 use crate::world::{Ready, Sockets, TurnedAway};
 
@@ -238,26 +238,25 @@ impl<S: Sockets> Connections<S> {
     }
 
     /// Reads one buffer each of some readable connections whose time has come and appends its frames to `frames`; the rest has to
-    /// wait for the next call. Those that are signed on go first. Of each session's orders so many are worth reading. Says how many were
-    /// looked at.
-    pub(super) fn read(&mut self, mono_ns: u64, orders: Orders<'_>, frames: &mut Frames) -> usize {
+    /// wait for the next call. Those that are signed on go first. Says how many were looked at.
+    pub(super) fn read(&mut self, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) -> usize {
         self.end_unread_operators(mono_ns);
         self.unpark(mono_ns);
         let (members, strangers) = (self.reading.len().min(READS_MAX), self.knocking.len().min(KNOCKS_MAX));
         let mut looked_at = 0;
         while looked_at < members && frames.len() < FRAMES_MAX {
             let slot = self.reading.pop_front().expect("there are so many");
-            self.read_one(slot, mono_ns, orders, frames);
+            self.read_one(slot, mono_ns, frames);
             looked_at += 1;
         }
         for _ in 0..strangers {
             let slot = self.knocking.pop_front().expect("there are so many");
-            self.read_one(slot, mono_ns, orders, frames);
+            self.read_one(slot, mono_ns, frames);
         }
         looked_at + strangers
     }
 
-    fn read_one(&mut self, slot: usize, mono_ns: u64, orders: Orders<'_>, frames: &mut Frames) {
+    fn read_one(&mut self, slot: usize, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) {
         let Some(connection) = self.slots[slot].as_mut().filter(|one| one.broken.is_none()) else { return };
         if connection.later_ns() > mono_ns {
             self.parked.insert((connection.later_ns(), slot));
@@ -266,7 +265,7 @@ impl<S: Sockets> Connections<S> {
         }
         let session = session(slot, connection.generation);
         let state = connection.read(mono_ns).and_then(|state| {
-            connection.take_frames(mono_ns, orders(session), |incoming| frames.push((session, incoming)))?;
+            connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
             Ok(state)
         });
         connection.reading = state == Ok(ReadState::More);

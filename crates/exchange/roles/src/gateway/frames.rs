@@ -5,8 +5,7 @@ use pares_types::{ClientOrderId, OrderKey, Reason, Reply, ShardId, Timestamp};
 use pares_wire::frame::{self, ClientFrame, Pong};
 
 use super::GatewayNode;
-use super::counters::Counter;
-use crate::world::{Counters, Sockets, World};
+use crate::world::{Sockets, World};
 
 impl<W: World, S: Sockets> GatewayNode<W, S> {
     pub(super) fn on_frame(&mut self, now_ns: u64, session: SessionId, frame: ClientFrame) {
@@ -29,13 +28,6 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 }
             }
         }
-    }
-
-    /// Orders were refused as they were read: what tells their session so is in its output.
-    pub(super) fn on_refused_unread(&mut self, now_ns: u64, session: SessionId, times: u32) {
-        self.edge.counters.add(Counter::Rejected, u64::from(times));
-        let _ = self.edge.connections.output(session);
-        self.rules.on_refused_unread(Timestamp(now_ns), session, times, &mut self.edge);
     }
 
     fn on_cancel_after(&mut self, now: Timestamp, session: SessionId, after_ms: u32) {

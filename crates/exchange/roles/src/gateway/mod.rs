@@ -32,7 +32,7 @@ use std::time::Duration;
 pub use connections::strangers_max;
 use pares_book::Instrument;
 pub use pares_gateway::NAME_BYTES;
-use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place};
+use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
 use pares_types::{Event, GatewayId, ShardId, Timestamp};
 use pares_wire::record::RequestRecord;
@@ -47,7 +47,7 @@ use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Sockets, World};
 use crate::{NodeError, NodeId, epoch, repair_asked};
-use connection::{Frames, Incoming};
+use connection::Incoming;
 use connections::Connections;
 use edge::Edge;
 use lists::Lists;
@@ -77,7 +77,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     in_flight_max: u16,
     id: GatewayId,
     swept_ns: u64,
-    frames: Frames,
+    frames: Vec<(SessionId, Incoming)>,
     events: Vec<Event>,
     syncer: Option<SyncTask>,
     lookout: Lookout,
@@ -191,8 +191,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn read_clients(&mut self) -> usize {
         let (now_ns, mono_ns) = (self.edge.world.now_ns(), self.edge.world.mono_ns());
         let mut frames = std::mem::take(&mut self.frames);
-        let orders = |session| self.rules.orders_worth_reading(session);
-        let work = self.edge.connections.read(mono_ns, &orders, &mut frames);
+        let work = self.edge.connections.read(mono_ns, &mut frames);
         for (session, incoming) in frames.drain(..) {
             if !self.edge.connections.is_heard(session) {
                 continue;
@@ -202,7 +201,6 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 Incoming::Unreadable(name) => {
                     self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
                 }
-                Incoming::RefusedUnread(times) => self.on_refused_unread(now_ns, session, times),
             }
         }
         self.frames = frames;

@@ -131,14 +131,6 @@ pub fn request_name(kind: u8, bytes: &[u8]) -> ClientOrderId {
     ClientOrderId(name.map_or(0, |name| u64::from_le_bytes(*name)))
 }
 
-/// Whether a frame enters or amends an order.
-#[must_use]
-pub fn is_order(kind: u8) -> bool {
-    use super::{AmendOrder, AmendOrderExtended};
-    let orders = [EnterOrder::KIND, AmendOrder::KIND, EnterOrderExtended::KIND, AmendOrderExtended::KIND];
-    orders.contains(&kind)
-}
-
 fn is_request(kind: u8) -> bool {
     let plain = EnterOrder::KIND..=MassCancel::KIND;
     let more = EnterOrderExtended::KIND..=ChangeRegister::KIND;
