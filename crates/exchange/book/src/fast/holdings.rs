@@ -5,6 +5,7 @@
 //! Four lines of memory for each order that comes, though, are a lot in a book of ten orders among ten thousand such books; there, looking at
 //! all ten is cheaper than knowing. So a book keeps this only once there were more than [`SEARCHED`].
 
+use super::ladder::Ladder;
 use super::node::{Account, Chain, List, Node};
 use super::store::Store;
 use pares_table::{IndexTable, Slab, SlabIndex};
@@ -92,6 +93,8 @@ impl Store {
     pub(super) fn make_room(&mut self) {
         self.nodes.make_room();
         self.queues.make_room();
+        self.levels.make_room();
+        self.ladders.iter_mut().for_each(Ladder::make_room);
         self.holdings.iter_mut().for_each(|holdings| holdings.chain.make_room());
     }
 

@@ -130,6 +130,12 @@ impl Ladder {
         self.few.is_full()
     }
 
+    /// Sees to it that the next level moves no others.
+    #[inline]
+    pub(super) fn make_room(&mut self) {
+        self.tree.iter_mut().for_each(|tree| tree.make_room());
+    }
+
     /// Makes a tree of the levels, and tells the new place of each.
     #[cold]
     pub(super) fn spread(&mut self, mut moved: impl FnMut(SlabIndex<PriceLevel>, Place)) {

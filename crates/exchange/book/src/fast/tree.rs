@@ -113,6 +113,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Sees to it that the next level's leaf and branch move no others.
+    pub(super) fn make_room(&mut self) {
+        self.leaves.make_room();
+        self.trunk.branches.make_room();
+    }
+
     /// See [`REMEMBERED`].
     #[cfg(test)]
     pub(super) const REMEMBERED: usize = REMEMBERED;

@@ -19,6 +19,7 @@
 
 use std::time::Duration;
 
+use crate::world::complain;
 use pares_os::scheduling::time_on_processor;
 use pares_roles::World;
 use pares_roles::venue::{Place, Watch};
@@ -103,6 +104,11 @@ impl Case {
 
 impl Watcher {
     pub(super) fn new(budget: Duration) -> Self {
+        if let Err(error) = time_on_processor(rustix::thread::gettid().as_raw_pid()) {
+            complain(&format_args!(
+                "how long a thread has run cannot be read ({error}): a matching engine that does not come back from a request is not noticed"
+            ));
+        }
         Self { case: Case::new(budget), anywhere: None, begun: 0, idle: 0 }
     }
 
