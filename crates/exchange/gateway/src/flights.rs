@@ -77,10 +77,15 @@ impl Flights {
         self.now_ns = now_ns;
     }
 
-    /// How many requests a session or shard may have in flight for one more of its orders to be taken in; as many as it likes while
-    /// nobody waits long.
+    /// How many requests a session may have in flight for one more of its orders to be taken in; as many as it likes while nobody waits
+    /// long.
     pub(crate) fn share_left(&self) -> usize {
         self.room.left(self.in_flight, self.now_ns).saturating_mul(SHARE)
+    }
+
+    /// The same of a shard: more, or a session that fills its share of the room with orders of one shard would leave the others none there.
+    fn shard_left(&self) -> usize {
+        self.share_left().saturating_mul(2)
     }
 
     /// How many orders may wait.
@@ -92,7 +97,7 @@ impl Flights {
     pub(crate) fn has_room(&self, shard: Option<usize>, weight: Weight) -> bool {
         let left = self.in_flight_max.saturating_sub(self.in_flight);
         match (shard, weight) {
-            (Some(shard), Weight::Order) => self.shards[shard].len() < left.min(self.share_left()),
+            (Some(shard), Weight::Order) => self.shards[shard].len() < left.min(self.shard_left()),
             (Some(shard), Weight::Relief) => self.shards[shard].len() < 2 * left,
             (None, Weight::Exchange) => self.left_for_exchange() >= self.shards.len(),
             (Some(_), Weight::Exchange) => self.left_for_exchange() > 0,

@@ -20,7 +20,7 @@
 
 /// The least room, as a part of what may be in flight.
 const LEAST_PART: usize = 16;
-/// A session, and a shard, may have so many times in flight what is left for all: a lone one has four fifths of the room, two four ninths
+/// A session may have so many times in flight what is left for all: a lone one has four fifths of the room, two four ninths
 /// each, and there is always some for the others.
 pub(crate) const SHARE: usize = 4;
 /// A stretch is so many times the target.
