@@ -32,6 +32,7 @@ struct Flight {
     offset: u64,
     /// When it was taken in; 0: in an earlier life of this gateway.
     taken_ns: u64,
+    is_order: bool,
 }
 
 /// A session that wants to know when its request is durable in the gateway's log.
@@ -59,6 +60,9 @@ pub(crate) struct Flights {
     shards: Box<[VecDeque<Flight>]>,
     in_flight: usize,
     in_flight_max: usize,
+    /// How many of each shard's are orders. They alone take room: cancels that flood would leave none to the orders of others.
+    orders: Box<[usize]>,
+    orders_in_flight: usize,
     room: Room,
     /// When this turn of the gateway began, by a clock that only goes forward.
     now_ns: u64,
@@ -68,8 +72,18 @@ pub(crate) struct Flights {
 impl Flights {
     pub(crate) fn new(shards: usize, in_flight_max: usize, wait_target_ns: u64) -> Self {
         let room = Room::new(shards, in_flight_max, wait_target_ns);
+        let orders = vec![0; shards].into();
         let shards = (0..shards).map(|_| VecDeque::with_capacity(64)).collect();
-        Self { shards, in_flight: 0, in_flight_max, room, now_ns: 0, undurable: VecDeque::new() }
+        Self {
+            shards,
+            in_flight: 0,
+            in_flight_max,
+            orders,
+            orders_in_flight: 0,
+            room,
+            now_ns: 0,
+            undurable: VecDeque::new(),
+        }
     }
 
     /// A turn of the gateway begins.
@@ -80,7 +94,7 @@ impl Flights {
     /// How many requests a session may have in flight for one more of its orders to be taken in; as many as it likes while nobody waits
     /// long.
     pub(crate) fn share_left(&self) -> usize {
-        self.room.left(self.in_flight, self.now_ns).saturating_mul(SHARE)
+        self.room.left(self.orders_in_flight, self.now_ns).saturating_mul(SHARE)
     }
 
     /// The same of a shard: more, or a session that fills its share of the room with orders of one shard would leave the others none there.
@@ -97,7 +111,9 @@ impl Flights {
     pub(crate) fn has_room(&self, shard: Option<usize>, weight: Weight) -> bool {
         let left = self.in_flight_max.saturating_sub(self.in_flight);
         match (shard, weight) {
-            (Some(shard), Weight::Order) => self.shards[shard].len() < left.min(self.shard_left()),
+            (Some(shard), Weight::Order) => {
+                self.shards[shard].len() < left && self.orders[shard] < self.shard_left()
+            }
             (Some(shard), Weight::Relief) => self.shards[shard].len() < 2 * left,
             (None, Weight::Exchange) => self.left_for_exchange() >= self.shards.len(),
             (Some(_), Weight::Exchange) => self.left_for_exchange() > 0,
@@ -123,25 +139,29 @@ impl Flights {
         !self.shards[shard].is_empty()
     }
 
-    /// A request of the shard lies in the log at `offset`, uncommitted.
+    /// A request of the shard, an order or another, lies in the log at `offset`, uncommitted.
     ///
     /// # Panics
     /// If its sequence does not follow the last one's: sequences rise along the log.
-    pub(crate) fn take_off(&mut self, shard: usize, sequence: u64, offset: u64) {
+    pub(crate) fn take_off(&mut self, shard: usize, (sequence, offset): (u64, u64), is_order: bool) {
         let queue = &mut self.shards[shard];
         assert!(queue.back().is_none_or(|last| last.sequence < sequence), "sequences rise along the log");
-        queue.push_back(Flight { sequence, offset, taken_ns: self.now_ns });
+        queue.push_back(Flight { sequence, offset, taken_ns: self.now_ns, is_order });
+        self.orders[shard] += usize::from(is_order);
+        self.orders_in_flight += usize::from(is_order);
         self.in_flight += 1;
     }
 
     /// The shard's request of that sequence is committed. An earlier one that is not will never be: the venues could not
     /// read it in the log, and passed it over.
     pub(crate) fn land(&mut self, shard: usize, sequence: u64) {
-        let Self { shards, room, now_ns, .. } = self;
+        let Self { shards, orders, room, now_ns, .. } = self;
         while let Some(flight) = shards[shard].pop_front_if(|flight| flight.sequence <= sequence) {
             self.in_flight -= 1;
+            orders[shard] -= usize::from(flight.is_order);
+            self.orders_in_flight -= usize::from(flight.is_order);
             if flight.taken_ns > 0 {
-                room.on_answer(shard, *now_ns - flight.taken_ns, *now_ns, |shard| shards[shard].len());
+                room.on_answer(shard, *now_ns - flight.taken_ns, *now_ns, |shard| orders[shard]);
             }
         }
     }
@@ -169,7 +189,7 @@ mod tests {
     fn a_shard_that_stands_still_holds_only_its_own() {
         let mut flights = Flights::new(2, 9, 0);
         for (sequence, shard) in [(1, 0), (2, 1), (3, 1)] {
-            flights.take_off(shard, sequence, sequence * 64);
+            flights.take_off(shard, (sequence, sequence * 64), true);
         }
         flights.land(1, 2);
         flights.land(1, 3);
@@ -179,7 +199,7 @@ mod tests {
     #[test]
     fn a_request_that_the_venues_passed_over_is_in_flight_no_longer() {
         let mut flights = Flights::new(1, 9, 0);
-        (1..=3).for_each(|sequence| flights.take_off(0, sequence, sequence * 64));
+        (1..=3).for_each(|sequence| flights.take_off(0, (sequence, sequence * 64), true));
         flights.land(0, 2);
         assert_eq!((flights.in_flight(), flights.oldest_offset()), (1, Some(3 * 64)));
     }
@@ -190,7 +210,7 @@ mod tests {
         while flights.has_room(shard, weight) {
             for shard in shard.map_or(0..flights.shards.len(), |shard| shard..shard + 1) {
                 sequence += 1;
-                flights.take_off(shard, sequence, sequence);
+                flights.take_off(shard, (sequence, sequence), weight == Weight::Order);
             }
             // The first two shards are halted, the others are not.
             (2..flights.shards.len()).for_each(|shard| flights.land(shard, sequence));
@@ -218,7 +238,7 @@ mod tests {
     #[test]
     fn a_commit_of_a_request_the_log_lost_changes_nothing() {
         let mut flights = Flights::new(1, 9, 0);
-        flights.take_off(0, 5, 0);
+        flights.take_off(0, (5, 0), true);
         flights.land(0, 4);
         assert_eq!(flights.in_flight(), 1);
     }

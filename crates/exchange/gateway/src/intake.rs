@@ -311,7 +311,7 @@ impl Gateway {
         let offset = sink.journal(&request)?;
         self.sequence_last += 1;
         self.stamp_last = request.stamp;
-        self.flights.take_off(shard, request.id.sequence(), offset);
+        self.flights.take_off(shard, (request.id.sequence(), offset), is_order(request.command));
         Ok((request, offset))
     }
 
@@ -344,6 +344,11 @@ impl Gateway {
             self.flights.await_durable(Undurable { offset, session, client_order_id, request });
         }
     }
+}
+
+/// Whether a command enters or amends an order.
+pub(crate) fn is_order(command: Command) -> bool {
+    matches!(command, Command::Enter(_) | Command::Amend(_))
 }
 
 /// The weight of what reduces risk: the exchange's own requests never lack room.

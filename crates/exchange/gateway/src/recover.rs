@@ -129,7 +129,8 @@ impl Gateway {
         self.note_own(request.id.sequence(), request.stamp);
         let Some(shard) = self.shard_index(request.shard) else { return };
         if !self.shards[shard].has_passed(request.id) {
-            self.flights.take_off(shard, request.id.sequence(), offset);
+            let is_order = crate::intake::is_order(request.command);
+            self.flights.take_off(shard, (request.id.sequence(), offset), is_order);
             if clock::is_unasked(request) {
                 if matches!(request.command, Command::Time { .. }) {
                     self.clock.on_journalled(shard, request.id.sequence(), Timestamp(0));

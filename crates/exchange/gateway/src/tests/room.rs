@@ -213,29 +213,34 @@ fn a_session_that_floods_leaves_some_room_for_another() {
         sessions.sign_on(SessionId(session), asker, false, 2).unwrap();
     }
     let mut sequence = 0;
-    let mut take = |flights: &mut crate::flights::Flights, most: u64| {
+    let mut take = |flights: &mut crate::flights::Flights, most: u64, is_order: bool| {
         (0..most).for_each(|_| {
             sequence += 1;
-            flights.take_off(0, sequence, sequence);
+            flights.take_off(0, (sequence, sequence), is_order);
         });
         sequence
     };
     for turn in 1..10 {
         flights.on_turn(1_000 + 15 * turn);
-        let last = take(&mut flights, 1);
+        let last = take(&mut flights, 1, true);
         flights.on_turn(1_011 + 15 * turn);
         flights.land(0, last);
     }
     assert_eq!(flights.room(), 2_048);
+    take(&mut flights, 10_000, false);
     let mut admitted = [0; 2];
     for (at, session) in [(0, SessionId(1)), (1, SessionId(2))] {
         while flights.has_room(Some(0), crate::flights::Weight::Order)
             && sessions.check_share(session, flights.share_left()).is_ok()
         {
             sessions.begin(session);
-            take(&mut flights, 1);
+            take(&mut flights, 1, true);
             admitted[at] += 1;
         }
     }
-    assert_eq!(admitted, [1_639, 182], "four fifths, and together eight ninths: they are for one shard");
+    assert_eq!(
+        admitted,
+        [1_639, 182],
+        "four fifths, and together eight ninths: they are for one shard, and a flood of its cancels takes none"
+    );
 }

@@ -26,7 +26,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// One order book beside those of others: five streams of orders, million messages per second, latency
+    /// One order book beside those of others: ten streams of orders, million messages per second, latency
     Book(book::Args),
     /// Agreeing on an order: time per position, alone and against another process, beside a bare compare-and-swap
     Sequencer(sequencer::Args),

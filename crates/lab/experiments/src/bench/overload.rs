@@ -210,7 +210,7 @@ fn print(args: &Args, figures: &Figures) {
     let us = |us: f64| grouped(us as u64);
     pares_text::say!("highest rate {:>12} answers a second", grouped(figures.highest_rate));
     pares_text::say!(
-        "due          {:>12} a second for {} s; {} sent",
+        "due          {:>12} a second for {} s; sent {} a second",
         grouped(figures.due_rate),
         args.setup.seconds,
         grouped(figures.offered_rate)
