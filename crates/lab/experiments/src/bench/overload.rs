@@ -123,9 +123,14 @@ struct Highest {
     answer_gateway_ns: f64,
 }
 
+/// A system in a directory of its own below the one that is given.
+fn start(args: &Args, config: &SystemConfig, name: &str) -> Result<ScratchSystem, LabError> {
+    ScratchSystem::start(config, args.setup.dir.as_ref().map(|dir| dir.join(name)))
+}
+
 /// Asks as fast as it is answered.
 fn highest(args: &Args, config: &SystemConfig) -> Result<Highest, LabError> {
-    let system = ScratchSystem::start(config, None)?;
+    let system = start(args, config, "highest")?;
     let mut plan = LoadPlan::new(config, system.addresses()?, Rate::Max);
     (plan.seed, plan.in_flight_max) = (args.setup.seed, args.setup.in_flight);
     let load = Load::start(plan)?;
@@ -158,7 +163,7 @@ struct Offered {
 
 /// Offers so much, perhaps to venues that sleep most of the time.
 fn overload(args: &Args, config: &SystemConfig, rate: u64, sleep: bool) -> Result<Offered, LabError> {
-    let mut system = ScratchSystem::start(config, None)?;
+    let mut system = start(args, config, if sleep { "refusing" } else { "overload" })?;
     let LoadPlan { addresses, instruments, .. } = LoadPlan::new(config, system.addresses()?, Rate::Max);
     let (sessions, seed) = (SESSIONS, args.setup.seed);
     let offer = Excess::start(ExcessPlan { addresses, instruments, sessions, rate, seed })?;
