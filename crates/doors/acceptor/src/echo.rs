@@ -67,9 +67,11 @@ impl Echo {
         }
     }
 
-    /// What was sent under the numbers from `from` to `to`.
-    pub fn sent(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Echoed)> {
-        self.sent.range(from..=to).map(|(number, echoed)| (*number, echoed))
+    /// The first message that was sent under a number from `from` to `to`.
+    #[must_use]
+    pub fn sent(&self, from: u64, to: u64) -> Option<(u64, Echoed)> {
+        let (number, echoed) = self.sent.range(from..).next()?;
+        (*number <= to).then(|| (*number, echoed.clone()))
     }
 }
 

@@ -182,6 +182,12 @@ impl FixSession {
         self.numbers
     }
 
+    /// Whether its peer is logged on, and neither side has sent a Logout.
+    #[must_use]
+    pub fn is_logged_on(&self) -> bool {
+        self.phase == Phase::LoggedOn
+    }
+
     /// Whether a connection is using it.
     #[must_use]
     pub fn is_connected(&self) -> bool {
