@@ -303,8 +303,10 @@ impl<S: ConnectionSink> FixSink for Turn<'_, S> {
     fn act(&mut self, action: FixAction<'_>) {
         match action {
             FixAction::Send(bytes) => self.sink.put(self.connection, ConnectionOutput::Bytes(bytes)),
-            FixAction::LoggedOn => {
-                self.echo.forget();
+            FixAction::LoggedOn { anew } => {
+                if anew {
+                    self.echo.forget();
+                }
                 *self.owed = None;
             }
             FixAction::Deliver(message) => self.answers.extend(self.echo.answer(self.now_ns, message)),

@@ -90,7 +90,10 @@ pub enum FixAction<'a> {
     /// Send these bytes, one message.
     Send(&'a [u8]),
     /// The peer has logged on.
-    LoggedOn,
+    LoggedOn {
+        /// Whether numbers began anew: messages before can no longer be asked for.
+        anew: bool,
+    },
     /// An application message, the next in order.
     Deliver(&'a FixMessage<'a>),
     /// Call [`FixSession::resend`] for each application message with a number from `from` to `to`, in order, and then

@@ -88,7 +88,8 @@ fn order(name: &str) -> String {
 fn told(action: FixAction<'_>) -> String {
     match action {
         FixAction::Send(bytes) => sent(bytes),
-        FixAction::LoggedOn => "logged on".into(),
+        FixAction::LoggedOn { anew: false } => "logged on".into(),
+        FixAction::LoggedOn { anew: true } => "logged on anew".into(),
         FixAction::Deliver(message) => {
             format!("order {}", String::from_utf8_lossy(message.text(tag::CL_ORD_ID).unwrap()))
         }
@@ -251,9 +252,12 @@ fn numbers_begin_anew_with_the_day_and_by_the_peer_s_wish() {
     let mut rig = Rig::new(FixNumbers { next_in: 70, next_out: 80 });
     rig.says_as(2, "A", "98=0|108=30|141=Y|");
     assert_eq!(rig.done()[1], "disconnect", "a reset begins with number 1");
+    assert_eq!(rig.session.numbers(), FixNumbers { next_in: 70, next_out: 81 }, "it was refused");
+    rig.says_as(1, "A", "98=1|108=30|141=Y|");
+    assert_eq!(rig.session.numbers(), FixNumbers { next_in: 70, next_out: 82 }, "so was this one");
     let mut rig = Rig::new(FixNumbers { next_in: 70, next_out: 80 });
     rig.says_as(1, "A", "98=0|108=30|141=Y|");
-    assert_eq!(rig.done(), ["34=1 35=A 98=0 108=30 141=Y", "logged on"]);
+    assert_eq!(rig.done(), ["34=1 35=A 98=0 108=30 141=Y", "logged on anew"]);
 }
 
 #[test]
