@@ -70,6 +70,13 @@ impl FixSession {
         }
     }
 
+    /// What is missing comes: it need not be asked for again yet.
+    pub(super) fn put_off_asking(&mut self, now_ns: u64) {
+        if let Some(gap) = &mut self.gap {
+            gap.again_ns = now_ns + GAP_WAIT_NS;
+        }
+    }
+
     /// Asks again for a gap in which nothing has moved.
     pub(super) fn ask_again(&mut self, now_ns: u64, sink: &mut impl FixSink) {
         if let Some(gap) = self.gap.as_mut().filter(|gap| now_ns >= gap.again_ns) {

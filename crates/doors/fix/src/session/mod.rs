@@ -214,12 +214,16 @@ impl FixSession {
         self.last_in_ns = now_ns;
         self.is_test_requested = false;
         let at = At { now_ns, received_ns: now_ns };
+        let next_before = self.numbers.next_in;
         match self.phase {
             Phase::Away => self.on_logon(now_ns, &message, sink),
             Phase::LoggedOn => self.take(at, &message, sink),
             Phase::LoggingOut { .. } => self.take_at_the_end(at, &message, sink),
         }
         self.take_early(parser, now_ns, sink);
+        if self.numbers.next_in > next_before {
+            self.put_off_asking(now_ns);
+        }
     }
 
     /// The connection is gone.

@@ -200,6 +200,23 @@ fn a_gap_in_which_nothing_moves_is_asked_for_again() {
 }
 
 #[test]
+fn a_gap_that_moves_is_not_asked_for_again() {
+    let mut rig = Rig::logged_on();
+    rig.says_as(9, "D", &order("z"));
+    rig.done();
+    for number in 2..8 {
+        rig.now_ns += 9 * S;
+        rig.says_as(number, "D", &order("x"));
+        rig.act(|session, now_ns, mut sink| session.tick(now_ns, &mut sink));
+    }
+    let asked = |done: &[String]| done.iter().filter(|done| done.contains("35=2")).count();
+    assert_eq!(asked(&rig.done()), 0);
+    rig.now_ns += 10 * S;
+    rig.act(|session, now_ns, mut sink| session.tick(now_ns, &mut sink));
+    assert_eq!(asked(&rig.done()), 1, "nothing moves any more");
+}
+
+#[test]
 fn an_early_message_is_judged_by_when_it_came() {
     let mut rig = Rig::logged_on();
     rig.says_as(3, "D", &order("b"));
