@@ -3,7 +3,7 @@
 //! It stands for an exchange behind the session layer: what it sent it can make again, and a message that may be a resend
 //! (97=Y) is dropped if its ClOrdID was seen. Both memories are bounded; beyond, the oldest is forgotten, and asked for it would be a gap.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_fix::SOH;
 use pares_fix::dictionary::tag;
@@ -27,6 +27,8 @@ pub struct Echoed {
 #[derive(Debug, Default)]
 pub struct Echo {
     names: BTreeSet<Vec<u8>>,
+    /// The same, the oldest first.
+    names_in_order: VecDeque<Vec<u8>>,
     sent: BTreeMap<u64, Echoed>,
 }
 
@@ -43,12 +45,9 @@ impl Echo {
     pub fn answer(&mut self, now_ns: u64, message: &FixMessage<'_>) -> Option<Echoed> {
         let is_resend = message.flag(tag::POSS_RESEND);
         if let Some(name) = message.text(tag::CL_ORD_ID) {
-            let is_new = self.names.insert(name.to_vec());
+            let is_new = self.learn(name);
             if is_resend && !is_new {
                 return None;
-            }
-            if self.names.len() > REMEMBERED_MAX {
-                self.names.pop_first();
             }
         }
         let mut fields = Vec::new();
@@ -57,6 +56,18 @@ impl Echo {
         }
         in_order(message).iter().flatten().for_each(|field| write(&mut fields, field.tag, field.value));
         Some(Echoed { msg_type: message.msg_type().to_vec(), fields, sent_ns: now_ns })
+    }
+
+    /// Remembers a name, in place of the oldest; whether it is new.
+    fn learn(&mut self, name: &[u8]) -> bool {
+        let is_new = self.names.insert(name.to_vec());
+        if is_new {
+            self.names_in_order.push_back(name.to_vec());
+        }
+        if let Some(oldest) = self.names_in_order.pop_front_if(|_| self.names.len() > REMEMBERED_MAX) {
+            self.names.remove(&oldest);
+        }
+        is_new
     }
 
     /// Remembers what was sent under a number.

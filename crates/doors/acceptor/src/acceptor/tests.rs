@@ -110,3 +110,23 @@ fn no_answer_follows_our_logout() {
     let got = rig.got();
     assert_eq!(got.last().map(|last| &last[..4]), Some("35=5"), "{got:?}");
 }
+
+#[test]
+fn the_oldest_name_is_forgotten_first() {
+    let mut rig = Rig::logged_on();
+    rig.orders("z", 2);
+    (0..9_999).for_each(|number| rig.orders(&format!("b{number}"), number + 3));
+    rig.orders("a", 10_002);
+    rig.got();
+    rig.says(10_003, "D", &format!("97=Y|11=a|{ORDER}"));
+    assert!(rig.got().is_empty(), "the newest is known");
+    rig.says(10_004, "D", &format!("97=Y|11=z|{ORDER}"));
+    assert_eq!(rig.got().len(), 1, "the oldest is not");
+}
+
+#[test]
+fn a_group_of_the_header_does_not_come_back() {
+    let mut rig = Rig::logged_on();
+    rig.says(2, "D", &format!("627=1|628=HUB|629=20260921-12:00:00|630=1|11=a|{ORDER}"));
+    assert_eq!(rig.got(), ["35=D 34=2 11=a"]);
+}
