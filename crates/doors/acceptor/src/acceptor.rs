@@ -70,7 +70,7 @@ struct Connection {
     seat: Result<usize, u64>,
 }
 
-/// What the acceptance files speak to: ISLD, called by TW42 and TW44.
+/// The side that the acceptance files call: ISLD, called by TW42 and TW44.
 impl Default for EchoAcceptor {
     fn default() -> Self {
         let settings = [(&FIX42, "TW42"), (&FIX44, "TW44")].map(|(dictionary, peer)| FixSettings {

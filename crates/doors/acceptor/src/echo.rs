@@ -1,6 +1,6 @@
 //! The application of the acceptance files: it sends back each order and each security definition that it gets, once.
 //!
-//! It stands for an exchange behind the session layer: what it sent it can make again, and a message that may be a resend
+//! It stands for an exchange behind the session layer: it can make again each message that it sent, and a message that may be a resend
 //! (97=Y) is dropped if its ClOrdID was seen. Both memories are bounded; beyond, the oldest is forgotten, and asked for it would be a gap.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,7 +12,7 @@ use pares_fix::message::{BodyField, FixMessage};
 /// Messages that can be made again, and names that are known.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// What goes back for one message.
+/// The answer to one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Echoed {
     /// Its type.
@@ -41,7 +41,7 @@ impl Echo {
         *self = Self::default();
     }
 
-    /// What is to be sent back, if anything.
+    /// The answer to a message, if it has one.
     pub fn answer(&mut self, now_ns: u64, message: &FixMessage<'_>) -> Option<Echoed> {
         let is_resend = message.flag(tag::POSS_RESEND);
         if let Some(name) = message.text(tag::CL_ORD_ID) {
@@ -70,7 +70,7 @@ impl Echo {
         is_new
     }
 
-    /// Remembers what was sent under a number.
+    /// Remembers the message that was sent under a number.
     pub fn remember(&mut self, number: u64, echoed: Echoed) {
         self.sent.insert(number, echoed);
         if self.sent.len() > REMEMBERED_MAX {

@@ -20,7 +20,7 @@ const CONNECTIONS_MAX: usize = 1_024;
 const READ_BYTES: usize = 64 << 10;
 /// While so much waits for a peer, nothing more is read of it and nothing is sent again.
 const ROOM_BYTES: usize = 256 << 10;
-/// Beyond it a peer is cut off. There is room for the answers to everything that a session keeps of what came early.
+/// Beyond it a peer is cut off. There is room for the answers to all messages that a session keeps because they came early.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// How long a connection at its end waits for its peer to read the rest.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
@@ -95,7 +95,7 @@ impl AcceptorSockets {
         }
     }
 
-    /// Waits, `longest` at most, and does once what there is to do.
+    /// Waits, `longest` at most, and then does one round of work.
     fn turn(&mut self, events: &mut Events, longest: Option<Duration>) -> Result<()> {
         match self.poll.poll(events, self.wait().into_iter().chain(longest).min()) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
@@ -162,7 +162,7 @@ impl AcceptorSockets {
         self.sockets.insert(connection, socket);
     }
 
-    /// Handles what came before, or reads once.
+    /// Handles messages that came before, or reads once.
     fn serve(&mut self, connection: u64) {
         if !self.can_go_on(connection) {
             return;

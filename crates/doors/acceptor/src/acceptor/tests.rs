@@ -130,3 +130,18 @@ fn a_group_of_the_header_does_not_come_back() {
     rig.says(2, "D", &format!("627=1|628=HUB|629=20260921-12:00:00|630=1|11=a|{ORDER}"));
     assert_eq!(rig.got(), ["35=D 34=2 11=a"]);
 }
+
+#[test]
+fn where_numbers_go_on_messages_of_an_earlier_connection_come_again() {
+    let settings = FixSettings { application_types: Echo::TYPES, ..FixSettings::new(&FIX44, "ISLD", "TW44") };
+    let mut rig = Rig { acceptor: EchoAcceptor::new([settings]), ..Rig::logged_on() };
+    rig.acceptor.connect(1, NOW_NS);
+    rig.says(1, "A", "98=0|108=30|");
+    rig.orders("a", 2);
+    rig.acceptor.disconnect(1);
+    rig.acceptor.connect(1, NOW_NS);
+    rig.says(3, "A", "98=0|108=30|");
+    rig.got();
+    rig.says(4, "2", "7=2|16=2|");
+    assert_eq!(rig.got(), ["35=D 34=2 11=a"]);
+}
