@@ -48,7 +48,9 @@ fn wholes(bytes: &[u8], at_once: usize) -> Vec<Vec<u8>> {
 pub fn frame_seeds() -> Vec<Vec<u8>> {
     let stream: Vec<u8> = message_seeds().iter().flat_map(|fields| framed(&FIX44, fields)).collect();
     let wrong = b"8=FIX.4.4\x019=3\x0135=0\x0134=1\x0110=000\x01noise".to_vec();
-    vec![stream.clone(), [wrong.clone(), stream].concat(), wrong]
+    let no_trailer = b"8=FIX.4.4\x019=5\x0135=0\x0110=123456789\x01".to_vec();
+    let heartbeats = framed(&FIX44, b"0 ").repeat(2_000);
+    vec![stream.clone(), [wrong.clone(), stream].concat(), wrong, [no_trailer, heartbeats].concat()]
 }
 
 /// Reads the fields of a message; what is right about it stays so when its body is written again.

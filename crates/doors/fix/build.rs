@@ -54,6 +54,10 @@ fn main() {
     });
     let mut code = String::new();
     tags(&sources, &mut code);
+    let depth = sources.iter().flat_map(|(_, source)| source.groups.keys().map(|count| source.depth(*count)));
+    let depth = depth.max().expect("groups");
+    writeln!(code, "/// Groups within groups.\npub(crate) const DEPTH_MAX: usize = {depth};")
+        .expect("a text");
     for (name, source) in &sources {
         dictionary(name, source, &mut code);
     }
@@ -188,6 +192,12 @@ impl Source {
             format!("GroupRule {{ count: {count}, first: {first}, members: {members} }}")
         };
         self.groups.iter().map(rule).collect()
+    }
+
+    /// How deep groups lie in each other, from this one on.
+    fn depth(&self, count: u16) -> usize {
+        let inner = self.groups.get(&count).map(|members| members.iter().map(|tag| self.depth(*tag)).max());
+        inner.map_or(0, |inner| 1 + inner.unwrap_or_default())
     }
 
     fn message_rules(&self) -> Vec<String> {

@@ -2,6 +2,9 @@
 //!
 //! A connection is nobody's until its first message, which must be a Logon of a session that has no other connection. Then every message is
 //! that session's. There are no sockets here and no clock: bytes come in with their time, bytes go out to a sink, and the next deadline can be asked.
+//!
+//! A few bytes can ask for many: a resend. So while a sink has no room for a connection, nothing of its input is handled and nothing is sent again; both
+//! go on with the next bytes, of which there may be none ([`EchoAcceptor::is_behind`]).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +18,7 @@ use crate::echo::{Echo, Echoed};
 /// How long a connection may be nobody's.
 const LOGON_WAIT_NS: u64 = 10_000_000_000;
 
-/// What is to be done with a connection.
+/// An order to the owner of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionOutput<'a> {
     /// Send these bytes.
@@ -24,10 +27,15 @@ pub enum ConnectionOutput<'a> {
     Close,
 }
 
-/// Takes what is to be done, with the connection's number.
+/// Takes orders, each with the connection's number.
 pub trait ConnectionSink {
-    /// Takes one thing.
+    /// Takes one.
     fn put(&mut self, connection: u64, output: ConnectionOutput<'_>);
+
+    /// Whether more may be sent, beside answers that are owed already.
+    fn has_room(&self, _connection: u64) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(u64, ConnectionOutput<'_>)> ConnectionSink for F {
@@ -49,16 +57,20 @@ struct Seat {
     session: FixSession,
     echo: Echo,
     connection: Option<u64>,
+    /// Numbers that are still to be sent again.
+    owed: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
 struct Connection {
     input: Vec<u8>,
+    /// Whether there may be whole messages in it.
+    is_behind: bool,
     /// Its seat; until then, when it must have one.
     seat: Result<usize, u64>,
 }
 
-/// What the acceptance files speak to: ISLD, called by TW42 and TW44.
+/// The side that the acceptance files call: ISLD, called by TW42 and TW44.
 impl Default for EchoAcceptor {
     fn default() -> Self {
         let settings = [(&FIX42, "TW42"), (&FIX44, "TW44")].map(|(dictionary, peer)| FixSettings {
@@ -78,6 +90,7 @@ impl EchoAcceptor {
             session: FixSession::new(settings, FixNumbers::default()),
             echo: Echo::default(),
             connection: None,
+            owed: None,
         };
         Self {
             seats: sessions.into_iter().map(seat).collect(),
@@ -89,28 +102,53 @@ impl EchoAcceptor {
     /// A connection is there.
     pub fn connect(&mut self, connection: u64, now_ns: u64) {
         let seat = Err(now_ns + LOGON_WAIT_NS);
-        self.connections.insert(connection, Connection { input: Vec::new(), seat });
+        self.connections.insert(connection, Connection { input: Vec::new(), is_behind: false, seat });
     }
 
     /// A connection is gone.
     pub fn disconnect(&mut self, connection: u64) {
         let gone = self.connections.remove(&connection);
         if let Some(Ok(seat)) = gone.map(|gone| gone.seat) {
-            self.seats[seat].connection = None;
+            (self.seats[seat].connection, self.seats[seat].owed) = (None, None);
             self.seats[seat].session.on_disconnected();
         }
     }
 
-    /// Bytes came.
+    /// Bytes came, or there is room again.
     pub fn receive(&mut self, connection: u64, now_ns: u64, bytes: &[u8], sink: &mut impl ConnectionSink) {
-        let Some(mut input) =
-            self.connections.get_mut(&connection).map(|found| std::mem::take(&mut found.input))
-        else {
-            return;
-        };
+        let Some(found) = self.connections.get_mut(&connection) else { return };
+        let mut input = std::mem::take(&mut found.input);
         input.extend_from_slice(bytes);
+        let (used, is_behind) = self.take_frames(connection, now_ns, &input, sink);
+        let Some(found) = self.connections.get_mut(&connection) else { return };
+        input.drain(..used);
+        (found.input, found.is_behind) = (input, is_behind);
+        if let Ok(seat) = found.seat {
+            self.turn(seat, now_ns, sink, |_, _, _| {});
+        }
+    }
+
+    /// Whether a connection has something to do as soon as there is room: whole messages that came, or a resend.
+    #[must_use]
+    pub fn is_behind(&self, connection: u64) -> bool {
+        self.connections.get(&connection).is_some_and(|found| {
+            found.is_behind || found.seat.is_ok_and(|seat| self.seats[seat].owed.is_some())
+        })
+    }
+
+    /// Handles messages while there is room: how many bytes are done with, and whether more could be.
+    fn take_frames(
+        &mut self,
+        connection: u64,
+        now_ns: u64,
+        input: &[u8],
+        sink: &mut impl ConnectionSink,
+    ) -> (usize, bool) {
         let mut used = 0;
         while self.connections.contains_key(&connection) {
+            if !sink.has_room(connection) {
+                return (used, true);
+            }
             let (cut, length) = cut(&input[used..]);
             used += length;
             match cut {
@@ -120,10 +158,7 @@ impl EchoAcceptor {
                 Cut::TooLong => self.on_too_long(connection, now_ns, sink),
             }
         }
-        if let Some(found) = self.connections.get_mut(&connection) {
-            input.drain(..used);
-            found.input = input;
-        }
+        (used, false)
     }
 
     /// Time has come to `now_ns`.
@@ -202,7 +237,7 @@ impl EchoAcceptor {
         sink.put(connection, ConnectionOutput::Close);
     }
 
-    /// Lets a session do something, and does what it and its echo want done.
+    /// Lets a session do something, and does as it and its echo then wish.
     fn turn<S: ConnectionSink>(
         &mut self,
         seat: usize,
@@ -210,50 +245,76 @@ impl EchoAcceptor {
         sink: &mut S,
         act: impl FnOnce(&mut FixSession, &mut FixParser, &mut Turn<'_, S>),
     ) {
-        let Seat { session, echo, connection } = &mut self.seats[seat];
+        let Seat { session, echo, connection, owed } = &mut self.seats[seat];
         let Some(connection) = *connection else { return };
-        let mut turn =
-            Turn { now_ns, connection, echo, sink, answers: Vec::new(), owed: None, closes: false };
+        let mut turn = Turn { now_ns, connection, echo, owed, sink, answers: Vec::new(), closes: false };
         act(session, &mut self.parser, &mut turn);
-        while let Some((from, to)) = turn.owed.take() {
-            let owed: Vec<(u64, Echoed)> =
-                turn.echo.sent(from, to).map(|(at, sent)| (at, sent.clone())).collect();
-            for (number, Echoed { msg_type, fields, sent_ns }) in owed {
-                session
-                    .resend(now_ns, number, sent_ns, &msg_type, &mut turn, |writer| writer.fields(&fields));
-            }
-            session.resend_done(now_ns, &mut turn);
-        }
-        for echoed in std::mem::take(&mut turn.answers) {
-            let number =
-                session.send(now_ns, &echoed.msg_type, &mut turn, |writer| writer.fields(&echoed.fields));
-            turn.echo.remember(number, echoed);
-        }
+        while !turn.closes && turn.sink.has_room(connection) && turn.send_again(session) {}
+        turn.send_answers(session);
         if turn.closes {
             self.close(connection, sink);
         }
     }
 }
 
-/// What a session wants done in one turn.
+/// The wishes of a session in one turn.
 struct Turn<'a, S> {
     now_ns: u64,
     connection: u64,
     echo: &'a mut Echo,
+    owed: &'a mut Option<(u64, u64)>,
     sink: &'a mut S,
     answers: Vec<Echoed>,
-    owed: Option<(u64, u64)>,
     closes: bool,
+}
+
+impl<S: ConnectionSink> Turn<'_, S> {
+    /// Sends one message again that is owed, or says that none is left.
+    fn send_again(&mut self, session: &mut FixSession) -> bool {
+        let Some((from, to)) = *self.owed else { return false };
+        match self.echo.sent(from, to) {
+            Some((number, Echoed { msg_type, fields, sent_ns })) => {
+                *self.owed = Some((number + 1, to));
+                session
+                    .resend(self.now_ns, number, sent_ns, &msg_type, self, |writer| writer.fields(&fields));
+            }
+            None => {
+                *self.owed = None;
+                session.resend_done(self.now_ns, self);
+            }
+        }
+        true
+    }
+
+    /// Sends answers; behind a Logout there are none.
+    fn send_answers(&mut self, session: &mut FixSession) {
+        for echoed in std::mem::take(&mut self.answers) {
+            if !session.is_logged_on() {
+                return;
+            }
+            let number =
+                session.send(self.now_ns, &echoed.msg_type, self, |writer| writer.fields(&echoed.fields));
+            self.echo.remember(number, echoed);
+        }
+    }
 }
 
 impl<S: ConnectionSink> FixSink for Turn<'_, S> {
     fn act(&mut self, action: FixAction<'_>) {
         match action {
             FixAction::Send(bytes) => self.sink.put(self.connection, ConnectionOutput::Bytes(bytes)),
-            FixAction::LoggedOn => self.echo.forget(),
+            FixAction::LoggedOn { anew } => {
+                if anew {
+                    self.echo.forget();
+                }
+                *self.owed = None;
+            }
             FixAction::Deliver(message) => self.answers.extend(self.echo.answer(self.now_ns, message)),
-            FixAction::Resend { from, to } => self.owed = Some((from, to)),
+            FixAction::Resend { from, to } => *self.owed = Some((from, to)),
             FixAction::Disconnect => self.closes = true,
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

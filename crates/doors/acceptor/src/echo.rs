@@ -1,9 +1,9 @@
 //! The application of the acceptance files: it sends back each order and each security definition that it gets, once.
 //!
-//! It stands for an exchange behind the session layer: what it sent it can make again, and a message that may be a resend
+//! It stands for an exchange behind the session layer: it can make again each message that it sent, and a message that may be a resend
 //! (97=Y) is dropped if its ClOrdID was seen. Both memories are bounded; beyond, the oldest is forgotten, and asked for it would be a gap.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_fix::SOH;
 use pares_fix::dictionary::tag;
@@ -12,7 +12,7 @@ use pares_fix::message::{BodyField, FixMessage};
 /// Messages that can be made again, and names that are known.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// What goes back for one message.
+/// The answer to one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Echoed {
     /// Its type.
@@ -27,6 +27,8 @@ pub struct Echoed {
 #[derive(Debug, Default)]
 pub struct Echo {
     names: BTreeSet<Vec<u8>>,
+    /// The same, the oldest first.
+    names_in_order: VecDeque<Vec<u8>>,
     sent: BTreeMap<u64, Echoed>,
 }
 
@@ -39,16 +41,13 @@ impl Echo {
         *self = Self::default();
     }
 
-    /// What is to be sent back, if anything.
+    /// The answer to a message, if it has one.
     pub fn answer(&mut self, now_ns: u64, message: &FixMessage<'_>) -> Option<Echoed> {
         let is_resend = message.flag(tag::POSS_RESEND);
         if let Some(name) = message.text(tag::CL_ORD_ID) {
-            let is_new = self.names.insert(name.to_vec());
+            let is_new = self.learn(name);
             if is_resend && !is_new {
                 return None;
-            }
-            if self.names.len() > REMEMBERED_MAX {
-                self.names.pop_first();
             }
         }
         let mut fields = Vec::new();
@@ -59,7 +58,19 @@ impl Echo {
         Some(Echoed { msg_type: message.msg_type().to_vec(), fields, sent_ns: now_ns })
     }
 
-    /// Remembers what was sent under a number.
+    /// Remembers a name, in place of the oldest; whether it is new.
+    fn learn(&mut self, name: &[u8]) -> bool {
+        let is_new = self.names.insert(name.to_vec());
+        if is_new {
+            self.names_in_order.push_back(name.to_vec());
+        }
+        if let Some(oldest) = self.names_in_order.pop_front_if(|_| self.names.len() > REMEMBERED_MAX) {
+            self.names.remove(&oldest);
+        }
+        is_new
+    }
+
+    /// Remembers the message that was sent under a number.
     pub fn remember(&mut self, number: u64, echoed: Echoed) {
         self.sent.insert(number, echoed);
         if self.sent.len() > REMEMBERED_MAX {
@@ -67,9 +78,11 @@ impl Echo {
         }
     }
 
-    /// What was sent under the numbers from `from` to `to`.
-    pub fn sent(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Echoed)> {
-        self.sent.range(from..=to).map(|(number, echoed)| (*number, echoed))
+    /// The first message that was sent under a number from `from` to `to`.
+    #[must_use]
+    pub fn sent(&self, from: u64, to: u64) -> Option<(u64, Echoed)> {
+        let (number, echoed) = self.sent.range(from..).next()?;
+        (*number <= to).then(|| (*number, echoed.clone()))
     }
 }
 

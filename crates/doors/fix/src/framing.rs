@@ -17,6 +17,8 @@ const BEGIN: &[u8] = b"8=FIX";
 const BEGIN_BYTES_MAX: usize = 20;
 /// `10=123|`.
 const TRAILER_BYTES: usize = 7;
+/// Behind `10=` with SOH, where the length was wrong; what is longer is no trailer.
+const TRAILER_VALUE_BYTES_MAX: usize = 8;
 
 /// A message as it came, whole and with the right sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +94,16 @@ impl Place {
         )
     }
 
-    /// Finds where a message ends whose length is wrong.
+    /// Finds where a message ends whose length is wrong: at the first trailer that is one, or where no more is believed.
     fn search_end(&self, bytes: &[u8]) -> (Cut<'static>, usize) {
-        let from = self.body_end - 1;
-        let trailer = bytes[from..].windows(4).position(|window| window == b"\x0110=");
-        let end = trailer.and_then(|at| Some(from + at + 5 + soh_within(&bytes[from + at + 4..], 8)?));
-        match end {
+        let (from, most) = (self.body_end - 1, self.body_end + MESSAGE_BYTES_MAX);
+        // Bytes beyond are not looked at, so the end is the same however they come.
+        let near = &bytes[..bytes.len().min(most)];
+        let trailers = near[from..].windows(4).enumerate().filter(|(_, window)| *window == b"\x0110=");
+        let mut values = trailers.map(|(at, _)| from + at + 4);
+        match values.find_map(|at| Some(at + 1 + soh_within(&near[at..], TRAILER_VALUE_BYTES_MAX)?)) {
             Some(end) => (Cut::Garbled, end),
-            None if bytes.len() > self.body_end + MESSAGE_BYTES_MAX => (Cut::Garbled, bytes.len()),
+            None if bytes.len() >= most => (Cut::Garbled, most),
             None => (Cut::Incomplete, 0),
         }
     }
@@ -204,6 +208,34 @@ mod tests {
     fn a_length_that_is_too_great_takes_the_next_message_with_it() {
         let long = b"8=FIX.4.4\x019=18\x0135=0\x0110=160\x01";
         assert_eq!(cut(&[&long[..], HEARTBEAT].concat()), (Cut::Garbled, long.len() + HEARTBEAT.len()));
+    }
+
+    /// Messages of a stream that comes in parts of so many bytes.
+    fn whole(stream: &[u8], at_once: usize) -> usize {
+        let (mut input, mut count) = (Vec::new(), 0);
+        for part in stream.chunks(at_once) {
+            input.extend_from_slice(part);
+            loop {
+                let (cut, used) = cut(&input);
+                count += usize::from(matches!(cut, Cut::Whole(_)));
+                if cut == Cut::Incomplete {
+                    break;
+                }
+                input.drain(..used);
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn a_trailer_that_is_none_takes_one_message_with_it_however_bytes_come() {
+        let garbled = b"8=FIX.4.4\x019=5\x0135=0\x0110=123456789\x01";
+        let stream = [&garbled[..], &HEARTBEAT.repeat(2_000)].concat();
+        let far = [&b"8=FIX.4.4\x019=5\x01"[..], &[b'x'; 9_000], &HEARTBEAT.repeat(2_000)].concat();
+        for at_once in [1, 7, 1_000, far.len()] {
+            assert_eq!(whole(&stream, at_once), 1_999, "{at_once}");
+            assert_eq!(whole(&far, at_once), 2_000, "{at_once}");
+        }
     }
 
     #[test]

@@ -90,7 +90,14 @@ impl<'a> FixMessage<'a> {
 
     /// The fields of its body.
     pub fn body(&self) -> impl Iterator<Item = BodyField<'a>> + '_ {
-        let in_body = |entry: &&Entry| self.dictionary.field(entry.place).section == Section::Body;
+        let mut section = Section::Header;
+        let in_body = move |entry: &&Entry| {
+            // A group stands where its count does.
+            if entry.depth == 0 {
+                section = self.dictionary.field(entry.place).section;
+            }
+            section == Section::Body
+        };
         self.entries.iter().filter(in_body).map(|entry| BodyField {
             tag: entry.tag,
             value: self.value(entry),

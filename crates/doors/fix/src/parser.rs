@@ -6,14 +6,12 @@
 //!
 //! A message with a fault is read to its end all the same, since its number counts; the first fault is told.
 
-use crate::dictionary::{FieldSet, FixDictionary, Form, GroupRule, MessageRule, Section};
+use crate::dictionary::{DEPTH_MAX, FieldSet, FixDictionary, Form, GroupRule, MessageRule, Section};
 use crate::fault::{FixFault, FixRejectReason};
 use crate::framing::{FixFrame, MESSAGE_BYTES_MAX};
 use crate::message::FixMessage;
 use crate::{SOH, values};
 
-/// Groups within groups.
-const DEPTH_MAX: usize = 2;
 /// The shortest field: `1=`, a letter, SOH; without the letter it is a fault, but a field.
 const FIELD_BYTES_MIN: usize = 3;
 

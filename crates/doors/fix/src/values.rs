@@ -1,6 +1,6 @@
 //! Values, checked while their ends are found.
 //!
-//! To find the end first and to look at the value then would read each byte twice. A number knows its end when it sees what is no digit; a time
+//! To find the end first and to look at the value then would read each byte twice. A number knows its end at the first byte that is no digit; a time
 //! has a length. Only if something is wrong the end is searched.
 
 use crate::SOH;
@@ -11,7 +11,7 @@ use crate::time::read_stamp;
 /// Digits of an integer, so that each fits into 64 bits.
 const DIGITS_MAX: usize = 18;
 
-/// Looks at the value at the beginning of `rest`, which has a SOH: where it ends, and what is wrong with it.
+/// Looks at the value at the beginning of `rest`, which has a SOH: where it ends, and its fault.
 #[inline]
 pub(crate) fn check(rule: &FieldRule, rest: &[u8]) -> (usize, Option<FixRejectReason>) {
     let (end, is_well_formed) = match rule.form {

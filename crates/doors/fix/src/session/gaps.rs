@@ -7,13 +7,13 @@ use crate::framing::{Cut, cut};
 use crate::message::FixMessage;
 use crate::parser::FixParser;
 
-/// Messages, and bytes of them, that wait for what lies before them. What is beyond is not kept: it is asked for when the gap before it is filled.
+/// Messages, and bytes of them, that wait for those before them. Others are not kept: they are asked for when the gap before it is filled.
 const EARLY_MAX: usize = 1_024;
 const EARLY_BYTES_MAX: usize = 256 << 10;
-/// When a gap in which nothing moves is asked for again: what was resent may have been garbled.
+/// When a gap in which nothing moves is asked for again: the resent messages may have been garbled.
 const GAP_WAIT_NS: u64 = 10 * S;
 
-/// What was asked for.
+/// The numbers that were asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
     /// The last number that is missing, as far as was known.
@@ -37,7 +37,7 @@ impl Early {
 }
 
 impl FixSession {
-    /// A number beyond the next one: keeps the message, and asks for what is missing.
+    /// A number beyond the next one: keeps the message, and asks for those that are missing.
     pub(super) fn on_early(
         &mut self,
         now_ns: u64,
@@ -59,7 +59,7 @@ impl FixSession {
         self.early.insert(number, Early { received_ns: 0, bytes: Vec::new() });
     }
 
-    /// Asks for what lies before `number`, once, if it is to be asked for.
+    /// Asks for the messages before `number`, once, if `asks` says so.
     pub(super) fn note_gap(&mut self, now_ns: u64, number: u64, asks: bool, sink: &mut impl FixSink) {
         if self.gap.is_some() {
             return;
@@ -67,6 +67,13 @@ impl FixSession {
         self.gap = Some(Gap { to: number - 1, again_ns: now_ns + GAP_WAIT_NS });
         if asks {
             self.send_resend_request(now_ns, sink);
+        }
+    }
+
+    /// Missing messages come: the gap need not be asked for again yet.
+    pub(super) fn put_off_asking(&mut self, now_ns: u64) {
+        if let Some(gap) = &mut self.gap {
+            gap.again_ns = now_ns + GAP_WAIT_NS;
         }
     }
 
@@ -78,7 +85,7 @@ impl FixSession {
         }
     }
 
-    /// A number that was there before: ignored if it says so itself; else the two sides do not agree on what was sent, and must not go on.
+    /// A number that was there before: ignored if it says so itself; else the two sides do not agree on the messages that were sent, and must not go on.
     pub(super) fn on_late(&mut self, at: At, number: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
         if !message.flag(tag::POSS_DUP_FLAG) {
             let expected = self.numbers.next_in;
@@ -111,7 +118,7 @@ impl FixSession {
         self.numbers.next_in = new;
     }
 
-    /// Takes what waited and is next now.
+    /// Takes messages that waited and are next now.
     pub(super) fn take_early(&mut self, parser: &mut FixParser, now_ns: u64, sink: &mut impl FixSink) {
         while self.phase == Phase::LoggedOn {
             self.forget_passed();
@@ -127,7 +134,7 @@ impl FixSession {
         }
     }
 
-    /// Forgets what lies before the next number.
+    /// Forgets messages before the next number.
     fn forget_passed(&mut self) {
         let next_in = self.numbers.next_in;
         while let Some(first) = self.early.first_entry().filter(|first| *first.key() < next_in) {

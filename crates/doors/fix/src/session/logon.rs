@@ -19,37 +19,23 @@ impl FixSession {
             return self.cut(sink);
         };
         let is_reset = message.flag(tag::RESET_SEQ_NUM_FLAG);
-        if is_reset || (self.settings.begins_anew && self.phase == Phase::Away) {
-            self.on_disconnected();
-            self.numbers = FixNumbers::default();
-        }
-        match self.objection(number, is_reset, message) {
+        let anew = is_reset || (self.settings.begins_anew && self.phase == Phase::Away);
+        let numbers = if anew { FixNumbers::default() } else { self.numbers };
+        match objection(numbers, number, is_reset, message) {
             Some(text) => {
                 self.send_logout(now_ns, &text, sink);
                 self.cut(sink);
             }
-            None => self.log_on(now_ns, number, message, sink),
-        }
-    }
-
-    /// Why a Logon of the right peer is not taken.
-    fn objection(&self, number: u64, is_reset: bool, message: &FixMessage<'_>) -> Option<String> {
-        let FixNumbers { next_in, next_out } = self.numbers;
-        let heartbeat_s = message.number(tag::HEART_BT_INT);
-        let expected = message.number(tag::NEXT_EXPECTED_MSG_SEQ_NUM).unwrap_or_default();
-        match () {
-            () if number < next_in => {
-                Some(format!("MsgSeqNum too low, expecting {next_in} but received {number}"))
+            None => {
+                if anew {
+                    // All that is open, such as a gap, was about the numbers before.
+                    self.on_disconnected();
+                    self.numbers = numbers;
+                }
+                self.log_on(now_ns, number, message, sink);
+                sink.act(FixAction::LoggedOn { anew });
+                self.catch_up(now_ns, number, message, sink);
             }
-            () if is_reset && number != 1 => Some("MsgSeqNum must be 1 where ResetSeqNumFlag is Y".into()),
-            () if message.number(tag::ENCRYPT_METHOD) != Some(0) => Some("EncryptMethod must be 0".into()),
-            () if heartbeat_s.is_none_or(|seconds| seconds > HEARTBEAT_S_MAX) => {
-                Some(format!("HeartBtInt must be 0 to {HEARTBEAT_S_MAX}"))
-            }
-            () if expected > next_out => Some(format!(
-                "NextExpectedMsgSeqNum too high, expecting {next_out} at most but received {expected}"
-            )),
-            () => None,
         }
     }
 
@@ -57,24 +43,27 @@ impl FixSession {
         let heartbeat_s = message.number(tag::HEART_BT_INT).expect("looked at before");
         self.heartbeat_ns = heartbeat_s * S;
         (self.phase, self.last_in_ns) = (Phase::LoggedOn, now_ns);
-        let is_next = number == self.numbers.next_in;
-        if is_next {
+        if number == self.numbers.next_in {
             self.count_in();
         }
-        let expected = message.number(tag::NEXT_EXPECTED_MSG_SEQ_NUM);
-        let (own, next_in) = (self.numbers.next_out, self.numbers.next_in);
+        let next_in = self.numbers.next_in;
         self.send(now_ns, b"A", sink, |writer| {
             writer.letter(tag::ENCRYPT_METHOD, b'0');
             writer.number(tag::HEART_BT_INT, heartbeat_s);
             if message.flag(tag::RESET_SEQ_NUM_FLAG) {
                 writer.letter(tag::RESET_SEQ_NUM_FLAG, b'Y');
             }
-            if expected.is_some() {
+            if message.text(tag::NEXT_EXPECTED_MSG_SEQ_NUM).is_some() {
                 writer.number(tag::NEXT_EXPECTED_MSG_SEQ_NUM, next_in);
             }
         });
-        sink.act(FixAction::LoggedOn);
-        if !is_next {
+    }
+
+    /// Asks for messages before the Logon that are missing here, and sends those that the peer says it misses.
+    fn catch_up(&mut self, now_ns: u64, number: u64, message: &FixMessage<'_>, sink: &mut impl FixSink) {
+        let expected = message.number(tag::NEXT_EXPECTED_MSG_SEQ_NUM);
+        let own = self.numbers.next_out - 1;
+        if number >= self.numbers.next_in {
             self.keep_place(number);
             // A peer that says what it expects is told what we expect, and sends it unasked.
             self.note_gap(now_ns, number, expected.is_none(), sink);
@@ -82,5 +71,26 @@ impl FixSession {
         if let Some(expected) = expected.filter(|&expected| expected > 0 && expected < own) {
             self.begin_resend(expected, own - 1, sink);
         }
+    }
+}
+
+/// Why a Logon of the right peer is not taken, by the numbers that would hold.
+fn objection(numbers: FixNumbers, number: u64, is_reset: bool, message: &FixMessage<'_>) -> Option<String> {
+    let FixNumbers { next_in, next_out } = numbers;
+    let heartbeat_s = message.number(tag::HEART_BT_INT);
+    let expected = message.number(tag::NEXT_EXPECTED_MSG_SEQ_NUM).unwrap_or_default();
+    match () {
+        () if number < next_in => {
+            Some(format!("MsgSeqNum too low, expecting {next_in} but received {number}"))
+        }
+        () if is_reset && number != 1 => Some("MsgSeqNum must be 1 where ResetSeqNumFlag is Y".into()),
+        () if message.number(tag::ENCRYPT_METHOD) != Some(0) => Some("EncryptMethod must be 0".into()),
+        () if heartbeat_s.is_none_or(|seconds| seconds > HEARTBEAT_S_MAX) => {
+            Some(format!("HeartBtInt must be 0 to {HEARTBEAT_S_MAX}"))
+        }
+        () if expected > next_out => Some(format!(
+            "NextExpectedMsgSeqNum too high, expecting {next_out} at most but received {expected}"
+        )),
+        () => None,
     }
 }

@@ -90,7 +90,10 @@ pub enum FixAction<'a> {
     /// Send these bytes, one message.
     Send(&'a [u8]),
     /// The peer has logged on.
-    LoggedOn,
+    LoggedOn {
+        /// Whether numbers began anew: messages before can no longer be asked for.
+        anew: bool,
+    },
     /// An application message, the next in order.
     Deliver(&'a FixMessage<'a>),
     /// Call [`FixSession::resend`] for each application message with a number from `from` to `to`, in order, and then
@@ -182,6 +185,12 @@ impl FixSession {
         self.numbers
     }
 
+    /// Whether its peer is logged on, and neither side has sent a Logout.
+    #[must_use]
+    pub fn is_logged_on(&self) -> bool {
+        self.phase == Phase::LoggedOn
+    }
+
     /// Whether a connection is using it.
     #[must_use]
     pub fn is_connected(&self) -> bool {
@@ -205,12 +214,16 @@ impl FixSession {
         self.last_in_ns = now_ns;
         self.is_test_requested = false;
         let at = At { now_ns, received_ns: now_ns };
+        let next_before = self.numbers.next_in;
         match self.phase {
             Phase::Away => self.on_logon(now_ns, &message, sink),
             Phase::LoggedOn => self.take(at, &message, sink),
             Phase::LoggingOut { .. } => self.take_at_the_end(at, &message, sink),
         }
         self.take_early(parser, now_ns, sink);
+        if self.numbers.next_in > next_before {
+            self.put_off_asking(now_ns);
+        }
     }
 
     /// The connection is gone.

@@ -1,4 +1,4 @@
-//! What is wrong with a message, and what the peer is told.
+//! Faults of a message, and the words in which the peer is told.
 
 use super::{At, FixSession, FixSink};
 use crate::dictionary::tag;

@@ -2,7 +2,7 @@
 //!
 //! The owner of a session makes application messages again; everything else that had a number is filled as a gap. One resend is open at a time: a peer that
 //! asks again and again while it is served is served once more at the end, from the first to the last number it asked for meanwhile. So a flood of requests costs
-//! its sender a place in its own queue and nobody any memory.
+//! no memory, if the owner sends again no faster than the connection takes it.
 
 use super::{At, FixAction, FixSession, FixSink};
 use crate::dictionary::tag;

@@ -88,7 +88,8 @@ fn order(name: &str) -> String {
 fn told(action: FixAction<'_>) -> String {
     match action {
         FixAction::Send(bytes) => sent(bytes),
-        FixAction::LoggedOn => "logged on".into(),
+        FixAction::LoggedOn { anew: false } => "logged on".into(),
+        FixAction::LoggedOn { anew: true } => "logged on anew".into(),
         FixAction::Deliver(message) => {
             format!("order {}", String::from_utf8_lossy(message.text(tag::CL_ORD_ID).unwrap()))
         }
@@ -199,6 +200,23 @@ fn a_gap_in_which_nothing_moves_is_asked_for_again() {
 }
 
 #[test]
+fn a_gap_that_moves_is_not_asked_for_again() {
+    let mut rig = Rig::logged_on();
+    rig.says_as(9, "D", &order("z"));
+    rig.done();
+    for number in 2..8 {
+        rig.now_ns += 9 * S;
+        rig.says_as(number, "D", &order("x"));
+        rig.act(|session, now_ns, mut sink| session.tick(now_ns, &mut sink));
+    }
+    let asked = |done: &[String]| done.iter().filter(|done| done.contains("35=2")).count();
+    assert_eq!(asked(&rig.done()), 0);
+    rig.now_ns += 10 * S;
+    rig.act(|session, now_ns, mut sink| session.tick(now_ns, &mut sink));
+    assert_eq!(asked(&rig.done()), 1, "nothing moves any more");
+}
+
+#[test]
 fn an_early_message_is_judged_by_when_it_came() {
     let mut rig = Rig::logged_on();
     rig.says_as(3, "D", &order("b"));
@@ -251,9 +269,12 @@ fn numbers_begin_anew_with_the_day_and_by_the_peer_s_wish() {
     let mut rig = Rig::new(FixNumbers { next_in: 70, next_out: 80 });
     rig.says_as(2, "A", "98=0|108=30|141=Y|");
     assert_eq!(rig.done()[1], "disconnect", "a reset begins with number 1");
+    assert_eq!(rig.session.numbers(), FixNumbers { next_in: 70, next_out: 81 }, "it was refused");
+    rig.says_as(1, "A", "98=1|108=30|141=Y|");
+    assert_eq!(rig.session.numbers(), FixNumbers { next_in: 70, next_out: 82 }, "so was this one");
     let mut rig = Rig::new(FixNumbers { next_in: 70, next_out: 80 });
     rig.says_as(1, "A", "98=0|108=30|141=Y|");
-    assert_eq!(rig.done(), ["34=1 35=A 98=0 108=30 141=Y", "logged on"]);
+    assert_eq!(rig.done(), ["34=1 35=A 98=0 108=30 141=Y", "logged on anew"]);
 }
 
 #[test]
