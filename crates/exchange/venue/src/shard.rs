@@ -301,7 +301,6 @@ impl<B: Book> Shard<B> {
         let outcome = match self.refusal(request, is_void) {
             Some(reason) => self.market.refuse(request, reason),
             None => {
-                // It takes as long as a book is large: no time of the matching engine's.
                 self.market.prepare(request, &mut || sink.give_way());
                 sink.executing(self.id, position, request);
                 self.apply(request)
