@@ -105,7 +105,7 @@ fn framed(dictionary: &FixDictionary, bytes: &[u8]) -> Vec<u8> {
     framed
 }
 
-/// Messages of many kinds, as [`framed`] takes them.
+/// Messages of many kinds, as `framed` takes them.
 #[must_use]
 pub fn message_seeds() -> Vec<Vec<u8>> {
     let header = "34=2|49=TW44|52=20260921-12:00:00|56=ISLD|";

@@ -71,7 +71,7 @@ impl Gateway {
         }
     }
 
-    /// Unless it asks again before `due_ns`, by the clock of [`Gateway::watch`], what the session guards is cancelled then. `None`: it is not.
+    /// Unless it asks again before `due_ns`, by the clock of [`Gateway::on_turn`], what the session guards is cancelled then. `None`: it is not.
     pub fn on_cancel_after(
         &mut self,
         now: Timestamp,
@@ -103,7 +103,7 @@ impl Gateway {
         }
     }
 
-    /// When the next timer runs out, by the clock of [`Gateway::watch`].
+    /// When the next timer runs out, by the clock of [`Gateway::on_turn`].
     #[must_use]
     pub fn timer_due_ns(&self) -> Option<u64> {
         self.guards.timers.first().map(|(due_ns, _)| *due_ns)
