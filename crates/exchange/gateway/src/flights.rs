@@ -60,7 +60,7 @@ pub(crate) struct Flights {
     shards: Box<[VecDeque<Flight>]>,
     in_flight: usize,
     in_flight_max: usize,
-    /// How many of each shard's are orders. They alone take room: cancels that flood would leave none to the orders of others.
+    /// How many of each shard's are orders. Cancels take half of the room at most: a flood of them leaves the orders of others the rest.
     orders: Box<[usize]>,
     orders_in_flight: usize,
     room: Room,
@@ -94,7 +94,8 @@ impl Flights {
     /// How many requests a session may have in flight for one more of its orders to be taken in; as many as it likes while nobody waits
     /// long.
     pub(crate) fn share_left(&self) -> usize {
-        self.room.left(self.orders_in_flight, self.now_ns).saturating_mul(SHARE)
+        let cancels = (self.in_flight - self.orders_in_flight).min(self.room.size() / 2);
+        self.room.left(self.orders_in_flight + cancels, self.now_ns).saturating_mul(SHARE)
     }
 
     /// The same of a shard: more, or a session that fills its share of the room with orders of one shard would leave the others none there.

@@ -228,6 +228,7 @@ fn a_session_that_floods_leaves_some_room_for_another() {
     }
     assert_eq!(flights.room(), 2_048);
     take(&mut flights, 10_000, false);
+    assert_eq!(flights.share_left(), 4 * 1_024, "a flood of cancels takes half");
     let mut admitted = [0; 2];
     for (at, session) in [(0, SessionId(1)), (1, SessionId(2))] {
         while flights.has_room(Some(0), crate::flights::Weight::Order)

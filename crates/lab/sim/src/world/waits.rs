@@ -10,8 +10,8 @@ use crate::client::{EXCHANGE, Open};
 
 /// An order is late if it waited for so many times the target: the network, the device and a stretch that shows too late are in it.
 const LATE: u64 = 5;
-/// Of all orders, one in so many may be: those that came before anybody knew how much is too much.
-const LATE_PART: u64 = 10;
+/// Of all orders, one in so many may be: those that came before anybody knew how much is too much, and those beside repeats, which are never refused.
+const LATE_PART: u64 = 8;
 /// Each member has so large a part of what the members have on average answered.
 const SHARE_PART: usize = 2;
 
