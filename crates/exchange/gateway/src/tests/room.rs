@@ -241,7 +241,7 @@ fn a_session_that_floods_leaves_some_room_for_another() {
     }
     assert_eq!(
         admitted,
-        [1_639, 182],
-        "four fifths, and together eight ninths: they are for one shard, and a flood of its cancels takes none"
+        [820, 91],
+        "four fifths of half, and together eight ninths of it: they are for one shard, and a flood of its cancels has half"
     );
 }
