@@ -1,4 +1,4 @@
-//! What the acceptance files do not try: groups in groups, data, what is nobody's.
+//! Cases beyond the acceptance files: groups in groups, data, fields that nobody knows.
 
 use super::*;
 use crate::dictionary::{FIX42, FIX44, tag};

@@ -1,4 +1,4 @@
-//! O1 and O2: where more is asked than the exchange takes, what is taken in waits little, cancels go first, and nobody is starved.
+//! O1 to O3: where more is asked than the exchange takes, orders taken in wait little, cancels go first, and nobody is starved.
 //!
 //! A wait is from when a member asked to its answer, without what was refused: who is refused asks again later.
 
