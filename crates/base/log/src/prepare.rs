@@ -2,7 +2,8 @@
 //!
 //! Paper 5 measured up to 300 us for rolling to a new file, hidden below its instrumentation. Creating, allocating,
 //! zeroing and faulting in 64 MiB takes tens of milliseconds; here it is done while the previous segment fills, by a
-//! thread of low priority and in portions. It also
+//! thread of its own and in portions. Not by one of low priority: where the processors are full it had not made the next segment
+//! when the writer needed it, who then stood for thirty milliseconds, one roll in three. It also
 //!
 //! - keeps the pages just ahead of the tail writable: the kernel write-protects a page after writing it back, and the
 //!   next store to it would then fault (only with durability `Os`; with `Disk` it would make every sync write zeros);
@@ -72,7 +73,6 @@ impl State {
     fn run(&self) {
         // It may have been started by a node that was in the background then.
         pares_os::scheduling::ordinary();
-        lower_priority();
         let (mut seen, mut unlinked) = (0, 0);
         // What the device failed to keep is never synced again, by nobody.
         while !self.stopped() && self.shared.marks.poisoned() == 0 {
@@ -177,9 +177,4 @@ impl State {
         }
         released
     }
-}
-
-/// Leaves the processor to threads that have orders to process. Best effort.
-fn lower_priority() {
-    let _best_effort = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }

@@ -1,6 +1,6 @@
 //! More than the exchange takes, on a schedule that nothing changes.
 //!
-//! Request `n` is due at `start + n / rate` and goes to session `n` modulo their number. A load that waits for answers, or that sends
+//! Request `n` is due at `start + n / rate` and goes to session `n` modulo their number; each session numbers its own, as members do. A load that waits for answers, or that sends
 //! later what it could not send in time, offers less and less the slower the exchange is. Here what cannot be sent when it is
 //! due is *withheld*: counted, and never sent. So latency, which counts from the time a request was due, is that of the
 //! exchange and not that of a queue in this process.
@@ -25,6 +25,8 @@ use crate::numbers::Numbers;
 
 /// Requests sent before answers are looked at.
 const BATCH_MAX: u64 = 512;
+/// Between two rounds of sending and looking. Sending each request as it becomes due took half a processor, and it is the exchange's.
+const ROUND: Duration = Duration::from_micros(200);
 /// What is later than this is withheld: this process had no processor.
 const LATE_NS: u64 = 100_000_000;
 /// What the kernel buffers of a session, about twice this: more would be a queue of this process, in another place.
@@ -182,24 +184,24 @@ impl Sender {
             if until_ns.is_none() && self.tally.stop.load(Ordering::Relaxed) {
                 until_ns = Some(mono_ns() + DRAIN_NS);
             }
-            let sent = if until_ns.is_none() { self.send_due(mono_ns())? } else { 0 };
+            if until_ns.is_none() {
+                self.send_due(mono_ns())?;
+            }
             for (client, full) in self.clients.iter_mut().zip(&mut self.full) {
                 *full = !client.flush()?;
             }
-            let received = self.receive()?;
+            self.receive()?;
             let ExcessTally { sent: all, answered, rejected, .. } = &*self.tally;
             let told = answered.load(Ordering::Relaxed) + rejected.load(Ordering::Relaxed);
             let open = all.load(Ordering::Relaxed).saturating_sub(told);
             if until_ns.is_some_and(|until_ns| open == 0 || mono_ns() > until_ns) {
                 return Ok(self.latencies.clone());
             }
-            if sent == 0 && received == 0 {
-                std::thread::sleep(Duration::from_micros(50));
-            }
+            std::thread::sleep(ROUND);
         }
     }
 
-    fn send_due(&mut self, now_ns: u64) -> Result<u64, ClientError> {
+    fn send_due(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let per_second = u128::from(self.plan.rate);
         let requests_in = |ns: u64| (u128::from(ns) * per_second / 1_000_000_000) as u64;
         let due = requests_in(now_ns - self.start_ns);
@@ -223,11 +225,11 @@ impl Sender {
             }
         }
         self.due += count;
-        Ok(count)
+        Ok(())
     }
 
     fn request(&mut self, n: u64) -> ClientRequest {
-        let client_order_id = ClientOrderId(n + 1);
+        let client_order_id = ClientOrderId(n / self.clients.len() as u64 + 1);
         let instruments = &self.plan.instruments;
         if is_cancel(n) {
             let turn = (n / CANCEL_EVERY) as usize % instruments.len();
@@ -245,21 +247,22 @@ impl Sender {
         ClientRequest::Enter { client_order_id, instrument: instrument.id, order }
     }
 
-    fn receive(&mut self) -> Result<usize, ClientError> {
+    fn receive(&mut self) -> Result<(), ClientError> {
         let Self { clients, tally, told, latencies, start_ns, plan, .. } = self;
         let due_ns = |n: u64| *start_ns + (u128::from(n) * 1_000_000_000 / u128::from(plan.rate)) as u64;
-        let mut received = 0;
-        for client in clients {
+        let sessions = clients.len() as u64;
+        for (client, session) in clients.iter_mut().zip(0..) {
             let mut now_ns = 0;
-            received += client.poll(|update| {
+            client.poll(|update| {
                 if now_ns == 0 {
                     now_ns = mono_ns();
                 }
-                let (n, counted) = match update {
-                    Update::Answer(answer) => (answer.client_order_id.0 - 1, &tally.answered),
-                    Update::Rejected { client_order_id, .. } => (client_order_id.0 - 1, &tally.rejected),
+                let (name, counted) = match update {
+                    Update::Answer(answer) => (answer.client_order_id, &tally.answered),
+                    Update::Rejected { client_order_id, .. } => (client_order_id, &tally.rejected),
                     _ => return,
                 };
+                let n = (name.0 - 1) * sessions + session;
                 if !told.insert(n) {
                     return add(&tally.duplicated, 1);
                 }
@@ -272,7 +275,7 @@ impl Sender {
                 }
             })?;
         }
-        Ok(received)
+        Ok(())
     }
 }
 

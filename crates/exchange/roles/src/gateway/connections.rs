@@ -59,9 +59,11 @@ pub(super) struct Connections<S: Sockets> {
     waiting: bool,
     /// Since when, and which.
     strangers: BTreeSet<(u64, usize)>,
-    /// Those to read that are signed on, and the strangers among them.
+    /// Those to read that are signed on, and strangers.
     reading: VecDeque<usize>,
     knocking: VecDeque<usize>,
+    /// How often connections were read.
+    turns: usize,
     flushing: Vec<usize>,
     /// Readable connections that are read later: when, by the monotonic clock, and which.
     parked: BTreeSet<(u64, usize)>,
@@ -92,6 +94,7 @@ impl<S: Sockets> Connections<S> {
             strangers: BTreeSet::new(),
             reading: VecDeque::new(),
             knocking: VecDeque::new(),
+            turns: 0,
             flushing: Vec::new(),
             parked: BTreeSet::new(),
             heartbeats: BTreeSet::new(),
@@ -243,6 +246,11 @@ impl<S: Sockets> Connections<S> {
         self.end_unread_operators(mono_ns);
         self.unpark(mono_ns);
         let (members, strangers) = (self.reading.len().min(READS_MAX), self.knocking.len().min(KNOCKS_MAX));
+        // Who is read first has most of what room there is: another one in each turn, where all have theirs in it.
+        self.turns = self.turns.wrapping_add(1);
+        if members == self.reading.len() {
+            self.reading.rotate_left(self.turns % members.max(1));
+        }
         let mut looked_at = 0;
         while looked_at < members && frames.len() < FRAMES_MAX {
             let slot = self.reading.pop_front().expect("there are so many");

@@ -1,5 +1,7 @@
 //! Who may connect, and how long.
 
+use std::collections::BTreeSet;
+
 use pares_types::Reason;
 use pares_wire::frame::{self, GatewayFrame, Ping};
 
@@ -148,4 +150,21 @@ fn however_many_fall_silent_at_once_a_turn_ends_a_few() {
     crowd(&mut rig, member);
     rig.world.pass(11 * SECOND_NS);
     turns_until(&mut rig, member, (1, None), 1);
+}
+
+/// Sockets are told of as ready in the same order each time, and who is read first finds the most room.
+#[test]
+fn of_those_that_always_ask_each_is_read_first_in_its_turn() {
+    let mut rig = Rig::new();
+    let clients = [7, 8, 9].map(|member| rig.sign_on(member));
+    let mut first = BTreeSet::new();
+    for name in 1..=6 {
+        let mut bytes = Vec::new();
+        frame::write_request(&mut bytes, &buy(name, 1));
+        clients.iter().for_each(|&client| rig.net.send(client, &bytes));
+        let before = rig.journalled().len();
+        rig.gateway.work().unwrap();
+        first.insert(rig.journalled()[before].member);
+    }
+    assert_eq!(first.len(), clients.len(), "{first:?}");
 }
