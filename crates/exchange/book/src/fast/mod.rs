@@ -174,9 +174,21 @@ impl FastBook {
             order: node.order,
             member: node.member,
             client_order_id: node.client_order_id,
+            side: node.rank.traits().side(),
+            price: self.price_of(slot),
             quantity,
             cause,
         }
+    }
+
+    /// Where an order rests; its limit, if it has one, while it is held.
+    #[inline]
+    fn price_of(&self, slot: SlabIndex<Node>) -> Price {
+        let level = self.store.nodes[slot].level;
+        if level == SlabIndex::NONE {
+            return Self::limit_of(self.store.order(slot).kind).unwrap_or_default();
+        }
+        self.store.levels[level].price
     }
 
     /// Cancels all that is left of an order that is there.

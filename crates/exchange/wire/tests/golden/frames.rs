@@ -194,6 +194,8 @@ fn cancelled() {
         shard: SHARD,
         position: POSITION,
         instrument: INSTRUMENT,
+        side: Side::Sell,
+        price: PRICE,
         quantity: QUANTITY,
         cause: CancelCause::Reduced,
         number: NUMBER,

@@ -73,6 +73,8 @@ fn a_result_with_a_fill_and_a_cancel() {
         order: OrderId(id()),
         member: MemberId(0x7172_7374),
         client_order_id: NAME,
+        side: Side::Sell,
+        price: PRICE,
         quantity: QUANTITY,
         cause: CancelCause::Remainder,
     };
