@@ -159,14 +159,12 @@ impl<O: Output> EventSink for Reporter<'_, O> {
                 remaining: resting_remaining.0,
                 ..Report::default()
             },
-            Event::Cancelled { order, member, side, price, quantity, cause, .. } => Report {
+            Event::Cancelled { order, member, quantity, cause, .. } => Report {
                 kind: ReportKind::Cancelled,
-                side: side as u8,
                 status: cause as u8,
                 member: member.0,
                 message,
                 order: number_of(order),
-                price_ticks: price.0 / TICK,
                 quantity: quantity.0,
                 ..Report::default()
             },
