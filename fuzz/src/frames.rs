@@ -195,6 +195,8 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             shard,
             position,
             instrument: InstrumentId(1),
+            side: Side::Buy,
+            price: Price(10),
             quantity: Quantity(5),
             cause: CancelCause::Reduced,
             number: 4,

@@ -233,7 +233,15 @@ fn events() -> Vec<Event> {
         Event::DayPrices { open: price, high: price, low: price, last: price },
         Event::DayVolume { closing: None, quantity, trades: 1 },
         Event::DayEnded { day: BusinessDay(7), requests: 1, orders: 2, trades: 3, quantity, state_hash: 4 },
-        Event::Cancelled { order, member, client_order_id, quantity, cause: CancelCause::Expired },
+        Event::Cancelled {
+            order,
+            member,
+            client_order_id,
+            side,
+            price,
+            quantity,
+            cause: CancelCause::Expired,
+        },
         Event::Incoming { order, member, client_order_id, side, price, quantity, cause },
         Event::Rested {
             order,

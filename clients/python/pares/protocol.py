@@ -327,6 +327,9 @@ class Cancelled:
     instrument: int
     shard: int
     cause: int
+    side: Side
+    price: int
+    """Where the order rests when they leave; its limit if it is not on the book, 0 for a market order."""
     number: int = 0
 
 
@@ -534,9 +537,9 @@ def _trade(body: bytes) -> Update:
 
 
 def _cancelled(body: bytes) -> Update:
-    fields = _Body(body, 40)
-    name, order, position, quantity, instrument, shard, cause = fields.take("QQQQIHBx")
-    return Cancelled(name, order, position, quantity, instrument, shard, cause, fields.number())
+    fields = _Body(body, 56)
+    name, order, position, quantity, instrument, shard, cause, side, number, at = fields.take("QQQQIHBBQq")
+    return Cancelled(name, order, position, quantity, instrument, shard, cause, Side(side), at, number)
 
 
 def _rejection(body: bytes) -> Update:

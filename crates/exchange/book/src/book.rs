@@ -1,6 +1,6 @@
 //! What a book can do, whatever it is made of.
 
-use pares_types::{EventSink, OrderId, Outcome, Price, Quantity, Request, Side, Timestamp};
+use pares_types::{EventSink, MemberId, OrderId, Outcome, Price, Quantity, Request, Side, Timestamp};
 
 use crate::doomed::Doomed;
 use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
@@ -67,6 +67,9 @@ pub trait Book: Sized {
 
     /// How many orders are on the book or held.
     fn orders_len(&self) -> usize;
+
+    /// Whether the member has an order on the book or held.
+    fn has_orders_of(&self, member: MemberId) -> bool;
 
     /// Visits the orders of a side on the book as they would trade: best price first, oldest first.
     fn for_each_order(&self, side: Side, visit: &mut impl FnMut(&RestingOrder));

@@ -177,7 +177,7 @@ impl Reading {
     fn read(&mut self, event: &Event, tell: &mut impl FnMut(MemberId, Reply)) {
         match *event {
             Event::Fill { .. } => self.read_fill(event, tell),
-            Event::Cancelled { order, member, client_order_id, quantity, cause } => {
+            Event::Cancelled { order, member, client_order_id, side, price, quantity, cause } => {
                 // The only shares that an order loses between two of its trades.
                 let own = |one: &&mut Incoming| cause == CancelCause::SelfTrade && one.order == order;
                 if let Some(incoming) = self.incoming.as_mut().filter(own) {
@@ -191,6 +191,8 @@ impl Reading {
                     shard,
                     position,
                     instrument,
+                    side,
+                    price,
                     quantity,
                     cause,
                     number,

@@ -76,6 +76,10 @@ pub enum Event {
         member: MemberId,
         /// The owner's name for it.
         client_order_id: ClientOrderId,
+        /// Its side.
+        side: Side,
+        /// The price it rests at when they leave; that it is limited to if it is not on the book, 0 for a market order.
+        price: Price,
         /// Shares cancelled.
         quantity: Quantity,
         /// Why.

@@ -246,6 +246,10 @@ pub struct Cancelled {
     pub position: Position,
     /// The instrument.
     pub instrument: InstrumentId,
+    /// The order's side.
+    pub side: Side,
+    /// The price it rests at when they leave; that it is limited to if it is not on the book, 0 for a market order.
+    pub price: Price,
     /// Shares cancelled.
     pub quantity: Quantity,
     /// Why.

@@ -33,8 +33,8 @@ pub const RESULT: u8 = 2;
 pub const CHECKPOINT_CHUNK: u8 = 3;
 /// `schema` of a [`CheckpointStored`].
 pub const CHECKPOINT_STORED: u8 = 4;
-/// The version of all schemas in this build.
-pub const VERSION: u8 = 1;
+/// The version of all schemas in this build, the only one that it reads.
+pub const VERSION: u8 = 2;
 
 /// The first byte of a record: which schema it follows.
 #[must_use]

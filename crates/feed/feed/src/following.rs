@@ -65,8 +65,8 @@ impl Publication {
         };
         match self.living.amend(&amendment, &listing.rules) {
             None => Incoming::Nobody,
-            Some(Amended::Kept(less)) => {
-                self.tell_less(step, amendment.target, less);
+            Some(Amended::Kept(order, less)) => {
+                tell_less(step, order.locate, order.shown, less);
                 Incoming::Nobody
             }
             Some(Amended::Off(order, was)) => {
@@ -197,22 +197,12 @@ impl Publication {
         if let Some(shown) = &mut order.shown {
             shown.shares = shown.shares.min(left);
         }
+        let (locate, shown) = (order.locate, order.shown);
         if left.is_zero() {
-            let (locate, shown) = (order.locate, order.shown);
             self.living.remove(id);
             return step.delete(locate, shown);
         }
-        self.tell_less(step, id, Quantity(fewer));
-    }
-
-    /// A displayed order shows fewer shares.
-    fn tell_less(&mut self, step: &mut Step<'_, impl FeedSink>, id: OrderId, fewer: Quantity) {
-        let Some(&mut Order { locate, shown: Some(shown), .. }) = self.living.find(id) else { return };
-        if shown.told && !fewer.is_zero() {
-            let head = step.head(Cancelled::KIND, locate);
-            let (reference, shares) = (shown.reference.into(), itch::shares(fewer));
-            step.send(&Cancelled { head, reference, shares });
-        }
+        tell_less(step, locate, shown, Quantity(fewer));
     }
 
     /// An order joins a queue, or is set aside.
@@ -248,6 +238,14 @@ impl Publication {
             step.add(stock, order, shown);
         }
     }
+}
+
+/// A displayed order shows fewer shares.
+fn tell_less(step: &mut Step<'_, impl FeedSink>, locate: u16, shown: Option<Shown>, fewer: Quantity) {
+    let Some(shown) = shown.filter(|shown| shown.told && !fewer.is_zero()) else { return };
+    let head = step.head(Cancelled::KIND, locate);
+    let (reference, shares) = (shown.reference.into(), itch::shares(fewer));
+    step.send(&Cancelled { head, reference, shares });
 }
 
 /// What is left of it after a trade.

@@ -42,7 +42,7 @@ impl Shown {
 /// What an amend does to an order.
 pub(crate) enum Amended {
     /// It keeps its place, and shows so many shares less.
-    Kept(Quantity),
+    Kept(Order, Quantity),
     /// It is off its place; it was shown so.
     Off(Order, Option<Shown>),
 }
@@ -187,6 +187,6 @@ impl Living {
             return Some(Amended::Off(Order { shown: None, ..order }, old.shown));
         }
         let shares = |shown: Option<Shown>| shown.map_or(0, |shown| shown.shares.0);
-        Some(Amended::Kept(Quantity(shares(old.shown) - shares(order.shown))))
+        Some(Amended::Kept(*order, Quantity(shares(old.shown) - shares(order.shown))))
     }
 }

@@ -187,6 +187,8 @@ impl Exchange {
             shard: ShardId(shard_of(live.instrument) as u16),
             position: Position(self.position),
             instrument: live.instrument,
+            side: live.side,
+            price: Price(live.limit),
             quantity: Quantity(live.left),
             cause,
             number: 0,

@@ -59,9 +59,10 @@ impl FastBook {
     #[inline(always)]
     fn cancel_calm(&mut self, request: &Request, target: OrderId, sink: &mut impl EventSink) -> Outcome {
         let Some(slot) = self.own_plain(request.member, target) else { return self.apply_any(request, sink) };
-        let Node { client_order_id, remaining: quantity, executed, .. } = self.store.nodes[slot];
-        let (member, cause) = (request.member, CancelCause::Requested);
-        sink.event(Event::Cancelled { order: target, member, client_order_id, quantity, cause });
+        let Node { client_order_id, remaining: quantity, executed, rank, level, .. } = self.store.nodes[slot];
+        let (side, price) = (rank.traits().side(), self.store.levels[level].price);
+        let (order, member, cause) = (target, request.member, CancelCause::Requested);
+        sink.event(Event::Cancelled { order, member, client_order_id, side, price, quantity, cause });
         self.store.remove_plain(slot);
         outcome(Status::Cancelled, Reason::Requested, target, executed, Quantity::ZERO)
     }
@@ -83,7 +84,8 @@ impl FastBook {
         let side = rank.traits().side();
         let (price, total, total_before) = (wish.price, wish.quantity, executed.plus(remaining));
         let same_terms = wish.display.is_none() && wish.trigger.is_none() && wish.time_in_force.is_none();
-        let keeps_place = price == self.store.levels[level].price && total <= total_before;
+        let price_before = self.store.levels[level].price;
+        let keeps_place = price == price_before && total <= total_before;
         let legal = self.is_legal_here(side, price, total) && total > executed;
         let stays = keeps_place && total == total_before;
         if !same_terms || !legal || stays || !keeps_place && self.meets(side, price) {
@@ -91,8 +93,16 @@ impl FastBook {
         }
         let remaining = total.minus(executed);
         if total < total_before {
-            let (quantity, cause) = (total_before.minus(total), CancelCause::Reduced);
-            sink.event(Event::Cancelled { order, member, client_order_id, quantity, cause });
+            let quantity = total_before.minus(total);
+            sink.event(Event::Cancelled {
+                order,
+                member,
+                client_order_id,
+                side,
+                price: price_before,
+                quantity,
+                cause: CancelCause::Reduced,
+            });
             if keeps_place {
                 self.store.reduce(slot, Quantity::ZERO, quantity);
                 return outcome(Status::Resting, Reason::None, order, executed, remaining);
@@ -170,8 +180,8 @@ impl FastBook {
             return outcome(Status::Filled, Reason::None, id, executed, remaining);
         }
         if matches!(order.time_in_force, TimeInForce::Ioc) {
-            let (quantity, cause) = (remaining, CancelCause::Remainder);
-            sink.event(Event::Cancelled { order: id, member, client_order_id, quantity, cause });
+            let (order, side, quantity, cause) = (id, order.side, remaining, CancelCause::Remainder);
+            sink.event(Event::Cancelled { order, member, client_order_id, side, price, quantity, cause });
             return outcome(Status::Cancelled, Reason::NothingToTrade, id, executed, Quantity::ZERO);
         }
         let (side, priority) = (order.side, self.next_priority());

@@ -111,9 +111,16 @@ impl Incoming {
             order: self.terms.order,
             member: self.terms.member,
             client_order_id: self.terms.client_order_id,
+            side: self.terms.side,
+            price: self.price(),
             quantity,
             cause,
         }
+    }
+
+    /// The price it is limited to; 0 at market.
+    pub(super) fn price(&self) -> Price {
+        if self.terms.kind == OrderKind::Market { Price(0) } else { self.limit }
     }
 
     /// It as it waits for the next step: nowhere.

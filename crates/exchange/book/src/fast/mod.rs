@@ -49,8 +49,8 @@ use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapsh
 use node::{Node, PriceLevel};
 use pares_table::SlabIndex;
 use pares_types::{
-    Command, Event, EventSink, InstrumentId, OrderId, Outcome, Price, Quantity, Reason, Request, RestCause,
-    Side, Status, Timestamp,
+    Command, Event, EventSink, InstrumentId, MemberId, OrderId, Outcome, Price, Quantity, Reason, Request,
+    RestCause, Side, Status, Timestamp,
 };
 use store::Store;
 use terms::Terms;
@@ -174,9 +174,24 @@ impl FastBook {
             order: node.order,
             member: node.member,
             client_order_id: node.client_order_id,
+            side: node.rank.traits().side(),
+            price: self.price_of(slot),
             quantity,
             cause,
         }
+    }
+
+    /// Where an order rests; its limit, if it has one, while it is held.
+    #[inline]
+    fn price_of(&self, slot: SlabIndex<Node>) -> Price {
+        let level = self.store.nodes[slot].level;
+        if level == SlabIndex::NONE { self.price_held(slot) } else { self.store.levels[level].price }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn price_held(&self, slot: SlabIndex<Node>) -> Price {
+        self.store.special(slot).and_then(|special| Self::limit_of(special.kind)).unwrap_or_default()
     }
 
     /// Cancels all that is left of an order that is there.
@@ -284,6 +299,10 @@ impl Book for FastBook {
 
     fn orders_len(&self) -> usize {
         self.store.nodes.len()
+    }
+
+    fn has_orders_of(&self, member: MemberId) -> bool {
+        self.store.orders_of(member).next().is_some()
     }
 
     fn for_each_order(&self, side: Side, visit: &mut impl FnMut(&RestingOrder)) {

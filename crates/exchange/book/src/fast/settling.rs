@@ -65,10 +65,9 @@ impl FastBook {
     /// An order goes on where the step before had to leave it.
     fn resume<S: EventSink>(&mut self, unfinished: &Unfinished, step: &mut Step<'_, S>) {
         let Unfinished { order, limit, gathers, begun, .. } = *unfinished;
-        let price = if order.kind == OrderKind::Market { Price(0) } else { limit };
-        step.emit(incoming_event(&order, price, IncomingCause::Continued));
         let incoming =
             Incoming { limit, gathers, begun: Some(begun), ..Incoming::new(Terms::of(&order), None) };
+        step.emit(incoming_event(&order, incoming.price(), IncomingCause::Continued));
         self.execute_settled(incoming, RestCause::Continued, step);
     }
 

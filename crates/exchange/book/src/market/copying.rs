@@ -23,6 +23,7 @@ use pares_types::{Command, InstrumentId, Request, Timestamp};
 
 use super::{Market, Stage, Statistics, permit};
 use crate::Book;
+use crate::doomed::Doomed;
 
 /// Called every now and then in what takes as long as a book is large.
 pub type Pause<'a> = &'a mut dyn FnMut();
@@ -168,9 +169,11 @@ impl<B: Book> Market<B> {
     /// Whether a request that is not for one of the books may change the one at that place.
     fn visits(&self, request: &Request, at: usize) -> bool {
         let permitted = request.instrument.0 == 0 && permit(request).is_ok();
+        if let Some(doomed) = Doomed::by(request) {
+            let own = matches!(request.command, Command::MassCancel { .. }) && request.instrument.0 == 0;
+            return (own || permitted) && self.concerns(&doomed, at);
+        }
         match request.command {
-            Command::MassCancel { .. } => request.instrument.0 == 0 && self.books[at].orders_len() > 0,
-            Command::Block { .. } | Command::CancelGuarded(_) => permitted && self.books[at].orders_len() > 0,
             Command::Time { .. } if self.day.stage == Stage::Over => false,
             Command::Time { .. } if self.day.stage == Stage::On => {
                 permitted && self.is_due(at, request.stamp)

@@ -105,7 +105,7 @@ impl<B: Book> Market<B> {
         let mut sink = Announcing::new(sink);
         let (mut cancelled, mut left) = (0, 0);
         for at in 0..self.books.len() {
-            if self.books[at].orders_len() == 0 {
+            if !self.concerns(&doomed, at) {
                 continue;
             }
             if sink.is_full() {
@@ -125,6 +125,12 @@ impl<B: Book> Market<B> {
             remaining: Quantity(left),
             ..accepted(request)
         }
+    }
+
+    /// Whether a book has anything to do then: a member's orders to cancel, or what an earlier step had to leave.
+    pub(super) fn concerns(&self, doomed: &Doomed, at: usize) -> bool {
+        let book = &self.books[at];
+        book.has_orders_of(doomed.member) || book.deadline() == Timestamp(0)
     }
 
     /// Whether the book at that place has something to do at that time.

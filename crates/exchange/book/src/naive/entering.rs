@@ -26,10 +26,15 @@ impl NaiveBook {
         }
         if self.trading.phase.matches() {
             if new.time_in_force == TimeInForce::Fok && !self.is_available(step, &order, new.quantity) {
-                return cancel_left(step, order, CancelCause::FillOrKill, Reason::CannotFillWhole);
+                return cancel_left(
+                    step,
+                    &Incoming::of(order),
+                    CancelCause::FillOrKill,
+                    Reason::CannotFillWhole,
+                );
             }
             if !self.is_available(step, &order, new.minimum) {
-                return cancel_left(step, order, CancelCause::Minimum, Reason::MinimumNotMet);
+                return cancel_left(step, &Incoming::of(order), CancelCause::Minimum, Reason::MinimumNotMet);
             }
         }
         self.come_in(step, order)

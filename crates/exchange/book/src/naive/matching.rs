@@ -5,7 +5,7 @@ use pares_types::{
     Status, TimeInForce,
 };
 
-use super::{NaiveBook, Step, there};
+use super::{NaiveBook, Step, limit_of, there};
 use crate::{Priority, RestingOrder, Unfinished};
 
 /// An order on its way through the book.
@@ -41,6 +41,11 @@ impl Incoming {
             OrderKind::Pegged { .. } => unreachable!("a pegged order comes in at its target"),
         };
         Self { order, limit, gathers: false, begun: None }
+    }
+
+    /// The price it is limited to; 0 at market.
+    pub(super) fn price(&self) -> Price {
+        limit_of(self.order.kind).map_or(Price(0), |_| self.limit)
     }
 }
 
@@ -100,17 +105,17 @@ impl NaiveBook {
             };
         }
         match stop {
-            Stop::SelfTrade => cancel_left(step, order, CancelCause::SelfTrade, Reason::SelfTrade),
+            Stop::SelfTrade => cancel_left(step, &incoming, CancelCause::SelfTrade, Reason::SelfTrade),
             Stop::StepLimit => self.interrupt(step, incoming, report),
             Stop::Done if gathers => self.rest_left(step, order, self.price_in_a_call(&order), report),
-            Stop::Done if self.would_trade(order.side, limit) => self.breach(step, order, limit, report),
+            Stop::Done if self.would_trade(order.side, limit) => self.breach(step, &incoming, report),
             Stop::Done if may_rest(&order) => self.rest_left(step, order, limit, report),
             Stop::Done => match self.limit_of_the_rest(&order) {
                 Some(price) => {
                     let priced = RestingOrder { kind: OrderKind::Limit { price }, ..order };
                     self.rest_left(step, priced, price, Some(RestCause::Priced))
                 }
-                None => cancel_left(step, order, CancelCause::Remainder, Reason::NothingToTrade),
+                None => cancel_left(step, &incoming, CancelCause::Remainder, Reason::NothingToTrade),
             },
         }
     }
@@ -133,7 +138,7 @@ impl NaiveBook {
             is_first = false;
             let own = resting.member == incoming.order.member;
             if own && incoming.order.self_trade != SelfTrade::Allow {
-                if self.prevent_self_trade(step, &mut incoming.order, &resting) {
+                if self.prevent_self_trade(step, incoming, &resting) {
                     return Stop::SelfTrade;
                 }
                 continue;
@@ -205,17 +210,16 @@ impl NaiveBook {
     fn breach(
         &mut self,
         step: &mut Step<impl EventSink>,
-        order: RestingOrder,
-        limit: Price,
+        incoming: &Incoming,
         report: Option<RestCause>,
     ) -> Outcome {
         if self.instrument.call_ns == 0 {
-            return cancel_left(step, order, CancelCause::PriceBand, Reason::PriceBand);
+            return cancel_left(step, incoming, CancelCause::PriceBand, Reason::PriceBand);
         }
-        let outcome = if may_rest(&order) {
-            self.rest_left(step, order, limit, report)
+        let outcome = if may_rest(&incoming.order) {
+            self.rest_left(step, incoming.order, incoming.limit, report)
         } else {
-            cancel_left(step, order, CancelCause::PriceBand, Reason::PriceBand)
+            cancel_left(step, incoming, CancelCause::PriceBand, Reason::PriceBand)
         };
         self.begin_volatility_call(step);
         outcome
@@ -268,10 +272,12 @@ impl NaiveBook {
     fn prevent_self_trade(
         &mut self,
         step: &mut Step<impl EventSink>,
-        incoming: &mut RestingOrder,
+        incoming: &mut Incoming,
         resting: &RestingOrder,
     ) -> bool {
-        match incoming.self_trade {
+        let price = incoming.price();
+        let order = &mut incoming.order;
+        match order.self_trade {
             SelfTrade::Allow => unreachable!("they trade"),
             SelfTrade::CancelIncoming => true,
             SelfTrade::CancelResting => {
@@ -283,12 +289,12 @@ impl NaiveBook {
                 true
             }
             SelfTrade::Decrement => {
-                let quantity = incoming.remaining.min(resting.remaining);
+                let quantity = order.remaining.min(resting.remaining);
                 self.reduce(resting.order, quantity);
                 step.cancelled(resting, quantity, CancelCause::SelfTrade);
-                incoming.remaining = incoming.remaining.minus(quantity);
-                step.cancelled(incoming, quantity, CancelCause::SelfTrade);
-                incoming.remaining.is_zero()
+                order.remaining = order.remaining.minus(quantity);
+                step.cancelled_at(order, price, quantity, CancelCause::SelfTrade);
+                order.remaining.is_zero()
             }
         }
     }
@@ -302,10 +308,11 @@ fn trade(order: &mut RestingOrder, quantity: Quantity) {
 /// Cancels what is left of an incoming order.
 pub(super) fn cancel_left(
     step: &mut Step<impl EventSink>,
-    order: RestingOrder,
+    incoming: &Incoming,
     cause: CancelCause,
     reason: Reason,
 ) -> Outcome {
-    step.cancelled(&order, order.remaining, cause);
+    let order = incoming.order;
+    step.cancelled_at(&order, incoming.price(), order.remaining, cause);
     there(&RestingOrder { remaining: Quantity::ZERO, ..order }, Status::Cancelled, reason)
 }

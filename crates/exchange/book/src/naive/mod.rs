@@ -296,6 +296,10 @@ impl Book for NaiveBook {
         self.all().count()
     }
 
+    fn has_orders_of(&self, member: MemberId) -> bool {
+        self.all().any(|order| order.member == member)
+    }
+
     fn for_each_order(&self, side: Side, visit: &mut impl FnMut(&RestingOrder)) {
         self.side(side).iter().for_each(visit);
     }

@@ -55,12 +55,9 @@ impl NaiveBook {
     fn resume(&mut self, step: &mut Step<impl EventSink>, unfinished: &Unfinished) {
         self.trading.unfinished = None;
         let Unfinished { order, limit, gathers, begun, .. } = *unfinished;
-        step.incoming(&order, limit_of(order.kind).map_or(Price(0), |_| limit), IncomingCause::Continued);
-        self.execute(
-            step,
-            Incoming { order, limit, gathers, begun: Some(begun) },
-            Some(RestCause::Continued),
-        );
+        let incoming = Incoming { order, limit, gathers, begun: Some(begun) };
+        step.incoming(&order, incoming.price(), IncomingCause::Continued);
+        self.execute(step, incoming, Some(RestCause::Continued));
     }
 
     fn trigger(&mut self, step: &mut Step<impl EventSink>, order: RestingOrder) {

@@ -4,6 +4,7 @@ use pares_types::{
     CancelCause, Event, EventSink, IncomingCause, OrderId, Price, Quantity, RestCause, Timestamp,
 };
 
+use super::limit_of;
 use crate::RestingOrder;
 
 /// What is known while a request is applied, and where its events go.
@@ -33,12 +34,26 @@ impl<'a, S: EventSink> Step<'a, S> {
         self.events >= u64::from(step_max)
     }
 
-    /// `quantity` shares of an order are gone without a trade.
+    /// `quantity` shares of an order that is there, on the book or held, are gone without a trade.
     pub(super) fn cancelled(&mut self, order: &RestingOrder, quantity: Quantity, cause: CancelCause) {
+        let limit = limit_of(order.kind).unwrap_or(Price(0));
+        self.cancelled_at(order, if order.is_held() { limit } else { order.price }, quantity, cause);
+    }
+
+    /// The same of one on its way through the book.
+    pub(super) fn cancelled_at(
+        &mut self,
+        order: &RestingOrder,
+        price: Price,
+        quantity: Quantity,
+        cause: CancelCause,
+    ) {
         self.event(Event::Cancelled {
             order: order.order,
             member: order.member,
             client_order_id: order.client_order_id,
+            side: order.side,
+            price,
             quantity,
             cause,
         });

@@ -3,8 +3,8 @@
 
 use pares_book::{Book, Instrument, RestingOrder};
 use pares_types::{
-    Amendment, Command, Event, IncomingCause, NewOrder, OrderId, OrderKind, Outcome, Price, Quantity,
-    Request, RestCause, Side, Status,
+    Amendment, CancelCause, Command, Event, IncomingCause, NewOrder, OrderId, OrderKind, Outcome, Price,
+    Quantity, Request, RestCause, Side, Status,
 };
 
 /// An order of the record.
@@ -23,8 +23,8 @@ struct Order {
 
 /// The incoming order of what follows.
 enum Incoming {
-    /// It is off its place.
-    InTheAir(Order),
+    /// It is off its place, limited to that price.
+    InTheAir(Order, Price),
     /// It keeps its place: an auction's buy order.
     InPlace(OrderId),
 }
@@ -46,11 +46,13 @@ impl Rebuilt {
     ) {
         let own_events = events.iter().take_while(|event| !matches!(event, Event::Incoming { .. })).count();
         let (own, others) = events.split_at(own_events);
-        let mut incoming = self.own_order(request, outcome, rules).map(Incoming::InTheAir);
+        self.check_reduced(own);
+        let own_order = self.own_order(request, outcome, rules);
+        let mut incoming = own_order.map(|order| Incoming::InTheAir(order, price_of(&order)));
         for event in own {
             self.event(event, &mut incoming);
         }
-        if let Some(Incoming::InTheAir(order)) = incoming {
+        if let Some(Incoming::InTheAir(order, _)) = incoming {
             self.outcome(outcome, order, rules);
         }
         let mut incoming = None;
@@ -67,6 +69,16 @@ impl Rebuilt {
             Command::Enter(new) => Some(entered(request, &new)),
             Command::Amend(amendment) => self.amended(&amendment, rules),
             _ => None,
+        }
+    }
+
+    /// What an amend takes off is told as of where the order was before.
+    fn check_reduced(&mut self, own: &[Event]) {
+        for event in own {
+            if let Event::Cancelled { order, side, price, cause: CancelCause::Reduced, .. } = *event {
+                let order = self.find(order);
+                assert_eq!((side, price), (order.side, price_of(order)), "{event:?}");
+            }
         }
     }
 
@@ -126,25 +138,34 @@ impl Rebuilt {
             Event::Incoming { order, cause: IncomingCause::Auction, .. } => {
                 put_down(incoming.replace(Incoming::InPlace(order)));
             }
-            Event::Incoming { order, .. } => {
+            Event::Incoming { order, price, .. } => {
                 let order = Order { place: None, ..self.take(order) };
-                put_down(incoming.replace(Incoming::InTheAir(order)));
+                put_down(incoming.replace(Incoming::InTheAir(order, price)));
             }
             Event::Fill { resting, quantity, resting_remaining, .. } => {
                 fill(self.find(resting), quantity);
                 assert_eq!(self.find(resting).remaining, resting_remaining);
                 match incoming.as_mut().expect("somebody trades with it") {
-                    Incoming::InTheAir(order) => fill(order, quantity),
+                    Incoming::InTheAir(order, _) => fill(order, quantity),
                     Incoming::InPlace(order) => fill(self.find(*order), quantity),
                 }
             }
-            Event::Cancelled { order, quantity, .. } => match incoming {
-                Some(Incoming::InTheAir(incoming)) if incoming.id == order => take_off(incoming, quantity),
-                _ => take_off(self.find(order), quantity),
-            },
+            Event::Cancelled { order, side, price, quantity, cause, .. } => {
+                let (order, known) = match incoming {
+                    Some(Incoming::InTheAir(incoming, price)) if incoming.id == order => (incoming, *price),
+                    _ => {
+                        let order = self.find(order);
+                        let price = price_of(order);
+                        (order, price)
+                    }
+                };
+                assert_eq!(side, order.side, "{event:?}");
+                assert!(cause == CancelCause::Reduced || price == known, "{event:?}, not {known}");
+                take_off(order, quantity);
+            }
             Event::Rested { order, price, quantity, shown, cause, .. } => {
                 let mut rested = match incoming.take_if(|incoming| incoming.is_in_the_air(order)) {
-                    Some(Incoming::InTheAir(order)) => order,
+                    Some(Incoming::InTheAir(order, _)) => order,
                     _ => self.take(order),
                 };
                 assert_eq!(rested.remaining, quantity);
@@ -202,13 +223,13 @@ impl Rebuilt {
 
 impl Incoming {
     fn is_in_the_air(&self, id: OrderId) -> bool {
-        matches!(self, Self::InTheAir(order) if order.id == id)
+        matches!(self, Self::InTheAir(order, _) if order.id == id)
     }
 }
 
 /// The part of an incoming order is over: nothing of it may be in the air.
 fn put_down(incoming: Option<Incoming>) {
-    if let Some(Incoming::InTheAir(order)) = incoming {
+    if let Some(Incoming::InTheAir(order, _)) = incoming {
         assert!(order.remaining.is_zero(), "{order:?} is nowhere");
     }
 }
@@ -242,6 +263,15 @@ fn fill(order: &mut Order, quantity: Quantity) {
         // Of an iceberg that has its turn again, hidden ones too.
         *shown = shown.minus(quantity.min(*shown));
     }
+}
+
+/// Where an order is, or what it is limited to, 0 at market.
+fn price_of(order: &Order) -> Price {
+    let limit = match order.kind {
+        OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => price,
+        OrderKind::Market => Price(0),
+    };
+    order.place.map_or(limit, |(price, _)| price)
 }
 
 /// Hidden shares go first.

@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 use pares_book::{Book, Indication, Instrument, Level, NaiveBook, Priority, RestingOrder, RestoreError};
 use pares_book::{Snapshot, Trading};
 use pares_types::{
-    Band, CancelCause, Command, Event, EventSink, IncomingCause, NewOrder, OrderId, Outcome, Price, Request,
-    RestCause, SelfTrade, Side, Status, TimeInForce, Timestamp,
+    Band, CancelCause, Command, Event, EventSink, IncomingCause, MemberId, NewOrder, OrderId, Outcome, Price,
+    Request, RestCause, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
 
 /// One thing done wrong.
@@ -71,6 +71,10 @@ impl<D: Defect> Book for Wrong<D> {
 
     fn orders_len(&self) -> usize {
         self.book.orders_len()
+    }
+
+    fn has_orders_of(&self, member: MemberId) -> bool {
+        self.book.has_orders_of(member)
     }
 
     fn for_each_order(&self, side: Side, visit: &mut impl FnMut(&RestingOrder)) {

@@ -277,6 +277,8 @@ fn cancelled(order: &Resting, cause: CancelCause) -> Event {
         order: order.id,
         member: order.member,
         client_order_id: order.name,
+        side: order.side,
+        price: order.price,
         quantity: order.remaining,
         cause,
     }

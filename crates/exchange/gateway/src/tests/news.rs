@@ -47,8 +47,9 @@ fn rested(number: u64, side: Side, quantity: u64, shown: u64, cause: RestCause) 
 }
 
 fn cancelled(number: u64, quantity: u64, cause: CancelCause) -> Event {
-    let (member, client_order_id) = (member(number), ClientOrderId(number));
-    Event::Cancelled { order: order(number), member, client_order_id, quantity: Quantity(quantity), cause }
+    let (order, member, client_order_id) = (order(number), member(number), ClientOrderId(number));
+    let (side, price, quantity) = (Side::Sell, Price(60), Quantity(quantity));
+    Event::Cancelled { order, member, client_order_id, side, price, quantity, cause }
 }
 
 fn request(number: u64, instrument: u32, command: Command) -> Request {

@@ -471,7 +471,7 @@ message! {
 }
 message! {
     /// Gateway to client: shares of one of the member's orders were cancelled.
-    133 Cancelled (48) {
+    133 Cancelled (56) {
         /// The name of the member's order.
         client_order_id: U64,
         /// The order.
@@ -486,10 +486,12 @@ message! {
         shard: U16,
         /// Cancel cause code.
         cause: u8,
-        /// Zero.
-        reserved: u8,
+        /// The order's side: 1 buy, 2 sell.
+        side: u8,
         /// Its place in what the member is told of the shard, from 1.
         number: U64,
+        /// Price units: where the order rests when they leave; its limit if it is not on the book, 0 for a market order.
+        price: I64,
     }
 }
 message! {

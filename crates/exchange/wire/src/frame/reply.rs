@@ -78,8 +78,9 @@ impl From<&domain::Cancelled> for Cancelled {
             instrument: cancelled.instrument.0.into(),
             shard: cancelled.shard.0.into(),
             cause: cancelled.cause as u8,
-            reserved: 0,
+            side: cancelled.side as u8,
             number: cancelled.number.into(),
+            price: cancelled.price.0.into(),
         }
     }
 }
@@ -175,6 +176,8 @@ pub(super) fn cancelled(frame: &Cancelled) -> Result<domain::Cancelled, WireErro
         shard: ShardId(frame.shard.get()),
         position: Position(frame.position.get()),
         instrument: InstrumentId(frame.instrument.get()),
+        side: side(frame.side)?,
+        price: Price(frame.price.get()),
         quantity: Quantity(frame.quantity.get()),
         cause: cause(frame.cause)?,
         number: frame.number.get(),

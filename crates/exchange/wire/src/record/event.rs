@@ -71,9 +71,11 @@ impl From<&Event> for EventRecord {
                 side: resting_side as u8,
                 ..Self::of(kind::FILL, resting, resting_member, resting_client_order_id)
             },
-            Event::Cancelled { order, member, client_order_id, quantity, cause } => Self {
+            Event::Cancelled { order, member, client_order_id, side, price, quantity, cause } => Self {
+                price: price.0.into(),
                 quantity: quantity.0.into(),
                 cause: cause as u8,
+                side: side as u8,
                 ..Self::of(kind::CANCELLED, order, member, client_order_id)
             },
             Event::Incoming { order, member, client_order_id, side, price, quantity, cause } => Self {
@@ -244,9 +246,15 @@ impl EventRecord {
                 quantity,
                 resting_remaining: Quantity(self.remaining.get()),
             },
-            kind::CANCELLED => {
-                Event::Cancelled { order, member, client_order_id, quantity, cause: cause(self.cause)? }
-            }
+            kind::CANCELLED => Event::Cancelled {
+                order,
+                member,
+                client_order_id,
+                side: self.side()?,
+                price,
+                quantity,
+                cause: cause(self.cause)?,
+            },
             kind::INCOMING => Event::Incoming {
                 order,
                 member,

@@ -194,6 +194,8 @@ fn cancelled() {
         shard: SHARD,
         position: POSITION,
         instrument: INSTRUMENT,
+        side: Side::Sell,
+        price: PRICE,
         quantity: QUANTITY,
         cause: CancelCause::Reduced,
         number: NUMBER,
@@ -201,10 +203,10 @@ fn cancelled() {
     check(
         &told(&Reply::Cancelled(cancelled)),
         expect![[r#"
-            0000  34 00 85 01 18 17 16 15 14 13 12 11 58 57 56 55
+            0000  3c 00 85 01 18 17 16 15 14 13 12 11 58 57 56 55
             0010  54 53 52 51 48 47 46 45 44 43 42 41 64 00 00 00
-            0020  00 00 00 00 24 23 22 21 32 31 05 00 a8 a7 a6 a5
-            0030  a4 a3 a2 a1
+            0020  00 00 00 00 24 23 22 21 32 31 05 02 a8 a7 a6 a5
+            0030  a4 a3 a2 a1 f8 26 22 00 00 00 00 00
         "#]],
     );
 }

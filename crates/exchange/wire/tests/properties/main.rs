@@ -252,13 +252,10 @@ fn order_event() -> impl Strategy<Value = Event> {
             resting_remaining,
         }
     };
-    let cancelled = |((order, member, client_order_id), quantity, cause): (Parties, _, _)| Event::Cancelled {
-        order,
-        member,
-        client_order_id,
-        quantity,
-        cause,
-    };
+    let cancelled =
+        |((order, member, client_order_id), side, price, quantity, cause): (Parties, _, _, _, _)| {
+            Event::Cancelled { order, member, client_order_id, side, price, quantity, cause }
+        };
     let incoming =
         |((order, member, client_order_id), side, price, quantity, cause): (Parties, _, _, _, _)| {
             Event::Incoming { order, member, client_order_id, side, price, quantity, cause }
@@ -277,7 +274,7 @@ fn order_event() -> impl Strategy<Value = Event> {
     };
     prop_oneof![
         (parties(), side(), price(), quantity(), quantity()).prop_map(fill),
-        (parties(), quantity(), cause()).prop_map(cancelled),
+        (parties(), side(), price(), quantity(), cause()).prop_map(cancelled),
         (parties(), side(), price(), quantity(), incoming_cause).prop_map(incoming),
         (parties(), side(), price(), quantity(), quantity(), rest_cause).prop_map(rested),
     ]
@@ -405,9 +402,21 @@ fn trade() -> impl Strategy<Value = Trade> {
 }
 
 fn cancellation() -> impl Strategy<Value = Cancelled> {
-    (about(), quantity(), cause()).prop_map(|(about, quantity, cause)| {
+    (about(), side(), price(), quantity(), cause()).prop_map(|(about, side, price, quantity, cause)| {
         let (client_order_id, order, shard, position, instrument) = about;
-        Cancelled { client_order_id, order, shard, position, instrument, quantity, cause, number: 7 }
+        let number = 7;
+        Cancelled {
+            client_order_id,
+            order,
+            shard,
+            position,
+            instrument,
+            side,
+            price,
+            quantity,
+            cause,
+            number,
+        }
     })
 }
 

@@ -164,7 +164,8 @@ fn reported(reply: &Reply) -> Value {
             "what": "trade", "side": side(of.side), "price": price(of.price), "quantity": of.quantity.0, "remaining": of.remaining.0,
         }),
         Reply::Cancelled(of) => json!({
-            "what": "cancelled", "cause": of.cause.word(), "price": null, "quantity": of.quantity.0,
+            "what": "cancelled", "side": side(of.side), "price": price(of.price), "cause": of.cause.word(),
+            "quantity": of.quantity.0,
         }),
         Reply::News(of) => json!({
             "what": "news", "side": side(of.side), "price": price(of.price), "quantity": of.remaining.0,

@@ -155,8 +155,16 @@ mod tests {
             quantity: Quantity(3),
             resting_remaining: Quantity(10),
         };
-        let (cause, quantity) = (CancelCause::Reduced, Quantity(1));
-        let events = [fill, Event::Cancelled { order: order(8), member, client_order_id, quantity, cause }];
+        let cancelled = Event::Cancelled {
+            order: order(8),
+            member,
+            client_order_id,
+            side: Side::Buy,
+            price: Price(999_900),
+            quantity: Quantity(1),
+            cause: CancelCause::Reduced,
+        };
+        let events = [fill, cancelled];
         let (shard, epoch, venue) = (ShardId(5), Epoch(1), VenueId(1));
         let place = ResultPlace { shard, epoch, position: Position(12), venue, state_hash: 0 };
         let mut bytes = vec![0; result_bytes(&request, events.len())];
@@ -169,7 +177,7 @@ mod tests {
         assert_eq!(
             show(&result()).line,
             "shard 5 position 12: 2:9 member 4 name 77 instrument 1: amend 2:8 to 6 at 100.0100 -> resting \
-             executed 3 remaining 3; 3 at 99.9900 with 2:1 (10 left); 1 of 2:8 cancelled (reduced)"
+             executed 3 remaining 3; 3 at 99.9900 with 2:1 (10 left); 1 of 2:8 cancelled at 99.9900 (reduced)"
         );
     }
 

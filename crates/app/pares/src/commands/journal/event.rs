@@ -12,8 +12,8 @@ pub fn line(event: &Event) -> String {
         Event::Fill { resting, price, quantity, resting_remaining, .. } => {
             format!("{quantity} at {price} with {resting} ({resting_remaining} left)")
         }
-        Event::Cancelled { order, quantity, cause, .. } => {
-            format!("{quantity} of {order} cancelled ({cause})")
+        Event::Cancelled { order, price, quantity, cause, .. } => {
+            format!("{quantity} of {order} cancelled at {price} ({cause})")
         }
         Event::Incoming { order, price, quantity, cause, .. } => match cause {
             IncomingCause::Auction => format!("{order} buys ({quantity} left)"),
@@ -77,11 +77,13 @@ pub fn fields(event: &Event) -> Value {
             "quantity": quantity.0,
             "resting_remaining": resting_remaining.0,
         }),
-        Event::Cancelled { order, member, client_order_id, quantity, cause } => json!({
+        Event::Cancelled { order, member, client_order_id, side, price, quantity, cause } => json!({
             "event": "cancelled",
             "order": order.to_string(),
             "member": member.0,
             "client_order_id": client_order_id.0,
+            "side": name(side),
+            "price": price.to_string(),
             "quantity": quantity.0,
             "cause": cause.word(),
         }),

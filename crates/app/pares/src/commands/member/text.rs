@@ -82,10 +82,11 @@ fn report(reply: &Reply) -> String {
             let (side, at, left) = (name(&of.side), of.price, of.remaining);
             (of.client_order_id, format!("{side} {} of {} at {at}, {left} left", of.quantity, of.instrument))
         }
-        Reply::Cancelled(of) => (
-            of.client_order_id,
-            format!("{} of {} cancelled ({})", of.quantity, of.instrument, name(&of.cause)),
-        ),
+        Reply::Cancelled(of) => {
+            let (side, at, cause) = (name(&of.side), of.price, name(&of.cause));
+            let gone = format!("{side} {} of {} at {at} cancelled ({cause})", of.quantity, of.instrument);
+            (of.client_order_id, gone)
+        }
         Reply::News(of) => (of.client_order_id, format!("{} in {}", name(&of.change), of.instrument)),
         Reply::Busted(of) => {
             let void = format!("the trade of {} of {} at {} is void", of.quantity, of.instrument, of.price);

@@ -87,24 +87,26 @@ fn a_copy_begun_anew_is_of_the_later_moment() {
     assert_eq!(rig.market.copy_book(&mut copied, &mut || ()), Copied::NoCopy, "it is over");
 }
 
-/// Two books with so many orders each, a copy begun, and a mass cancel by a member that has none: it visits all the same.
-fn mass_cancel_during_a_copy(orders_each: usize) -> (Market<FastBook>, Vec<u8>) {
+/// Two books with so many orders each, the first of them member 8's, a copy begun, and a mass cancel by a member.
+fn mass_cancel_during_a_copy(orders_each: usize, by: u32) -> (Market<FastBook>, Vec<u8>) {
     let mut rig = Rig::new(&[]);
     let mut market = Market::<FastBook>::new(&[1, 2].map(instrument));
     let order = Command::Enter(NewOrder::limit(Side::Buy, Price(50_000), Quantity(10)));
-    for request in (0..2 * orders_each as u32).map(|number| rig.request(7, 1 + number % 2, order)) {
+    for number in 0..2 * orders_each as u32 {
+        let member = if number < 2 { 8 } else { 7 };
+        let request = rig.request(member, 1 + number % 2, order);
         market.apply(&request, &mut Vec::<Event>::new());
     }
     let expected = written(&market);
     market.begin_copy(write);
-    let cancel = rig.request(8, 0, Command::MassCancel { side: None });
+    let cancel = rig.request(by, 0, Command::MassCancel { side: None });
     market.apply(&cancel, &mut Vec::<Event>::new());
     (market, expected)
 }
 
 #[test]
 fn a_request_that_would_have_too_much_kept_ends_the_copy() {
-    let (mut market, _) = mass_cancel_during_a_copy(KEPT_ORDERS_MAX / 2 + 1);
+    let (mut market, _) = mass_cancel_during_a_copy(KEPT_ORDERS_MAX / 2 + 1, 8);
     let mut copied = Vec::new();
     assert_eq!(market.copy_book(&mut copied, &mut || ()), Copied::NoCopy);
     assert!(copied.is_empty());
@@ -112,8 +114,16 @@ fn a_request_that_would_have_too_much_kept_ends_the_copy() {
 
 #[test]
 fn what_one_request_may_have_kept_counts_anew_with_each() {
-    let (mut market, expected) = mass_cancel_during_a_copy(KEPT_ORDERS_MAX / 2);
+    let (mut market, expected) = mass_cancel_during_a_copy(KEPT_ORDERS_MAX / 2, 8);
     let mut copied = Vec::new();
     while market.copy_book(&mut copied, &mut || ()) == Copied::Book {}
     assert!(copied == expected);
+}
+
+#[test]
+fn a_mass_cancel_by_a_member_without_orders_has_nothing_kept() {
+    let (mut market, expected) = mass_cancel_during_a_copy(KEPT_ORDERS_MAX / 2 + 1, 9);
+    let mut copied = Vec::new();
+    while market.copy_book(&mut copied, &mut || ()) == Copied::Book {}
+    assert!(copied == expected, "the copy is not ended, and nothing has changed");
 }

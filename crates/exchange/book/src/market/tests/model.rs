@@ -47,13 +47,15 @@ impl Model {
             Command::AddInstrument(symbol) => self.add(request, symbol),
             Command::Block { member } => {
                 self.blocked.insert(member);
-                self.everywhere(request, events, |_, _| true)
+                self.everywhere(request, events, |book, _| concerns(book, member))
             }
             Command::Unblock { member } if self.blocked.remove(&member) => {
                 outcome(request, Status::Accepted, Reason::None)
             }
             Command::Unblock { .. } => outcome(request, Status::Refused, Reason::NotBlocked),
-            Command::MassCancel { .. } if instrument.0 == 0 => self.everywhere(request, events, |_, _| true),
+            Command::MassCancel { .. } if instrument.0 == 0 => {
+                self.everywhere(request, events, |book, _| concerns(book, member))
+            }
             Command::Time { .. } if instrument.0 == 0 => {
                 let time = request.stamp;
                 self.time = self.time.max(time);
@@ -119,8 +121,7 @@ impl Model {
     ) -> Outcome {
         let mut all = outcome(request, Status::Accepted, Reason::None);
         for (&id, (book, touched)) in &mut self.books {
-            let is_empty = !matches!(request.command, Command::Time { .. }) && book.orders_len() == 0;
-            if is_empty || !due(book, *touched) {
+            if !due(book, *touched) {
                 continue;
             }
             let mut own = Vec::new();
@@ -139,6 +140,12 @@ impl Model {
             _ => Outcome { status: Status::MassCancelled, ..all },
         }
     }
+}
+
+/// Whether a mass cancel of the member's has something to do there.
+fn concerns(book: &NaiveBook, member: MemberId) -> bool {
+    let is_left = book.deadline() == Timestamp(0);
+    is_left || book.snapshot().orders.iter().any(|order| order.member == member)
 }
 
 fn outcome(request: &Request, status: Status, reason: Reason) -> Outcome {
