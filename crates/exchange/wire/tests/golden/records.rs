@@ -477,3 +477,18 @@ fn a_checkpoint_stored() {
     "#]],
     );
 }
+
+#[test]
+fn a_session_mark() {
+    let mark = SessionMark {
+        member: MemberId(0x8182_8384),
+        session: 0x9192,
+        next_in: 0xa1a2,
+        out_max: 0xb1b2,
+        told: vec![(SHARD, 0xc1c2)],
+    };
+    let marked = SessionMarkRecord { resets: 0xd1d2, gateway: GatewayId(0xe1e2), mark };
+    check(&marked.bytes(), expect![[r#"
+        "#]]);
+    assert_eq!(SessionMarkRecord::read(&marked.bytes()), Ok(marked));
+}
