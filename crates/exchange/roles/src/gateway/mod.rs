@@ -246,6 +246,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     /// them; whose cannot be, is sent nothing. Says how much there is to do about it.
     fn translate(&mut self) -> usize {
         let Self { edge, marks, .. } = self;
+        if !edge.connections.has_doors() {
+            return 0;
+        }
         let at = DoorTime { utc_ns: edge.world.now_ns(), mono_ns: edge.world.mono_ns() };
         let asked = edge.connections.translate(at);
         let new = edge.connections.marks();
