@@ -254,7 +254,7 @@ fn the_records_page_lays_records_out_as_the_code_does() {
         member: u32,
         next_in: u64,
         out_max: u64,
-        resets: u32,
+        reign: u32,
         gateway: u16,
         shards: u16,
     });

@@ -293,8 +293,8 @@ pub(super) enum Incoming {
     Frame(ClientFrame),
     /// A request of which a field makes no sense; its name, 0 if even that is missing.
     Unreadable(ClientOrderId),
-    /// A FIX session's numbers are wanted; they begin anew, or go on.
-    Claim { who: Who, anew: bool },
+    /// A FIX session's numbers are wanted.
+    Claim(Who),
 }
 
 fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {

@@ -71,11 +71,10 @@ impl<T: Read + Write> Connection<T> {
         step(&mut fix.door, &mut |action| match action {
             DoorAction::Send(bytes) => output.extend_from_slice(bytes),
             DoorAction::Ask(frame) => heard.incoming.push((session, Incoming::Frame(frame))),
-            DoorAction::Unreadable(name) => heard.incoming.push((session, Incoming::Unreadable(name))),
-            DoorAction::Claim { member, session: number, anew } => {
-                heard.incoming.push((session, Incoming::Claim { who: (member, number), anew }));
+            DoorAction::Claim { member, session: number } => {
+                heard.incoming.push((session, Incoming::Claim((member, number))));
             }
-            DoorAction::Mark(mark) => heard.marks.push((session, mark)),
+            DoorAction::Mark(mark) => heard.marks.push((session, mark.clone())),
             DoorAction::Close => _ = broken.get_or_insert(Close::Gone),
         });
     }
@@ -106,7 +105,18 @@ impl<T: Read + Write> Connection<T> {
         if let Some(fix) = &mut self.fix {
             fix.frames = frames;
         }
-        self.input_len > 0 && self.broken.is_none() && self.take_messages(session, at, heard)
+        if self.broken.is_some() {
+            self.disconnected(session, heard);
+            return false;
+        }
+        self.input_len > 0 && self.take_messages(session, at, heard)
+    }
+
+    /// It ends, and not because of what its door said: where its numbers were.
+    fn disconnected(&mut self, session: SessionId, heard: &mut Heard) {
+        let door = self.fix.as_mut().filter(|fix| !fix.is_silent).map(|fix| &mut fix.door);
+        let mark = door.and_then(FixDoor::on_disconnected);
+        heard.marks.extend(mark.map(|mark| (session, mark)));
     }
 
     /// Forgets what it was not sent, and ends.

@@ -5,7 +5,9 @@
 //! each other's logs anyway, so each knows where a session goes on when its client comes.
 //!
 //! Two gateways may both have a connection that says it is the session's: a client that went on elsewhere while its old
-//! connection was not known to be dead. Each writes a mark; the newer one has the session, and the other, who reads that, ends its connection.
+//! connection was not known to be dead. So marks bear a number, the *reign*: one more for each connection that takes a session. The higher one
+//! has the session, and who has a lower one and reads that ends its connection; what that still writes is older.
+//! A client that was sent a number had its mark published before, so who takes the session reads all logs to their ends first.
 //!
 //! Logs are released as their requests are answered, and a mark is not answered ever. So nothing is released behind the oldest
 //! of this gateway's newest marks; and one that has fallen far behind is written again, so that the log is released at last.
@@ -41,7 +43,7 @@ pub(super) struct Marks {
 
 struct Claim {
     who: Who,
-    resets: u32,
+    reign: u32,
 }
 
 impl Marks {
@@ -53,10 +55,10 @@ impl Marks {
     }
 
     /// A connection is to give a session's numbers. Where the one before stood.
-    pub(super) fn claim(&mut self, session: SessionId, who: Who, anew: bool) -> Option<&SessionMark> {
+    pub(super) fn claim(&mut self, session: SessionId, who: Who) -> Option<&SessionMark> {
         let newest = self.newest.get(&who);
-        let resets = newest.map_or(0, |record| record.resets) + u32::from(anew);
-        self.claims.insert(session, Claim { who, resets });
+        let reign = newest.map_or(0, |record| record.reign).saturating_add(1);
+        self.claims.insert(session, Claim { who, reign });
         newest.map(|record| &record.mark)
     }
 
@@ -73,8 +75,8 @@ impl Marks {
     ) {
         let who = who(&record);
         if self.is_newer(&record) && self.has_room(who) {
+            self.below(&record, None).into_iter().for_each(|session| connections.take_over(session));
             self.put(record, None);
-            self.others(who, None).into_iter().for_each(|session| connections.take_over(session));
         }
     }
 
@@ -90,7 +92,7 @@ impl Marks {
             return edge.connections.take_over(session);
         };
         let Some(offset) = edge.write_mark(&record) else { return edge.connections.take_over(session) };
-        let others = self.others(who(&record), Some(session));
+        let others = self.below(&record, Some(session));
         self.put(record, Some(offset));
         others.into_iter().for_each(|session| edge.connections.take_over(session));
     }
@@ -98,7 +100,7 @@ impl Marks {
     /// The mark as it is to be written, if the session is this connection's.
     fn record(&self, gateway: GatewayId, session: SessionId, mark: SessionMark) -> Option<SessionMarkRecord> {
         let claim = self.claims.get(&session)?;
-        let record = SessionMarkRecord { resets: claim.resets, gateway, mark };
+        let record = SessionMarkRecord { reign: claim.reign, gateway, mark };
         let who = who(&record);
         (who == claim.who && self.is_newer(&record) && self.has_room(who)).then_some(record)
     }
@@ -131,16 +133,17 @@ impl Marks {
     }
 
     fn is_newer(&self, record: &SessionMarkRecord) -> bool {
-        self.newest.get(&who(record)).is_none_or(|newest| rank(record) > rank(newest))
+        self.newest.get(&who(record)).is_none_or(|newest| rank(record) >= rank(newest))
     }
 
     fn has_room(&self, who: Who) -> bool {
         self.newest.len() < MARKS_MAX || self.newest.contains_key(&who)
     }
 
-    /// Connections here that claim a session, but this one.
-    fn others(&self, who: Who, but: Option<SessionId>) -> Vec<SessionId> {
-        let claims = self.claims.iter().filter(|(session, claim)| claim.who == who && Some(**session) != but);
+    /// Connections here, but this one, that claim the session of a mark and do not reign after it.
+    fn below(&self, record: &SessionMarkRecord, but: Option<SessionId>) -> Vec<SessionId> {
+        let is_below = |claim: &Claim| claim.who == who(record) && claim.reign <= record.reign;
+        let claims = self.claims.iter().filter(|(session, claim)| Some(**session) != but && is_below(claim));
         claims.map(|(session, _)| *session).collect()
     }
 }
@@ -149,7 +152,7 @@ fn who(record: &SessionMarkRecord) -> Who {
     (record.mark.member, record.mark.session)
 }
 
-/// The higher, the newer.
-fn rank(record: &SessionMarkRecord) -> (u32, u64, GatewayId) {
-    (record.resets, record.mark.out_max, record.gateway)
+/// The higher, the newer; of equal ones, which are of one log, the later.
+fn rank(record: &SessionMarkRecord) -> (u32, GatewayId) {
+    (record.reign, record.gateway)
 }

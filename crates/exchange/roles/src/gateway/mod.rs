@@ -63,6 +63,10 @@ use sync::SyncTask;
 
 /// Records read from one log before the rest is looked at.
 const BATCH_MAX: usize = 512;
+/// What members that come by FIX call the exchange.
+const COMP_ID: &str = "PARES";
+/// Orders that the door of a connection remembers.
+const ORDERS_MAX: usize = 65_536;
 /// Between two tries to tell the time while the log takes nothing.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// Between two looks for connections that went silent.
@@ -114,7 +118,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
         let edge = Edge {
             writer,
-            connections: Connections::new(sockets, config.sessions_max, doors(config)),
+            connections: Connections::new(sockets, config.sessions_max, doors(config)?),
             counters,
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),
@@ -215,8 +219,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 Incoming::Unreadable(name) => {
                     self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
                 }
-                Incoming::Claim { who, anew } => {
-                    let mark = self.marks.claim(session, who, anew);
+                Incoming::Claim(who) => {
+                    self.poll_peers();
+                    let mark = self.marks.claim(session, who);
                     self.edge.connections.claimed(session, DoorTime { utc_ns: now_ns, mono_ns }, mark);
                 }
             }
@@ -405,8 +410,11 @@ fn becomes_due(instrument: &Instrument) -> bool {
 }
 
 /// How doors for FIX are made, if there is a port for it.
-fn doors(_config: &SystemConfig) -> Option<Arc<DoorConfig>> {
-    None
+fn doors(config: &SystemConfig) -> Result<Option<Arc<DoorConfig>>, NodeError> {
+    let shards = config.shards()?.into_keys().collect();
+    // Instruments come and go: each door asks for the list.
+    let door = DoorConfig { comp_id: COMP_ID.into(), instruments: Vec::new(), shards, orders_max: ORDERS_MAX };
+    Ok((!config.fix.is_empty()).then(|| Arc::new(door)))
 }
 
 /// How a gateway's log is kept.

@@ -26,8 +26,8 @@ pub struct MarkHead {
     pub next_in: U64,
     /// The last number that may have been given to a message to the member.
     pub out_max: U64,
-    /// How often the session's numbers began anew.
-    pub resets: U32,
+    /// How often the session had gone to another connection.
+    pub reign: U32,
     /// The gateway that gives these numbers.
     pub gateway: U16,
     /// How many [`MarkedShard`]s follow.
@@ -48,26 +48,26 @@ pub struct MarkedShard {
 }
 const _: () = assert!(size_of::<MarkedShard>() == 16);
 
-/// How far a FIX session's numbers may have gone.
+/// What another gateway must know of a FIX session to go on with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionMark {
     /// The member.
     pub member: MemberId,
-    /// The number of its session.
+    /// Which of its sessions.
     pub session: u16,
-    /// The next number expected of the member, at least: it sends again what comes behind.
+    /// A number that the peer is not beyond: the next that was expected of it.
     pub next_in: u64,
-    /// The last number that may have been given to a message to the member.
+    /// No higher number has gone out.
     pub out_max: u64,
-    /// Of each shard the number of the next message that is to be told.
+    /// Of each shard: the first number of the member's stream that the peer may not have been told.
     pub told: Vec<(ShardId, u64)>,
 }
 
 /// A mark as it lies in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionMarkRecord {
-    /// How often the session's numbers began anew.
-    pub resets: u32,
+    /// How often the session had gone to another connection.
+    pub reign: u32,
     /// Who gives these numbers.
     pub gateway: GatewayId,
     /// What it says.
@@ -97,7 +97,7 @@ impl SessionMarkRecord {
             out_max: head.out_max.get(),
             told,
         };
-        Ok(Self { resets: head.resets.get(), gateway: GatewayId(head.gateway.get()), mark })
+        Ok(Self { reign: head.reign.get(), gateway: GatewayId(head.gateway.get()), mark })
     }
 
     /// The mark's bytes.
@@ -114,7 +114,7 @@ impl SessionMarkRecord {
             member: member.0.into(),
             next_in: next_in.into(),
             out_max: out_max.into(),
-            resets: self.resets.into(),
+            reign: self.reign.into(),
             gateway: self.gateway.0.into(),
             shards: u16::try_from(told.len()).expect("a shard is named once").into(),
         };

@@ -487,7 +487,7 @@ fn a_session_mark() {
         out_max: 0xb1b2,
         told: vec![(SHARD, 0xc1c2)],
     };
-    let marked = SessionMarkRecord { resets: 0xd1d2, gateway: GatewayId(0xe1e2), mark };
+    let marked = SessionMarkRecord { reign: 0xd1d2, gateway: GatewayId(0xe1e2), mark };
     check(&marked.bytes(), expect![[r#"
         0000  05 01 92 91 84 83 82 81 a2 a1 00 00 00 00 00 00
         0010  b2 b1 00 00 00 00 00 00 d2 d1 00 00 e2 e1 01 00

@@ -52,7 +52,7 @@ fn show_request(request: &Request) -> Shown {
 }
 
 fn show_mark(record: &SessionMarkRecord) -> Shown {
-    let SessionMarkRecord { resets, gateway, mark } = record;
+    let SessionMarkRecord { reign, gateway, mark } = record;
     let line = format!(
         "FIX session {} of member {}: numbers up to {} by gateway-{gateway}; {} expected",
         mark.session, mark.member, mark.out_max, mark.next_in
@@ -60,7 +60,7 @@ fn show_mark(record: &SessionMarkRecord) -> Shown {
     let told: Vec<Value> =
         mark.told.iter().map(|(shard, next)| json!({ "shard": shard.0, "next": next })).collect();
     let fields = json!({
-        "member": mark.member.0, "session": mark.session, "gateway": gateway.0, "resets": resets,
+        "member": mark.member.0, "session": mark.session, "gateway": gateway.0, "reign": reign,
         "next_in": mark.next_in, "out_max": mark.out_max, "told": told,
     });
     shown("mark", line, fields)
