@@ -30,7 +30,12 @@ pub(super) struct FixEnd {
 
 impl FixEnd {
     pub(super) fn new(config: &Arc<DoorConfig>) -> Box<Self> {
-        Box::new(Self { door: FixDoor::new(Arc::clone(config)), frames: Vec::new(), due_ns: None, is_silent: false })
+        Box::new(Self {
+            door: FixDoor::new(Arc::clone(config)),
+            frames: Vec::new(),
+            due_ns: None,
+            is_silent: false,
+        })
     }
 
     pub(super) fn frames(&mut self) -> &mut Vec<u8> {

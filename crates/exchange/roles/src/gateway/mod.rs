@@ -34,11 +34,11 @@ use std::time::Duration;
 
 pub use connections::strangers_max;
 use pares_book::Instrument;
+use pares_door::{DoorConfig, DoorTime};
 pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
 use pares_types::{Event, GatewayId, ShardId, Timestamp};
-use pares_door::{DoorConfig, DoorTime};
 use pares_wire::record::{self, RequestRecord, SessionMarkRecord};
 
 pub(crate) use counters::{COUNTERS, Counter};
@@ -108,7 +108,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
         let open = || recover::open(&world, id, life, config);
         let known = || recover::record(&world, (id, life), config).map(|record| record.rules);
-        let recover::Opened { writer, rules, committed, marks } = repair::whole(&world, node, config, open, known)?;
+        let recover::Opened { writer, rules, committed, marks } =
+            repair::whole(&world, node, config, open, known)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let search = Search::start(&world, config, node)?;
@@ -413,7 +414,8 @@ fn becomes_due(instrument: &Instrument) -> bool {
 fn doors(config: &SystemConfig) -> Result<Option<Arc<DoorConfig>>, NodeError> {
     let shards = config.shards()?.into_keys().collect();
     // Instruments come and go: each door asks for the list.
-    let door = DoorConfig { comp_id: COMP_ID.into(), instruments: Vec::new(), shards, orders_max: ORDERS_MAX };
+    let door =
+        DoorConfig { comp_id: COMP_ID.into(), instruments: Vec::new(), shards, orders_max: ORDERS_MAX };
     Ok((!config.fix.is_empty()).then(|| Arc::new(door)))
 }
 

@@ -22,12 +22,12 @@ use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
 use pares_wire::record::{self, RequestRecord, ResultRecord, SessionMarkRecord};
 
+use super::marks::Marks;
 use crate::checkpoints::StoredCheckpoint;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::SystemConfig;
 use crate::epoch::window;
 use crate::resume::{Resumed, is_beginning_lost, resume, stored};
-use super::marks::Marks;
 use crate::world::World;
 use crate::{NodeError, NodeId, left_out, recorder};
 

@@ -5,7 +5,9 @@
 
 use pares_types::{Event, Request};
 use pares_wire::WireError;
-use pares_wire::record::{self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord, SessionMarkRecord};
+use pares_wire::record::{
+    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord, SessionMarkRecord,
+};
 use serde_json::{Map, Value, json};
 
 use super::{event, request};

@@ -102,7 +102,8 @@ fn marks_outlive_their_gateway_and_damage_to_its_log() {
     rig.settle();
     assert_eq!((rig.out_max(), rig.counter("names")), (Some(1_024), 1));
     let mut reader = rig.world.read_log_from_start(SELF).unwrap();
-    let of_request = (0..2).filter_map(|_| reader.next().unwrap().map(|entry| entry.offset.0)).last().unwrap();
+    let of_request =
+        (0..2).filter_map(|_| reader.next().unwrap().map(|entry| entry.offset.0)).last().unwrap();
     let mut rig = rig.restart(|world| flip(world, SELF, of_request + 20)).unwrap();
     assert!(rig.world.complaints().contains("made its log anew"));
     assert_eq!(rig.out_max(), Some(1_024));
