@@ -5,7 +5,7 @@
 //! | line | says |
 //! |---|---|
 //! | `version V` | the BeginString |
-//! | `tags N` | the standard defines tags up to N |
+//! | `tags N` | the standard defines tags up to N; a field beyond is the exchange's own, from 20001 on |
 //! | `types T ...` | the standard's message types, also those that are not served |
 //! | `field TAG NAME FORM VALUE ...` | a field, and its values if only some are allowed; behind `DATA` the tag of its length |
 //! | `group COUNT TAG ...` | a repeating group by the tag of its count; its first tag begins an entry |
@@ -19,6 +19,8 @@ use std::path::PathBuf;
 
 /// Fields of one dictionary have places 1 to 255; a place is a bit of a set of four words.
 const FIELDS_MAX: usize = 255;
+/// The first tag of the exchange's own; they follow each other.
+const OWN_FROM: u16 = 20_001;
 
 #[derive(Default)]
 struct Source {
@@ -109,6 +111,8 @@ fn tags(sources: &[(String, Source)], code: &mut String) {
         let before = names.insert(&field.name, *tag);
         assert!(before.is_none_or(|before| before == *tag), "{} names two tags", field.name);
     }
+    writeln!(code, "/// The first tag of the exchange's own.\nconst OWN_FROM: usize = {OWN_FROM};")
+        .expect("a text");
     code.push_str("/// Tags by name.\npub mod tag {\n");
     for (name, tag) in names {
         writeln!(code, "    /// `{name}`.\n    pub const {}: u16 = {tag};", screaming(name)).expect("a text");
@@ -141,7 +145,8 @@ fn dictionary(name: &str, source: &Source, code: &mut String) {
         ("begin_string", format!("{:?}", source.version)),
         ("tags_max", source.tags_max.to_string()),
         ("types", format!("&{:?}", source.types)),
-        ("places", format!("&{:?}", source.places())),
+        ("places", format!("&{:?}", source.places(0..=source.tags_max))),
+        ("own", format!("&{:?}", source.own())),
         ("fields", format!("&[{}]", source.field_rules().join(", "))),
         ("groups", format!("&[{}]", source.group_rules().join(", "))),
         ("messages", format!("&[{}]", source.message_rules().join(", "))),
@@ -162,10 +167,16 @@ impl Source {
         1 + before.unwrap_or_else(|| panic!("{tag}: not a field"))
     }
 
-    fn places(&self) -> Vec<usize> {
-        let mut places = vec![0; usize::from(self.tags_max) + 1];
-        self.fields.keys().for_each(|tag| places[usize::from(*tag)] = self.place(*tag));
-        places
+    fn places(&self, tags: std::ops::RangeInclusive<u16>) -> Vec<usize> {
+        tags.map(|tag| if self.fields.contains_key(&tag) { self.place(tag) } else { 0 }).collect()
+    }
+
+    /// The places of the exchange's own tags.
+    fn own(&self) -> Vec<usize> {
+        let last = self.fields.keys().next_back().copied().filter(|last| *last > self.tags_max);
+        let is_own = |tag: &u16| *tag <= self.tags_max || *tag >= OWN_FROM;
+        assert!(self.fields.keys().all(is_own), "a tag is the standard's, or from {OWN_FROM} on");
+        last.map_or_else(Vec::new, |last| self.places(OWN_FROM..=last))
     }
 
     fn set(&self, tags: impl IntoIterator<Item = u16>) -> String {

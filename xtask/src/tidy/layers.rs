@@ -8,7 +8,7 @@
 //!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
 //!   broker     brokerage  routing | accounts | front  router  broker                        day trading
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   doors      acceptor | fix                                       how members reach the exchange by protocols of others
+//!   doors      acceptor | door  fix                                 how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  chart | text | os  tls | table                what everything stands on
@@ -49,10 +49,10 @@ const fn place(group: &'static str, name: &'static str, layer: u8, beside: &'sta
 /// The groups, and which others each may use.
 const GROUPS: &[(&str, &[&str])] = &[
     ("base", &[]),
-    ("exchange", &["base"]),
+    ("exchange", &["base", "doors"]),
     ("feed", &["base", "exchange"]),
     ("sites", &["base"]),
-    ("doors", &["base"]),
+    ("doors", &["base", "exchange"]),
     ("broker", &["base", "exchange", "sites"]),
     ("lab", &["base", "exchange", "feed", "sites", "doors", "broker"]),
     ("app", &["base", "exchange", "feed", "sites", "doors", "broker"]),
@@ -102,6 +102,7 @@ pub(super) const CRATES: &[Place] = &[
     place("feed", "pares-receiver", 2, &[]),
     place("doors", "pares-fix", 1, &[]),
     place("doors", "pares-acceptor", 2, &[]),
+    place("doors", "pares-door", 1, &["pares-fix"]), // speaks to members by the one
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

@@ -14,6 +14,8 @@ pub struct FixDictionary {
     tags_max: u16,
     types: &'static [&'static str],
     places: &'static [u8],
+    /// Places of the exchange's own tags, which no standard has.
+    own: &'static [u8],
     fields: &'static [FieldRule],
     groups: &'static [GroupRule],
     messages: &'static [MessageRule],
@@ -116,7 +118,9 @@ impl FixDictionary {
     /// The place of a field, or 0.
     #[inline]
     pub(crate) fn place(&self, tag: i32) -> u8 {
-        usize::try_from(tag).ok().and_then(|tag| self.places.get(tag)).copied().unwrap_or_default()
+        let Ok(tag) = usize::try_from(tag) else { return 0 };
+        let own = || self.own.get(tag.checked_sub(OWN_FROM)?);
+        self.places.get(tag).or_else(own).copied().unwrap_or_default()
     }
 
     #[inline]
@@ -144,9 +148,9 @@ impl FixDictionary {
         self.types.iter().any(|known| known.as_bytes() == msg_type)
     }
 
-    /// Whether the standard has such a tag, served or not.
+    /// Whether the standard has such a tag, served or not, or the exchange.
     pub(crate) fn is_tag(&self, tag: i32) -> bool {
-        (1..=i32::from(self.tags_max)).contains(&tag)
+        (1..=i32::from(self.tags_max)).contains(&tag) || self.place(tag) != 0
     }
 
     /// Whether a field may have a value.
@@ -179,6 +183,15 @@ mod tests {
         assert_eq!(FIX42.message(b"D").map(|message| message.msg_type), Some("D"));
         assert!(FIX42.message(b"AF").is_none() && FIX44.message(b"AF").is_some());
         assert!(FIX42.is_type(b"B") && !FIX42.is_type(b"*"));
+    }
+
+    #[test]
+    fn tags_of_the_exchange_s_own_are_known_by_name() {
+        for dictionary in [&FIX42, &FIX44] {
+            let place = dictionary.place(i32::from(tag::SELF_TRADE_PREVENTION));
+            assert_eq!(dictionary.field(place).tag, 20_001);
+            assert!(dictionary.is_tag(20_001) && !dictionary.is_tag(20_002) && !dictionary.is_tag(5_000));
+        }
     }
 
     #[test]

@@ -254,6 +254,12 @@ impl FixSession {
         }
     }
 
+    /// Refuses the peer that has called, logged on or not: a Logout that says why, and the end of the connection.
+    pub fn refuse_peer(&mut self, now_ns: u64, text: &str, sink: &mut impl FixSink) {
+        self.send_logout(now_ns, text, sink);
+        self.cut(sink);
+    }
+
     /// A new day: nobody is logged on, and numbers begin anew.
     pub fn reset(&mut self, now_ns: u64, text: &str, sink: &mut impl FixSink) {
         self.end(now_ns, text, sink);

@@ -15,7 +15,7 @@ use crate::world::World;
 use crate::{NodeError, NodeId, SystemConfig, repair_asked};
 
 /// A bit of the log's first segment flips.
-fn flip(world: &TestWorld, log: NodeId, at: u64) {
+pub(super) fn flip(world: &TestWorld, log: NodeId, at: u64) {
     let path = world.real(Path::new(&format!("{log}/{:020}.seg", 0)));
     let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
     let mut byte = [0];

@@ -4,6 +4,7 @@ mod connections;
 mod late;
 mod lists;
 mod logs;
+mod marks;
 mod resuming;
 mod rig;
 mod set_back;

@@ -1,0 +1,110 @@
+//! The application of a session: requests of the member become frames, and frames become reports.
+//!
+//! ```text
+//!   D F G q H AF --requests.rs--> ClientFrame      what was asked is remembered until it is answered
+//!   8 9 r       <--reports.rs--- GatewayFrame
+//! ```
+//! It owns no order. What it remembers of those that live makes reports fuller; what it has never heard of it reports with less.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderKey, OrderStatus, Side};
+use pares_wire::frame::ClientFrame;
+
+use crate::instruments::Instruments;
+use crate::orders::Orders;
+use crate::reports::Heard;
+use crate::streams::Streams;
+use crate::told::{Name, Question, Terms, Told, Version};
+
+/// What a member has asked for and was not answered yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) what: What,
+    /// It may be a duplicate, and its sender does not ask: if it was answered before, he was told.
+    pub(crate) is_duplicate: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    Enter,
+    Replace {
+        /// The order's first name, if it is known.
+        entry: ClientOrderId,
+        /// The name that the member gave it.
+        original: ClientOrderId,
+        terms: Terms,
+    },
+    Cancel {
+        entry: ClientOrderId,
+        original: ClientOrderId,
+    },
+    Mass {
+        /// MassCancelRequestType.
+        asked: u8,
+        instrument: Option<InstrumentId>,
+        side: Option<Side>,
+    },
+}
+
+/// A question for the status of one order.
+#[derive(Debug)]
+pub(crate) struct StatusAsked {
+    pub(crate) key: OrderKey,
+    pub(crate) name: Name,
+    pub(crate) question: Question,
+}
+
+/// A question for the status of all orders.
+#[derive(Debug)]
+pub(crate) struct ListAsked {
+    pub(crate) id: Vec<u8>,
+    pub(crate) request: ListRequest,
+    /// The last report waits until it is known whether it is the last.
+    pub(crate) last: Option<OrderStatus>,
+}
+
+/// The application of a session.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) version: Version,
+    pub(crate) instruments: Arc<Instruments>,
+    pub(crate) orders: Orders,
+    pub(crate) streams: Streams,
+    pub(crate) asked: BTreeMap<ClientOrderId, Asked>,
+    pub(crate) status_asked: VecDeque<StatusAsked>,
+    pub(crate) list_asked: Option<ListAsked>,
+    pub(crate) list_token: u64,
+    /// What happened at one position, until the answer there is known.
+    pub(crate) held: Vec<Heard>,
+    pub(crate) utc_ns: u64,
+    pub(crate) refusals: u64,
+    pub(crate) asks: Vec<ClientFrame>,
+    pub(crate) told: Vec<Told>,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        version: Version,
+        instruments: Arc<Instruments>,
+        orders_max: usize,
+        streams: Streams,
+    ) -> Self {
+        Self {
+            version,
+            instruments,
+            orders: Orders::new(orders_max),
+            streams,
+            asked: BTreeMap::new(),
+            status_asked: VecDeque::new(),
+            list_asked: None,
+            list_token: 0,
+            held: Vec::new(),
+            utc_ns: 0,
+            refusals: 0,
+            asks: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! One connection of a member's FIX engine.
+//!
+//! ```text
+//!  Calling --Logon--> Claiming --> SigningOn --> Instruments --> Orders --> Resuming --> On --> Closed
+//!                     numbers      the member    if none are    that       where each    the Logon is answered
+//!                                                configured     live       stream is
+//! ```
+//! The Logon is answered last, so a member that is logged on can do everything and misses nothing. What it sends before waits.
+
+use std::sync::Arc;
+
+use pares_fix::framing::{Cut, FixFrame, cut};
+use pares_fix::parser::FixParser;
+use pares_types::Reply;
+use pares_wire::frame::GatewayFrame;
+
+use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
+use crate::line::Line;
+use crate::logon::{Caller, Joining};
+
+/// Bytes that a peer may send before its Logon is answered.
+const EARLY_BYTES_MAX: usize = 64 << 10;
+
+/// A FIX connection, in front of a gateway.
+#[derive(Debug)]
+pub struct FixDoor {
+    config: Arc<DoorConfig>,
+    parser: FixParser,
+    stage: Stage,
+    /// What came before the Logon was answered, from its first byte on that is not taken.
+    early: Vec<u8>,
+    last: DoorTime,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Calling,
+    Claiming(Box<Caller>),
+    Joining(Box<Joining>),
+    On(Box<Line>),
+    Closed,
+}
+
+impl FixDoor {
+    /// A door to which nobody has spoken.
+    #[must_use]
+    pub fn new(config: Arc<DoorConfig>) -> Self {
+        let (parser, stage) = (FixParser::default(), Stage::Calling);
+        Self { config, parser, stage, early: Vec::new(), last: DoorTime::default() }
+    }
+
+    /// Takes what the peer has sent: how many of the bytes are done with. The others are to be given again with what follows them.
+    pub fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
+        self.last = at;
+        if self.early.is_empty() && !self.is_joining() {
+            let used = self.take(at, bytes, sink);
+            // What follows a Logon waits here for its answer, since more bytes may never come.
+            return if self.is_joining() { used + self.wait(&bytes[used..], sink) } else { used };
+        }
+        self.wait(bytes, sink);
+        self.take_early(at, sink);
+        bytes.len()
+    }
+
+    fn wait(&mut self, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
+        if self.early.len() + bytes.len() > EARLY_BYTES_MAX {
+            self.close(sink);
+        } else {
+            self.early.extend_from_slice(bytes);
+        }
+        bytes.len()
+    }
+
+    fn take_early(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        if !self.is_joining() {
+            let early = std::mem::take(&mut self.early);
+            let used = self.take(at, &early, sink);
+            self.early = early[used.min(early.len())..].to_vec();
+        }
+    }
+
+    /// Takes whole messages, as long as they are taken.
+    fn take(&mut self, at: DoorTime, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
+        let mut used = 0;
+        while !self.is_joining() {
+            if matches!(self.stage, Stage::Closed) {
+                return bytes.len();
+            }
+            let (cut, length) = cut(&bytes[used..]);
+            used += length;
+            match cut {
+                Cut::Incomplete => break,
+                Cut::Whole(frame) => self.on_message(at, &frame, sink),
+                Cut::Garbled => self.on_garbled(sink),
+                Cut::TooLong => self.on_too_long(at, sink),
+            }
+        }
+        if let Stage::On(line) = &mut self.stage {
+            line.flush(at, sink);
+            self.end_if_over();
+        }
+        used
+    }
+
+    fn on_message(&mut self, at: DoorTime, frame: &FixFrame<'_>, sink: &mut impl FnMut(DoorAction<'_>)) {
+        match &mut self.stage {
+            Stage::Calling => match Caller::of(&self.config, &mut self.parser, frame) {
+                Some(caller) => {
+                    let (member, session) = (caller.owner.member, caller.owner.session);
+                    self.stage = Stage::Claiming(Box::new(caller));
+                    sink(DoorAction::Claim { member, session });
+                }
+                None => self.close(sink),
+            },
+            Stage::On(line) => {
+                line.on_message(at, &mut self.parser, frame);
+                if line.is_over() {
+                    line.flush(at, sink);
+                    self.end_if_over();
+                }
+            }
+            Stage::Claiming(_) | Stage::Joining(_) | Stage::Closed => {}
+        }
+    }
+
+    fn on_garbled(&mut self, sink: &mut impl FnMut(DoorAction<'_>)) {
+        if matches!(self.stage, Stage::Calling) {
+            self.close(sink);
+        }
+    }
+
+    fn on_too_long(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        match &mut self.stage {
+            Stage::On(line) => line.end(at, "Message too long"),
+            _ => return self.close(sink),
+        }
+        self.flush(at, sink);
+    }
+
+    /// The session is this connection's, with the last mark that was kept of it.
+    pub fn on_claimed(
+        &mut self,
+        at: DoorTime,
+        mark: Option<&SessionMark>,
+        sink: &mut impl FnMut(DoorAction<'_>),
+    ) {
+        self.last = at;
+        match std::mem::replace(&mut self.stage, Stage::Closed) {
+            Stage::Claiming(caller) => {
+                let joining = Joining::new(&self.config, *caller, mark, sink);
+                self.stage = Stage::Joining(Box::new(joining));
+            }
+            other => self.stage = other,
+        }
+    }
+
+    /// Takes what the gateway says to the session.
+    pub fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: &mut impl FnMut(DoorAction<'_>)) {
+        self.last = at;
+        match &mut self.stage {
+            Stage::Joining(joining) => {
+                joining.on_frame(at, frame, sink);
+                if joining.is_placed() {
+                    self.log_on(at, sink);
+                }
+            }
+            Stage::On(line) => line.on_frame(at, frame),
+            Stage::Calling | Stage::Claiming(_) | Stage::Closed => {}
+        }
+        self.flush(at, sink);
+    }
+
+    /// Answers the Logon.
+    fn log_on(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        let Stage::Joining(joining) = std::mem::replace(&mut self.stage, Stage::Closed) else { return };
+        let Joining { mut line, logon, waiting, .. } = *joining;
+        if let (Cut::Whole(frame), _) = cut(&logon) {
+            line.on_message(at, &mut self.parser, &frame);
+        }
+        for reply in waiting {
+            line.on_frame(at, &GatewayFrame::Reply(reply));
+        }
+        self.stage = Stage::On(Box::new(line));
+        self.flush(at, sink);
+        self.take_early(at, sink);
+    }
+
+    /// Time has come to `at`.
+    pub fn on_time(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            line.on_time(at);
+        }
+        self.flush(at, sink);
+    }
+
+    /// The connection is gone, and was not closed by the door: the mark with which another goes on at once.
+    #[must_use]
+    pub fn on_disconnected(&mut self) -> Option<SessionMark> {
+        match std::mem::replace(&mut self.stage, Stage::Closed) {
+            Stage::On(line) => Some(line.last_mark()),
+            _ => None,
+        }
+    }
+
+    /// When [`Self::on_time`] has something to do next, of the clock that never goes back.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        let Stage::On(line) = &self.stage else { return None };
+        let ahead_ns = line.next_deadline_ns()?.saturating_sub(self.last.utc_ns);
+        Some(self.last.mono_ns.saturating_add(ahead_ns))
+    }
+
+    fn flush(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        match &mut self.stage {
+            Stage::On(line) => line.flush(at, sink),
+            Stage::Joining(joining) if joining.line.is_over() => joining.line.flush(at, sink),
+            _ => {}
+        }
+        self.end_if_over();
+    }
+
+    fn end_if_over(&mut self) {
+        let is_over = match &self.stage {
+            Stage::On(line) => line.is_over(),
+            Stage::Joining(joining) => joining.line.is_over(),
+            _ => false,
+        };
+        if is_over {
+            self.stage = Stage::Closed;
+        }
+    }
+
+    fn close(&mut self, sink: &mut impl FnMut(DoorAction<'_>)) {
+        self.stage = Stage::Closed;
+        self.early.clear();
+        sink(DoorAction::Close);
+    }
+
+    fn is_joining(&self) -> bool {
+        matches!(self.stage, Stage::Claiming(_) | Stage::Joining(_))
+    }
+}
+
+/// Replies that come before the Logon is answered.
+pub(crate) type Waiting = Vec<Reply>;

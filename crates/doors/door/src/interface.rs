@@ -1,0 +1,47 @@
+//! What a door and its connection say to each other.
+
+use pares_types::{InstrumentId, MemberId, ShardId, Symbol};
+use pares_wire::frame::ClientFrame;
+pub use pares_wire::record::SessionMark;
+
+/// Now, by both clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DoorTime {
+    /// Nanoseconds since 1970, UTC: what messages bear.
+    pub utc_ns: u64,
+    /// Nanoseconds of a clock that never goes back: what deadlines are of.
+    pub mono_ns: u64,
+}
+
+/// What is the same for all doors of a gateway.
+#[derive(Clone, Debug)]
+pub struct DoorConfig {
+    /// The exchange's comp id: what members call with as TargetCompID.
+    pub comp_id: String,
+    /// Instruments and their symbols. If there are none, each door asks for the list as its member logs on.
+    pub instruments: Vec<(InstrumentId, Symbol)>,
+    /// All shards.
+    pub shards: Vec<ShardId>,
+    /// Orders that a door remembers; of those beyond it reports with less.
+    pub orders_max: usize,
+}
+
+/// What a door wants done, in this order.
+#[derive(Clone, Copy, Debug)]
+pub enum DoorAction<'a> {
+    /// Send these bytes, whole messages.
+    Send(&'a [u8]),
+    /// Take this in, as if a client of the binary protocol had sent it.
+    Ask(ClientFrame),
+    /// This connection is the session's from now on: answer by [`FixDoor::on_claimed`](crate::FixDoor::on_claimed).
+    Claim {
+        /// The member.
+        member: MemberId,
+        /// Which of its sessions; 0 if it named none.
+        session: u16,
+    },
+    /// Keep this where every gateway finds it, in place of the session's last one, before anything that follows is sent.
+    Mark(&'a SessionMark),
+    /// Close the connection once what was sent is out.
+    Close,
+}

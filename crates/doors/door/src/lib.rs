@@ -1,0 +1,42 @@
+//! FIX order entry as a codec between FIX messages and the gateway's frames.
+//!
+//! A FIX engine in front of an exchange usually owns what it speaks of: a book of orders to report from, a store of what it sent, the session's numbers. Then it is
+//! one more thing that can be lost, and nobody can go on in its place. A door owns none of it. Each message of a member becomes the frame that a client of the binary protocol would have
+//! sent, and each frame for that client becomes a message; who may do what, exactly once, what is told and in which order are the gateway's. What reports say is made of the member's
+//! stream, which every gateway can tell from any point; ExecIDs are places in it. So another gateway goes on with a session from two numbers and a place
+//! in each shard's stream, the [`SessionMark`].
+//!
+//! ```text
+//!  socket --bytes--> FixDoor --ClientFrame--> gateway
+//!  socket <--bytes-- FixDoor <--GatewayFrame- gateway
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | `interface` | what a door and its connection say to each other |
+//! | `door`, `line` | one connection: the session layer and the application, put together |
+//! | `logon` | from the first message to the answer to the Logon |
+//! | `streams`, `kept` | how far the member was told, and what can be sent again |
+//! | `desk`, `requests`, `request` | the application: messages become frames |
+//! | `reports`, `statuses`, `told` | frames become messages |
+//! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
+
+mod codes;
+mod decimal;
+mod desk;
+mod door;
+mod instruments;
+mod interface;
+mod kept;
+mod line;
+mod logon;
+mod orders;
+mod reports;
+mod request;
+mod requests;
+mod statuses;
+mod streams;
+mod told;
+
+pub use door::FixDoor;
+pub use interface::{DoorAction, DoorConfig, DoorTime, SessionMark};

@@ -1,0 +1,130 @@
+//! What a door knows of its member's orders that live.
+
+use std::collections::BTreeMap;
+
+use pares_types::{ClientOrderId, InstrumentId, OrderId, OrderState, OrderStatus, Position, Quantity, Side};
+
+use crate::told::Terms;
+
+/// An order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The name under which it was entered.
+    pub(crate) entry: ClientOrderId,
+    /// The name of the last change that was accepted, or the same.
+    pub(crate) newest: ClientOrderId,
+    pub(crate) order: Option<OrderId>,
+    pub(crate) instrument: InstrumentId,
+    pub(crate) side: Option<Side>,
+    pub(crate) total: Option<Quantity>,
+    pub(crate) executed: Quantity,
+    pub(crate) terms: Option<Terms>,
+    /// What lies before is counted in already.
+    pub(crate) counted: Position,
+    /// Whether its entry was answered.
+    pub(crate) is_answered: bool,
+    /// Changes of it that this door has asked for.
+    pub(crate) amending: u32,
+}
+
+impl Known {
+    /// One of which nothing is known but its name.
+    pub(crate) fn unknown(entry: ClientOrderId, instrument: InstrumentId) -> Self {
+        Self {
+            entry,
+            newest: entry,
+            order: None,
+            instrument,
+            side: None,
+            total: None,
+            executed: Quantity::ZERO,
+            terms: None,
+            counted: Position(0),
+            is_answered: false,
+            amending: 0,
+        }
+    }
+
+    /// One as a gateway says that it is.
+    pub(crate) fn listed(status: &OrderStatus) -> Self {
+        Self {
+            order: Some(status.order),
+            // How much of it was executed before, and its side, a list does not say: it counts from here on.
+            total: Some(status.remaining),
+            counted: status.next,
+            is_answered: status.state == OrderState::Working,
+            ..Self::unknown(status.client_order_id, status.instrument)
+        }
+    }
+
+    /// Shares that are left, as far as its total is known.
+    pub(crate) fn leaves(&self) -> Quantity {
+        Quantity(self.total.map_or(0, |total| total.0.saturating_sub(self.executed.0)))
+    }
+}
+
+/// Orders that live, by the names under which they were entered.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    known: BTreeMap<ClientOrderId, Known>,
+    /// From the newest name to the first, of those that have two.
+    renamed: BTreeMap<ClientOrderId, ClientOrderId>,
+    by_id: BTreeMap<OrderId, ClientOrderId>,
+    max: usize,
+}
+
+impl Orders {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, ..Self::default() }
+    }
+
+    pub(crate) fn get(&self, entry: ClientOrderId) -> Option<&Known> {
+        self.known.get(&entry)
+    }
+
+    pub(crate) fn get_mut(&mut self, entry: ClientOrderId) -> Option<&mut Known> {
+        self.known.get_mut(&entry)
+    }
+
+    /// The order of a name, its first one or the newest.
+    pub(crate) fn by_name(&self, name: ClientOrderId) -> Option<&Known> {
+        self.known.get(&name).or_else(|| self.known.get(self.renamed.get(&name)?))
+    }
+
+    pub(crate) fn by_id(&self, order: OrderId) -> Option<&Known> {
+        self.known.get(self.by_id.get(&order)?)
+    }
+
+    /// Remembers how an order is now. Beyond the most that are remembered it is not.
+    pub(crate) fn put(&mut self, order: Known) {
+        let before = self.known.get(&order.entry).copied();
+        if before.is_none() && self.known.len() >= self.max {
+            return;
+        }
+        if let Some(before) = before.filter(|before| before.newest != order.newest) {
+            self.renamed.remove(&before.newest);
+        }
+        if order.newest != order.entry {
+            self.renamed.insert(order.newest, order.entry);
+        }
+        if let Some(id) = order.order {
+            self.by_id.insert(id, order.entry);
+        }
+        self.known.insert(order.entry, order);
+    }
+
+    /// Forgets an order.
+    pub(crate) fn remove(&mut self, entry: ClientOrderId) {
+        let Some(order) = self.known.remove(&entry) else { return };
+        self.renamed.remove(&order.newest);
+        if let Some(id) = order.order {
+            self.by_id.remove(&id);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        assert!(self.renamed.len() <= self.known.len() && self.by_id.len() <= self.known.len());
+        self.known.len()
+    }
+}

@@ -1,0 +1,299 @@
+//! Messages of the member, one by one.
+
+use pares_fix::dictionary::tag;
+use pares_fix::message::FixMessage;
+use pares_types::{
+    ClientOrderId, ClientRequest, InstrumentId, List, ListRequest, OrderId, OrderKey, Quantity, RequestId,
+};
+use pares_wire::frame::ClientFrame;
+
+use crate::codes;
+use crate::desk::{Asked, Desk, ListAsked, StatusAsked, What};
+use crate::orders::Known;
+use crate::request::{Asking, Refusal, client_order_id, name};
+use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Name, Question, Told, status};
+
+/// Requests that wait for their answers; a gateway lets a session have fewer.
+const ASKED_MAX: usize = 1 << 16;
+/// CxlRejReason and MassCancelRejectReason: anything else.
+const OTHER: u8 = 99;
+/// CxlRejReason: no such order.
+const UNKNOWN_ORDER: u8 = 1;
+/// MassCancelRejectReason: not supported; no such instrument.
+const MASS_NOT_SUPPORTED: u8 = 0;
+const MASS_UNKNOWN_INSTRUMENT: u8 = 1;
+
+impl Desk {
+    /// An application message of the member.
+    pub(crate) fn take(&mut self, message: &FixMessage<'_>) {
+        match message.msg_type() {
+            b"D" => self.on_new_order(message),
+            b"F" | b"G" => self.on_change(message),
+            b"q" => self.on_mass_cancel(message),
+            b"H" => self.on_status_question(message),
+            b"AF" => self.on_mass_status_question(message),
+            _ => {}
+        }
+    }
+
+    /// Asks for it, and remembers that it was asked for.
+    fn ask(&mut self, message: &FixMessage<'_>, what: What, request: ClientRequest) {
+        let is_duplicate = message.flag(tag::POSS_DUP_FLAG) && !message.flag(tag::POSS_RESEND);
+        self.asked.insert(request.client_order_id(), Asked { what, is_duplicate });
+        self.asks.push(ClientFrame::Request(request));
+    }
+
+    fn has_room(&self) -> Result<(), Refusal> {
+        if self.asked.len() < ASKED_MAX {
+            Ok(())
+        } else {
+            Err(Refusal::other("too many unanswered requests"))
+        }
+    }
+
+    fn on_new_order(&mut self, message: &FixMessage<'_>) {
+        match self.new_order(message) {
+            Ok((request, known)) => {
+                // A name that is taken is answered as before; the order that has it stays as it is.
+                if self.orders.get(known.entry).is_none() {
+                    self.orders.put(known);
+                }
+                self.ask(message, What::Enter, request);
+            }
+            Err(refusal) => self.refuse_order(message, refusal),
+        }
+    }
+
+    fn new_order(&self, message: &FixMessage<'_>) -> Result<(ClientRequest, Known), Refusal> {
+        let asking = Asking { message, instruments: &self.instruments };
+        self.has_room()?;
+        let (client_order_id, instrument) = (asking.own_name()?, asking.instrument()?);
+        let (order, terms) = asking.order()?;
+        let known = Known {
+            side: Some(order.side),
+            total: Some(order.quantity),
+            terms: Some(terms),
+            ..Known::unknown(client_order_id, instrument)
+        };
+        Ok((ClientRequest::Enter { client_order_id, instrument, order }, known))
+    }
+
+    /// Says that an order is not even asked for.
+    fn refuse_order(&mut self, message: &FixMessage<'_>, refusal: Refusal) {
+        let asking = Asking { message, instruments: &self.instruments };
+        let symbol = message.text(tag::SYMBOL).unwrap_or(b"NONE");
+        let execution = Execution {
+            name: Some(name(message, tag::CL_ORD_ID)),
+            instrument: asking.instrument().map_err(|_| symbol.to_vec()),
+            side: asking.side().ok(),
+            total: asking.quantity(tag::ORDER_QTY).ok().flatten(),
+            rejected: Some(codes::in_version(refusal.code, self.version)),
+            text: refusal.text,
+            ..self.blank(ExecKind::Rejected, status::REJECTED)
+        };
+        self.told.push(Told::Execution(Box::new(execution)));
+    }
+
+    /// A report without an order, under an id of its own.
+    pub(crate) fn blank(&mut self, kind: ExecKind, status: u8) -> Execution {
+        self.refusals += 1;
+        let id = if kind == ExecKind::Status {
+            ExecId::Status
+        } else {
+            ExecId::Refusal(self.utc_ns, self.refusals)
+        };
+        Execution::of(kind, status, id)
+    }
+
+    fn on_change(&mut self, message: &FixMessage<'_>) {
+        match self.change(message) {
+            Ok((what, request)) => {
+                if let What::Replace { entry, .. } = what
+                    && let Some(order) = self.orders.get_mut(entry)
+                {
+                    order.amending += 1;
+                }
+                self.ask(message, what, request);
+            }
+            Err((code, text)) => self.refuse_change(message, code, text),
+        }
+    }
+
+    fn change(&self, message: &FixMessage<'_>) -> Result<(What, ClientRequest), (u8, String)> {
+        let other = |refusal: Refusal| (OTHER, refusal.text.into_owned());
+        let asking = Asking { message, instruments: &self.instruments };
+        self.has_room().map_err(other)?;
+        let client_order_id = asking.own_name().map_err(other)?;
+        let (original, target) = self.target(message)?;
+        if message.msg_type() == b"F" {
+            let what = What::Cancel { entry: target, original };
+            return Ok((what, ClientRequest::Cancel { client_order_id, target }));
+        }
+        let price_now = self.orders.get(target).and_then(|order| order.terms?.price);
+        let (new, terms) = asking.new_terms(price_now).map_err(other)?;
+        let what = What::Replace { entry: target, original, terms };
+        Ok((what, ClientRequest::Amend { client_order_id, target, terms: new }))
+    }
+
+    /// The order that a message is about: its name there, and its first name. By its id, if that is given and known; otherwise by any of its names.
+    fn target(&self, message: &FixMessage<'_>) -> Result<(ClientOrderId, ClientOrderId), (u8, String)> {
+        let original = message.text(tag::ORIG_CL_ORD_ID).and_then(client_order_id);
+        let by_id = message.text(tag::ORDER_ID).and_then(order_id).and_then(|id| self.orders.by_id(id));
+        let by_name = || self.orders.by_name(original?);
+        match (by_id.or_else(by_name), original) {
+            (Some(order), original) => Ok((original.unwrap_or(order.newest), order.entry)),
+            // It may be one that this door has not heard of: the gateway knows.
+            (None, Some(original)) => Ok((original, original)),
+            (None, None) => Err((UNKNOWN_ORDER, "OrigClOrdID (41) names no order".into())),
+        }
+    }
+
+    fn refuse_change(&mut self, message: &FixMessage<'_>, reason: u8, text: String) {
+        let known = self.target(message).ok().and_then(|(_, entry)| self.orders.get(entry));
+        self.told.push(Told::CancelReject(CancelReject {
+            order: known.and_then(|order| order.order),
+            name: name(message, tag::CL_ORD_ID),
+            original: Some(name(message, tag::ORIG_CL_ORD_ID)),
+            status: known.map_or(status::REJECTED, Known::status),
+            responds_to: if message.msg_type() == b"F" { b'1' } else { b'2' },
+            reason,
+            text: text.into(),
+            is_possible_resend: false,
+        }));
+    }
+
+    fn on_mass_cancel(&mut self, message: &FixMessage<'_>) {
+        let asking = Asking { message, instruments: &self.instruments };
+        let asked = message.text(tag::MASS_CANCEL_REQUEST_TYPE).and_then(|text| text.first()).copied();
+        let asked = asked.unwrap_or_default();
+        let instrument = match asked {
+            b'1' => asking.instrument().map(Some).map_err(|refusal| (MASS_UNKNOWN_INSTRUMENT, refusal)),
+            b'7' => Ok(None),
+            _ => Err((MASS_NOT_SUPPORTED, Refusal::other("MassCancelRequestType (530) is 1 or 7"))),
+        };
+        let side = message.text(tag::SIDE).map(|_| asking.side()).transpose();
+        let side = side.map_err(|refusal| (OTHER, refusal));
+        let name_of = || asking.own_name().map_err(|refusal| (OTHER, refusal));
+        let room = self.has_room().map_err(|refusal| (OTHER, refusal));
+        let all = instrument.and_then(|one| Ok((name_of()?, one, side?))).and_then(|all| room.map(|()| all));
+        match all {
+            Ok((client_order_id, one, side)) => {
+                let instrument = one.unwrap_or(InstrumentId(0));
+                let request = ClientRequest::MassCancel { client_order_id, instrument, side };
+                self.ask(message, What::Mass { asked, instrument: one, side }, request);
+            }
+            Err((reason, refusal)) => self.told.push(Told::MassReport(MassReport {
+                order: None,
+                name: name(message, tag::CL_ORD_ID),
+                asked,
+                instrument: None,
+                side: None,
+                result: Err(reason),
+                text: refusal.text,
+                is_possible_resend: false,
+            })),
+        }
+    }
+
+    fn on_status_question(&mut self, message: &FixMessage<'_>) {
+        let own = message.text(tag::CL_ORD_ID).and_then(client_order_id);
+        let by_id = message.text(tag::ORDER_ID).and_then(order_id).map(OrderKey::Id);
+        let by_name =
+            || own.map(|own| OrderKey::Name(self.orders.by_name(own).map_or(own, |order| order.entry)));
+        let status_id = message.text(tag::ORD_STATUS_REQ_ID).map(<[u8]>::to_vec);
+        let question = Question { status_id, mass: None };
+        let name = name(message, tag::CL_ORD_ID);
+        match by_id.or_else(by_name).filter(|_| self.status_asked.len() < ASKED_MAX) {
+            Some(key) => {
+                self.status_asked.push_back(StatusAsked { key, name, question });
+                self.asks.push(ClientFrame::OrderStatusRequest(key));
+            }
+            None => self.tell_unknown(Some(name), question),
+        }
+    }
+
+    fn on_mass_status_question(&mut self, message: &FixMessage<'_>) {
+        let asking = Asking { message, instruments: &self.instruments };
+        let id = message.text(tag::MASS_STATUS_REQ_ID).unwrap_or_default().to_vec();
+        let instrument = match message.text(tag::MASS_STATUS_REQ_TYPE) {
+            Some(b"1") => asking.instrument().map(Some),
+            Some(b"7") => Ok(None),
+            _ => Err(Refusal::other("MassStatusReqType (585) is 1 or 7")),
+        };
+        let is_free = self.list_asked.is_none();
+        let free = is_free
+            .then_some(())
+            .ok_or(Refusal::other("one list at a time: the one before is not at its end"));
+        match instrument.and_then(|instrument| free.map(|()| instrument)) {
+            Ok(instrument) => {
+                self.list_token += 1;
+                let request = ListRequest { token: self.list_token, list: List::Orders, instrument };
+                self.list_asked = Some(ListAsked { id, request, last: None });
+                self.asks.push(ClientFrame::ListRequest(request));
+            }
+            Err(refusal) => self.tell_none_of_list(id, refusal.text),
+        }
+    }
+}
+
+impl Execution {
+    /// A report with what every report has.
+    pub(crate) fn of(kind: ExecKind, status: u8, id: ExecId) -> Self {
+        Self {
+            kind,
+            status,
+            id,
+            refers_to: None,
+            order: None,
+            name: None,
+            original: None,
+            instrument: Err(b"NONE".to_vec()),
+            side: None,
+            total: None,
+            terms: None,
+            last: None,
+            leaves: Quantity::ZERO,
+            executed: Quantity::ZERO,
+            rejected: None,
+            restated: None,
+            is_working: None,
+            question: Question::default(),
+            text: "".into(),
+            is_possible_resend: false,
+        }
+    }
+
+    /// A report of an order.
+    pub(crate) fn of_order(kind: ExecKind, status: u8, id: ExecId, order: &Known) -> Self {
+        Self {
+            order: order.order,
+            name: Some(Name::Of(order.newest)),
+            instrument: Ok(order.instrument),
+            side: order.side,
+            total: order.total,
+            terms: order.terms,
+            leaves: order.leaves(),
+            executed: order.executed,
+            ..Self::of(kind, status, id)
+        }
+    }
+}
+
+impl Known {
+    /// OrdStatus (39) of an order that lives.
+    pub(crate) fn status(&self) -> u8 {
+        match () {
+            () if !self.is_answered => status::PENDING_NEW,
+            () if self.executed.is_zero() => status::NEW,
+            () => status::PARTIAL,
+        }
+    }
+}
+
+/// An OrderID (37): gateway, colon, sequence.
+fn order_id(text: &[u8]) -> Option<OrderId> {
+    let (gateway, sequence) = std::str::from_utf8(text).ok()?.split_once(':')?;
+    let (gateway, sequence) = (gateway.parse::<u16>().ok()?, sequence.parse::<u64>().ok()?);
+    let bits = u64::from(gateway) << 48 | sequence;
+    RequestId::from_bits(bits).filter(|_| sequence <= RequestId::SEQUENCE_MAX).map(OrderId)
+}

@@ -1,0 +1,86 @@
+//! How orders are, told to a member who asks: no executions.
+
+use std::borrow::Cow;
+
+use pares_types::{ListEnd, OrderKey, OrderState, OrderStatus, Reason};
+
+use crate::desk::Desk;
+use crate::orders::Known;
+use crate::told::{ExecId, ExecKind, Execution, Name, Question, Told, Version, status};
+
+/// OrdRejReason: no such order.
+const UNKNOWN_ORDER: u8 = 5;
+
+impl Desk {
+    /// How an order is: in answer to a question for it, or of a list.
+    pub(crate) fn on_status(&mut self, key: OrderKey, status: Option<&OrderStatus>) {
+        let is_it = |asked: OrderKey| {
+            asked == key || status.is_some_and(|status| asked == OrderKey::Id(status.order))
+        };
+        let asked = self.status_asked.iter().position(|asked| is_it(asked.key));
+        let asked = asked.and_then(|at| self.status_asked.remove(at));
+        match (asked, status) {
+            (Some(asked), Some(status)) => self.tell_status(status, Some(asked.name), asked.question),
+            (Some(asked), None) => self.tell_unknown(Some(asked.name), asked.question),
+            (None, Some(status)) => self.on_listed(status),
+            (None, None) => {}
+        }
+    }
+
+    fn on_listed(&mut self, status: &OrderStatus) {
+        let Some(list) = &mut self.list_asked else { return };
+        let id = list.id.clone();
+        if let Some(before) = list.last.replace(*status) {
+            self.tell_of_list(&before, id, false);
+        }
+    }
+
+    fn tell_of_list(&mut self, status: &OrderStatus, id: Vec<u8>, is_last: bool) {
+        self.tell_status(status, None, Question { status_id: None, mass: Some((id, is_last)) });
+    }
+
+    /// The end of a list that the member asked for.
+    pub(crate) fn on_list_end(&mut self, end: &ListEnd) {
+        let Some(list) = self.list_asked.take_if(|list| list.request.token == end.request.token) else {
+            return;
+        };
+        match list.last {
+            Some(last) => self.tell_of_list(&last, list.id, true),
+            None if end.reason == Reason::None => self.tell_none_of_list(list.id, "no orders".into()),
+            None => self.tell_none_of_list(list.id, crate::codes::text(end.reason)),
+        }
+    }
+
+    pub(crate) fn tell_none_of_list(&mut self, id: Vec<u8>, text: Cow<'static, str>) {
+        let question = Question { status_id: None, mass: Some((id, true)) };
+        let blank = self.blank(ExecKind::Status, status::REJECTED);
+        self.told.push(Told::Execution(Box::new(Execution { question, text, ..blank })));
+    }
+
+    /// There is no such order, as far as anybody knows.
+    pub(crate) fn tell_unknown(&mut self, name: Option<Name>, question: Question) {
+        let blank = self.blank(ExecKind::Status, status::REJECTED);
+        let rejected = Some(UNKNOWN_ORDER);
+        let text = "no order of that name is known".into();
+        self.told.push(Told::Execution(Box::new(Execution { name, question, rejected, text, ..blank })));
+    }
+
+    fn tell_status(&mut self, told: &OrderStatus, name: Option<Name>, question: Question) {
+        let known = self.orders.get(told.client_order_id).copied();
+        let order = known.unwrap_or_else(|| Known::listed(told));
+        let (ord_status, text) = match told.state {
+            OrderState::InFlight => (status::PENDING_NEW, ""),
+            OrderState::Working => (Known { is_answered: true, ..order }.status(), ""),
+            OrderState::Ended => (status::DONE, "it has ended; its reports have said how"),
+        };
+        let of_order = Execution::of_order(ExecKind::Status, ord_status, ExecId::Status, &order);
+        self.told.push(Told::Execution(Box::new(Execution {
+            order: Some(told.order),
+            name: name.or(of_order.name.clone()),
+            leaves: told.remaining,
+            question: if self.version == Version::Fix42 { Question::default() } else { question },
+            text: text.into(),
+            ..of_order
+        })));
+    }
+}
