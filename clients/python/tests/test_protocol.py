@@ -143,6 +143,19 @@ class Statuses(unittest.TestCase):
 
 
 class Frames(unittest.TestCase):
+    def test_a_cancelled_order_is_read_as_the_exchange_writes_it(self) -> None:
+        # The golden bytes of pares-wire, without the head.
+        body = bytes.fromhex(
+            "1817161514131211585756555453525148474645444342416400000000000000"
+            "2423222132310502a8a7a6a5a4a3a2a1f826220000000000"
+        )
+        told = protocol.decode(133, body)
+        assert isinstance(told, protocol.Cancelled)
+        self.assertEqual((told.quantity, told.cause, told.side, told.price), (100, 5, Side.SELL, 2_238_200))
+        self.assertEqual(told.number, 0xA1A2A3A4A5A6A7A8)
+        with self.assertRaises(protocol.ProtocolError):
+            protocol.decode(133, body[:55])
+
     def test_half_a_frame_is_waited_for_and_rubbish_is_refused(self) -> None:
         whole = example(1)
         for cut in range(len(whole)):

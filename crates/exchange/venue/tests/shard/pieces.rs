@@ -149,7 +149,7 @@ fn books_are_kept_before_the_matching_engine_begins() {
     }
     let mut bytes = Vec::new();
     shard.begin_checkpoint(&mut bytes);
-    let everywhere = request(2, 1, Command::MassCancel { side: None });
+    let everywhere = request(1, KEPT_ORDERS_MAX as u64 + 2, Command::MassCancel { side: None });
     let everywhere = Request { instrument: InstrumentId(0), ..everywhere };
     catch_unwind(AssertUnwindSafe(|| execute(&mut shard, &everywhere))).unwrap_err();
     assert_eq!(shard.checkpoint_piece(&mut bytes, 1, &mut || ()), Piece::NoCheckpoint);
