@@ -24,7 +24,7 @@ pub(super) fn flip(world: &TestWorld, log: NodeId, at: u64) {
 }
 
 /// Where the records of a log begin.
-fn places(world: &TestWorld, log: NodeId) -> Vec<u64> {
+pub(super) fn places(world: &TestWorld, log: NodeId) -> Vec<u64> {
     let mut reader = world.read_log(log, Offset::START).unwrap();
     let mut places = Vec::new();
     while let Some(entry) = reader.next().unwrap() {

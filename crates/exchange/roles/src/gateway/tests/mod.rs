@@ -1,6 +1,7 @@
 //! One turn after the other, by hand.
 
 mod connections;
+mod fix;
 mod late;
 mod lists;
 mod logs;
