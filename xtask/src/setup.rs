@@ -82,6 +82,21 @@ pub(crate) fn tshark() {
     offer("tshark", || answers(Command::new("tshark").arg("--version")), "tshark", "wireshark-cli");
 }
 
+/// Makes sure that a member's FIX engine is there, which the tests of FIX order entry start: QuickFIX/J, from Maven's registry.
+pub(crate) fn quickfixj() {
+    let pom = root().join("tests/quickfixj/pom.xml");
+    let is_built = || root().join("target/quickfixj/lib").is_dir();
+    let built = answers(Command::new("java").arg("--version"))
+        && (answers(Command::new("mvn").args(["-q", "-B", "-o", "-f"]).arg(&pom).arg("package"))
+            || answers(Command::new("mvn").args(["-q", "-B", "-f"]).arg(&pom).arg("package")));
+    if !(built && is_built()) {
+        println!(
+            "setup: QuickFIX/J cannot be built, so FIX is not tested against it; install Java 17 and Maven (Debian, Ubuntu: \
+             `apt-get install openjdk-17-jdk-headless maven`; Fedora: `dnf install java-17-openjdk-devel maven`)"
+        );
+    }
+}
+
 /// Makes sure that xmllint is there, which holds the broker's logs against their schema.
 pub(crate) fn xmllint() {
     offer("xmllint", || answers(Command::new("xmllint").arg("--version")), "libxml2-utils", "libxml2");

@@ -21,6 +21,7 @@ pub(crate) fn run() -> Result<(), String> {
     setup::check()?;
     setup::postgresql();
     setup::tshark();
+    setup::quickfixj();
     setup::xmllint();
     setup::chromium();
     let mut report = Report::default();

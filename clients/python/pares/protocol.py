@@ -405,6 +405,8 @@ class OrderStatus:
     instrument: int
     shard: int
     state: OrderState
+    side: int
+    executed: int
 
 
 @dataclass(frozen=True)
@@ -573,8 +575,10 @@ def _resumed(body: bytes) -> Update:
 
 
 def _order_status(body: bytes) -> Update:
-    name, order, next_position, remaining, instrument, shard, state = _Body(body, 40).take("QQQQIHB")
-    return OrderStatus(name, order, next_position, remaining, instrument, shard, OrderState(state))
+    fields = _Body(body, 40)
+    name, order, next_position, remaining, instrument, shard, state, side = fields.take("QQQQIHBB")
+    executed = fields.number()
+    return OrderStatus(name, order, next_position, remaining, instrument, shard, OrderState(state), side, executed)
 
 
 def _list_end(body: bytes) -> Update:

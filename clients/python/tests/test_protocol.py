@@ -96,12 +96,16 @@ class Page(unittest.TestCase):
 class Statuses(unittest.TestCase):
     def test_an_order_s_status_is_read_as_the_exchange_writes_it(self) -> None:
         body = bytes.fromhex(
-            "1817161514131211 5857565554535251 4847464544434241 6400000000000000 24232221 3231 02 00"
+            "1817161514131211 5857565554535251 4847464544434241 6400000000000000 24232221 3231 02 02 9291000000000000"
         )
         status = protocol.decode(146, body)
         assert isinstance(status, protocol.OrderStatus)
         self.assertEqual((status.client_order_id, status.remaining), (0x1112131415161718, 100))
         self.assertEqual((status.shard, status.state), (0x3132, protocol.OrderState.WORKING))
+        self.assertEqual((status.side, status.executed), (2, 0x9192))
+        short = protocol.decode(146, body[:40])
+        assert isinstance(short, protocol.OrderStatus)
+        self.assertEqual(short.executed, 0, "of an earlier gateway")
         with self.assertRaises(protocol.ProtocolError):
             protocol.decode(146, body[:38] + b"\x09\x00")
         with self.assertRaises(ValueError):

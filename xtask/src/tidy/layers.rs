@@ -49,10 +49,10 @@ const fn place(group: &'static str, name: &'static str, layer: u8, beside: &'sta
 /// The groups, and which others each may use.
 const GROUPS: &[(&str, &[&str])] = &[
     ("base", &[]),
-    ("exchange", &["base"]),
+    ("exchange", &["base", "doors"]),
     ("feed", &["base", "exchange"]),
     ("sites", &["base"]),
-    ("doors", &["base"]),
+    ("doors", &["base", "exchange"]),
     ("broker", &["base", "exchange", "sites"]),
     ("lab", &["base", "exchange", "feed", "sites", "doors", "broker"]),
     ("app", &["base", "exchange", "feed", "sites", "doors", "broker"]),

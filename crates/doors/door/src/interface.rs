@@ -2,6 +2,7 @@
 
 use pares_types::{InstrumentId, MemberId, ShardId, Symbol};
 use pares_wire::frame::ClientFrame;
+pub use pares_wire::record::SessionMark;
 
 /// Now, by both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,19 +44,4 @@ pub enum DoorAction<'a> {
     Mark(&'a SessionMark),
     /// Close the connection once what was sent is out.
     Close,
-}
-
-/// What another gateway must know of a session to go on with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionMark {
-    /// The member.
-    pub member: MemberId,
-    /// Which of its sessions.
-    pub session: u16,
-    /// A number that the peer is not beyond: the next that was expected of it.
-    pub next_in: u64,
-    /// No higher number has gone out.
-    pub out_max: u64,
-    /// Of each shard: the first number of the member's stream that the peer may not have been told.
-    pub told: Vec<(ShardId, u64)>,
 }

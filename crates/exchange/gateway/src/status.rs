@@ -39,6 +39,8 @@ impl Gateway {
             next: shard.next.unwrap_or(Position(0)),
             state,
             remaining: entry.remaining,
+            side: entry.kind.side(),
+            executed: entry.executed,
         })
     }
 }

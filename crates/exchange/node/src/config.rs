@@ -63,6 +63,36 @@ pub fn add_feed(layout: &Layout, feed: &FeedConfig) -> Result<(), NodeError> {
     pares_os::replace_file(&path, with_feed.as_bytes()).map_err(NodeError::io("writing the configuration"))
 }
 
+/// Has the gateways of a system that has a configuration, and in it no ports for FIX, listen for FIX at free ports of loopback. One that has
+/// none yet is left alone.
+///
+/// # Errors
+/// As [`add_feed`].
+pub fn add_fix(layout: &Layout) -> Result<(), NodeError> {
+    let path = layout.config();
+    if !path.exists() {
+        return Ok(());
+    }
+    let config = load(&path)?;
+    if !config.fix.is_empty() {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(&path).map_err(NodeError::io("reading the configuration"))?;
+    let line = |text: &str| text.trim_start().starts_with("fix =") || text.trim_start().starts_with("fix=");
+    let others: Vec<&str> = text.lines().filter(|text| !line(text)).collect();
+    let ports: Vec<String> = fix_ports(&config).iter().map(|port| format!("\"{port}\"")).collect();
+    // Before the first table.
+    let with_fix = format!("fix = [{}]\n{}\n", ports.join(", "), others.join("\n"));
+    SystemConfig::parse(&with_fix)?;
+    pares_os::replace_file(&path, with_fix.as_bytes()).map_err(NodeError::io("writing the configuration"))
+}
+
+/// Free ports of loopback, one for each gateway.
+#[must_use]
+pub fn fix_ports(config: &SystemConfig) -> Vec<SocketAddr> {
+    vec![SocketAddr::from(([127, 0, 0, 1], 0)); config.gateways.len()]
+}
+
 /// Writes the configuration file of a new system.
 ///
 /// # Errors

@@ -9,6 +9,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,6 +84,8 @@ pub struct RealSockets {
     poll: Poll,
     events: Events,
     door: Door,
+    /// Where members come by FIX.
+    fix: Option<TcpListener>,
     address: SocketAddr,
     /// Registered while they held input: no readiness will tell of it.
     holding: Vec<usize>,
@@ -128,7 +131,7 @@ impl RealSockets {
                 Door::Tls(Handshakes::start(listener, handshaking, waker)?)
             }
         };
-        Ok(Self { poll, events: Events::with_capacity(1024), door, address, holding: Vec::new() })
+        Ok(Self { poll, events: Events::with_capacity(1024), door, fix: None, address, holding: Vec::new() })
     }
 
     /// Has what can be read from `socket` end a poll too. Its owner looks for himself what there is.
@@ -139,13 +142,22 @@ impl RealSockets {
         self.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), WATCHED, Interest::READABLE)
     }
 
+    /// Listens for FIX too, in the clear. Says where.
+    fn listen_for_fix(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let mut listener = listener(address)?;
+        self.poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let address = listener.local_addr()?;
+        self.fix = Some(listener);
+        Ok(address)
+    }
+
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Listens where the configuration says and writes the address down; a gateway that starts again, and whose port was the
+    /// Listens where the configuration says and writes the addresses down; a gateway that starts again, and whose port was the
     /// system's choice, takes the same one again.
     ///
     /// # Errors
@@ -157,21 +169,35 @@ impl RealSockets {
         bell: &Bell,
     ) -> Result<Self, NodeError> {
         let path = layout.gateway_address(id);
-        let configured = config.gateways[usize::from(id.0)];
-        let before = std::fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
-        let address = before.filter(|_| configured.port() == 0).unwrap_or(configured);
+        let address = address_again(&path, config.gateways[usize::from(id.0)]);
         let count_max = strangers_max(config.sessions_max);
         let mut refusal = Vec::new();
         let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
         frame::write_reply(&mut refusal, &Reply::Rejected { client_order_id, reason });
         let tls = keys::server(layout, id, config)?;
         let tls = tls.map(|tls| Handshaking { tls, count_max, refusal });
-        let sockets =
+        let mut sockets =
             Self::listen(address, bell, tls).map_err(|source| NodeError::Listen { address, source })?;
-        pares_os::replace_file_unsynced(&path, sockets.address.to_string().as_bytes())
-            .map_err(NodeError::io("writing the gateway's address down"))?;
+        if let Some(&configured) = config.fix.get(usize::from(id.0)) {
+            let path = layout.fix_address(id);
+            let address = address_again(&path, configured);
+            let listened = sockets.listen_for_fix(address);
+            write_down(&path, listened.map_err(|source| NodeError::Listen { address, source })?)?;
+        }
+        write_down(&path, sockets.address)?;
         Ok(sockets)
     }
+}
+
+/// Where to listen: where it did before, if the port is the system's choice.
+fn address_again(path: &Path, configured: SocketAddr) -> SocketAddr {
+    let before = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+    before.filter(|_| configured.port() == 0).unwrap_or(configured)
+}
+
+fn write_down(path: &Path, address: SocketAddr) -> Result<(), NodeError> {
+    pares_os::replace_file_unsynced(path, address.to_string().as_bytes())
+        .map_err(NodeError::io("writing the gateway's address down"))
 }
 
 /// A socket that listens. What it is told before, its connections inherit.
@@ -187,6 +213,13 @@ fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
+fn accept_plain(listener: &TcpListener) -> io::Result<Stream<TcpStream>> {
+    let (stream, _) = listener.accept()?;
+    // Latency matters more than segments; a socket that cannot be told so still works.
+    let _ = stream.set_nodelay(true);
+    Ok(Stream::Plain(stream))
+}
+
 impl Sockets for RealSockets {
     type Stream = Stream<TcpStream>;
 
@@ -195,10 +228,11 @@ impl Sockets for RealSockets {
             Door::Plain(listener) => listener,
             Door::Tls(handshakes) => return handshakes.accept(),
         };
-        let (stream, _) = listener.accept()?;
-        // Latency matters more than segments; a socket that cannot be told so still works.
-        let _ = stream.set_nodelay(true);
-        Ok(Stream::Plain(stream))
+        accept_plain(listener)
+    }
+
+    fn accept_fix(&mut self) -> io::Result<Self::Stream> {
+        accept_plain(self.fix.as_ref().ok_or(io::ErrorKind::WouldBlock)?)
     }
 
     fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {

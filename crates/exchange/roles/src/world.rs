@@ -258,6 +258,14 @@ pub trait Sockets: Send + 'static {
     /// As the system says; most often that there are no descriptors left.
     fn accept(&mut self) -> io::Result<Self::Stream>;
 
+    /// The same at the port for FIX, if there is one.
+    ///
+    /// # Errors
+    /// As [`Sockets::accept`].
+    fn accept_fix(&mut self) -> io::Result<Self::Stream> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     /// Tells of the stream's readiness from now on, once each time it becomes ready, under the name `slot`.
     ///
     /// # Errors
@@ -293,7 +301,7 @@ pub struct TurnedAway {
 /// What became ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// Somebody wants to connect.
+    /// Somebody wants to connect, at whichever port.
     Listener,
     /// A connection can be read or written.
     Stream {

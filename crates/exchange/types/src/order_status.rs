@@ -1,6 +1,6 @@
 //! How an order is, as a gateway knows it from the committed stream.
 
-use crate::{ClientOrderId, InstrumentId, OrderId, Position, Quantity, ShardId};
+use crate::{ClientOrderId, InstrumentId, OrderId, Position, Quantity, ShardId, Side};
 
 /// What an order is asked for by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,4 +45,8 @@ pub struct OrderStatus {
     pub state: OrderState,
     /// Shares that are still there; of one in flight, those it asks for.
     pub remaining: Quantity,
+    /// Which side it is on; `None` from a gateway that does not say.
+    pub side: Option<Side>,
+    /// Shares of it that have traded.
+    pub executed: Quantity,
 }

@@ -1,7 +1,7 @@
 //! Records of the mapped logs.
 //!
 //! ```text
-//! gateway log    [Request]
+//! gateway log    [Request]   [SessionMark | MarkedShard * shards]
 //! venue log      [ResultHead | Request | EventRecord * events]   [CheckpointChunk | bytes]
 //! recorder log   the venue's records as they came                [CheckpointStored]
 //!
@@ -12,12 +12,14 @@
 
 mod checkpoint;
 mod event;
+mod mark;
 mod request;
 mod result;
 
 pub use crate::code::{reason, status};
 pub use checkpoint::{CheckpointChunk, CheckpointStored};
 pub use event::EventRecord;
+pub use mark::{MarkHead, MarkedShard, SessionMark, SessionMarkRecord};
 pub use request::{
     BustRecord, OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
 };
@@ -33,6 +35,8 @@ pub const RESULT: u8 = 2;
 pub const CHECKPOINT_CHUNK: u8 = 3;
 /// `schema` of a [`CheckpointStored`].
 pub const CHECKPOINT_STORED: u8 = 4;
+/// `schema` of a [`MarkHead`].
+pub const SESSION_MARK: u8 = 5;
 /// The version of all schemas in this build.
 pub const VERSION: u8 = 1;
 

@@ -247,6 +247,21 @@ fn the_records_page_lays_records_out_as_the_code_does() {
         }
     );
     check_record!(&page, CheckpointStored { schema: u8, version: u8, shard: u16, epoch: u32, position: u64 });
+    check_record!(
+        &page,
+        MarkHead {
+            schema: u8,
+            version: u8,
+            session: u16,
+            member: u32,
+            next_in: u64,
+            out_max: u64,
+            reign: u32,
+            gateway: u16,
+            shards: u16,
+        }
+    );
+    check_record!(&page, MarkedShard { next: u64, shard: u16, reserved: [u8; 6] });
     assert!(page.starts_with(&format!("# Records of the logs, version {}\n", record::VERSION)));
 }
 

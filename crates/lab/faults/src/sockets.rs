@@ -25,6 +25,11 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
         Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
     }
 
+    fn accept_fix(&mut self) -> io::Result<Self::Stream> {
+        let inner = self.inner.accept_fix()?;
+        Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
+    }
+
     fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {
         self.inner.register(&mut stream.inner, slot)
     }

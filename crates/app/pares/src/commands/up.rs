@@ -24,6 +24,9 @@ pub struct Args {
     /// Publish market data: a new system with `[feed]` in its pares.toml; one that has none gets it
     #[arg(long)]
     feed: bool,
+    /// Listen for FIX, at a free port of loopback for each gateway: a new system with `fix` in its pares.toml; one that has none gets it
+    #[arg(long)]
+    fix: bool,
 }
 
 /// Starts the system, restarts what dies, and stops everything on Ctrl-C.
@@ -58,7 +61,11 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     if let Some(feed) = &feed {
         pares_node::config::add_feed(&layout, feed)?;
     }
-    let fresh = SystemConfig { feed, ..SystemConfig::fresh() };
+    let mut fresh = SystemConfig { feed, ..SystemConfig::fresh() };
+    if args.fix {
+        pares_node::config::add_fix(&layout)?;
+        fresh.fix = pares_node::config::fix_ports(&fresh);
+    }
     Ok(Supervisor::start(&program, layout, &fresh, on_loss, stop)?)
 }
 
@@ -79,6 +86,15 @@ fn tell(supervisor: &Supervisor) {
         if let Ok(address) = std::fs::read_to_string(layout.gateway_address(gateway)) {
             pares_text::tell!("gateway-{gateway} listens on {}", address.trim());
         }
+        let fix = layout.fix_address(gateway);
+        if let Some(address) = std::fs::read_to_string(fix).ok().filter(|_| !config.fix.is_empty()) {
+            pares_text::tell!("gateway-{gateway} listens for FIX on {}", address.trim());
+        }
+    }
+    if !config.fix.is_empty() && config.sign_on == SignOnSetting::Required {
+        pares_text::tell!(
+            "FIX has no message for a proof: its sessions log on only where `sign_on = \"open\"`"
+        );
     }
     tell_feed(config, layout);
     let by_feed = config.feed.as_ref().is_some_and(|feed| feed.tls == TlsSetting::On);

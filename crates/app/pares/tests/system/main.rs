@@ -30,6 +30,7 @@ mod overload;
 mod own_network;
 mod publishers;
 mod python;
+mod quickfixj;
 mod recorders;
 mod repair;
 mod repeats;

@@ -28,6 +28,14 @@ impl Kind {
         }
     }
 
+    /// The side of an order.
+    pub(crate) fn side(self) -> Option<Side> {
+        match self {
+            Self::Enter { side, .. } => Some(side),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_order(self) -> bool {
         matches!(self, Self::Enter { .. })
     }

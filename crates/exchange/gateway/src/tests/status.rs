@@ -43,6 +43,7 @@ fn an_order_is_in_flight_works_and_ends_at_any_gateway() {
     world.settle();
     for (gate, session) in [(0, 1), (1, 3)] {
         let by_name = status(&world, gate, session, named(10)).expect("it works");
+        assert_eq!((by_name.side, by_name.executed.0), (Some(Side::Sell), 2));
         assert_eq!((brief(by_name), by_name.shard), ((OrderState::Working, 3, Position(2)), ShardId(0)));
         assert_eq!(status(&world, gate, session, OrderKey::Id(first.order)), Some(by_name));
     }

@@ -55,6 +55,10 @@ const COMMENTS: &[(&str, &str)] = &[
         "Where gateways listen, 1 to 16 addresses; port 0 takes a free one. Default [\"127.0.0.1:7100\"].",
     ),
     (
+        "fix",
+        "Where gateways listen for FIX (docs/protocols/fix.md), as many addresses; none: they do not. Default [].",
+    ),
+    (
         "sign_on",
         "\"required\": sessions prove who they are, by keys (docs/security.md); \"open\": anybody is any member. Default \"required\".",
     ),

@@ -32,6 +32,13 @@ impl SystemConfig {
             let why = "`client_certificates = \"required\"` needs `tls = \"on\"`: certificates are shown in its handshake";
             return Err(NodeError::Config(why.into()));
         }
+        let fix = self.fix.iter().find(|address| !address.ip().is_loopback());
+        if let Some(address) = fix.filter(|_| !self.gateways_exposed) {
+            return Err(NodeError::Config(format!(
+                "gateway {address} would listen for FIX beyond this machine, in the clear, and sessions of FIX prove nothing: listen on \
+                 loopback (127.0.0.1), behind what does TLS, or set `gateways_exposed = true` if that network is trusted"
+            )));
+        }
         let exposed = self.gateways.iter().find(|address| !address.ip().is_loopback());
         let Some(address) = exposed.filter(|_| !self.gateways_exposed) else { return Ok(()) };
         let missing = match (self.tls, self.sign_on) {
@@ -69,6 +76,18 @@ mod tests {
         for address in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:0"] {
             config(address, false).unwrap();
         }
+    }
+
+    #[test]
+    fn fix_beyond_loopback_is_refused_unless_that_is_understood_whatever_else_is_safe() {
+        let config = |fix: &str, gateways_exposed| {
+            let (fix, sign_on) = (vec![fix.parse().unwrap()], SignOnSetting::Required);
+            let safe = SystemConfig { tls: TlsSetting::On, sign_on, ..SystemConfig::default() };
+            SystemConfig { fix, gateways_exposed, ..safe }.check()
+        };
+        config("127.0.0.1:0", false).unwrap();
+        assert!(config("192.0.2.1:7200", false).unwrap_err().to_string().contains("for FIX beyond"));
+        config("192.0.2.1:7200", true).unwrap();
     }
 
     #[test]

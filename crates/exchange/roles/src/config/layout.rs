@@ -146,6 +146,12 @@ impl Layout {
         self.run().join(format!("gateway-{id}.addr"))
     }
 
+    /// The address a gateway listens for FIX on.
+    #[must_use]
+    pub fn fix_address(&self, id: GatewayId) -> PathBuf {
+        self.run().join(format!("gateway-{id}.fix"))
+    }
+
     /// The address a replayer listens on, by UDP and TCP.
     #[must_use]
     pub fn replayer_address(&self, id: ReplayerId) -> PathBuf {

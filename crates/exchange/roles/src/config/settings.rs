@@ -105,6 +105,8 @@ pub struct SystemConfig {
     pub operator_key: Option<String>,
     /// The gateways' addresses, one per gateway. Port 0 takes a free one (see `run/gateway-G.addr`).
     pub gateways: Vec<SocketAddr>,
+    /// Where they listen for FIX, one per gateway, or none. Port 0 takes a free one (see `run/gateway-G.fix`).
+    pub fix: Vec<SocketAddr>,
     /// Whether gateways may listen beyond loopback although anybody there may speak for any member, or read along.
     pub gateways_exposed: bool,
     /// Whether the gateways' ports are TLS 1.3.
@@ -154,6 +156,7 @@ impl Default for SystemConfig {
             sign_on: SignOnSetting::Open,
             operator_key: None,
             gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
+            fix: Vec::new(),
             gateways_exposed: false,
             tls: TlsSetting::Off,
             tls_names: Vec::new(),
@@ -262,6 +265,9 @@ impl SystemConfig {
             return wrong(
                 "`in_flight_max` must be at least one per shard, and at most 4194304 over all gateways",
             );
+        }
+        if !self.fix.is_empty() && self.fix.len() != self.gateways.len() {
+            return wrong("`fix` must name one address per gateway, or none");
         }
         if self.wait_target_ms > WAIT_TARGET_MS_MAX {
             return wrong("`wait_target_ms` must be between 0, for none, and 10000");

@@ -11,6 +11,8 @@ use pares_types::ClientOrderId;
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame};
 
+use super::fix_end::FixEnd;
+use super::marks::Who;
 use super::sign_on::Asked;
 
 /// Unread output a client may pile up before it is disconnected.
@@ -56,6 +58,8 @@ pub(super) enum ReadState {
 
 pub(super) struct Connection<T> {
     stream: T,
+    /// It came to the port for FIX.
+    pub(super) fix: Option<Box<FixEnd>>,
     pub(super) generation: u32,
     /// Since when it has not signed on, by the monotonic clock.
     pub(super) stranger_since_ns: Option<u64>,
@@ -65,10 +69,10 @@ pub(super) struct Connection<T> {
     pub(super) asked: Option<Asked>,
     /// Since when a frame is incomplete.
     incomplete_since_ns: Option<u64>,
-    input: Box<[u8]>,
-    input_len: usize,
-    output: Vec<u8>,
-    sent: usize,
+    pub(super) input: Box<[u8]>,
+    pub(super) input_len: usize,
+    pub(super) output: Vec<u8>,
+    pub(super) sent: usize,
     /// How much of the output was unsent after the last flush.
     pub(super) unsent_noted: usize,
     pub(super) reading: bool,
@@ -92,6 +96,7 @@ impl<T: Read + Write> Connection<T> {
     pub(super) fn new(stream: T, generation: u32, mono_ns: u64) -> Self {
         Self {
             stream,
+            fix: None,
             generation,
             stranger_since_ns: Some(mono_ns),
             of_operator: false,
@@ -119,10 +124,21 @@ impl<T: Read + Write> Connection<T> {
         &mut self.stream
     }
 
+    /// One that came to the port for FIX: a message of it may need more room than a sign-on.
+    pub(super) fn with_fix(mut self, fix: Box<FixEnd>) -> Self {
+        self.fix = Some(fix);
+        self.grow_input();
+        self
+    }
+
     pub(super) fn sign_on(&mut self, of_operator: bool) {
         self.of_operator = of_operator;
         // From now on the client may be silent for as long as it likes, but within a frame.
         self.stranger_since_ns = None;
+        self.grow_input();
+    }
+
+    fn grow_input(&mut self) {
         if self.input.len() < IN_BYTES {
             let mut larger = vec![0; IN_BYTES].into_boxed_slice();
             larger[..self.input_len].copy_from_slice(&self.input[..self.input_len]);
@@ -154,7 +170,15 @@ impl<T: Read + Write> Connection<T> {
         Ok(self.of_operator && self.fill().map(|_| self.input_len > before)?)
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.input_len == self.input.len()
+    }
+
     fn fill(&mut self) -> Result<ReadState, Close> {
+        // Its door takes nothing for now: it is read again when there is room.
+        if self.fix.is_some() && self.is_full() {
+            return Ok(ReadState::Drained);
+        }
         let room = self.input.len() - self.input_len;
         let wanted = if self.in_portions { room.min(PORTION_BYTES) } else { room };
         match self.stream.read(&mut self.input[self.input_len..][..wanted]) {
@@ -192,6 +216,12 @@ impl<T: Read + Write> Connection<T> {
             }
         }
         let left = rest.len();
+        self.keep_rest(left, mono_ns);
+        result
+    }
+
+    /// Keeps the last `left` bytes of the input.
+    pub(super) fn keep_rest(&mut self, left: usize, mono_ns: u64) {
         let progress = left < self.input_len;
         self.input.copy_within(self.input_len - left..self.input_len, 0);
         self.input_len = left;
@@ -201,7 +231,6 @@ impl<T: Read + Write> Connection<T> {
             Some(since_ns) if !progress => Some(since_ns),
             _ => Some(mono_ns),
         };
-        result
     }
 
     /// Since when it waits for the rest of a frame, or for its sign-on.
@@ -209,13 +238,17 @@ impl<T: Read + Write> Connection<T> {
         self.stranger_since_ns.or(self.incomplete_since_ns)
     }
 
+    /// Where the gateway's frames go.
     pub(super) fn output(&mut self) -> &mut Vec<u8> {
-        &mut self.output
+        match &mut self.fix {
+            None => &mut self.output,
+            Some(fix) => fix.frames(),
+        }
     }
 
     /// Bytes waiting to be sent.
     pub(super) fn unsent(&self) -> usize {
-        self.output.len() - self.sent
+        self.output.len() - self.sent + self.fix.as_ref().map_or(0, |fix| fix.untold())
     }
 
     /// Sends what the socket takes. What it does not take waits, up to [`OUT_MAX`], or to much less if `crowded`.
@@ -260,6 +293,8 @@ pub(super) enum Incoming {
     Frame(ClientFrame),
     /// A request of which a field makes no sense; its name, 0 if even that is missing.
     Unreadable(ClientOrderId),
+    /// A FIX session's numbers are wanted.
+    Claim(Who),
 }
 
 fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {

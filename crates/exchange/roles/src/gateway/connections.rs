@@ -18,17 +18,21 @@
 //! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up the
 //! oldest goes: programs that never sign on must not keep members out.
 
+mod fix;
 mod silence;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::time::Duration;
 
+use pares_door::{DoorConfig, DoorTime};
 use pares_gateway::SessionId;
 use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 
 use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
+use super::fix_end::{FixEnd, Heard};
 use super::sign_on::Asked;
 use crate::world::{Ready, Sockets, TurnedAway};
 
@@ -67,6 +71,10 @@ pub(super) struct Connections<S: Sockets> {
     parked: BTreeSet<(u64, usize)>,
     /// Connections with a heartbeat: when to look whether it was missed, and which.
     heartbeats: BTreeSet<(u64, usize)>,
+    /// How doors are made, if there is a port for FIX; when which is told the time; what they ask.
+    doors: Option<Arc<DoorConfig>>,
+    doors_due: BTreeSet<(u64, usize)>,
+    heard: Heard,
     /// When connections were read last.
     read_ns: u64,
     /// Bytes that sockets did not take, of all connections.
@@ -80,7 +88,7 @@ pub(super) struct Connections<S: Sockets> {
 }
 
 impl<S: Sockets> Connections<S> {
-    pub(super) fn new(sockets: S, sessions_max: usize) -> Self {
+    pub(super) fn new(sockets: S, sessions_max: usize, doors: Option<Arc<DoorConfig>>) -> Self {
         Self {
             sockets,
             ready: Vec::new(),
@@ -95,6 +103,9 @@ impl<S: Sockets> Connections<S> {
             flushing: Vec::new(),
             parked: BTreeSet::new(),
             heartbeats: BTreeSet::new(),
+            doors,
+            doors_due: BTreeSet::new(),
+            heard: Heard::default(),
             read_ns: u64::MAX,
             unsent: 0,
             parkings: 0,
@@ -143,8 +154,8 @@ impl<S: Sockets> Connections<S> {
     fn accept(&mut self, mono_ns: u64) -> usize {
         let mut accepted = 0;
         while self.waiting && accepted < ACCEPTS_MAX {
-            match self.sockets.accept() {
-                Ok(stream) => self.admit(stream, mono_ns),
+            match self.next_stream() {
+                Ok((stream, fix)) => self.admit(stream, fix, mono_ns),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.waiting = false;
                     break;
@@ -159,9 +170,22 @@ impl<S: Sockets> Connections<S> {
         accepted
     }
 
-    fn admit(&mut self, stream: S::Stream, mono_ns: u64) {
+    /// Who waits at either port.
+    fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<FixEnd>>)> {
+        match (self.sockets.accept(), &self.doors) {
+            (Err(error), Some(doors)) if error.kind() == ErrorKind::WouldBlock => {
+                Ok((self.sockets.accept_fix()?, Some(FixEnd::new(doors))))
+            }
+            (accepted, _) => Ok((accepted?, None)),
+        }
+    }
+
+    fn admit(&mut self, stream: S::Stream, fix: Option<Box<FixEnd>>, mono_ns: u64) {
         self.generations = self.generations.wrapping_add(1);
         let mut connection = Connection::new(stream, self.generations, mono_ns);
+        if let Some(fix) = fix {
+            connection = connection.with_fix(fix);
+        }
         if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
             self.refused += 1;
             write_refusal(connection.output(), Reason::Overloaded);
@@ -239,24 +263,27 @@ impl<S: Sockets> Connections<S> {
 
     /// Reads one buffer each of some readable connections whose time has come and appends its frames to `frames`; the rest has to
     /// wait for the next call. Those that are signed on go first. Says how many were looked at.
-    pub(super) fn read(&mut self, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) -> usize {
+    pub(super) fn read(&mut self, at: DoorTime, frames: &mut Vec<(SessionId, Incoming)>) -> usize {
+        let mono_ns = at.mono_ns;
         self.end_unread_operators(mono_ns);
         self.unpark(mono_ns);
         let (members, strangers) = (self.reading.len().min(READS_MAX), self.knocking.len().min(KNOCKS_MAX));
         let mut looked_at = 0;
         while looked_at < members && frames.len() < FRAMES_MAX {
             let slot = self.reading.pop_front().expect("there are so many");
-            self.read_one(slot, mono_ns, frames);
+            self.read_one(slot, at, frames);
             looked_at += 1;
         }
         for _ in 0..strangers {
             let slot = self.knocking.pop_front().expect("there are so many");
-            self.read_one(slot, mono_ns, frames);
+            self.read_one(slot, at, frames);
         }
+        frames.append(&mut self.heard.incoming);
         looked_at + strangers
     }
 
-    fn read_one(&mut self, slot: usize, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) {
+    fn read_one(&mut self, slot: usize, at: DoorTime, frames: &mut Vec<(SessionId, Incoming)>) {
+        let mono_ns = at.mono_ns;
         let Some(connection) = self.slots[slot].as_mut().filter(|one| one.broken.is_none()) else { return };
         if connection.later_ns() > mono_ns {
             self.parked.insert((connection.later_ns(), slot));
@@ -264,11 +291,18 @@ impl<S: Sockets> Connections<S> {
             return;
         }
         let session = session(slot, connection.generation);
+        let is_fix = connection.is_fix();
         let state = connection.read(mono_ns).and_then(|state| {
+            if is_fix {
+                return Ok(state);
+            }
             connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
             Ok(state)
         });
         connection.reading = state == Ok(ReadState::More);
+        if is_fix && state.is_ok() {
+            self.take_messages(slot, at);
+        }
         match state {
             Ok(ReadState::More) => self.read_again(slot),
             Ok(ReadState::Drained) => {}
@@ -298,7 +332,7 @@ impl<S: Sockets> Connections<S> {
 
     /// When the next readable connection may be read, or a heartbeat may have been missed, by the monotonic clock.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
-        let firsts = [self.parked.first(), self.heartbeats.first()];
+        let firsts = [self.parked.first(), self.heartbeats.first(), self.doors_due.first()];
         firsts.into_iter().flatten().map(|(due_ns, _)| *due_ns).min()
     }
 
@@ -361,6 +395,9 @@ impl<S: Sockets> Connections<S> {
             self.strangers.remove(&(since_ns, slot));
         }
         self.heartbeats.remove(&(connection.silent_ns, slot));
+        if let Some(due_ns) = connection.fix.as_ref().and_then(|fix| fix.due_ns) {
+            self.doors_due.remove(&(due_ns, slot));
+        }
         self.unsent -= connection.unsent_noted;
         self.sockets.deregister(connection.stream());
         self.free.push(slot);

@@ -6,7 +6,7 @@ use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
 use pares_types::{ClientOrderId, Reason, Reply, Request, ShardId};
 use pares_wire::frame;
-use pares_wire::record::{request_bytes, write_request};
+use pares_wire::record::{SessionMarkRecord, request_bytes, write_request};
 
 use super::connection::Close;
 use super::connections::Connections;
@@ -48,6 +48,23 @@ impl<W: World, S: Sockets> Edge<W, S> {
 }
 
 impl<W: World, S: Sockets> Edge<W, S> {
+    /// Writes a mark into the log; where it lies, if the log takes it. It is to be published before anything rests on it.
+    pub(super) fn write_mark(&mut self, record: &SessionMarkRecord) -> Option<u64> {
+        let bytes = record.bytes();
+        let offset = self.writer.append_with(bytes.len(), |out| out.copy_from_slice(&bytes));
+        self.note_poisoned(offset).ok().map(|offset| offset.0)
+    }
+
+    /// A log that takes nothing ever again is repaired as the gateway starts anew.
+    fn note_poisoned<T>(&mut self, appended: Result<T, AppendError>) -> Result<T, Reason> {
+        appended.map_err(|error| {
+            if matches!(error, AppendError::Poisoned { .. }) {
+                self.poisoned = Some(error);
+            }
+            Reason::StorageUnavailable
+        })
+    }
+
     /// Tells a session that a stream is told live from `next` on, or why it is not.
     pub(super) fn resumed(&mut self, session: SessionId, shard: ShardId, next: u64, reason: Reason) {
         if let Some(output) = self.connections.output(session) {
@@ -60,12 +77,7 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
     fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
         let fill = |out: &mut [u8]| write_request(out, request);
         let offset = self.writer.append_with(request_bytes(request), fill);
-        let offset = offset.map_err(|error| {
-            if matches!(error, AppendError::Poisoned { .. }) {
-                self.poisoned = Some(error);
-            }
-            Reason::StorageUnavailable
-        })?;
+        let offset = self.note_poisoned(offset)?;
         self.appended = true;
         self.counters.add(Counter::Requests, 1);
         Ok(offset.0)

@@ -14,9 +14,11 @@ mod connection;
 mod connections;
 mod counters;
 mod edge;
+mod fix_end;
 mod frames;
 mod lists;
 mod look_ups;
+mod marks;
 mod recover;
 mod repair;
 mod repeats;
@@ -27,15 +29,17 @@ mod sync;
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use connections::strangers_max;
 use pares_book::Instrument;
+use pares_door::{DoorConfig, DoorTime};
 pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
 use pares_types::{Event, GatewayId, ShardId, Timestamp};
-use pares_wire::record::RequestRecord;
+use pares_wire::record::{self, RequestRecord, SessionMarkRecord};
 
 pub(crate) use counters::{COUNTERS, Counter};
 
@@ -52,12 +56,17 @@ use connections::Connections;
 use edge::Edge;
 use lists::Lists;
 use look_ups::LookUps;
+use marks::Marks;
 use repeats::FirstAnswers;
 use resuming::Resuming;
 use sync::SyncTask;
 
 /// Records read from one log before the rest is looked at.
 const BATCH_MAX: usize = 512;
+/// What members that come by FIX call the exchange.
+const COMP_ID: &str = "PARES";
+/// Orders that the door of a connection remembers.
+const ORDERS_MAX: usize = 65_536;
 /// Between two tries to tell the time while the log takes nothing.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// Between two looks for connections that went silent.
@@ -73,6 +82,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     first_answers: FirstAnswers<W>,
     resuming: Resuming<W>,
     lists: Lists,
+    marks: Marks,
     search: Search,
     in_flight_max: u16,
     id: GatewayId,
@@ -98,7 +108,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
         let open = || recover::open(&world, id, life, config);
         let known = || recover::record(&world, (id, life), config).map(|record| record.rules);
-        let (writer, rules, committed) = repair::whole(&world, node, config, open, known)?;
+        let recover::Opened { writer, rules, committed, marks } =
+            repair::whole(&world, node, config, open, known)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let search = Search::start(&world, config, node)?;
@@ -108,7 +119,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
         let edge = Edge {
             writer,
-            connections: Connections::new(sockets, config.sessions_max),
+            connections: Connections::new(sockets, config.sessions_max, doors(config)?),
             counters,
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),
@@ -127,6 +138,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             first_answers: FirstAnswers::new(usize::from(config.recorders)),
             resuming: Resuming::new(config.recorders, starts),
             lists: Lists::default(),
+            marks,
             search,
             in_flight_max: config.session_in_flight_max,
             id,
@@ -146,10 +158,17 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         for peer in &mut self.peers {
             loop {
                 match peer.next() {
-                    Ok(Some(entry)) => match RequestRecord::read(entry.payload) {
-                        Ok(request) => self.rules.on_peer_request(&request),
-                        Err(error) => peer.on_strange(&error),
-                    },
+                    Ok(Some(entry)) => {
+                        let read = match record::schema(entry.payload) {
+                            Some(record::SESSION_MARK) => SessionMarkRecord::read(entry.payload)
+                                .map(|mark| self.marks.on_peer(mark, &mut self.edge.connections)),
+                            _ => RequestRecord::read(entry.payload)
+                                .map(|request| self.rules.on_peer_request(&request)),
+                        };
+                        if let Err(error) = read {
+                            peer.on_strange(&error);
+                        }
+                    }
                     Ok(None) => break,
                     Err(error) => {
                         if !peer.on_unreadable(error) {
@@ -191,7 +210,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn read_clients(&mut self) -> usize {
         let (now_ns, mono_ns) = (self.edge.world.now_ns(), self.edge.world.mono_ns());
         let mut frames = std::mem::take(&mut self.frames);
-        let work = self.edge.connections.read(mono_ns, &mut frames);
+        let work = self.edge.connections.read(DoorTime { utc_ns: now_ns, mono_ns }, &mut frames);
         for (session, incoming) in frames.drain(..) {
             if !self.edge.connections.is_heard(session) {
                 continue;
@@ -200,6 +219,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 Incoming::Frame(frame) => self.on_frame(now_ns, session, frame),
                 Incoming::Unreadable(name) => {
                     self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
+                }
+                Incoming::Claim(who) => {
+                    self.poll_peers();
+                    let mark = self.marks.claim(session, who);
+                    self.edge.connections.claimed(session, DoorTime { utc_ns: now_ns, mono_ns }, mark);
                 }
             }
         }
@@ -224,6 +248,26 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
     }
 
+    /// Has what the gateway says translated for FIX sessions. The marks of their numbers are in the log before anything is sent under
+    /// them; whose cannot be, is sent nothing. Says how much there is to do about it.
+    fn translate(&mut self) -> usize {
+        let Self { edge, marks, .. } = self;
+        if !edge.connections.has_doors() {
+            return 0;
+        }
+        let at = DoorTime { utc_ns: edge.world.now_ns(), mono_ns: edge.world.mono_ns() };
+        let asked = edge.connections.translate(at);
+        let new = edge.connections.marks();
+        if new.is_empty() {
+            return asked;
+        }
+        for (session, mark) in new {
+            marks.keep(self.id, (session, mark), edge);
+        }
+        edge.writer.publish();
+        asked + 1
+    }
+
     /// Has the names looked for that wait for it. Says how many were.
     fn look_up(&mut self) -> usize {
         let Self { search, edge, rules, committed, .. } = self;
@@ -245,7 +289,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let answered = self.rules.answered_offset(edge.writer.tail().0);
         edge.counters.set(Counter::AnsweredOffset, answered);
         edge.counters.set(Counter::ShardsNotRecorded, self.rules.standing_still() as u64);
-        edge.writer.release_before(Offset(answered));
+        let released = self.marks.keep_behind(answered, edge);
+        edge.writer.release_before(Offset(released));
         edge.counters.set(Counter::Sessions, edge.connections.len() as u64);
         edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
         edge.counters.set(Counter::Room, self.rules.room() as u64);
@@ -307,7 +352,11 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         let durable = self.edge.writer.durable().0;
         self.rules.on_journalled(durable, &mut self.edge);
         self.first_answers.answer(&mut self.rules, &mut self.edge);
-        self.edge.connections.flush(|session| self.rules.on_disconnect(session));
+        work += self.translate();
+        self.edge.connections.flush(|session| {
+            self.rules.on_disconnect(session);
+            self.marks.on_disconnect(session);
+        });
         self.housekeep();
         Ok(work)
     }
@@ -359,6 +408,15 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
 /// Whether something in the instrument becomes due by itself, from the start.
 fn becomes_due(instrument: &Instrument) -> bool {
     !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
+}
+
+/// How doors for FIX are made, if there is a port for it.
+fn doors(config: &SystemConfig) -> Result<Option<Arc<DoorConfig>>, NodeError> {
+    let shards = config.shards()?.into_keys().collect();
+    // Instruments come and go: each door asks for the list.
+    let door =
+        DoorConfig { comp_id: COMP_ID.into(), instruments: Vec::new(), shards, orders_max: ORDERS_MAX };
+    Ok((!config.fix.is_empty()).then(|| Arc::new(door)))
 }
 
 /// How a gateway's log is kept.

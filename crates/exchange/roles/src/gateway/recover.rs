@@ -20,8 +20,9 @@ use pares_register::Register;
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
-use pares_wire::record::{RequestRecord, ResultRecord};
+use pares_wire::record::{self, RequestRecord, ResultRecord, SessionMarkRecord};
 
+use super::marks::Marks;
 use crate::checkpoints::StoredCheckpoint;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::SystemConfig;
@@ -146,8 +147,13 @@ fn through_of(view: &ShardView, id: GatewayId) -> u64 {
     view.through.iter().find(|(of, _)| *of == id).map_or(0, |(_, sequence)| *sequence)
 }
 
-/// A gateway's log, what it knows, and the committed stream behind that.
-pub(super) type Opened<W> = (<W as World>::Writer, Gateway, CommittedStream<W>);
+/// A gateway's log, what it knows, the committed stream behind that, and how far FIX sessions were.
+pub(super) struct Opened<W: World> {
+    pub(super) writer: W::Writer,
+    pub(super) rules: Gateway,
+    pub(super) committed: CommittedStream<W>,
+    pub(super) marks: Marks,
+}
 
 /// Opens the gateway's log, and learns what the record says, then the requests of that log.
 ///
@@ -167,13 +173,13 @@ pub(super) fn open<W: World>(
         opened => opened?,
     };
     let Record { mut rules, committed, last } = record(world, (id, life), config)?;
-    let own = recover_own(world, id, &mut rules, last)?;
+    let (own, marks) = recover_own(world, id, &mut rules, last)?;
     // In an earlier life it may have been: power was lost, and the log's end with it.
     if own < last && own < last_of_life(world, (id, life), config, last) {
         return Err(lost());
     }
     rules.recover_guards();
-    Ok((writer, rules, committed))
+    Ok(Opened { writer, rules, committed, marks })
 }
 
 /// The number of this gateway's last request that any recorder has of this life; `or_else` if some of this life are not kept any more, or no
@@ -220,13 +226,24 @@ fn last_in_log(log: &mut impl LogReader, (id, life): (GatewayId, Epoch)) -> (u64
     }
 }
 
-/// Reads the requests of the gateway's own log. Says which is the last that is known to have been there, `last` being recorded.
-fn recover_own(world: &impl World, id: GatewayId, rules: &mut Gateway, last: u64) -> Result<u64, NodeError> {
+/// Reads the requests of the gateway's own log, and its marks. Says which is the last request that is known to have been there, `last`
+/// being recorded.
+fn recover_own(
+    world: &impl World,
+    id: GatewayId,
+    rules: &mut Gateway,
+    last: u64,
+) -> Result<(u64, Marks), NodeError> {
+    let mut marks = Marks::default();
     let log = NodeId::Gateway(id);
     let mut own = world.read_log_from_start(log)?;
     // What is released was recorded; which numbers that were nobody can tell.
     let mut end = if own.released() > Offset::START { last } else { 0 };
     while let Some(entry) = own.next()? {
+        if record::schema(entry.payload) == Some(record::SESSION_MARK) {
+            marks.recover(SessionMarkRecord::read(entry.payload)?, entry.offset.0);
+            continue;
+        }
         let (request, offset) = (RequestRecord::read(entry.payload)?, entry.offset.0);
         if request.id.gateway() != id {
             return Err(NodeError::Refused(format!(
@@ -238,7 +255,7 @@ fn recover_own(world: &impl World, id: GatewayId, rules: &mut Gateway, last: u64
         end = request.id.sequence();
         rules.recover_own(&request, offset);
     }
-    Ok(end)
+    Ok((end, marks))
 }
 
 /// Says which was this gateway's last request that was recorded in this life.

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use pares_gateway::Gateway;
 use pares_log::{LogReader, LogReplacement, LogSalvage, record};
 use pares_types::{Request, RequestId, Timestamp};
-use pares_wire::record::{RequestRecord, request_bytes, write_request};
+use pares_wire::record::{RequestRecord, SESSION_MARK, request_bytes, schema, write_request};
 
 use crate::config::SystemConfig;
 use crate::world::World;
@@ -57,7 +57,9 @@ fn repair<W: World>(
     let (mut damaged, mut last, mut kept, mut end) = (new.damaged()?, 0, 0_u64, 0);
     while let Some(entry) = damaged.next() {
         end = entry.offset.0 + record::size(entry.payload.len()) as u64;
-        if let Ok(request) = RequestRecord::read(entry.payload)
+        if schema(entry.payload) == Some(SESSION_MARK) {
+            new.append(entry.payload)?;
+        } else if let Ok(request) = RequestRecord::read(entry.payload)
             && rules.salvage(&request, &mut last)
         {
             new.append(entry.payload)?;

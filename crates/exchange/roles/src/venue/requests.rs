@@ -9,7 +9,7 @@
 
 use pares_log::Offset;
 use pares_types::{Epoch, GatewayId, Request};
-use pares_wire::record::RequestRecord;
+use pares_wire::record::{RequestRecord, SESSION_MARK, schema};
 
 use crate::NodeId;
 use crate::config::SystemConfig;
@@ -94,6 +94,8 @@ fn poll<W: World>(
 ) -> usize {
     for read in 0..max {
         let request = match inlet.next() {
+            // Of a FIX session's numbers, and no venue's business.
+            Ok(Some(entry)) if schema(entry.payload) == Some(SESSION_MARK) => continue,
             Ok(Some(entry)) => RequestRecord::read(entry.payload),
             Ok(None) => return read,
             Err(error) => {

@@ -196,6 +196,18 @@ fn a_flipped_bit_in_a_gateways_log_is_passed_over_and_its_repair_asked_for() {
 }
 
 #[test]
+fn a_mark_of_a_fix_session_between_requests_is_no_venues_business() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..2);
+    let mark = record::SessionMark::default();
+    let mark = record::SessionMarkRecord { reign: 1, gateway: GATEWAY, mark }.bytes();
+    rig.gateway.append(&mark).unwrap();
+    rig.ask(2..3);
+    rig.run();
+    assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![1, 2], 0));
+}
+
+#[test]
 fn what_is_no_request_of_this_system_is_passed_over() {
     let mut rig = Rig::new(0);
     rig.gateway.append(b"of a later version").unwrap();

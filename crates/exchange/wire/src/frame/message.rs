@@ -588,7 +588,7 @@ message! {
 }
 message! {
     /// Gateway to client, in answer to [`OrderStatusRequest`]: how the order is, as far as the gateway has read the record.
-    146 OrderStatus (40) {
+    146 OrderStatus (48) {
         /// The name under which the order was entered; if it is unknown, as asked.
         client_order_id: U64,
         /// The order; if it is unknown, as asked.
@@ -603,8 +603,10 @@ message! {
         shard: U16,
         /// Order state code.
         state: u8,
-        /// Zero.
-        reserved: u8,
+        /// 1 buy, 2 sell; 0 if the order is unknown.
+        side: u8,
+        /// Shares of the order that have traded.
+        executed: U64,
     }
 }
 message! {

@@ -18,7 +18,7 @@ use super::{
     body, request, write,
 };
 use crate::WireError;
-use crate::code::reason;
+use crate::code::{reason, sides, sides_code};
 
 /// [`SignOn::flags`]: also send [`Journalled`].
 pub const SIGN_ON_JOURNALLED: u32 = 1;
@@ -247,6 +247,8 @@ fn order_status(frame: &super::OrderStatus) -> Result<GatewayFrame, WireError> {
         next: Position(frame.next_position.get()),
         state: state.ok_or(WireError::InvalidField("state"))?,
         remaining: Quantity(frame.remaining.get()),
+        side: sides(frame.side)?,
+        executed: Quantity(frame.executed.get()),
     };
     Ok(GatewayFrame::OrderStatus(OrderKey::Name(status.client_order_id), Some(status)))
 }
@@ -264,7 +266,8 @@ pub fn write_order_status(out: &mut Vec<u8>, key: OrderKey, status: Option<Order
         instrument: status.instrument.0.into(),
         shard: status.shard.0.into(),
         state: status.state as u8,
-        reserved: 0,
+        side: sides_code(status.side),
+        executed: status.executed.0.into(),
     });
     write(out, &frame);
 }

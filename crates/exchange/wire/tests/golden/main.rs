@@ -17,7 +17,9 @@ use pares_types::{
 use pares_wire::frame::{
     self, CancelAfter, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn,
 };
-use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultPlace};
+use pares_wire::record::{
+    self, CheckpointChunk, CheckpointStored, ResultPlace, SessionMark, SessionMarkRecord,
+};
 use zerocopy::IntoBytes;
 
 /// Sixteen bytes a line, as the protocol pages show them.

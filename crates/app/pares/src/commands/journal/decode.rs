@@ -5,7 +5,9 @@
 
 use pares_types::{Event, Request};
 use pares_wire::WireError;
-use pares_wire::record::{self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord};
+use pares_wire::record::{
+    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord, SessionMarkRecord,
+};
 use serde_json::{Map, Value, json};
 
 use super::{event, request};
@@ -29,6 +31,7 @@ pub fn show(payload: &[u8]) -> Shown {
             CheckpointChunk::read(payload).map(|(chunk, piece)| show_chunk(chunk, piece.len()))
         }
         Some(record::CHECKPOINT_STORED) => CheckpointStored::read(payload).map(show_stored),
+        Some(record::SESSION_MARK) => SessionMarkRecord::read(payload).map(|mark| show_mark(&mark)),
         Some(schema) => {
             Err(WireError::UnknownSchema { schema, version: payload.get(1).copied().unwrap_or(0) })
         }
@@ -48,6 +51,21 @@ fn show_unknown(error: &WireError) -> Shown {
 
 fn show_request(request: &Request) -> Shown {
     shown("request", request::line(request), request::fields(request))
+}
+
+fn show_mark(record: &SessionMarkRecord) -> Shown {
+    let SessionMarkRecord { reign, gateway, mark } = record;
+    let line = format!(
+        "FIX session {} of member {}: numbers up to {} by gateway-{gateway}; {} expected",
+        mark.session, mark.member, mark.out_max, mark.next_in
+    );
+    let told: Vec<Value> =
+        mark.told.iter().map(|(shard, next)| json!({ "shard": shard.0, "next": next })).collect();
+    let fields = json!({
+        "member": mark.member.0, "session": mark.session, "gateway": gateway.0, "reign": reign,
+        "next_in": mark.next_in, "out_max": mark.out_max, "told": told,
+    });
+    shown("mark", line, fields)
 }
 
 fn show_result(result: &ResultRecord<'_>) -> Result<Shown, WireError> {

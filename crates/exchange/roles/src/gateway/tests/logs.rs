@@ -15,7 +15,7 @@ use crate::world::World;
 use crate::{NodeError, NodeId, SystemConfig, repair_asked};
 
 /// A bit of the log's first segment flips.
-fn flip(world: &TestWorld, log: NodeId, at: u64) {
+pub(super) fn flip(world: &TestWorld, log: NodeId, at: u64) {
     let path = world.real(Path::new(&format!("{log}/{:020}.seg", 0)));
     let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
     let mut byte = [0];
@@ -24,7 +24,7 @@ fn flip(world: &TestWorld, log: NodeId, at: u64) {
 }
 
 /// Where the records of a log begin.
-fn places(world: &TestWorld, log: NodeId) -> Vec<u64> {
+pub(super) fn places(world: &TestWorld, log: NodeId) -> Vec<u64> {
     let mut reader = world.read_log(log, Offset::START).unwrap();
     let mut places = Vec::new();
     while let Some(entry) = reader.next().unwrap() {

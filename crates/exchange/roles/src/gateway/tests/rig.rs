@@ -103,7 +103,9 @@ impl Rig {
         let mut reader = self.world.read_log_from_start(SELF).unwrap();
         let mut requests = Vec::new();
         while let Some(entry) = reader.next().unwrap() {
-            requests.push(RequestRecord::read(entry.payload).unwrap());
+            if record::schema(entry.payload) == Some(record::REQUEST) {
+                requests.push(RequestRecord::read(entry.payload).unwrap());
+            }
         }
         requests
     }

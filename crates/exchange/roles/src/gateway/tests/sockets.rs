@@ -15,6 +15,8 @@ pub(super) struct Net(Arc<Mutex<State>>);
 struct State {
     peers: Vec<Peer>,
     backlog: VecDeque<usize>,
+    /// The same at the port for FIX.
+    fix_backlog: VecDeque<usize>,
     /// Somebody came since the listener was last told of.
     come: bool,
     /// Calls of the gateway: connections accepted, read, written, ended.
@@ -51,6 +53,15 @@ impl Net {
         state.peers.push(Peer::default());
         state.backlog.push_back(peer);
         state.come = true;
+        peer
+    }
+
+    /// A client connects to the port for FIX.
+    pub(super) fn connect_fix(&self) -> usize {
+        let peer = self.connect();
+        let mut state = self.state();
+        state.backlog.pop_back();
+        state.fix_backlog.push_back(peer);
         peer
     }
 
@@ -153,6 +164,13 @@ impl Sockets for Net {
         }
         state.calls += 1;
         state.backlog.pop_front();
+        state.peers[peer].open = true;
+        Ok(Stream { net: self.clone(), peer })
+    }
+
+    fn accept_fix(&mut self) -> io::Result<Stream> {
+        let mut state = self.state();
+        let peer = state.fix_backlog.pop_front().ok_or(ErrorKind::WouldBlock)?;
         state.peers[peer].open = true;
         Ok(Stream { net: self.clone(), peer })
     }

@@ -1,0 +1,186 @@
+//! FIX order entry as members meet it: QuickFIX/J, the engine that most of them have, which knows nothing of this exchange but its
+//! gateways' addresses.
+//!
+//! `cargo xtask setup` builds `tests/quickfixj`. Without Java or Maven the test says so and proves nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use pares_node::SystemConfig;
+
+use crate::common::exchange::{Exchange, gateway, small};
+use crate::common::{PATIENCE, eventually};
+
+/// Shares of every order.
+const SHARES: u64 = 100;
+
+/// What the engine is made of, if it could be built.
+fn class_path() -> Option<String> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/quickfixj");
+    let is_built = built.join("lib").is_dir() && built.join("classes/pares/Member.class").exists();
+    let has_java = || Command::new("java").arg("--version").output().is_ok_and(|told| told.status.success());
+    if !(is_built && has_java()) {
+        eprintln!("skipped: there is no QuickFIX/J; `cargo xtask setup` builds it where Java and Maven are");
+        return None;
+    }
+    Some(format!("{}/classes:{}/lib/*", built.display(), built.display()))
+}
+
+/// A member with its engine.
+struct Member {
+    process: Child,
+    commands: ChildStdin,
+    lines: Receiver<String>,
+    said: Vec<String>,
+    /// By order: what it was told.
+    told: BTreeMap<u64, Vec<Report>>,
+    /// How often it was logged on.
+    logons: usize,
+}
+
+#[derive(Debug)]
+struct Report {
+    exec_type: String,
+    exec_id: String,
+    last: u64,
+    /// It says itself that it may have been told before.
+    says_so: bool,
+}
+
+impl Member {
+    fn start(class_path: &str, store: PathBuf, gateways: &[SocketAddr]) -> Self {
+        let gateways = gateways.iter().map(SocketAddr::to_string);
+        let mut process = Command::new("java")
+            .args(["-cp", class_path, "pares.Member"])
+            .arg(store)
+            .args(["M7-1", "ALFA"])
+            .args(gateways)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (commands, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
+        });
+        let mut member =
+            Self { process, commands, lines, said: Vec::new(), told: BTreeMap::new(), logons: 0 };
+        let begun = Instant::now();
+        while member.logons == 0 {
+            member.listen(Duration::from_millis(10));
+            assert!(begun.elapsed() < PATIENCE, "it is not logged on:\n{}", member.said.join("\n"));
+        }
+        member
+    }
+
+    /// Buys if the name is odd, sells the same if it is even.
+    fn order(&mut self, name: u64) {
+        let side = if name % 2 == 1 { 1 } else { 2 };
+        writeln!(self.commands, "order {name} {side} {SHARES} 223.82").unwrap();
+    }
+
+    fn listen(&mut self, wait: Duration) {
+        let first = self.lines.recv_timeout(wait).ok();
+        for line in first.into_iter().chain(self.lines.try_iter()).collect::<Vec<_>>() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["on"] => self.logons += 1,
+                ["report", "8", name, exec_type, exec_id, last, _, resend, duplicate, _] => {
+                    let report = Report {
+                        exec_type: exec_type.into(),
+                        exec_id: exec_id.into(),
+                        last: last.parse().unwrap_or(0),
+                        says_so: resend == "Y" || duplicate == "Y",
+                    };
+                    self.told.entry(name.parse().unwrap()).or_default().push(report);
+                }
+                _ => {}
+            }
+            self.said.push(line);
+        }
+    }
+
+    /// Whether each order was accepted and filled.
+    fn has_all(&self, orders: u64) -> bool {
+        let filled = |reports: &Vec<Report>| filled(reports) >= SHARES && !accepted(reports).is_empty();
+        (1..=orders).all(|name| self.told.get(&name).is_some_and(filled))
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn accepted(reports: &[Report]) -> BTreeSet<&str> {
+    reports.iter().filter(|report| report.exec_type == "0").map(|report| report.exec_id.as_str()).collect()
+}
+
+/// Shares by reports that are not the same.
+fn filled(reports: &[Report]) -> u64 {
+    let fills = reports.iter().filter(|report| report.exec_type == "F");
+    fills.map(|report| (report.exec_id.as_str(), report.last)).collect::<BTreeMap<_, _>>().values().sum()
+}
+
+fn system() -> SystemConfig {
+    let config = small(2);
+    SystemConfig { fix: config.gateways.clone(), ..config }
+}
+
+fn fix_addresses(exchange: &Exchange) -> Vec<SocketAddr> {
+    let layout = exchange.layout();
+    let address = |id| std::fs::read_to_string(layout.fix_address(id)).unwrap().trim().parse().unwrap();
+    exchange.config().gateway_ids().map(address).collect()
+}
+
+#[test]
+fn quickfixj_enters_orders_loses_its_gateways_and_goes_on_at_the_next() {
+    const ORDERS: u64 = 600;
+    let Some(class_path) = class_path() else { return };
+    let mut exchange = Exchange::start(&system());
+    let store = exchange.dir().path().join("quickfixj");
+    let mut member = Member::start(&class_path, store, &fix_addresses(&exchange));
+    for name in 1..=ORDERS {
+        member.order(name);
+        member.listen(Duration::from_millis(1));
+        exchange.tick();
+        if [200, 400].contains(&name) {
+            // In the middle: some of what it sent is journalled, some told.
+            let victim = (0..2).map(gateway).find(|&one| exchange.counter(one, "sessions") > 0).unwrap();
+            assert!(exchange.kill(victim));
+            // It stays dead, so that the engine goes on at the other.
+            exchange.look_away(true);
+            let logons = member.logons;
+            eventually("it is logged on again", || {
+                member.listen(Duration::from_millis(1));
+                member.logons > logons
+            });
+            exchange.look_away(false);
+            exchange.wait_until_up();
+        }
+    }
+    let begun = Instant::now();
+    while !member.has_all(ORDERS) {
+        member.listen(Duration::from_millis(10));
+        exchange.tick();
+        let said = &member.said[member.said.len().saturating_sub(60)..];
+        assert!(begun.elapsed() < PATIENCE, "not all was told:\n{}", said.join("\n"));
+    }
+    for (name, reports) in &member.told {
+        assert_eq!(accepted(reports).len(), 1, "order {name} is new once: {reports:?}");
+        assert_eq!(filled(reports), SHARES, "order {name} is filled once: {reports:?}");
+        let mut seen = BTreeSet::new();
+        for report in reports {
+            assert!(seen.insert(&report.exec_id) || report.says_so, "order {name}, twice: {reports:?}");
+        }
+    }
+    assert_eq!((member.told.len() as u64, exchange.supervisor().restarts()), (ORDERS, 2));
+}

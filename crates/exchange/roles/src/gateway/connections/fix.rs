@@ -1,0 +1,97 @@
+//! Connections at the port for FIX: their doors' time has come, their frames become messages.
+
+use pares_door::DoorTime;
+use pares_gateway::SessionId;
+use pares_wire::record::SessionMark;
+
+use super::super::fix_end::Heard;
+use super::{Close, Connections, session, slot};
+use crate::world::Sockets;
+
+impl<S: Sockets> Connections<S> {
+    /// Hands what was read to the connection's door.
+    pub(super) fn take_messages(&mut self, slot: usize, at: DoorTime) {
+        self.step(slot, at, |connection, session, heard| {
+            connection.take_messages(session, at, heard);
+            false
+        });
+    }
+
+    /// The session's numbers, as far as any gateway knows them.
+    pub(in crate::gateway) fn claimed(
+        &mut self,
+        session: SessionId,
+        at: DoorTime,
+        mark: Option<&SessionMark>,
+    ) {
+        if self.connection(session).is_none() {
+            return;
+        }
+        self.step(slot(session), at, |connection, session, heard| {
+            connection.with_door(session, heard, |door, mut sink| door.on_claimed(at, mark, &mut sink));
+            connection.translate(session, at, heard)
+        });
+    }
+
+    pub(in crate::gateway) fn has_doors(&self) -> bool {
+        self.doors.is_some()
+    }
+
+    /// Tells those doors the time for which it has come, and translates what is to be flushed. Says how much there is to do about it.
+    pub(in crate::gateway) fn translate(&mut self, at: DoorTime) -> usize {
+        let before = self.heard.incoming.len();
+        while let Some(&(due_ns, slot)) = self.doors_due.first().filter(|(due_ns, _)| *due_ns <= at.mono_ns) {
+            self.doors_due.remove(&(due_ns, slot));
+            self.step(slot, at, |connection, session, heard| {
+                connection.with_door(session, heard, |door, mut sink| door.on_time(at, &mut sink));
+                false
+            });
+        }
+        for index in 0..self.flushing.len() {
+            let slot = self.flushing[index];
+            if self.slots[slot].as_ref().is_some_and(|one| one.is_fix()) {
+                self.step(slot, at, |connection, session, heard| connection.translate(session, at, heard));
+            }
+        }
+        self.heard.incoming.len() - before
+    }
+
+    /// Marks that are to be kept before anything is flushed.
+    pub(in crate::gateway) fn marks(&mut self) -> Vec<(SessionId, SessionMark)> {
+        std::mem::take(&mut self.heard.marks)
+    }
+
+    /// The session's numbers are not this connection's any more, or cannot be: nothing more is sent.
+    pub(in crate::gateway) fn take_over(&mut self, session: SessionId) {
+        if let Some(connection) = self.connection(session) {
+            connection.unsay(Close::Refused);
+            self.end(slot(session), Close::Refused);
+        }
+    }
+
+    /// Takes a step with a FIX connection; has it flushed, and read again if there is room again as the step says.
+    fn step(
+        &mut self,
+        slot: usize,
+        at: DoorTime,
+        step: impl FnOnce(&mut super::Connection<S::Stream>, SessionId, &mut Heard) -> bool,
+    ) {
+        let connection = self.slots[slot].as_mut().expect("only open connections have doors");
+        let session = session(slot, connection.generation);
+        let has_room_again = step(connection, session, &mut self.heard);
+        if !std::mem::replace(&mut connection.flushing, true) {
+            self.flushing.push(slot);
+        }
+        let is_news = has_room_again && !std::mem::replace(&mut connection.reading, true);
+        if let Some(fix) = &mut connection.fix {
+            // One that wants the time at once has it in the next turn.
+            let due_ns = fix.next_deadline_ns().map(|due_ns| due_ns.max(at.mono_ns + 1));
+            let before = std::mem::replace(&mut fix.due_ns, due_ns);
+            before.map(|due_ns| self.doors_due.remove(&(due_ns, slot)));
+            self.doors_due.extend(due_ns.map(|due_ns| (due_ns, slot)));
+        }
+        if is_news {
+            self.read_again(slot);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Marks of FIX sessions' numbers: who has a session, what a gateway knows after its death, and how long a log keeps them.
+
+use pares_gateway::SessionId;
+use pares_types::{GatewayId, MemberId, ShardId};
+use pares_wire::record::{SessionMark, SessionMarkRecord};
+
+use super::super::connection::session;
+use super::super::marks::Who;
+use super::logs::flip;
+use super::rig::{PEER, Rig, SELF, buy, publish};
+use crate::duty::Duty;
+use crate::world::World;
+
+const WHO: Who = (MemberId(7), 1);
+
+fn mark(out_max: u64) -> SessionMark {
+    let (member, session) = WHO;
+    SessionMark { member, session, next_in: out_max / 2, out_max, told: vec![(ShardId(0), out_max * 3)] }
+}
+
+fn of_peer(reign: u32, out_max: u64) -> Vec<u8> {
+    SessionMarkRecord { reign, gateway: GatewayId(1), mark: mark(out_max) }.bytes()
+}
+
+impl Rig {
+    fn keep(&mut self, session: SessionId, out_max: u64) {
+        self.gateway.marks.keep(GatewayId(0), (session, mark(out_max)), &mut self.gateway.edge);
+        self.gateway.edge.writer.publish();
+        self.settle();
+    }
+
+    /// The last number that may have been used, as who comes next is told.
+    fn out_max(&mut self) -> Option<u64> {
+        self.gateway.marks.claim(SessionId(99), WHO).map(|mark| mark.out_max)
+    }
+
+    fn read_peer(&mut self, payloads: &[Vec<u8>]) {
+        publish(&self.world, PEER, payloads);
+        (0..70).for_each(|_| _ = self.gateway.work().unwrap());
+    }
+}
+
+#[test]
+fn the_newest_mark_of_all_gateways_says_where_a_session_goes_on_and_ends_its_connection_here() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    let here = session(0, 1);
+    assert_eq!(rig.gateway.marks.claim(here, WHO), None);
+    rig.keep(here, 1_024);
+    rig.read_peer(&[of_peer(0, 9_999)]);
+    assert!(rig.net.is_open(client), "of an earlier reign");
+    assert_eq!(rig.out_max(), Some(1_024));
+    rig.gateway.marks.on_disconnect(SessionId(99));
+    rig.read_peer(&[of_peer(2, 2_048), of_peer(2, 1_030)]);
+    assert!(!rig.net.is_open(client), "it goes on at the other");
+    assert_eq!((rig.out_max(), rig.counter("damaged")), (Some(1_030), 0), "the last of that reign");
+}
+
+#[test]
+fn a_session_that_was_taken_is_not_taken_back_by_what_its_last_gateway_still_writes() {
+    let mut rig = Rig::new();
+    rig.read_peer(&[of_peer(1, 9_000)]);
+    let client = rig.sign_on(7);
+    assert_eq!(rig.gateway.marks.claim(session(0, 1), WHO).map(|mark| mark.out_max), Some(9_000));
+    rig.read_peer(&[of_peer(1, 10_024)]);
+    assert!(rig.net.is_open(client), "it has claimed it");
+    rig.keep(session(0, 1), 9_500);
+    rig.read_peer(&[of_peer(1, 9_001)]);
+    assert_eq!((rig.out_max(), rig.net.is_open(client)), (Some(9_500), true));
+}
+
+#[test]
+fn of_two_connections_of_a_session_the_one_that_took_it_last_has_it() {
+    let mut rig = Rig::new();
+    let (old, new) = (rig.sign_on(7), rig.sign_on(7));
+    rig.gateway.marks.claim(session(0, 1), WHO);
+    rig.keep(session(0, 1), 1_024);
+    rig.gateway.marks.claim(session(1, 2), WHO);
+    rig.keep(session(1, 2), 2_048);
+    assert!(!rig.net.is_open(old) && rig.net.is_open(new));
+    rig.keep(session(0, 1), 4_096);
+    assert_eq!(rig.out_max(), Some(2_048), "what the old one would still say");
+}
+
+#[test]
+fn no_number_without_a_mark() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.keep(session(0, 1), 1_024);
+    assert!(!rig.net.is_open(client), "it has claimed nothing");
+    assert_eq!(rig.out_max(), None);
+}
+
+#[test]
+fn marks_outlive_their_gateway_and_damage_to_its_log() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.gateway.marks.claim(session(0, 1), WHO);
+    rig.keep(session(0, 1), 1_024);
+    assert!(rig.ask(client, &buy(1, 1)).is_empty());
+    let mut rig = rig.restart(|_| ()).unwrap();
+    rig.settle();
+    assert_eq!((rig.out_max(), rig.counter("names")), (Some(1_024), 1));
+    let mut reader = rig.world.read_log_from_start(SELF).unwrap();
+    let of_request =
+        (0..2).filter_map(|_| reader.next().unwrap().map(|entry| entry.offset.0)).last().unwrap();
+    let mut rig = rig.restart(|world| flip(world, SELF, of_request + 20)).unwrap();
+    assert!(rig.world.complaints().contains("made its log anew"));
+    assert_eq!(rig.out_max(), Some(1_024));
+}
+
+#[test]
+fn a_log_is_released_up_to_the_oldest_mark_which_is_written_again() {
+    let mut rig = Rig::new();
+    rig.sign_on(7);
+    rig.gateway.marks.claim(session(0, 1), WHO);
+    rig.keep(session(0, 1), 1_024);
+    let mut keep_behind = |answered| rig.gateway.marks.keep_behind(answered, &mut rig.gateway.edge);
+    let first = keep_behind(u64::MAX >> 1);
+    assert!(first > 0 && first < 1 << 20, "where it lies now");
+    assert_eq!(keep_behind(first + (1 << 20)), first, "not far behind: it stays, and what is behind it too");
+    let second = keep_behind(first + (1 << 20) + 1);
+    assert!(second > first, "it was written again");
+    assert_eq!(keep_behind(first), first, "never beyond what is answered");
+    let mut rig = rig.restart(|_| ()).unwrap();
+    assert_eq!(rig.out_max(), Some(1_024));
+}

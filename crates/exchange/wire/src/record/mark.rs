@@ -1,0 +1,128 @@
+//! How far a FIX session's numbers may have gone, in the log of the gateway that serves it.
+//!
+//! A gateway dies with the numbers it gave to messages. So before it uses any, it writes down up to which it may, and where in each
+//! shard's stream the session was told to by then; the next gateway goes on behind that.
+
+use pares_types::{GatewayId, MemberId, ShardId};
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::{SESSION_MARK, VERSION, check};
+use crate::WireError;
+
+/// The head of a mark; its shards follow.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct MarkHead {
+    /// [`SESSION_MARK`].
+    pub schema: u8,
+    /// [`VERSION`].
+    pub version: u8,
+    /// The number of the member's session.
+    pub session: U16,
+    /// The member.
+    pub member: U32,
+    /// The next number expected of the member, at least.
+    pub next_in: U64,
+    /// The last number that may have been given to a message to the member.
+    pub out_max: U64,
+    /// How often the session had gone to another connection.
+    pub reign: U32,
+    /// The gateway that gives these numbers.
+    pub gateway: U16,
+    /// How many [`MarkedShard`]s follow.
+    pub shards: U16,
+}
+const _: () = assert!(size_of::<MarkHead>() == 32);
+
+/// Where in one shard's stream a session was.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct MarkedShard {
+    /// The number of the next message of the member's stream that is to be told.
+    pub next: U64,
+    /// The shard.
+    pub shard: U16,
+    /// Zero; later fields go here.
+    pub reserved: [u8; 6],
+}
+const _: () = assert!(size_of::<MarkedShard>() == 16);
+
+/// What another gateway must know of a FIX session to go on with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionMark {
+    /// The member.
+    pub member: MemberId,
+    /// Which of its sessions.
+    pub session: u16,
+    /// A number that the peer is not beyond: the next that was expected of it.
+    pub next_in: u64,
+    /// No higher number has gone out.
+    pub out_max: u64,
+    /// Of each shard: the first number of the member's stream that the peer may not have been told.
+    pub told: Vec<(ShardId, u64)>,
+}
+
+/// A mark as it lies in a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionMarkRecord {
+    /// How often the session had gone to another connection.
+    pub reign: u32,
+    /// Who gives these numbers.
+    pub gateway: GatewayId,
+    /// What it says.
+    pub mark: SessionMark,
+}
+
+impl SessionMarkRecord {
+    /// Reads a mark, which must be all of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not a mark of this version.
+    pub fn read(bytes: &[u8]) -> Result<Self, WireError> {
+        let (head, rest) = MarkHead::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
+        check(head.schema, head.version, SESSION_MARK)?;
+        let shards = <[MarkedShard]>::ref_from_bytes(rest).map_err(|_| WireError::Truncated)?;
+        if shards.len() != usize::from(head.shards.get()) {
+            return Err(WireError::InvalidField("shards"));
+        }
+        if shards.iter().any(|one| one.reserved != [0; 6]) {
+            return Err(WireError::InvalidField("reserved"));
+        }
+        let told = shards.iter().map(|one| (ShardId(one.shard.get()), one.next.get())).collect();
+        let mark = SessionMark {
+            member: MemberId(head.member.get()),
+            session: head.session.get(),
+            next_in: head.next_in.get(),
+            out_max: head.out_max.get(),
+            told,
+        };
+        Ok(Self { reign: head.reign.get(), gateway: GatewayId(head.gateway.get()), mark })
+    }
+
+    /// The mark's bytes.
+    ///
+    /// # Panics
+    /// If it names more shards than there can be.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let SessionMark { member, session, next_in, out_max, ref told } = self.mark;
+        let head = MarkHead {
+            schema: SESSION_MARK,
+            version: VERSION,
+            session: session.into(),
+            member: member.0.into(),
+            next_in: next_in.into(),
+            out_max: out_max.into(),
+            reign: self.reign.into(),
+            gateway: self.gateway.0.into(),
+            shards: u16::try_from(told.len()).expect("a shard is named once").into(),
+        };
+        let mut bytes = head.as_bytes().to_vec();
+        for &(shard, next) in told {
+            let one = MarkedShard { next: next.into(), shard: shard.0.into(), reserved: [0; 6] };
+            bytes.extend_from_slice(one.as_bytes());
+        }
+        bytes
+    }
+}
