@@ -49,8 +49,9 @@ impl Known {
     pub(crate) fn listed(status: &OrderStatus) -> Self {
         Self {
             order: Some(status.order),
-            // How much of it was executed before, and its side, a list does not say: it counts from here on.
-            total: Some(status.remaining),
+            side: status.side,
+            total: Some(Quantity(status.executed.0.saturating_add(status.remaining.0))),
+            executed: status.executed,
             counted: status.next,
             is_answered: status.state == OrderState::Working,
             ..Self::unknown(status.client_order_id, status.instrument)

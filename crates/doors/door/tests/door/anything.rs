@@ -131,6 +131,8 @@ fn frame(draw: &mut Draw) -> GatewayFrame {
                 next: Position(draw.amount()),
                 state: draw.of(&OrderState::ALL),
                 remaining: Quantity(draw.amount()),
+                side: draw.of(&[None, Some(Side::Sell)]),
+                executed: Quantity(draw.amount()),
             };
             let key = draw.of(&[OrderKey::Name(status.client_order_id), OrderKey::Id(status.order)]);
             GatewayFrame::OrderStatus(key, draw.of(&[None, Some(status)]))

@@ -18,6 +18,8 @@ fn status(name: u64, state: OrderState, remaining: u64) -> OrderStatus {
         next: Position(100),
         state,
         remaining: Quantity(remaining),
+        side: Some(Side::Buy),
+        executed: Quantity(30),
     }
 }
 
@@ -38,7 +40,10 @@ fn an_order_is_asked_for_by_name_or_by_id() {
     rig.hears(GatewayFrame::OrderStatus(keys[0], None));
     let sent = rig.sent();
     assert!(sent[0].contains("11=x") && sent[0].contains("150=I 39=8 103=5"), "{sent:?}");
-    assert!(sent[1].contains("790=q1 17=0 150=I 39=0") && sent[1].contains("151=70"), "{sent:?}");
+    assert!(
+        sent[1].contains("790=q1 17=0 150=I 39=1 55=ACME 54=1 38=100") && sent[1].contains("151=70"),
+        "{sent:?}"
+    );
     assert!(sent[2].contains("790=q2 17=0 150=I 39=3"), "{sent:?}");
     assert_eq!(sent.len(), 3, "nobody asked for the last one");
 }
