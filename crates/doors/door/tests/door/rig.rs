@@ -20,7 +20,7 @@ pub(crate) const ACME: InstrumentId = InstrumentId(17);
 pub(crate) fn config() -> Arc<DoorConfig> {
     Arc::new(DoorConfig {
         comp_id: "PARES".into(),
-        instruments: vec![(ACME, Symbol::new("ACME").unwrap())],
+        instruments: vec![(ACME, Symbol::new("ACME").expect("a symbol"))],
         shards: vec![SHARD],
         orders_max: 100,
     })
@@ -187,7 +187,7 @@ fn covered(bytes: &[u8], mark: Option<&SessionMark>) {
     for frame in cuts(bytes) {
         let number =
             shown(frame, &[]).split(' ').find_map(|field| field.strip_prefix("34=")?.parse::<u64>().ok());
-        assert!(number.unwrap() <= out_max, "{number:?} is beyond {out_max}");
+        assert!(number.expect("a number") <= out_max, "{number:?} is beyond {out_max}");
     }
 }
 
@@ -217,8 +217,8 @@ pub(crate) fn frames(dictionary: &'static FixDictionary, bytes: &[u8]) -> Vec<Ve
 fn shown(frame: &[u8], hidden: &[&str]) -> String {
     let text = String::from_utf8_lossy(frame).into_owned();
     let fields: Vec<&str> = text.trim_end_matches('\x01').split('\x01').collect();
-    let msg_type = fields.iter().find_map(|field| field.strip_prefix("35=")).unwrap().to_owned();
-    let is_shown = |field: &&&str| !hidden.contains(&field.split('=').next().unwrap());
+    let msg_type = fields.iter().find_map(|field| field.strip_prefix("35=")).expect("a type").to_owned();
+    let is_shown = |field: &&&str| !hidden.contains(&field.split('=').next().expect("a tag"));
     let shown: Vec<&str> = fields.iter().filter(is_shown).copied().collect();
     format!("{msg_type} {}", shown.join(" ")).trim_end().to_owned()
 }
