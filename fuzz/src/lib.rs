@@ -18,6 +18,7 @@
 //! | [`broker`] | day trading: lines, messages, items, the log |
 //! | [`broker_edges`] | lines of loaders, frames of desks, paths of dumps |
 //! | [`fix`] | FIX: frames, messages, sessions |
+//! | [`doors`] | FIX: order entry |
 //! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
@@ -27,6 +28,7 @@ pub mod broker_edges;
 pub mod checkpoints;
 pub mod damage;
 pub mod days;
+pub mod doors;
 pub mod feed;
 pub mod fix;
 pub mod frames;
@@ -70,4 +72,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fix_frames", run: fix::frames, seeds: fix::frame_seeds },
     Target { name: "fix_messages", run: fix::messages, seeds: fix::message_seeds },
     Target { name: "fix_sessions", run: fix::sessions, seeds: fix::session_seeds },
+    Target { name: "fix_doors", run: doors::doors, seeds: doors::door_seeds },
 ];

@@ -29,23 +29,35 @@ pub(crate) struct Asked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
     Enter,
-    Replace {
-        /// The order's first name, if it is known.
-        entry: ClientOrderId,
-        /// The name that the member gave it.
-        original: ClientOrderId,
-        terms: Terms,
-    },
-    Cancel {
-        entry: ClientOrderId,
-        original: ClientOrderId,
-    },
-    Mass {
-        /// MassCancelRequestType.
-        asked: u8,
-        instrument: Option<InstrumentId>,
-        side: Option<Side>,
-    },
+    Change(Change),
+    Mass(Mass),
+}
+
+/// A replacement or a cancel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    /// The order's first name, as far as it is known.
+    pub(crate) entry: ClientOrderId,
+    /// The name that the member gave it.
+    pub(crate) original: ClientOrderId,
+    /// What it is to be; `None`: cancelled.
+    pub(crate) terms: Option<Terms>,
+}
+
+impl Change {
+    /// CxlRejResponseTo (434).
+    pub(crate) fn responds_to(self) -> u8 {
+        if self.terms.is_none() { b'1' } else { b'2' }
+    }
+}
+
+/// A cancel of all orders.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mass {
+    /// MassCancelRequestType.
+    pub(crate) asked: u8,
+    pub(crate) instrument: Option<InstrumentId>,
+    pub(crate) side: Option<Side>,
 }
 
 /// A question for the status of one order.

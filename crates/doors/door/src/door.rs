@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::parser::FixParser;
-use pares_types::Reply;
 use pares_wire::frame::GatewayFrame;
 
 use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
@@ -241,6 +240,3 @@ impl FixDoor {
         matches!(self.stage, Stage::Claiming(_) | Stage::Joining(_))
     }
 }
-
-/// Replies that come before the Logon is answered.
-pub(crate) type Waiting = Vec<Reply>;

@@ -18,9 +18,11 @@
 //! | `logon` | from the first message to the answer to the Logon |
 //! | `streams`, `kept` | how far the member was told, and what can be sent again |
 //! | `desk`, `requests`, `request` | the application: messages become frames |
-//! | `reports`, `statuses`, `told` | frames become messages |
+//! | `reports`, `answers`, `statuses`, `told` | frames become messages |
 //! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
 
+mod answers;
+mod blank;
 mod codes;
 mod decimal;
 mod desk;

@@ -11,7 +11,6 @@ use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
 
 use crate::codes;
 use crate::desk::Desk;
-use crate::door::Waiting;
 use crate::instruments::Instruments;
 use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
 use crate::line::{Line, Owner};
@@ -21,6 +20,8 @@ use crate::told::Version;
 
 /// Replies that wait for the Logon's answer.
 const WAITING_MAX: usize = 1 << 14;
+/// Numbers of messages have 18 digits at most.
+const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
 const TYPES_42: &[&str] = &["D", "F", "G", "H"];
 const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AF"];
 const NO_PROOF: &str = "this exchange asks for a proof at sign-on, for which this door has no message";
@@ -86,7 +87,8 @@ enum Step {
 pub(crate) struct Joining {
     pub(crate) line: Line,
     pub(crate) logon: Vec<u8>,
-    pub(crate) waiting: Waiting,
+    /// What was told before.
+    pub(crate) waiting: Vec<Reply>,
     step: Step,
 }
 
@@ -105,8 +107,8 @@ impl Joining {
         };
         let goes_on = mark.filter(|_| !is_anew);
         let numbers = goes_on.map_or_else(FixNumbers::default, |mark| FixNumbers {
-            next_in: mark.next_in.max(1),
-            next_out: mark.out_max.saturating_add(1),
+            next_in: mark.next_in.clamp(1, NUMBER_MAX),
+            next_out: mark.out_max.min(NUMBER_MAX) + 1,
         });
         let streams = Streams::new(&config.shards, mark.map_or(&[], |mark| &mark.told));
         let mut instruments = Instruments::default();

@@ -49,8 +49,9 @@ impl Known {
     pub(crate) fn listed(status: &OrderStatus) -> Self {
         Self {
             order: Some(status.order),
-            // How much of it was executed before, and its side, a list does not say: it counts from here on.
-            total: Some(status.remaining),
+            side: status.side,
+            total: Some(Quantity(status.executed.0.saturating_add(status.remaining.0))),
+            executed: status.executed,
             counted: status.next,
             is_answered: status.state == OrderState::Working,
             ..Self::unknown(status.client_order_id, status.instrument)
@@ -121,10 +122,28 @@ impl Orders {
             self.by_id.remove(&id);
         }
     }
+}
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        assert!(self.renamed.len() <= self.known.len() && self.by_id.len() <= self.known.len());
-        self.known.len()
+#[cfg(test)]
+mod tests {
+    use pares_types::{GatewayId, RequestId};
+
+    use super::*;
+
+    #[test]
+    fn what_ended_is_forgotten_with_all_its_names_and_no_more_is_remembered_than_may_be() {
+        let mut orders = Orders::new(10);
+        for name in 1..=50 {
+            let order = Some(OrderId(RequestId::new(GatewayId(1), name)));
+            let known = Known { order, ..Known::unknown(ClientOrderId(name), InstrumentId(1)) };
+            orders.put(known);
+            orders.put(Known { newest: ClientOrderId(100 + name), ..known });
+            orders.put(Known { newest: ClientOrderId(200 + name), ..known });
+        }
+        assert_eq!((orders.known.len(), orders.renamed.len(), orders.by_id.len()), (10, 10, 10));
+        assert!(orders.by_name(ClientOrderId(101)).is_none(), "a name that was replaced");
+        assert_eq!(orders.by_name(ClientOrderId(201)), orders.get(ClientOrderId(1)));
+        (1..=50).for_each(|name| orders.remove(ClientOrderId(name)));
+        assert_eq!((orders.known.len(), orders.renamed.len(), orders.by_id.len()), (0, 0, 0));
     }
 }

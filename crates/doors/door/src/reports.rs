@@ -5,13 +5,13 @@
 
 use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderNews, Position, Quantity,
-    Reason, Reply, Role, ShardId, Status, Trade, TradeBusted,
+    Reply, Role, ShardId, Trade, TradeBusted,
 };
 
 use crate::codes;
-use crate::desk::{Asked, Desk, What};
+use crate::desk::Desk;
 use crate::orders::Known;
-use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Name, Told, Version, status};
+use crate::told::{ExecId, ExecKind, Execution, Told, status};
 
 /// What waits for its answer is of one position, which has few events; beyond this it waits no longer.
 const HELD_MAX: usize = 1 << 14;
@@ -41,7 +41,7 @@ fn at(reply: &Reply) -> Option<At> {
 }
 
 /// The order that an event is about.
-fn order_of(reply: &Reply) -> Option<(ClientOrderId, InstrumentId)> {
+pub(crate) fn order_of(reply: &Reply) -> Option<(ClientOrderId, InstrumentId)> {
     match reply {
         Reply::Trade(one) => Some((one.client_order_id, one.instrument)),
         Reply::Cancelled(one) => Some((one.client_order_id, one.instrument)),
@@ -54,7 +54,7 @@ fn order_of(reply: &Reply) -> Option<(ClientOrderId, InstrumentId)> {
 /// Something of the member's streams, and whether it is told for the first time on this connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    reply: Reply,
+    pub(crate) reply: Reply,
     is_new: bool,
 }
 
@@ -124,19 +124,19 @@ impl Desk {
     }
 
     /// One of the member's orders traded, was cancelled or changed.
-    fn on_event(&mut self, heard: &Heard) {
+    pub(crate) fn on_event(&mut self, heard: &Heard) {
         let Some((entry, instrument)) = order_of(&heard.reply) else { return };
         let mut order = self.known(entry, instrument);
         self.tell_event(heard, &mut order);
     }
 
     /// What is known of an order; perhaps nothing but its name.
-    fn known(&self, entry: ClientOrderId, instrument: InstrumentId) -> Known {
+    pub(crate) fn known(&self, entry: ClientOrderId, instrument: InstrumentId) -> Known {
         self.orders.get(entry).copied().unwrap_or_else(|| Known::unknown(entry, instrument))
     }
 
     /// Tells an event of an order, and remembers how the order is then, if that is news.
-    fn tell_event(&mut self, heard: &Heard, order: &mut Known) {
+    pub(crate) fn tell_event(&mut self, heard: &Heard, order: &mut Known) {
         let reply = &heard.reply;
         let Some(here) = at(reply) else { return };
         let is_new = heard.is_new && here.position >= order.counted;
@@ -171,311 +171,6 @@ impl Desk {
             ..Execution::of_order(ExecKind::Busted, known, ExecId::Number(busted.shard, busted.number), order)
         }
     }
-
-    /// The answer to a request, and what happened at its position before.
-    fn on_answer(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
-        let asked = self.asked.remove(&answer.client_order_id);
-        self.end_amending(asked);
-        let is_repeat = is_repeat(answer);
-        let is_entry = answer.order.0 == answer.request;
-        let is_mass = matches!(asked, Some(Asked { what: What::Mass { .. }, .. }));
-        match () {
-            () if is_repeat && asked.is_some_and(|asked| asked.is_duplicate) => {
-                self.forget_unanswered(answer.client_order_id);
-            }
-            () if is_mass => self.on_mass_answer(answer, asked),
-            () if answer.instrument.0 == 0 => {}
-            () if matches!(answer.status, Status::MassCancelled | Status::Accepted) => {}
-            () if is_entry => return self.on_entered(answer, is_new, held),
-            () => return self.on_changed(answer, asked, is_new, held),
-        }
-        held.iter().for_each(|heard| self.on_event(heard));
-    }
-
-    fn end_amending(&mut self, asked: Option<Asked>) {
-        if let Some(Asked { what: What::Replace { entry, .. }, .. }) = asked
-            && let Some(order) = self.orders.get_mut(entry)
-        {
-            order.amending = order.amending.saturating_sub(1);
-        }
-    }
-
-    /// Forgets an order that was asked for and is not what its name stands for.
-    fn forget_unanswered(&mut self, entry: ClientOrderId) {
-        if self.orders.get(entry).is_some_and(|order| !order.is_answered && order.order.is_none()) {
-            self.orders.remove(entry);
-        }
-    }
-
-    fn on_entered(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
-        let is_repeat = is_repeat(answer);
-        let mut order = self.known(answer.client_order_id, answer.instrument);
-        order.order = Some(answer.order);
-        let id = ExecId::Answer(answer.shard, answer.position);
-        if answer.status == Status::Refused {
-            self.forget_unanswered(answer.client_order_id);
-            return self.tell_refused_order(answer, &order, id, is_repeat);
-        }
-        let (traded, cancelled) = sums(held, order.entry);
-        let all = Quantity(sum(answer.executed.0, sum(answer.remaining.0, cancelled)));
-        let is_counted = order.is_answered && answer.position < order.counted;
-        let mut then = Known { total: order.total.or(Some(all)), is_answered: true, ..order };
-        then.executed = Quantity(answer.executed.0.saturating_sub(traded));
-        if is_counted {
-            then.total = Some(all);
-        }
-        let mut execution = Execution::of_order(ExecKind::New, then.status(), id, &then);
-        execution.name = Some(Name::Of(then.entry));
-        if is_repeat {
-            execution.status = status_of(answer);
-            execution.leaves = answer.remaining;
-            self.forget_unanswered(answer.client_order_id);
-        } else if is_new && !is_counted {
-            self.orders.put(then);
-        }
-        execution.is_possible_resend = is_repeat || self.streams.is_replaying(answer.shard);
-        self.told.push(Told::Execution(Box::new(execution)));
-        self.tell_held(held, then, |_| true);
-    }
-
-    /// Tells what waited: of the order that was answered as it is after the answer's own report.
-    fn tell_held(&mut self, held: &[Heard], mut order: Known, is_told: impl Fn(&Reply) -> bool) {
-        for heard in held {
-            match order_of(&heard.reply) {
-                Some((entry, _)) if entry != order.entry => self.on_event(heard),
-                _ if is_told(&heard.reply) => self.tell_event(heard, &mut order),
-                _ => {}
-            }
-        }
-    }
-
-    fn tell_refused_order(&mut self, answer: &Answer, order: &Known, id: ExecId, is_repeat: bool) {
-        let rejected = Some(codes::order_reject(answer.reason, self.version));
-        let execution = Execution {
-            name: Some(Name::Of(answer.client_order_id)),
-            leaves: Quantity::ZERO,
-            executed: Quantity::ZERO,
-            rejected,
-            text: codes::text(answer.reason),
-            is_possible_resend: is_repeat || self.streams.is_replaying(answer.shard),
-            ..Execution::of_order(ExecKind::Rejected, status::REJECTED, id, order)
-        };
-        self.told.push(Told::Execution(Box::new(execution)));
-    }
-
-    /// The answer to a replacement or a cancel, perhaps of another session or asked for through another gateway.
-    fn on_changed(&mut self, answer: &Answer, asked: Option<Asked>, is_new: bool, held: &[Heard]) {
-        let known = self.orders.by_id(answer.order).copied();
-        let of_held = held.iter().find_map(|heard| match &heard.reply {
-            Reply::Cancelled(one) if one.order == answer.order => Some(one.client_order_id),
-            Reply::Trade(one) if one.order == answer.order => Some(one.client_order_id),
-            _ => None,
-        });
-        let (original, by_asked, terms, asked_cancel) = match asked.map(|asked| asked.what) {
-            Some(What::Cancel { entry, original }) => (Some(original), Some(entry), None, Some(true)),
-            Some(What::Replace { entry, original, terms }) => {
-                (Some(original), Some(entry), Some(terms), Some(false))
-            }
-            _ => (None, None, None, None),
-        };
-        let is_possible_resend = is_repeat(answer) || self.streams.is_replaying(answer.shard);
-        let original = original.or(known.map(|order| order.newest)).map(Name::Of);
-        if answer.status == Status::Refused {
-            let responds_to = match asked_cancel {
-                Some(true) => b'1',
-                Some(false) => b'2',
-                None => codes::responds_to(answer.reason),
-            };
-            self.told.push(Told::CancelReject(CancelReject {
-                order: known.map(|order| answer_order(&order, answer)),
-                name: Name::Of(answer.client_order_id),
-                original,
-                status: known.as_ref().map_or(status::REJECTED, Known::status),
-                responds_to,
-                reason: codes::cancel_reject(answer.reason),
-                text: codes::text(answer.reason),
-                is_possible_resend,
-            }));
-            return held.iter().for_each(|heard| self.on_event(heard));
-        }
-        let entry = known.map(|order| order.entry).or(of_held).or(by_asked);
-        let mut order = known
-            .unwrap_or_else(|| Known::unknown(entry.unwrap_or(answer.client_order_id), answer.instrument));
-        order.order = Some(answer.order);
-        let was_cancelled = held.iter().any(|heard| is_cancel(heard, answer));
-        let is_cancel_answer = was_cancelled || asked_cancel == Some(true);
-        let change = Changed { answer, original, terms, is_new, is_possible_resend };
-        if is_cancel_answer || answer.status == Status::Cancelled && answer.reason == Reason::Requested {
-            self.on_canceled(&change, order, held);
-        } else {
-            self.on_replaced(&change, order, held);
-        }
-    }
-
-    fn on_canceled(&mut self, change: &Changed<'_>, order: Known, held: &[Heard]) {
-        let answer = change.answer;
-        let id = ExecId::Answer(answer.shard, answer.position);
-        let execution = Execution {
-            name: Some(Name::Of(answer.client_order_id)),
-            original: change.original.clone(),
-            leaves: Quantity::ZERO,
-            executed: answer.executed,
-            is_possible_resend: change.is_possible_resend,
-            ..Execution::of_order(ExecKind::Canceled, status::CANCELED, id, &order)
-        };
-        self.told.push(Told::Execution(Box::new(execution)));
-        if change.is_new {
-            self.orders.remove(order.entry);
-        }
-        let is_told = |reply: &Reply| !matches!(reply, Reply::Cancelled(_));
-        self.tell_held(held, order, is_told);
-    }
-
-    fn on_replaced(&mut self, change: &Changed<'_>, order: Known, held: &[Heard]) {
-        let answer = change.answer;
-        let (traded, cancelled) = sums(held, order.entry);
-        let total = Quantity(sum(answer.executed.0, sum(answer.remaining.0, cancelled)));
-        let then = Known {
-            newest: answer.client_order_id,
-            total: Some(total),
-            executed: Quantity(answer.executed.0.saturating_sub(traded)),
-            terms: change.terms.or(order.terms),
-            is_answered: true,
-            ..order
-        };
-        // FIX 4.2 has a status for it; more than that is being filled in part.
-        let is_42 = self.version == Version::Fix42;
-        let replaced = if is_42 && then.executed.is_zero() { status::REPLACED } else { then.status() };
-        let id = ExecId::Answer(answer.shard, answer.position);
-        let execution = Execution {
-            original: change.original.clone(),
-            is_possible_resend: change.is_possible_resend,
-            ..Execution::of_order(ExecKind::Replaced, replaced, id, &then)
-        };
-        self.told.push(Told::Execution(Box::new(execution)));
-        if change.is_new && answer.position >= order.counted && self.orders.get(order.entry).is_some() {
-            self.orders.put(then);
-        }
-        let is_reduced =
-            |reply: &Reply| matches!(reply, Reply::Cancelled(one) if one.cause == CancelCause::Reduced);
-        self.tell_held(held, then, |reply| !is_reduced(reply));
-    }
-
-    fn on_mass_answer(&mut self, answer: &Answer, asked: Option<Asked>) {
-        let Some(Asked { what: What::Mass { asked, instrument, side }, .. }) = asked else { return };
-        let result = match answer.status {
-            Status::Refused => Err(MASS_OTHER),
-            _ => Ok(answer.executed.0),
-        };
-        self.told.push(Told::MassReport(MassReport {
-            order: Some(answer.order),
-            name: Name::Of(answer.client_order_id),
-            asked,
-            instrument,
-            side,
-            result,
-            text: codes::text(answer.reason),
-            is_possible_resend: answer.repeat,
-        }));
-    }
-
-    /// The gateway did not take a request in.
-    fn on_rejected(&mut self, name: ClientOrderId, reason: Reason) {
-        let Some(asked) = self.asked.remove(&name) else { return };
-        self.end_amending(Some(asked));
-        let text = codes::text(reason);
-        let (entry, original, responds_to) = match asked.what {
-            What::Enter => {
-                let order = self.known(name, InstrumentId(0));
-                self.forget_unanswered(name);
-                let rejected = Some(codes::order_reject(reason, self.version));
-                let blank = self.blank(ExecKind::Rejected, status::REJECTED);
-                let (leaves, executed) = (Quantity::ZERO, Quantity::ZERO);
-                let of_order = Execution::of_order(ExecKind::Rejected, status::REJECTED, blank.id, &order);
-                let name = Some(Name::Of(name));
-                let execution = Execution { order: None, name, leaves, executed, rejected, text, ..of_order };
-                return self.told.push(Told::Execution(Box::new(execution)));
-            }
-            What::Mass { asked, instrument, side } => {
-                return self.told.push(Told::MassReport(MassReport {
-                    order: None,
-                    name: Name::Of(name),
-                    asked,
-                    instrument,
-                    side,
-                    result: Err(MASS_OTHER),
-                    text,
-                    is_possible_resend: false,
-                }));
-            }
-            What::Cancel { entry, original } => (entry, original, b'1'),
-            What::Replace { entry, original, .. } => (entry, original, b'2'),
-        };
-        let known = self.orders.get(entry);
-        self.told.push(Told::CancelReject(CancelReject {
-            order: known.and_then(|order| order.order),
-            name: Name::Of(name),
-            original: Some(Name::Of(original)),
-            status: known.map_or(status::REJECTED, Known::status),
-            responds_to,
-            reason: codes::cancel_reject(reason),
-            text,
-            is_possible_resend: false,
-        }));
-    }
-}
-
-/// MassCancelRejectReason: anything else.
-const MASS_OTHER: u8 = 99;
-
-/// The answer to a change, and what is known of the question.
-struct Changed<'a> {
-    answer: &'a Answer,
-    original: Option<Name>,
-    terms: Option<crate::told::Terms>,
-    is_new: bool,
-    is_possible_resend: bool,
-}
-
-/// Whether it repeats what the stream tells, or has told.
-fn is_repeat(answer: &Answer) -> bool {
-    answer.number == 0 && answer.repeat
-}
-
-fn answer_order(order: &Known, answer: &Answer) -> pares_types::OrderId {
-    order.order.unwrap_or(answer.order)
-}
-
-fn is_cancel(heard: &Heard, answer: &Answer) -> bool {
-    let Reply::Cancelled(one) = heard.reply else { return false };
-    one.order == answer.order && one.cause == CancelCause::Requested
-}
-
-/// OrdStatus (39) that an answer tells of.
-fn status_of(answer: &Answer) -> u8 {
-    match answer.status {
-        Status::Filled => status::FILLED,
-        Status::Cancelled => status::CANCELED,
-        Status::Refused => status::REJECTED,
-        _ if answer.executed.is_zero() => status::NEW,
-        _ => status::PARTIAL,
-    }
-}
-
-/// Nothing that a frame says can be too much to add.
-fn sum(one: u64, other: u64) -> u64 {
-    one.saturating_add(other)
-}
-
-/// Shares of an order that were traded and cancelled; those that an amend took away are not of its new total.
-fn sums(held: &[Heard], entry: ClientOrderId) -> (u64, u64) {
-    held.iter().fold((0, 0), |(traded, cancelled), heard| match &heard.reply {
-        Reply::Trade(one) if one.client_order_id == entry => (sum(traded, one.quantity.0), cancelled),
-        Reply::Cancelled(one) if one.client_order_id == entry && one.cause != CancelCause::Reduced => {
-            (traded, sum(cancelled, one.quantity.0))
-        }
-        _ => (traded, cancelled),
-    })
 }
 
 fn traded(trade: &Trade, order: &mut Known, is_new: bool) -> Execution {
@@ -484,7 +179,7 @@ fn traded(trade: &Trade, order: &mut Known, is_new: bool) -> Execution {
     let executed = match order.total {
         // It is counted in already: how much it was then is known by what was left.
         Some(total) if !is_new => Quantity(total.0.saturating_sub(trade.remaining.0)),
-        _ => Quantity(sum(order.executed.0, trade.quantity.0)),
+        _ => Quantity(order.executed.0.saturating_add(trade.quantity.0)),
     };
     if is_new || order.total.is_none() {
         order.executed = executed;

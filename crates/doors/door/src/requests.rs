@@ -3,15 +3,15 @@
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
 use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, List, ListRequest, OrderId, OrderKey, Quantity, RequestId,
+    ClientOrderId, ClientRequest, InstrumentId, List, ListRequest, OrderId, OrderKey, RequestId,
 };
 use pares_wire::frame::ClientFrame;
 
 use crate::codes;
-use crate::desk::{Asked, Desk, ListAsked, StatusAsked, What};
+use crate::desk::{Asked, Change, Desk, ListAsked, Mass, StatusAsked, What};
 use crate::orders::Known;
 use crate::request::{Asking, Refusal, client_order_id, name};
-use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Name, Question, Told, status};
+use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Question, Told, status};
 
 /// Requests that wait for their answers; a gateway lets a session have fewer.
 const ASKED_MAX: usize = 1 << 16;
@@ -107,32 +107,30 @@ impl Desk {
 
     fn on_change(&mut self, message: &FixMessage<'_>) {
         match self.change(message) {
-            Ok((what, request)) => {
-                if let What::Replace { entry, .. } = what
-                    && let Some(order) = self.orders.get_mut(entry)
-                {
+            Ok((change, request)) => {
+                if let Some(order) = self.orders.get_mut(change.entry).filter(|_| change.terms.is_some()) {
                     order.amending += 1;
                 }
-                self.ask(message, what, request);
+                self.ask(message, What::Change(change), request);
             }
             Err((code, text)) => self.refuse_change(message, code, text),
         }
     }
 
-    fn change(&self, message: &FixMessage<'_>) -> Result<(What, ClientRequest), (u8, String)> {
+    fn change(&self, message: &FixMessage<'_>) -> Result<(Change, ClientRequest), (u8, String)> {
         let other = |refusal: Refusal| (OTHER, refusal.text.into_owned());
         let asking = Asking { message, instruments: &self.instruments };
         self.has_room().map_err(other)?;
         let client_order_id = asking.own_name().map_err(other)?;
         let (original, target) = self.target(message)?;
         if message.msg_type() == b"F" {
-            let what = What::Cancel { entry: target, original };
-            return Ok((what, ClientRequest::Cancel { client_order_id, target }));
+            let change = Change { entry: target, original, terms: None };
+            return Ok((change, ClientRequest::Cancel { client_order_id, target }));
         }
         let price_now = self.orders.get(target).and_then(|order| order.terms?.price);
         let (new, terms) = asking.new_terms(price_now).map_err(other)?;
-        let what = What::Replace { entry: target, original, terms };
-        Ok((what, ClientRequest::Amend { client_order_id, target, terms: new }))
+        let change = Change { entry: target, original, terms: Some(terms) };
+        Ok((change, ClientRequest::Amend { client_order_id, target, terms: new }))
     }
 
     /// The order that a message is about: its name there, and its first name. By its id, if that is given and known; otherwise by any of its names.
@@ -151,48 +149,43 @@ impl Desk {
     fn refuse_change(&mut self, message: &FixMessage<'_>, reason: u8, text: String) {
         let known = self.target(message).ok().and_then(|(_, entry)| self.orders.get(entry));
         self.told.push(Told::CancelReject(CancelReject {
-            order: known.and_then(|order| order.order),
-            name: name(message, tag::CL_ORD_ID),
             original: Some(name(message, tag::ORIG_CL_ORD_ID)),
-            status: known.map_or(status::REJECTED, Known::status),
             responds_to: if message.msg_type() == b"F" { b'1' } else { b'2' },
             reason,
             text: text.into(),
-            is_possible_resend: false,
+            ..CancelReject::of(known, name(message, tag::CL_ORD_ID))
         }));
     }
 
     fn on_mass_cancel(&mut self, message: &FixMessage<'_>) {
-        let asking = Asking { message, instruments: &self.instruments };
-        let asked = message.text(tag::MASS_CANCEL_REQUEST_TYPE).and_then(|text| text.first()).copied();
-        let asked = asked.unwrap_or_default();
-        let instrument = match asked {
-            b'1' => asking.instrument().map(Some).map_err(|refusal| (MASS_UNKNOWN_INSTRUMENT, refusal)),
-            b'7' => Ok(None),
-            _ => Err((MASS_NOT_SUPPORTED, Refusal::other("MassCancelRequestType (530) is 1 or 7"))),
-        };
-        let side = message.text(tag::SIDE).map(|_| asking.side()).transpose();
-        let side = side.map_err(|refusal| (OTHER, refusal));
-        let name_of = || asking.own_name().map_err(|refusal| (OTHER, refusal));
-        let room = self.has_room().map_err(|refusal| (OTHER, refusal));
-        let all = instrument.and_then(|one| Ok((name_of()?, one, side?))).and_then(|all| room.map(|()| all));
-        match all {
-            Ok((client_order_id, one, side)) => {
-                let instrument = one.unwrap_or(InstrumentId(0));
+        match self.mass_cancel(message) {
+            Ok((mass, client_order_id)) => {
+                let (instrument, side) = (mass.instrument.unwrap_or(InstrumentId(0)), mass.side);
                 let request = ClientRequest::MassCancel { client_order_id, instrument, side };
-                self.ask(message, What::Mass { asked, instrument: one, side }, request);
+                self.ask(message, What::Mass(mass), request);
             }
-            Err((reason, refusal)) => self.told.push(Told::MassReport(MassReport {
-                order: None,
-                name: name(message, tag::CL_ORD_ID),
-                asked,
-                instrument: None,
-                side: None,
-                result: Err(reason),
-                text: refusal.text,
-                is_possible_resend: false,
-            })),
+            Err((reason, refusal)) => {
+                let mass = Mass { asked: mass_type(message), instrument: None, side: None };
+                let report = MassReport::of(mass, name(message, tag::CL_ORD_ID), Err(reason));
+                self.told.push(Told::MassReport(MassReport { text: refusal.text, ..report }));
+            }
         }
+    }
+
+    fn mass_cancel(&self, message: &FixMessage<'_>) -> Result<(Mass, ClientOrderId), (u8, Refusal)> {
+        let asking = Asking { message, instruments: &self.instruments };
+        let other = |refusal| (OTHER, refusal);
+        let instrument = match mass_type(message) {
+            b'1' => Some(asking.instrument().map_err(|refusal| (MASS_UNKNOWN_INSTRUMENT, refusal))?),
+            b'7' => None,
+            _ => {
+                return Err((MASS_NOT_SUPPORTED, Refusal::other("MassCancelRequestType (530) is 1 or 7")));
+            }
+        };
+        let side = message.text(tag::SIDE).map(|_| asking.side()).transpose().map_err(other)?;
+        let name = asking.own_name().map_err(other)?;
+        self.has_room().map_err(other)?;
+        Ok((Mass { asked: mass_type(message), instrument, side }, name))
     }
 
     fn on_status_question(&mut self, message: &FixMessage<'_>) {
@@ -236,49 +229,6 @@ impl Desk {
     }
 }
 
-impl Execution {
-    /// A report with what every report has.
-    pub(crate) fn of(kind: ExecKind, status: u8, id: ExecId) -> Self {
-        Self {
-            kind,
-            status,
-            id,
-            refers_to: None,
-            order: None,
-            name: None,
-            original: None,
-            instrument: Err(b"NONE".to_vec()),
-            side: None,
-            total: None,
-            terms: None,
-            last: None,
-            leaves: Quantity::ZERO,
-            executed: Quantity::ZERO,
-            rejected: None,
-            restated: None,
-            is_working: None,
-            question: Question::default(),
-            text: "".into(),
-            is_possible_resend: false,
-        }
-    }
-
-    /// A report of an order.
-    pub(crate) fn of_order(kind: ExecKind, status: u8, id: ExecId, order: &Known) -> Self {
-        Self {
-            order: order.order,
-            name: Some(Name::Of(order.newest)),
-            instrument: Ok(order.instrument),
-            side: order.side,
-            total: order.total,
-            terms: order.terms,
-            leaves: order.leaves(),
-            executed: order.executed,
-            ..Self::of(kind, status, id)
-        }
-    }
-}
-
 impl Known {
     /// OrdStatus (39) of an order that lives.
     pub(crate) fn status(&self) -> u8 {
@@ -288,6 +238,11 @@ impl Known {
             () => status::PARTIAL,
         }
     }
+}
+
+/// MassCancelRequestType (530).
+fn mass_type(message: &FixMessage<'_>) -> u8 {
+    message.text(tag::MASS_CANCEL_REQUEST_TYPE).and_then(|text| text.first()).copied().unwrap_or_default()
 }
 
 /// An OrderID (37): gateway, colon, sequence.

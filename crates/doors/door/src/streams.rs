@@ -1,7 +1,7 @@
 //! How far a session has been told its member's stream, shard by shard, and how far its peer is known to have read it.
 //!
 //! Bytes that were sent may never arrive. So each mark is followed by a TestRequest, and what the peer has read is what was told before the last one that it
-//! answered. Whoever goes on with the session begins there.
+//! answered. A gateway that goes on with the session begins there.
 
 use std::collections::BTreeMap;
 

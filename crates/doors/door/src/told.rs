@@ -12,6 +12,9 @@ use pares_types::{ClientOrderId, InstrumentId, OrderId, Position, Price, Quantit
 use crate::decimal::price_text;
 use crate::instruments::Instruments;
 
+/// The largest number that fits an integer of FIX.
+const NUMBER_MAX: u64 = 999_999_999_999_999_999;
+
 /// The version a session speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -326,7 +329,7 @@ impl MassReport {
         match self.result {
             Ok(cancelled) => {
                 writer.letter(tag::MASS_CANCEL_RESPONSE, self.asked);
-                writer.number(tag::TOTAL_AFFECTED_ORDERS, cancelled);
+                writer.number(tag::TOTAL_AFFECTED_ORDERS, cancelled.min(NUMBER_MAX));
             }
             Err(reason) => {
                 writer.letter(tag::MASS_CANCEL_RESPONSE, b'0');

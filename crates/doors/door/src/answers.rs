@@ -1,0 +1,317 @@
+//! The answers to requests, each with what happened at its position: first what became of the request, then what came of it.
+
+use pares_types::{Answer, CancelCause, ClientOrderId, InstrumentId, Quantity, Reason, Reply, Status};
+
+use crate::codes;
+use crate::desk::{Asked, Change, Desk, Mass, What};
+use crate::orders::Known;
+use crate::reports::{Heard, order_of};
+use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Name, Told, Version, status};
+
+/// MassCancelRejectReason: anything else.
+const MASS_OTHER: u8 = 99;
+
+/// The answer to a change, and what is known of the question.
+struct Changed<'a> {
+    answer: &'a Answer,
+    question: Option<Change>,
+    /// The order as it was.
+    known: Option<Known>,
+    is_new: bool,
+    is_possible_resend: bool,
+}
+
+impl Changed<'_> {
+    /// The name that the order had.
+    fn original(&self) -> Option<Name> {
+        let asked = self.question.map(|question| question.original);
+        asked.or(self.known.map(|order| order.newest)).map(Name::Of)
+    }
+
+    /// The order as it was, perhaps with nothing but its name.
+    fn order(&self, held: &[Heard]) -> Known {
+        let of_held = || held.iter().find_map(|heard| name_of(heard, self.answer));
+        let of_asked = || self.question.map(|question| question.entry);
+        let entry = || of_held().or_else(of_asked).unwrap_or(self.answer.client_order_id);
+        let order = self.known.unwrap_or_else(|| Known::unknown(entry(), self.answer.instrument));
+        Known { order: Some(self.answer.order), ..order }
+    }
+
+    /// Whether the order has ended by it, at its owner's wish.
+    fn is_cancel(&self, held: &[Heard]) -> bool {
+        let was_cancelled = held.iter().any(|heard| is_cancel(heard, self.answer));
+        let is_cancel = self.question.is_some_and(|question| question.terms.is_none());
+        // An amend to what is executed already ends the order too.
+        let has_ended = self.answer.status == Status::Cancelled && self.answer.reason == Reason::Requested;
+        was_cancelled || is_cancel || has_ended
+    }
+}
+
+impl Desk {
+    /// The answer to a request, and what happened at its position before.
+    pub(crate) fn on_answer(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
+        let asked = self.asked.remove(&answer.client_order_id);
+        self.end_amending(asked);
+        match asked.map(|asked| asked.what) {
+            _ if is_repeat(answer) && asked.is_some_and(|asked| asked.is_duplicate) => {
+                self.forget_unanswered(answer.client_order_id);
+            }
+            Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
+            _ if answer.instrument.0 == 0 => {}
+            _ if matches!(answer.status, Status::MassCancelled | Status::Accepted) => {}
+            _ if answer.order.0 == answer.request => return self.on_entered(answer, is_new, held),
+            what => {
+                let question =
+                    what.and_then(|what| if let What::Change(change) = what { Some(change) } else { None });
+                let known = self.orders.by_id(answer.order).copied();
+                let is_possible_resend = self.is_possible_resend(answer);
+                return self
+                    .on_changed(&Changed { answer, question, known, is_new, is_possible_resend }, held);
+            }
+        }
+        held.iter().for_each(|heard| self.on_event(heard));
+    }
+
+    fn is_possible_resend(&self, answer: &Answer) -> bool {
+        is_repeat(answer) || self.streams.is_replaying(answer.shard)
+    }
+
+    fn end_amending(&mut self, asked: Option<Asked>) {
+        if let Some(Asked { what: What::Change(change), .. }) = asked
+            && let Some(order) = self.orders.get_mut(change.entry).filter(|_| change.terms.is_some())
+        {
+            order.amending = order.amending.saturating_sub(1);
+        }
+    }
+
+    /// Forgets an order that was asked for and is not what its name stands for.
+    fn forget_unanswered(&mut self, entry: ClientOrderId) {
+        if self.orders.get(entry).is_some_and(|order| !order.is_answered && order.order.is_none()) {
+            self.orders.remove(entry);
+        }
+    }
+
+    fn on_entered(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
+        let mut order = self.known(answer.client_order_id, answer.instrument);
+        order.order = Some(answer.order);
+        if answer.status == Status::Refused {
+            self.forget_unanswered(answer.client_order_id);
+            self.tell_refused_order(answer, &order);
+            return held.iter().for_each(|heard| self.on_event(heard));
+        }
+        let (traded, cancelled) = sums(held, order.entry);
+        let all = Quantity(sum(answer.executed.0, sum(answer.remaining.0, cancelled)));
+        // An order that was listed may have changed since.
+        let is_counted = order.is_answered && answer.position < order.counted;
+        let total = if is_counted { Some(all) } else { order.total.or(Some(all)) };
+        let executed = Quantity(answer.executed.0.saturating_sub(traded));
+        let then = Known { total, executed, is_answered: true, ..order };
+        let id = ExecId::Answer(answer.shard, answer.position);
+        let mut execution = Execution::of_order(ExecKind::New, then.status(), id, &then);
+        execution.name = Some(Name::Of(then.entry));
+        execution.is_possible_resend = self.is_possible_resend(answer);
+        if is_repeat(answer) {
+            (execution.status, execution.leaves) = (status_of(answer), answer.remaining);
+            self.forget_unanswered(answer.client_order_id);
+        } else if is_new && !is_counted {
+            self.orders.put(then);
+        }
+        self.told.push(Told::Execution(Box::new(execution)));
+        self.tell_held(held, then, |_| true);
+    }
+
+    /// Tells what waited: of the order that was answered as it is after the answer's own report.
+    fn tell_held(&mut self, held: &[Heard], mut order: Known, is_told: impl Fn(&Reply) -> bool) {
+        for heard in held {
+            match order_of(&heard.reply) {
+                Some((entry, _)) if entry != order.entry => self.on_event(heard),
+                _ if is_told(&heard.reply) => self.tell_event(heard, &mut order),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell_refused_order(&mut self, answer: &Answer, order: &Known) {
+        let id = ExecId::Answer(answer.shard, answer.position);
+        let execution = Execution {
+            name: Some(Name::Of(answer.client_order_id)),
+            leaves: Quantity::ZERO,
+            executed: Quantity::ZERO,
+            rejected: Some(codes::order_reject(answer.reason, self.version)),
+            text: codes::text(answer.reason),
+            is_possible_resend: self.is_possible_resend(answer),
+            ..Execution::of_order(ExecKind::Rejected, status::REJECTED, id, order)
+        };
+        self.told.push(Told::Execution(Box::new(execution)));
+    }
+
+    /// The answer to a replacement or a cancel, perhaps of another session or asked for through another gateway.
+    fn on_changed(&mut self, change: &Changed<'_>, held: &[Heard]) {
+        if change.answer.status == Status::Refused {
+            self.tell_refused_change(change);
+            return held.iter().for_each(|heard| self.on_event(heard));
+        }
+        let order = change.order(held);
+        if change.is_cancel(held) {
+            self.on_canceled(change, order, held)
+        } else {
+            self.on_replaced(change, order, held)
+        }
+    }
+
+    fn tell_refused_change(&mut self, change: &Changed<'_>) {
+        let Changed { answer, question, known, is_possible_resend, .. } = *change;
+        let responds_to = question.map_or_else(|| codes::responds_to(answer.reason), Change::responds_to);
+        self.told.push(Told::CancelReject(CancelReject {
+            original: change.original(),
+            responds_to,
+            reason: codes::cancel_reject(answer.reason),
+            text: codes::text(answer.reason),
+            is_possible_resend,
+            ..CancelReject::of(known.as_ref(), Name::Of(answer.client_order_id))
+        }));
+    }
+
+    fn on_canceled(&mut self, change: &Changed<'_>, order: Known, held: &[Heard]) {
+        let answer = change.answer;
+        let id = ExecId::Answer(answer.shard, answer.position);
+        let execution = Execution {
+            name: Some(Name::Of(answer.client_order_id)),
+            original: change.original(),
+            leaves: Quantity::ZERO,
+            executed: answer.executed,
+            is_possible_resend: change.is_possible_resend,
+            ..Execution::of_order(ExecKind::Canceled, status::CANCELED, id, &order)
+        };
+        self.told.push(Told::Execution(Box::new(execution)));
+        if change.is_new {
+            self.orders.remove(order.entry);
+        }
+        self.tell_held(held, order, |reply| !matches!(reply, Reply::Cancelled(_)));
+    }
+
+    fn on_replaced(&mut self, change: &Changed<'_>, order: Known, held: &[Heard]) {
+        let answer = change.answer;
+        let (traded, cancelled) = sums(held, order.entry);
+        let total = Quantity(sum(answer.executed.0, sum(answer.remaining.0, cancelled)));
+        let then = Known {
+            newest: answer.client_order_id,
+            total: Some(total),
+            executed: Quantity(answer.executed.0.saturating_sub(traded)),
+            terms: change.question.and_then(|question| question.terms).or(order.terms),
+            is_answered: true,
+            ..order
+        };
+        // FIX 4.2 has a status for it; to be filled in part is more.
+        let is_42 = self.version == Version::Fix42;
+        let replaced = if is_42 && then.executed.is_zero() { status::REPLACED } else { then.status() };
+        let id = ExecId::Answer(answer.shard, answer.position);
+        let execution = Execution {
+            original: change.original(),
+            is_possible_resend: change.is_possible_resend,
+            ..Execution::of_order(ExecKind::Replaced, replaced, id, &then)
+        };
+        self.told.push(Told::Execution(Box::new(execution)));
+        let is_news = change.is_new && answer.position >= order.counted;
+        if is_news && self.orders.get(order.entry).is_some() {
+            self.orders.put(then);
+        }
+        let is_reduced =
+            |reply: &Reply| matches!(reply, Reply::Cancelled(one) if one.cause == CancelCause::Reduced);
+        self.tell_held(held, then, |reply| !is_reduced(reply));
+    }
+
+    fn on_mass_answer(&mut self, answer: &Answer, mass: Mass) {
+        let is_refused = answer.status == Status::Refused;
+        let result = if is_refused { Err(MASS_OTHER) } else { Ok(answer.executed.0) };
+        self.told.push(Told::MassReport(MassReport {
+            order: Some(answer.order),
+            text: codes::text(answer.reason),
+            is_possible_resend: answer.repeat,
+            ..MassReport::of(mass, Name::Of(answer.client_order_id), result)
+        }));
+    }
+
+    /// The gateway did not take a request in.
+    pub(crate) fn on_rejected(&mut self, name: ClientOrderId, reason: Reason) {
+        let Some(asked) = self.asked.remove(&name) else { return };
+        self.end_amending(Some(asked));
+        let text = codes::text(reason);
+        let told = match asked.what {
+            What::Enter => self.rejected_order(name, reason),
+            What::Mass(mass) => {
+                Told::MassReport(MassReport { text, ..MassReport::of(mass, Name::Of(name), Err(MASS_OTHER)) })
+            }
+            What::Change(change) => Told::CancelReject(CancelReject {
+                original: Some(Name::Of(change.original)),
+                responds_to: change.responds_to(),
+                reason: codes::cancel_reject(reason),
+                text,
+                ..CancelReject::of(self.orders.get(change.entry), Name::Of(name))
+            }),
+        };
+        self.told.push(told);
+    }
+
+    fn rejected_order(&mut self, name: ClientOrderId, reason: Reason) -> Told {
+        let order = self.known(name, InstrumentId(0));
+        self.forget_unanswered(name);
+        let id = self.blank(ExecKind::Rejected, status::REJECTED).id;
+        Told::Execution(Box::new(Execution {
+            order: None,
+            name: Some(Name::Of(name)),
+            leaves: Quantity::ZERO,
+            executed: Quantity::ZERO,
+            rejected: Some(codes::order_reject(reason, self.version)),
+            text: codes::text(reason),
+            ..Execution::of_order(ExecKind::Rejected, status::REJECTED, id, &order)
+        }))
+    }
+}
+
+/// Whether it repeats what the stream tells, or has told.
+fn is_repeat(answer: &Answer) -> bool {
+    answer.number == 0 && answer.repeat
+}
+
+/// Whether something is the cancel that is answered.
+fn is_cancel(heard: &Heard, answer: &Answer) -> bool {
+    let Reply::Cancelled(one) = heard.reply else { return false };
+    one.order == answer.order && one.cause == CancelCause::Requested
+}
+
+/// The name of the order that is answered, if something is about it.
+fn name_of(heard: &Heard, answer: &Answer) -> Option<ClientOrderId> {
+    match &heard.reply {
+        Reply::Cancelled(one) if one.order == answer.order => Some(one.client_order_id),
+        Reply::Trade(one) if one.order == answer.order => Some(one.client_order_id),
+        _ => None,
+    }
+}
+
+/// OrdStatus (39) that an answer tells of.
+fn status_of(answer: &Answer) -> u8 {
+    match answer.status {
+        Status::Filled => status::FILLED,
+        Status::Cancelled => status::CANCELED,
+        Status::Refused => status::REJECTED,
+        _ if answer.executed.is_zero() => status::NEW,
+        _ => status::PARTIAL,
+    }
+}
+
+/// Nothing that a frame says can be too much to add.
+fn sum(one: u64, other: u64) -> u64 {
+    one.saturating_add(other)
+}
+
+/// Shares of an order that were traded and cancelled; those that an amend took away are not of its new total.
+fn sums(held: &[Heard], entry: ClientOrderId) -> (u64, u64) {
+    held.iter().fold((0, 0), |(traded, cancelled), heard| match &heard.reply {
+        Reply::Trade(one) if one.client_order_id == entry => (sum(traded, one.quantity.0), cancelled),
+        Reply::Cancelled(one) if one.client_order_id == entry && one.cause != CancelCause::Reduced => {
+            (traded, sum(cancelled, one.quantity.0))
+        }
+        _ => (traded, cancelled),
+    })
+}

@@ -1,0 +1,126 @@
+//! Questions for orders, and cancels of all of them.
+
+use pares_fix::dictionary::FIX44;
+use pares_types::{
+    Answer, ClientOrderId, ClientRequest, InstrumentId, ListEnd, OrderId, OrderKey, OrderState, OrderStatus,
+    Position, Quantity, Reason, Reply, Side, Status,
+};
+use pares_wire::frame::{ClientFrame, GatewayFrame};
+
+use crate::rig::{ACME, Rig, SHARD, answer, request_id};
+
+fn status(name: u64, state: OrderState, remaining: u64) -> OrderStatus {
+    OrderStatus {
+        client_order_id: ClientOrderId(name),
+        order: OrderId(request_id(name)),
+        instrument: ACME,
+        shard: SHARD,
+        next: Position(100),
+        state,
+        remaining: Quantity(remaining),
+        side: Some(Side::Buy),
+        executed: Quantity(30),
+    }
+}
+
+fn told(rig: &mut Rig, status: OrderStatus) {
+    rig.hears(GatewayFrame::OrderStatus(OrderKey::Name(status.client_order_id), Some(status)));
+}
+
+#[test]
+fn an_order_is_asked_for_by_name_or_by_id() {
+    let mut rig = Rig::logged_on();
+    rig.says("H", "11=5|55=ACME|54=1|790=q1|");
+    rig.says("H", "11=5|37=1:5|55=ACME|54=1|790=q2|");
+    rig.says("H", "11=x|55=ACME|54=1|");
+    let keys = [OrderKey::Name(ClientOrderId(5)), OrderKey::Id(OrderId(request_id(5)))];
+    assert_eq!(rig.asked, keys.map(ClientFrame::OrderStatusRequest));
+    told(&mut rig, status(5, OrderState::Working, 70));
+    told(&mut rig, status(5, OrderState::Ended, 0));
+    rig.hears(GatewayFrame::OrderStatus(keys[0], None));
+    let sent = rig.sent();
+    assert!(sent[0].contains("11=x") && sent[0].contains("150=I 39=8 103=5"), "{sent:?}");
+    assert!(
+        sent[1].contains("790=q1 17=0 150=I 39=1 55=ACME 54=1 38=100") && sent[1].contains("151=70"),
+        "{sent:?}"
+    );
+    assert!(sent[2].contains("790=q2 17=0 150=I 39=3"), "{sent:?}");
+    assert_eq!(sent.len(), 3, "nobody asked for the last one");
+}
+
+#[test]
+fn fix_4_2_tells_a_status_by_its_transaction_type() {
+    let mut rig = Rig::logged_on_with_42();
+    rig.says("H", "11=5|55=ACME|54=1|");
+    told(&mut rig, status(5, OrderState::InFlight, 70));
+    rig.says("H", "11=6|55=ACME|54=1|");
+    rig.hears(GatewayFrame::OrderStatus(OrderKey::Name(ClientOrderId(6)), None));
+    let sent = rig.sent();
+    assert!(sent[0].contains("17=0 20=3 150=A 39=A"), "{sent:?}");
+    assert!(sent[1].contains("17=0 20=3 150=8 39=8"), "{sent:?}");
+}
+
+#[test]
+fn all_orders_are_listed_and_the_last_one_says_so() {
+    let mut rig = Rig::logged_on();
+    rig.says("AF", "584=all|585=7|");
+    rig.says("AF", "584=more|585=7|");
+    let Some(ClientFrame::ListRequest(request)) = rig.asked.pop() else { panic!("a list") };
+    assert!(rig.asked.is_empty(), "one at a time");
+    told(&mut rig, status(1, OrderState::Working, 70));
+    told(&mut rig, status(2, OrderState::Working, 80));
+    rig.hears(GatewayFrame::ListEnd(ListEnd { request, count: 2, reason: Reason::None }));
+    let sent = rig.sent();
+    assert!(sent[0].contains("584=more 912=Y") && sent[0].contains("39=8"), "{sent:?}");
+    assert!(sent[1].contains("11=1 584=all 912=N") && sent[2].contains("11=2 584=all 912=Y"), "{sent:?}");
+    rig.says("AF", "584=again|585=7|");
+    let Some(ClientFrame::ListRequest(request)) = rig.asked.pop() else { panic!("a list") };
+    rig.hears(GatewayFrame::ListEnd(ListEnd { request, count: 0, reason: Reason::None }));
+    assert!(rig.sent()[0].contains("584=again 912=Y 17=0 150=I 39=8"));
+}
+
+#[test]
+fn a_mass_cancel_is_answered_when_all_shards_have() {
+    let mut rig = Rig::logged_on();
+    rig.asks("q", "11=9|530=7|54=2|");
+    let (client_order_id, side) = (ClientOrderId(9), Some(Side::Sell));
+    assert_eq!(
+        rig.request(),
+        ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0), side }
+    );
+    let all = InstrumentId(0);
+    let part = Answer { instrument: all, ..answer(9, 1, Status::MassCancelled, 3, 0) };
+    rig.told(Reply::Answer(part));
+    assert!(rig.sent().is_empty());
+    rig.told(Reply::Answer(Answer { number: 0, ..part }));
+    assert_eq!(rig.sent(), ["r 37=1:9 11=9 530=7 531=7 533=3 54=2"]);
+    rig.asks("q", "11=10|530=1|55=ACME|");
+    let client_order_id = ClientOrderId(10);
+    assert_eq!(rig.request(), ClientRequest::MassCancel { client_order_id, instrument: ACME, side: None });
+    rig.told(Reply::Answer(answer(10, 2, Status::MassCancelled, 1, 0)));
+    assert_eq!(rig.sent(), ["r 37=1:10 11=10 530=1 531=1 533=1 55=ACME"]);
+    rig.asks("q", "11=11|530=1|55=NONE|");
+    rig.asks("q", "11=12|530=3|");
+    let sent = rig.sent();
+    assert!(sent[0].contains("531=0 532=1") && sent[1].contains("531=0 532=0"), "{sent:?}");
+    rig.asks("q", "11=13|530=7|");
+    rig.told(Reply::Rejected { client_order_id: ClientOrderId(13), reason: Reason::StorageUnavailable });
+    assert!(rig.sent()[0].contains("11=13 530=7 531=0 532=99"));
+}
+
+#[test]
+fn instruments_are_asked_for_if_none_are_configured() {
+    let mut config = (*crate::rig::config()).clone();
+    config.instruments.clear();
+    let mut rig = Rig::with(&FIX44, config.into());
+    rig.says("A", "98=0|108=30|");
+    rig.claims(None);
+    rig.hears(GatewayFrame::SignedOn(Default::default()));
+    rig.ends_list();
+    rig.ends_list();
+    rig.resumed(1);
+    rig.sent();
+    rig.asked.clear();
+    rig.asks("D", "11=1|55=ACME|54=1|38=1|40=1|");
+    assert!(rig.sent()[0].contains("103=1"), "the list was empty");
+}

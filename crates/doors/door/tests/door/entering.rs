@@ -1,0 +1,289 @@
+//! Orders in, reports out.
+
+use pares_types::{
+    Answer, CancelCause, ClientOrderId, ClientRequest, NewOrder, OrderChange, OrderId, OrderKind, OrderNews,
+    Position, Price, Quantity, Reason, Reply, Role, Side, Status, TimeInForce, TradeBusted,
+};
+
+use crate::rig::{ACME, Rig, SHARD, answer, cancelled, changed, request_id, trade};
+
+const LIMIT: &str = "11=1|55=ACME|54=1|38=100|40=2|44=223.82|59=0|";
+
+/// An order of 100 that rests, under name 1.
+fn resting() -> Rig {
+    let mut rig = Rig::logged_on();
+    rests(&mut rig);
+    rig
+}
+
+fn rests(rig: &mut Rig) {
+    rig.asks("D", LIMIT);
+    rig.told(Reply::Answer(answer(1, 1, Status::Resting, 0, 100)));
+    rig.sent();
+    rig.request();
+}
+
+#[test]
+fn an_order_is_entered_and_told_that_it_is() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", LIMIT);
+    let order = NewOrder::limit(Side::Buy, Price(2_238_200), Quantity(100));
+    let client_order_id = ClientOrderId(1);
+    assert_eq!(rig.request(), ClientRequest::Enter { client_order_id, instrument: ACME, order });
+    assert!(rig.sent().is_empty(), "nothing is said before it is recorded");
+    rig.told(Reply::Answer(answer(1, 1, Status::Resting, 0, 100)));
+    let terms = "55=ACME 54=1 38=100 40=2 44=223.82 59=0";
+    assert_eq!(rig.sent(), [format!("8 37=1:1 11=1 17=0-101-A 150=0 39=0 {terms} 151=100 14=0")]);
+}
+
+#[test]
+fn fix_4_2_says_it_in_its_own_way() {
+    let mut rig = Rig::logged_on_with_42();
+    rests(&mut rig);
+    rig.told(Reply::Trade(trade(1, 2, Role::Resting, 40, 60)));
+    let terms = "55=ACME 54=1 38=100 40=2 44=223.82 59=0";
+    let trade_id = "17=0-102-0-1";
+    assert_eq!(
+        rig.sent(),
+        [format!("8 37=1:1 11=1 {trade_id} 20=0 150=1 39=1 {terms} 32=40 31=223.82 151=60 14=40")]
+    );
+    rig.told(Reply::Busted(TradeBusted {
+        client_order_id: ClientOrderId(1),
+        order: OrderId(request_id(1)),
+        shard: SHARD,
+        position: Position(150),
+        traded_at: Position(102),
+        index: 0,
+        instrument: ACME,
+        price: Price(2_238_200),
+        quantity: Quantity(40),
+        number: 3,
+    }));
+    let busted = "17=0-N3 19=0-102-0-1 20=1 150=1 39=1";
+    assert_eq!(rig.sent(), [format!("8 37=1:1 11=1 {busted} {terms} 32=40 31=223.82 151=60 14=40")]);
+    rig.asks("G", "41=1|11=2|55=ACME|54=1|38=200|40=2|44=223.82|");
+    rig.told(Reply::Answer(changed(2, 1, 4, Status::Resting, 40, 160)));
+    assert!(rig.sent()[0].contains("20=0 150=5 39=1 "), "filled in part is more than replaced");
+}
+
+#[test]
+fn an_order_that_trades_at_once_is_new_first() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", LIMIT);
+    let at = Position(107);
+    rig.told(Reply::Trade(trade(1, 5, Role::Incoming, 30, 70)).at(at));
+    rig.told(Reply::Trade(trade(1, 6, Role::Incoming, 70, 0)).at(at));
+    assert!(rig.sent().is_empty(), "the answer is a frame away");
+    rig.told(Reply::Answer(answer(1, 7, Status::Filled, 100, 0)));
+    let told = rig.sent();
+    let in_short = |told: &String| {
+        let of = |tag: &str| told.split(' ').find_map(|field| field.strip_prefix(tag)).unwrap().to_owned();
+        [of("150="), of("39="), of("151="), of("14=")].join(" ")
+    };
+    assert_eq!(told.iter().map(in_short).collect::<Vec<_>>(), ["0 0 100 0", "F 1 70 30", "F 2 0 100"]);
+}
+
+#[test]
+fn what_an_ioc_order_could_not_trade_is_cancelled() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", "11=1|55=ACME|54=1|38=100|40=1|59=3|");
+    let ClientRequest::Enter { order, .. } = rig.request() else { panic!("an order") };
+    assert_eq!(order, NewOrder::market(Side::Buy, Quantity(100)));
+    rig.told(Reply::Cancelled(cancelled(1, 1, CancelCause::Remainder, 100)).at(Position(102)));
+    let of = Answer { reason: Reason::NothingToTrade, ..answer(1, 2, Status::Cancelled, 0, 0) };
+    rig.told(Reply::Answer(of));
+    let terms = "55=ACME 54=1 38=100 40=1 59=3";
+    assert_eq!(
+        rig.sent(),
+        [
+            format!("8 37=1:1 11=1 17=0-102-A 150=0 39=0 {terms} 151=100 14=0"),
+            format!("8 37=1:1 11=1 17=0-N1 150=4 39=4 {terms} 151=0 14=0 58=remainder"),
+        ]
+    );
+}
+
+#[test]
+fn a_cancel_is_told_once_with_both_names() {
+    let mut rig = resting();
+    rig.asks("F", "41=1|11=2|55=ACME|54=1|");
+    let (client_order_id, target) = (ClientOrderId(2), ClientOrderId(1));
+    assert_eq!(rig.request(), ClientRequest::Cancel { client_order_id, target });
+    rig.told(Reply::Cancelled(cancelled(1, 2, CancelCause::Requested, 100)).at(Position(103)));
+    rig.told(Reply::Answer(changed(2, 1, 3, Status::Cancelled, 0, 0)));
+    let terms = "55=ACME 54=1 38=100 40=2 44=223.82 59=0";
+    assert_eq!(rig.sent(), [format!("8 37=1:1 11=2 41=1 17=0-103-A 150=4 39=4 {terms} 151=0 14=0")]);
+    rig.asks("F", "41=1|11=3|55=ACME|54=1|");
+    rig.request();
+    let reason = Reason::UnknownOrder;
+    rig.told(Reply::Answer(Answer { reason, ..changed(3, 1, 4, Status::Refused, 0, 0) }));
+    let text = "58=unknown_order: No resting order of that id for this member and instrument (it may have just traded).";
+    assert_eq!(rig.sent(), [format!("9 37=NONE 11=3 41=1 39=8 434=1 102=0 {text}")]);
+}
+
+#[test]
+fn a_replaced_order_answers_to_its_names() {
+    let mut rig = resting();
+    rig.asks("G", "41=1|11=2|55=ACME|54=1|38=200|40=2|44=224|111=20|");
+    let ClientRequest::Amend { target, terms, .. } = rig.request() else { panic!("an amend") };
+    assert_eq!((target, terms.price, terms.quantity), (ClientOrderId(1), Price(2_240_000), Quantity(200)));
+    assert_eq!((terms.display, terms.time_in_force), (Some(Quantity(20)), None));
+    rig.told(Reply::Trade(trade(1, 2, Role::Incoming, 50, 150)).at(Position(103)));
+    rig.told(Reply::Answer(changed(2, 1, 3, Status::Resting, 50, 150)));
+    let terms = "55=ACME 54=1 38=200 40=2 44=224 59=0";
+    assert_eq!(
+        rig.sent(),
+        [
+            format!("8 37=1:1 11=2 41=1 17=0-103-A 150=5 39=0 {terms} 151=200 14=0"),
+            format!("8 37=1:1 11=2 17=0-103-0-1 150=F 39=1 {terms} 32=50 31=223.82 151=150 14=50"),
+        ]
+    );
+    for (fields, original) in [("41=2|11=3|", 2), ("41=1|11=4|", 1), ("37=1:1|41=x|11=5|", 2)] {
+        rig.asks("F", &format!("{fields}55=ACME|54=1|"));
+        let request = rig.request();
+        let ClientRequest::Cancel { target, client_order_id } = request else { panic!("{request:?}") };
+        assert_eq!(target, ClientOrderId(1), "{fields}");
+        rig.told(Reply::Rejected { client_order_id, reason: Reason::Throttled });
+        assert!(rig.sent()[0].contains(&format!("41={original} 39=1 434=1 102=99")), "{fields}");
+    }
+}
+
+#[test]
+fn an_order_that_nobody_can_take_is_rejected_with_a_reason() {
+    let cases = [
+        ("11=x|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
+        ("11=01|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
+        ("11=18446744073709551616|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
+        ("11=1|55=NONE|54=1|38=1|40=2|44=1|", "1 58=no instrument has that Symbol (55)"),
+        ("11=1|55=ACME|54=5|38=1|40=2|44=1|", "11 58=Side (54) is 1 or 2"),
+        ("11=1|55=ACME|54=1|38=1.5|40=2|44=1|", "13 58=38: a quantity is a whole number"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1.00001|", "99 58=44: a price has at most 4 decimals"),
+        ("11=1|55=ACME|54=1|38=1|40=2|", "99 58=Price (44) is missing"),
+        ("11=1|55=ACME|54=1|40=2|44=1|", "99 58=OrderQty (38) is missing"),
+        ("11=1|55=ACME|54=1|38=1|40=1|44=1|", "11 58=Price (44) of an order at market"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|99=1|", "11 58=StopPx (99) goes with OrdType (40) 3 and 4"),
+        ("11=1|55=ACME|54=1|38=1|40=3|", "99 58=StopPx (99) is missing"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=6|", "99 58=TimeInForce (59) 6 and ExpireTime"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|432=20260101|", "99 58=TimeInForce (59) 6 and ExpireTime"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|59=5|", "11 58=that TimeInForce (59) is not served"),
+        ("11=1|55=ACME|54=1|38=1|40=P|44=1|", "11 58=OrdType (40) P needs ExecInst (18) R or M"),
+        ("11=1|55=ACME|54=1|38=1|40=2|44=1|18=G|", "11 58=ExecInst (18) is 6, R or M"),
+        (
+            "11=1|55=ACME|54=1|38=1|40=2|44=1|168=20260101-00:00:00|",
+            "11 58=EffectiveTime (168) is not served",
+        ),
+        ("11=1|55=ACME|54=1|38=1|40=P|18=R|44=1|211=0.5|", "11 58=211 must be 0: pegs have no offset"),
+    ];
+    for (fields, expected) in cases {
+        let mut rig = Rig::logged_on();
+        rig.asks("D", fields);
+        assert!(rig.asked.is_empty(), "{fields}");
+        let told = rig.sent();
+        let [told] = &told[..] else { panic!("{told:?}") };
+        let (code, text) = expected.split_once(' ').unwrap();
+        assert!(told.starts_with("8 37=NONE 11=") && told.contains(text), "{told}");
+        assert!(told.contains(&format!(" 150=8 39=8 103={code} ")), "{told}");
+    }
+}
+
+#[test]
+fn every_kind_of_order_can_be_entered() {
+    let plain = NewOrder::limit(Side::Sell, Price(10_000), Quantity(100));
+    let market = NewOrder { kind: OrderKind::Market, ..plain };
+    let in_force = |time_in_force| NewOrder { time_in_force, ..plain };
+    let until = |text: &str| TimeInForce::Gtd {
+        until: pares_types::Timestamp(pares_fix::time::read_stamp(text.as_bytes()).unwrap()),
+    };
+    let pegged = |to| NewOrder { kind: OrderKind::Pegged { to, limit: Price(10_000) }, ..plain };
+    let cases = [
+        ("40=2|44=1|59=1|", in_force(TimeInForce::Gtc)),
+        ("40=2|44=1|59=2|", in_force(TimeInForce::AtOpen)),
+        ("40=2|44=1|59=3|", in_force(TimeInForce::Ioc)),
+        ("40=2|44=1|59=4|", in_force(TimeInForce::Fok)),
+        ("40=2|44=1|59=7|", in_force(TimeInForce::AtClose)),
+        ("40=2|44=1|59=6|126=20260921-12:00:00|", in_force(until("20260921-12:00:00"))),
+        ("40=2|44=1|59=6|432=20260921|", in_force(until("20260922-00:00:00"))),
+        ("40=1|", market),
+        ("40=3|99=0.5|", NewOrder { trigger: Some(Price(5_000)), ..market }),
+        ("40=4|44=1|99=0.5|", NewOrder { trigger: Some(Price(5_000)), ..plain }),
+        ("40=2|44=1|18=6|", NewOrder { post_only: true, ..plain }),
+        ("40=2|44=1|110=50|", NewOrder { minimum: Quantity(50), ..plain }),
+        ("40=2|44=1|111=10|", NewOrder { display: Quantity(10), ..plain }),
+        ("40=2|44=1|210=10|", NewOrder { display: Quantity(10), ..plain }),
+        ("40=P|44=1|18=R|", pegged(pares_types::Peg::Best)),
+        ("40=P|44=1|18=M|", pegged(pares_types::Peg::Mid)),
+        ("40=2|44=1|20001=4|", NewOrder { self_trade: pares_types::SelfTrade::Decrement, ..plain }),
+    ];
+    let mut rig = Rig::logged_on();
+    for (fields, order) in cases {
+        rig.asks("D", &format!("11=9|55=ACME|54=2|38=100|{fields}"));
+        let (client_order_id, instrument) = (ClientOrderId(9), ACME);
+        assert_eq!(rig.request(), ClientRequest::Enter { client_order_id, instrument, order }, "{fields}");
+    }
+    let mut rig = Rig::logged_on_with_42();
+    for (fields, order) in [("40=5|", market), ("40=B|44=1|", plain)]
+        .map(|(fields, order)| (fields, NewOrder { time_in_force: TimeInForce::AtClose, ..order }))
+    {
+        rig.asks("D", &format!("11=9|55=ACME|54=2|38=100|{fields}"));
+        let (client_order_id, instrument) = (ClientOrderId(9), ACME);
+        assert_eq!(rig.request(), ClientRequest::Enter { client_order_id, instrument, order }, "{fields}");
+    }
+}
+
+#[test]
+fn what_nobody_asked_for_is_told_as_restated_or_expired() {
+    let mut rig = resting();
+    let news = OrderNews {
+        client_order_id: ClientOrderId(1),
+        order: OrderId(request_id(1)),
+        shard: SHARD,
+        position: Position(120),
+        instrument: ACME,
+        side: Side::Buy,
+        change: OrderChange::Triggered,
+        price: Price(0),
+        remaining: Quantity(100),
+        shown: Quantity(0),
+        number: 2,
+    };
+    rig.told(Reply::News(news));
+    rig.told(Reply::News(OrderNews { change: OrderChange::Refilled, number: 3, ..news }));
+    rig.told(Reply::Cancelled(cancelled(1, 4, CancelCause::SelfTrade, 40)).at(Position(121)));
+    rig.told(Reply::Cancelled(cancelled(1, 5, CancelCause::DayEnd, 60)).at(Position(122)));
+    let told: Vec<String> = rig.sent();
+    let texts = ["150=D 39=0 378=8 636=N", "150=D 39=0 378=5 55=ACME 54=1 38=60", "150=C 39=C"];
+    assert_eq!(told.len(), texts.len(), "{told:?}");
+    for (told, text) in told.iter().zip(texts) {
+        assert!(told.contains(text), "{told} has {text}");
+    }
+    assert!(told[1].contains("151=60") && told[2].contains("151=0"));
+}
+
+#[test]
+fn a_refusal_of_the_exchange_is_told_with_its_reason() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", LIMIT);
+    rig.told(Reply::Answer(Answer { reason: Reason::OffTick, ..answer(1, 1, Status::Refused, 0, 0) }));
+    let text = "58=off_tick: Price is not a multiple of the tick.";
+    let terms = "55=ACME 54=1 38=100 40=2 44=223.82 59=0";
+    let told = format!("8 37=1:1 11=1 17=0-101-A 150=8 39=8 103=99 {terms} 151=0 14=0 {text}");
+    assert_eq!(rig.sent(), [told]);
+    rig.asks("D", LIMIT);
+    rig.told(Reply::Rejected { client_order_id: ClientOrderId(1), reason: Reason::Overloaded });
+    assert!(rig.sent()[0].contains("150=8 39=8 103=99 55=ACME"));
+}
+
+/// The same at another position.
+trait At {
+    fn at(self, position: Position) -> Self;
+}
+
+impl At for Reply {
+    fn at(mut self, to: Position) -> Self {
+        match &mut self {
+            Self::Trade(one) => one.position = to,
+            Self::Cancelled(one) => one.position = to,
+            _ => panic!("not of the tests"),
+        }
+        self
+    }
+}

@@ -1,0 +1,289 @@
+//! A door, the engine that calls it, and a gateway that says what the test says.
+
+use std::sync::Arc;
+
+use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, SessionMark};
+use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
+use pares_fix::framing::{Cut, cut};
+use pares_fix::parser::FixParser;
+use pares_fix::writer::FixWriter;
+use pares_types::{
+    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId,
+    OrderId, Position, Price, Quantity, Reason, Reply, RequestId, Role, ShardId, Side, Status, Symbol, Trade,
+};
+use pares_wire::frame::{ClientFrame, GatewayFrame, SignedOn};
+
+pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
+pub(crate) const SHARD: ShardId = ShardId(0);
+pub(crate) const ACME: InstrumentId = InstrumentId(17);
+
+pub(crate) fn config() -> Arc<DoorConfig> {
+    Arc::new(DoorConfig {
+        comp_id: "PARES".into(),
+        instruments: vec![(ACME, Symbol::new("ACME").expect("a symbol"))],
+        shards: vec![SHARD],
+        orders_max: 100,
+    })
+}
+
+pub(crate) struct Rig {
+    pub(crate) door: FixDoor,
+    pub(crate) dictionary: &'static FixDictionary,
+    pub(crate) at: DoorTime,
+    /// The engine's next number.
+    pub(crate) number: u64,
+    pub(crate) asked: Vec<ClientFrame>,
+    pub(crate) sent: Vec<u8>,
+    pub(crate) marks: Vec<SessionMark>,
+    pub(crate) is_closed: bool,
+}
+
+impl Rig {
+    pub(crate) fn new(dictionary: &'static FixDictionary) -> Self {
+        Self::with(dictionary, config())
+    }
+
+    pub(crate) fn with(dictionary: &'static FixDictionary, config: Arc<DoorConfig>) -> Self {
+        Self {
+            door: FixDoor::new(config),
+            dictionary,
+            at: DoorTime { utc_ns: NOON_NS, mono_ns: 5 },
+            number: 1,
+            asked: Vec::new(),
+            sent: Vec::new(),
+            marks: Vec::new(),
+            is_closed: false,
+        }
+    }
+
+    /// Member 7's session 1, logged on with FIX 4.4.
+    pub(crate) fn logged_on() -> Self {
+        Self::logged_on_as(&FIX44)
+    }
+
+    pub(crate) fn logged_on_with_42() -> Self {
+        Self::logged_on_as(&FIX42)
+    }
+
+    fn logged_on_as(dictionary: &'static FixDictionary) -> Self {
+        let mut rig = Self::new(dictionary);
+        rig.logs_on(None, Some(1));
+        assert_eq!(rig.sent(), ["A 98=0 108=30"]);
+        rig
+    }
+
+    /// Logs on from a mark; the stream is live from a number on, or is told from the record first.
+    pub(crate) fn logs_on(&mut self, mark: Option<&SessionMark>, live: Option<u64>) {
+        self.says("A", "98=0|108=30|");
+        self.claims(mark);
+        self.hears(GatewayFrame::SignedOn(SignedOn::default()));
+        self.ends_list();
+        if let Some(next) = live {
+            self.resumed(next);
+        }
+        self.asked.clear();
+    }
+
+    pub(crate) fn claims(&mut self, mark: Option<&SessionMark>) {
+        let at = self.at;
+        self.acts(|door, mut sink| door.on_claimed(at, mark, &mut sink));
+    }
+
+    pub(crate) fn ends_list(&mut self) {
+        let Some(ClientFrame::ListRequest(request)) = self.asked.last() else { panic!("{:?}", self.asked) };
+        let end = ListEnd { request: *request, count: 0, reason: Reason::None };
+        self.hears(GatewayFrame::ListEnd(end));
+    }
+
+    pub(crate) fn resumed(&mut self, next: u64) {
+        self.hears(GatewayFrame::Resumed { shard: SHARD, next, reason: Reason::None });
+    }
+
+    /// The engine sends a message with its next number.
+    pub(crate) fn says(&mut self, msg_type: &str, fields: &str) {
+        let bytes = self.message(msg_type, fields);
+        self.gives(&bytes);
+    }
+
+    pub(crate) fn gives(&mut self, bytes: &[u8]) {
+        let at = self.at;
+        self.acts(|door, mut sink| assert_eq!(door.on_bytes(at, bytes, &mut sink), bytes.len()));
+    }
+
+    pub(crate) fn message(&mut self, msg_type: &str, fields: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut writer = FixWriter::begin(&mut bytes, self.dictionary.begin_string, msg_type.as_bytes());
+        writer.number(34, self.number);
+        writer.text(49, b"M7-1");
+        writer.time(52, self.at.utc_ns);
+        writer.text(56, b"PARES");
+        writer.fields(fields.replace('|', "\x01").as_bytes());
+        writer.finish();
+        self.number += 1;
+        bytes
+    }
+
+    /// The engine asks for something that it dates itself.
+    pub(crate) fn asks(&mut self, msg_type: &str, fields: &str) {
+        let handling = if self.dictionary.begin_string == "FIX.4.2" { "21=1|" } else { "" };
+        let handling = if matches!(msg_type, "D" | "G") { handling } else { "" };
+        self.says(msg_type, &format!("{fields}{handling}60=20260921-12:00:00|"));
+    }
+
+    pub(crate) fn hears(&mut self, frame: GatewayFrame) {
+        let at = self.at;
+        self.acts(|door, mut sink| door.on_frame(at, &frame, &mut sink));
+    }
+
+    pub(crate) fn told(&mut self, reply: Reply) {
+        self.hears(GatewayFrame::Reply(reply));
+    }
+
+    pub(crate) fn waits(&mut self, ns: u64) {
+        self.at = DoorTime { utc_ns: self.at.utc_ns + ns, mono_ns: self.at.mono_ns + ns };
+        let at = self.at;
+        self.acts(|door, mut sink| door.on_time(at, &mut sink));
+    }
+
+    pub(crate) fn acts(&mut self, act: impl FnOnce(&mut FixDoor, &mut dyn FnMut(DoorAction<'_>))) {
+        let Self { door, asked, sent, marks, is_closed, .. } = self;
+        act(door, &mut |action| {
+            assert!(!*is_closed, "after the end: {action:?}");
+            match action {
+                DoorAction::Send(bytes) => {
+                    covered(bytes, marks.last());
+                    sent.extend_from_slice(bytes);
+                }
+                DoorAction::Ask(frame) => asked.push(frame),
+                DoorAction::Claim { member, session } => assert_eq!((member, session), (MemberId(7), 1)),
+                DoorAction::Mark(mark) => marks.push(mark.clone()),
+                DoorAction::Close => *is_closed = true,
+            }
+        });
+    }
+
+    /// What was sent since the last time, each message in order: its type, and its fields but for numbers, ids and times.
+    pub(crate) fn sent(&mut self) -> Vec<String> {
+        self.sent_with(&["8", "9", "10", "34", "35", "49", "52", "56", "60", "6", "122"])
+    }
+
+    pub(crate) fn sent_with(&mut self, hidden: &[&str]) -> Vec<String> {
+        let sent = std::mem::take(&mut self.sent);
+        let show = |frame: &[u8]| shown(frame, hidden);
+        frames(self.dictionary, &sent).iter().map(|frame| show(frame)).collect()
+    }
+
+    /// What was asked of the gateway since the last time, which is one request.
+    pub(crate) fn request(&mut self) -> ClientRequest {
+        let asked = std::mem::take(&mut self.asked);
+        let [ClientFrame::Request(request)] = asked[..] else { panic!("{asked:?}") };
+        request
+    }
+}
+
+/// Every number that goes out is covered by a mark.
+fn covered(bytes: &[u8], mark: Option<&SessionMark>) {
+    let out_max = mark.expect("a mark comes first").out_max;
+    for frame in cuts(bytes) {
+        let number =
+            shown(frame, &[]).split(' ').find_map(|field| field.strip_prefix("34=")?.parse::<u64>().ok());
+        assert!(number.expect("a number") <= out_max, "{number:?} is beyond {out_max}");
+    }
+}
+
+fn cuts(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut cuts = Vec::new();
+    while !bytes.is_empty() {
+        let (Cut::Whole(frame), used) = cut(bytes) else {
+            panic!("whole messages: {}", bytes.escape_ascii())
+        };
+        cuts.push(frame.bytes);
+        bytes = &bytes[used..];
+    }
+    cuts
+}
+
+/// The messages in the bytes, each right by its dictionary.
+pub(crate) fn frames(dictionary: &'static FixDictionary, bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut parser = FixParser::default();
+    for frame in cuts(bytes) {
+        let (Cut::Whole(frame), _) = cut(frame) else { unreachable!() };
+        let message = parser.parse(dictionary, &frame).expect("fields");
+        assert_eq!(message.fault(), None, "{}", frame.bytes.escape_ascii());
+    }
+    cuts(bytes).into_iter().map(<[u8]>::to_vec).collect()
+}
+
+fn shown(frame: &[u8], hidden: &[&str]) -> String {
+    let text = String::from_utf8_lossy(frame).into_owned();
+    let fields: Vec<&str> = text.trim_end_matches('\x01').split('\x01').collect();
+    let msg_type = fields.iter().find_map(|field| field.strip_prefix("35=")).expect("a type").to_owned();
+    let is_shown = |field: &&&str| !hidden.contains(&field.split('=').next().expect("a tag"));
+    let shown: Vec<&str> = fields.iter().filter(is_shown).copied().collect();
+    format!("{msg_type} {}", shown.join(" ")).trim_end().to_owned()
+}
+
+pub(crate) fn request_id(sequence: u64) -> RequestId {
+    RequestId::new(GatewayId(1), sequence)
+}
+
+/// The answer to the entry of an order, whose name is its sequence.
+pub(crate) fn answer(name: u64, number: u64, status: Status, executed: u64, remaining: u64) -> Answer {
+    Answer {
+        client_order_id: ClientOrderId(name),
+        request: request_id(name),
+        order: OrderId(request_id(name)),
+        shard: SHARD,
+        position: Position(100 + number),
+        instrument: ACME,
+        status,
+        reason: Reason::None,
+        executed: Quantity(executed),
+        remaining: Quantity(remaining),
+        events: 0,
+        repeat: false,
+        number,
+    }
+}
+
+/// The answer to a change of an order.
+pub(crate) fn changed(
+    name: u64,
+    of: u64,
+    number: u64,
+    status: Status,
+    executed: u64,
+    remaining: u64,
+) -> Answer {
+    Answer { order: OrderId(request_id(of)), ..answer(name, number, status, executed, remaining) }
+}
+
+pub(crate) fn trade(name: u64, number: u64, role: Role, quantity: u64, remaining: u64) -> Trade {
+    Trade {
+        client_order_id: ClientOrderId(name),
+        order: OrderId(request_id(name)),
+        shard: SHARD,
+        position: Position(100 + number),
+        index: 0,
+        instrument: ACME,
+        side: Side::Buy,
+        role,
+        price: Price(2_238_200),
+        quantity: Quantity(quantity),
+        remaining: Quantity(remaining),
+        number,
+    }
+}
+
+pub(crate) fn cancelled(name: u64, number: u64, cause: CancelCause, quantity: u64) -> Cancelled {
+    Cancelled {
+        client_order_id: ClientOrderId(name),
+        order: OrderId(request_id(name)),
+        shard: SHARD,
+        position: Position(100 + number),
+        instrument: ACME,
+        quantity: Quantity(quantity),
+        cause,
+        number,
+    }
+}

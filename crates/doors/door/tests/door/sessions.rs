@@ -1,0 +1,223 @@
+//! Logging on, going on at another gateway, sending again.
+
+use pares_door::SessionMark;
+use pares_fix::dictionary::FIX44;
+use pares_types::{Answer, MemberId, Reason, Reply, Role, Status};
+use pares_wire::frame::{Challenge, ClientFrame, GatewayFrame};
+
+use crate::rig::{Rig, SHARD, answer, changed, trade};
+
+const LIMIT: &str = "55=ACME|54=1|38=100|40=2|44=223.82|59=0|";
+const WITH_NUMBERS: [&str; 8] = ["8", "9", "10", "35", "49", "52", "56", "60"];
+
+fn mark(next_in: u64, out_max: u64, told: u64) -> SessionMark {
+    SessionMark { member: MemberId(7), session: 1, next_in, out_max, told: vec![(SHARD, told)] }
+}
+
+/// Enters so many orders and has them answered.
+fn enter(rig: &mut Rig, names: std::ops::RangeInclusive<u64>) {
+    for name in names {
+        rig.asks("D", &format!("11={name}|{LIMIT}"));
+        rig.told(Reply::Answer(answer(name, name, Status::Resting, 0, 100)));
+    }
+    rig.asked.clear();
+}
+
+#[test]
+fn the_logon_is_answered_last() {
+    let mut rig = Rig::new(&FIX44);
+    rig.says("A", "98=0|108=30|");
+    rig.asks("D", &format!("11=1|{LIMIT}"));
+    rig.claims(None);
+    let [ClientFrame::SignOn(sign_on)] = rig.asked[..] else { panic!("{:?}", rig.asked) };
+    assert_eq!((sign_on.member.get(), sign_on.session.get(), sign_on.flags.get()), (7, 1, 2));
+    rig.hears(GatewayFrame::SignedOn(Default::default()));
+    rig.ends_list();
+    assert_eq!(rig.asked.last(), Some(&ClientFrame::Resume { shard: Some(SHARD), next: 0 }));
+    assert!(rig.sent().is_empty());
+    rig.resumed(6);
+    assert_eq!(rig.sent(), ["A 98=0 108=30"]);
+    assert!(matches!(rig.asked.last(), Some(ClientFrame::Request(_))), "what came with the Logon is taken");
+    assert_eq!(rig.marks[0], mark(2, 1_025, 6), "before the answer, whose number is 1");
+    assert_eq!(rig.door.next_deadline_ns(), Some(5 + 30_000_000_000));
+}
+
+#[test]
+fn strangers_are_not_answered_and_a_sign_on_that_fails_is_told_why() {
+    let mut rig = Rig::new(&FIX44);
+    rig.says("0", "");
+    assert!(rig.is_closed && rig.sent.is_empty() && rig.asked.is_empty());
+    let refusals = [
+        (GatewayFrame::Challenge(Challenge::default()), "this exchange asks for a proof"),
+        (rejected(Reason::NoRight), "no_right: "),
+    ];
+    for (refusal, text) in refusals {
+        let mut rig = Rig::new(&FIX44);
+        rig.says("A", "98=0|108=30|");
+        rig.claims(Some(&mark(5, 40, 1)));
+        rig.hears(refusal);
+        let sent = rig.sent_with(&WITH_NUMBERS);
+        assert!(sent[0].starts_with(&format!("5 34=41 58={text}")) && rig.is_closed, "{sent:?}");
+        assert_eq!(rig.marks.last(), Some(&mark(5, 41, 1)));
+    }
+}
+
+fn rejected(reason: Reason) -> GatewayFrame {
+    GatewayFrame::Reply(Reply::Rejected { client_order_id: pares_types::ClientOrderId(0), reason })
+}
+
+#[test]
+fn a_connection_that_the_gateway_ends_is_told_why() {
+    let mut rig = Rig::logged_on();
+    rig.hears(rejected(Reason::TakenOver));
+    assert!(rig.sent()[0].starts_with("5 58=taken_over: ") && rig.is_closed);
+}
+
+#[test]
+fn another_gateway_goes_on_with_nothing_missing_and_what_is_double_marked() {
+    let mut first = Rig::logged_on();
+    enter(&mut first, 1..=3);
+    let before = first.sent();
+    let mark = first.marks.last().unwrap().clone();
+    assert_eq!(mark, self::mark(2, 1_025, 1), "nothing is known to be read yet");
+
+    let mut second = Rig::new(&FIX44);
+    second.number = first.number;
+    second.logs_on(Some(&mark), None);
+    let logon = second.sent_with(&WITH_NUMBERS);
+    assert_eq!(logon, ["A 34=1026 98=0 108=30", "2 34=1027 7=2 16=0"], "what it lacks it asks for");
+    for name in 1..=3 {
+        second.told(Reply::Answer(answer(name, name, Status::Resting, 0, 100)));
+    }
+    second.told(Reply::Trade(trade(3, 4, Role::Resting, 60, 40)));
+    second.resumed(5);
+    second.told(Reply::Trade(trade(3, 5, Role::Resting, 40, 0)));
+    let told = second.sent();
+    let ids = |told: &[String]| -> Vec<String> {
+        told.iter()
+            .map(|told| told.split(' ').find(|field| field.starts_with("17=")).unwrap().into())
+            .collect()
+    };
+    assert_eq!(ids(&told)[..3], ids(&before), "the same reports have the same ids");
+    assert!(told[..4].iter().all(|told| told.contains(" 97=Y ")), "{told:?}");
+    assert!(told[3].contains("39=1") && told[3].contains("38=100") && told[3].contains("151=40 14=60"));
+    assert!(!told[4].contains("97=Y") && told[4].contains("39=2") && told[4].contains("151=0 14=100"));
+
+    second.gives(&resend_request(&mut first, 2));
+    let resent = second.sent_with(&WITH_NUMBERS);
+    assert!(resent[0].starts_with("4 34=2 43=Y ") && resent[0].contains("36=1028 123=Y"), "{resent:?}");
+    assert!(resent[1].starts_with("8 34=1028 43=Y "), "{resent:?}");
+    assert_eq!(resent.len(), 6);
+}
+
+/// The peer asks for everything from a number on.
+fn resend_request(rig: &mut Rig, from: u64) -> Vec<u8> {
+    rig.message("2", &format!("7={from}|16=0|"))
+}
+
+#[test]
+fn what_was_told_before_an_answered_test_has_been_read() {
+    let mut rig = Rig::logged_on();
+    enter(&mut rig, 1..=1_025);
+    let sent = rig.sent_with(&WITH_NUMBERS);
+    assert_eq!(sent.last().unwrap(), "1 34=1027 112=TOLD-1");
+    assert_eq!(rig.marks.last().unwrap().told, [(SHARD, 1)]);
+    rig.says("0", "112=TOLD-1|");
+    enter(&mut rig, 1_026..=2_100);
+    assert_eq!(rig.marks.last().unwrap().told, [(SHARD, 1_026)], "up to when the test was sent");
+    rig.says("5", "");
+    let last = rig.marks.last().unwrap().clone();
+    assert_eq!(last.told, [(SHARD, 2_101)], "who says goodbye has read all");
+    assert!(rig.is_closed);
+    let sent = rig.sent_with(&WITH_NUMBERS);
+    assert_eq!(sent.last().unwrap(), &format!("5 34={}", last.out_max));
+}
+
+#[test]
+fn a_connection_that_is_lost_leaves_a_mark_without_a_jump() {
+    let mut rig = Rig::logged_on();
+    enter(&mut rig, 1..=2);
+    assert_eq!(rig.door.on_disconnected(), Some(mark(4, 3, 1)));
+    assert_eq!(rig.door.on_disconnected(), None);
+}
+
+#[test]
+fn numbers_begin_anew_by_the_peer_s_wish_and_nothing_of_the_stream_is_lost() {
+    let mut rig = Rig::new(&FIX44);
+    rig.says("A", "98=0|108=30|141=Y|");
+    rig.claims(Some(&mark(50, 60, 7)));
+    rig.hears(GatewayFrame::SignedOn(Default::default()));
+    rig.ends_list();
+    assert_eq!(rig.asked.last(), Some(&ClientFrame::Resume { shard: Some(SHARD), next: 7 }));
+    assert_eq!(rig.sent_with(&WITH_NUMBERS), ["A 34=1 98=0 108=30 141=Y"]);
+    assert_eq!(rig.marks[0], mark(2, 1_025, 7));
+    rig.resumed(7);
+    enter(&mut rig, 8..=9);
+    rig.number = 1;
+    rig.sent();
+    rig.says("A", "98=0|108=30|141=Y|");
+    assert_eq!(rig.sent_with(&WITH_NUMBERS)[0], "A 34=1 98=0 108=30 141=Y");
+    assert_eq!(rig.marks.last(), Some(&mark(2, 1_025, 7)), "also while logged on");
+}
+
+#[test]
+fn a_repeat_is_answered_if_its_sender_asks() {
+    let mut rig = Rig::logged_on();
+    enter(&mut rig, 1..=1);
+    let first = rig.sent();
+    let repeat = Reply::Answer(Answer { repeat: true, number: 0, ..answer(1, 1, Status::Resting, 0, 100) });
+    rig.says("D", &format!("43=Y|122=20260921-12:00:00|11=1|60=20260921-12:00:00|{LIMIT}"));
+    rig.told(repeat);
+    assert!(rig.sent().is_empty(), "what may be a duplicate is no question");
+    rig.says("D", &format!("97=Y|11=1|60=20260921-12:00:00|{LIMIT}"));
+    rig.told(repeat);
+    assert_eq!(rig.sent(), [first[0].replace("8 37", "8 97=Y 37")]);
+    rig.told(Reply::Trade(trade(1, 2, Role::Resting, 100, 0)));
+    assert!(rig.sent()[0].contains("14=100"), "the order is still known");
+}
+
+#[test]
+fn what_happened_through_other_sessions_is_told_too() {
+    let mut rig = Rig::logged_on();
+    let mut entering = trade(5, 1, Role::Incoming, 30, 70);
+    entering.position = pares_types::Position(102);
+    rig.told(Reply::Trade(entering));
+    rig.told(Reply::Answer(answer(5, 2, Status::Resting, 30, 70)));
+    rig.told(Reply::Answer(changed(6, 5, 3, Status::Resting, 30, 20)));
+    let told = rig.sent();
+    assert!(told[0].contains("11=5 17=0-102-A 150=0 39=0 55=ACME 54=7 38=100 151=100 14=0"), "{told:?}");
+    assert!(told[1].contains("11=5 17=0-102-0-5 150=F 39=1 55=ACME 54=1 38=100 32=30"), "{told:?}");
+    assert!(told[2].contains("11=6 41=5 17=0-103-A 150=5 39=1 55=ACME 54=1 38=50 151=20 14=30"), "{told:?}");
+}
+
+#[test]
+fn what_is_not_kept_any_more_is_told_again_by_the_stream() {
+    let mut rig = Rig::logged_on();
+    enter(&mut rig, 1..=8_000);
+    rig.sent.clear();
+    rig.says("2", "7=2|16=0|");
+    let sent = rig.sent_with(&WITH_NUMBERS);
+    assert!(sent[0].starts_with("4 34=2 43=Y "), "{:?}", sent[0]);
+    assert_eq!(rig.asked, [ClientFrame::Resume { shard: Some(SHARD), next: 1 }]);
+    rig.told(Reply::Answer(answer(1, 1, Status::Resting, 0, 100)));
+    assert!(rig.sent()[0].contains("97=Y"));
+    rig.says("2", "7=2|16=0|");
+    assert_eq!(rig.asked.len(), 1, "it is being told again already");
+    rig.sent.clear();
+    rig.resumed(8_001);
+    rig.told(Reply::Trade(trade(1, 8_001, Role::Resting, 100, 0)));
+    assert!(!rig.sent()[0].contains("97=Y"));
+}
+
+#[test]
+fn a_stream_that_is_not_kept_begins_with_the_oldest_there_is() {
+    let mut rig = Rig::new(&FIX44);
+    rig.logs_on(Some(&mark(1, 9, 5)), None);
+    rig.hears(GatewayFrame::Resumed { shard: SHARD, next: 9, reason: Reason::NotKept });
+    assert_eq!(rig.asked, [ClientFrame::Resume { shard: Some(SHARD), next: 9 }]);
+    rig.hears(GatewayFrame::Resumed { shard: SHARD, next: 9, reason: Reason::NotKept });
+    assert_eq!(rig.asked[1..], [ClientFrame::Resume { shard: Some(SHARD), next: 0 }], "but not for ever");
+    rig.resumed(12);
+    enter(&mut rig, 12..=12);
+    assert!(!rig.sent().last().unwrap().contains("97=Y"));
+}
