@@ -97,7 +97,7 @@ fn spoken(line: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn door_seeds() -> Vec<Vec<u8>> {
     let little = |parts: &[(u64, usize)]| -> Vec<u8> {
-        parts.iter().flat_map(|(value, bytes)| value.to_le_bytes()[..*bytes].to_vec()).collect()
+        parts.iter().flat_map(|(value, bytes)| u128::from(*value).to_le_bytes()[..*bytes].to_vec()).collect()
     };
     let line = |kind: u8, body: Vec<u8>| format!("<{kind:02x}{}\n", hex(&body));
     let id = 1 << 48 | 1;
