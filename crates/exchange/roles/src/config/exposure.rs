@@ -32,6 +32,11 @@ impl SystemConfig {
             let why = "`client_certificates = \"required\"` needs `tls = \"on\"`: certificates are shown in its handshake";
             return Err(NodeError::Config(why.into()));
         }
+        if !self.fix.is_empty() && self.fix.len() != self.gateways.len() {
+            return Err(NodeError::Config(
+                "`fix` must name one address for each of `gateways`, or none".into(),
+            ));
+        }
         let fix = self.fix.iter().find(|address| !address.ip().is_loopback());
         if let Some(address) = fix.filter(|_| !self.gateways_exposed) {
             return Err(NodeError::Config(format!(
@@ -88,6 +93,8 @@ mod tests {
         config("127.0.0.1:0", false).unwrap();
         assert!(config("192.0.2.1:7200", false).unwrap_err().to_string().contains("for FIX beyond"));
         config("192.0.2.1:7200", true).unwrap();
+        let fix = vec!["127.0.0.1:0".parse().unwrap(); 2];
+        assert!(SystemConfig { fix, ..SystemConfig::default() }.check().is_err(), "of one gateway");
     }
 
     #[test]

@@ -266,9 +266,6 @@ impl SystemConfig {
                 "`in_flight_max` must be at least one per shard, and at most 4194304 over all gateways",
             );
         }
-        if !self.fix.is_empty() && self.fix.len() != self.gateways.len() {
-            return wrong("`fix` must name one address per gateway, or none");
-        }
         if self.wait_target_ms > WAIT_TARGET_MS_MAX {
             return wrong("`wait_target_ms` must be between 0, for none, and 10000");
         }

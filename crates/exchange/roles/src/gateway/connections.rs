@@ -18,11 +18,12 @@
 //! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up the
 //! oldest goes: programs that never sign on must not keep members out.
 
+mod accepting;
 mod fix;
 mod silence;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 
 use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
-use super::fix_end::{FixEnd, Heard};
+use super::fix_end::Heard;
 use super::sign_on::Asked;
 use crate::world::{Ready, Sockets, TurnedAway};
 
@@ -151,75 +152,6 @@ impl<S: Sockets> Connections<S> {
         if is_news {
             self.read_again(slot);
         }
-    }
-
-    /// Accepts those who wait, but not so many at once that the others are kept waiting.
-    fn accept(&mut self, mono_ns: u64) -> usize {
-        let mut accepted = 0;
-        while self.waiting && accepted < ACCEPTS_MAX {
-            match self.next_stream() {
-                Ok((stream, fix)) => self.admit(stream, fix, mono_ns),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.waiting = false;
-                    break;
-                }
-                // Only of the connection being accepted.
-                Err(error) if is_of_the_peer(&error) => {}
-                // Descriptors or memory are out: tried again in the next turn.
-                Err(_) => break,
-            }
-            accepted += 1;
-        }
-        accepted
-    }
-
-    /// Who waits at either port.
-    fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<FixEnd>>)> {
-        match (self.sockets.accept(), &self.doors) {
-            (Err(error), Some(doors)) if error.kind() == ErrorKind::WouldBlock => {
-                Ok((self.sockets.accept_fix()?, Some(FixEnd::new(doors))))
-            }
-            (accepted, _) => Ok((accepted?, None)),
-        }
-    }
-
-    fn admit(&mut self, stream: S::Stream, fix: Option<Box<FixEnd>>, mono_ns: u64) {
-        self.generations = self.generations.wrapping_add(1);
-        let mut connection = Connection::new(stream, self.generations, mono_ns);
-        if let Some(fix) = fix {
-            connection = connection.with_fix(fix);
-        }
-        if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
-            self.refused += 1;
-            write_refusal(connection.output(), Reason::Overloaded);
-            // Told why if the socket takes it; dropping closes it.
-            let _ = connection.flush(false);
-            return;
-        }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        if self.sockets.register(connection.stream(), slot).is_ok() {
-            self.slots[slot] = Some(connection);
-            self.strangers.insert((mono_ns, slot));
-        } else {
-            self.refused += 1;
-            self.free.push(slot);
-        }
-    }
-
-    /// Whether one more may be there without having signed on. The oldest makes room if it has had the time to.
-    fn has_room_for_a_stranger(&mut self, mono_ns: u64) -> bool {
-        if self.strangers.len() < strangers_max(self.sessions_max) {
-            return true;
-        }
-        let &(since_ns, slot) = self.strangers.first().expect("there are many");
-        let had_time = mono_ns.saturating_sub(since_ns) > CROWDED_PATIENCE_NS;
-        if had_time {
-            self.refuse_slot(slot, Reason::Overloaded, Close::Refused);
-        }
-        had_time
     }
 
     /// Tells a session why it is disconnected, and does so once it has been told.
@@ -429,10 +361,4 @@ pub fn strangers_max(sessions_max: usize) -> usize {
 fn write_refusal(output: &mut Vec<u8>, reason: Reason) {
     debug_assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
     frame::write_reply(output, &Reply::Rejected { client_order_id: ClientOrderId(0), reason });
-}
-
-/// Whether an error of accepting says only that this one connection is gone.
-fn is_of_the_peer(error: &io::Error) -> bool {
-    use ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }

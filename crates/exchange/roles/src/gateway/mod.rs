@@ -16,6 +16,7 @@ mod counters;
 mod edge;
 mod fix_end;
 mod frames;
+mod housekeeping;
 mod lists;
 mod look_ups;
 mod marks;
@@ -69,8 +70,6 @@ const COMP_ID: &str = "PARES";
 const ORDERS_MAX: usize = 65_536;
 /// Between two tries to tell the time while the log takes nothing.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
-/// Between two looks for connections that went silent.
-const SWEEP_EVERY_NS: u64 = 1_000_000_000;
 
 /// A gateway's state.
 pub struct GatewayNode<W: World, S: Sockets> {
@@ -282,40 +281,6 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             work += 1;
         }
         work
-    }
-
-    fn housekeep(&mut self) {
-        let edge = &mut self.edge;
-        let answered = self.rules.answered_offset(edge.writer.tail().0);
-        edge.counters.set(Counter::AnsweredOffset, answered);
-        edge.counters.set(Counter::ShardsNotRecorded, self.rules.standing_still() as u64);
-        let released = self.marks.keep_behind(answered, edge);
-        edge.writer.release_before(Offset(released));
-        edge.counters.set(Counter::Sessions, edge.connections.len() as u64);
-        edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
-        edge.counters.set(Counter::Room, self.rules.room() as u64);
-        edge.counters.set(Counter::Resuming, self.resuming.len() as u64);
-        edge.counters.set(Counter::Names, self.rules.names() as u64);
-        edge.counters.set(Counter::NamesNeeded, self.rules.names_needed() as u64);
-        let turned_away = edge.connections.turned_away();
-        edge.counters.set(Counter::FailedHandshakes, turned_away.failed);
-        edge.counters.set(Counter::RefusedConnections, edge.connections.refused + turned_away.crowded);
-        edge.counters.set(Counter::MalformedConnections, edge.connections.malformed);
-        edge.counters.set(Counter::SlowConnections, edge.connections.slow);
-        edge.counters.set(Counter::SilentConnections, edge.connections.silent + turned_away.silent);
-        edge.counters.set(Counter::SlowedReads, edge.connections.parkings);
-        let unreadable = self.peers.iter().filter(|peer| peer.is_unreadable()).count();
-        edge.counters.set(Counter::UnreadableLogs, (unreadable + self.committed.unreadable()) as u64);
-        edge.counters.set(Counter::Damaged, self.peers.iter().map(Inlet::damaged).sum());
-        let mono_ns = edge.world.mono_ns();
-        if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
-            if edge.connections.sweep(mono_ns) {
-                self.swept_ns = mono_ns;
-            }
-            if let Some(syncer) = &self.syncer {
-                syncer.request();
-            }
-        }
     }
 
     /// Looks which sockets are ready, and waits for them and for the node's bell at most `timeout`. Says how many connections
