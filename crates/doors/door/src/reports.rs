@@ -195,7 +195,7 @@ fn traded(trade: &Trade, order: &mut Known, is_new: bool) -> Execution {
 }
 
 fn cancelled_shares(cancelled: &Cancelled, order: &mut Known, is_new: bool) -> Execution {
-    order.order = Some(cancelled.order);
+    (order.side, order.order) = (Some(cancelled.side), Some(cancelled.order));
     let id = match cancelled.cause {
         CancelCause::Requested => ExecId::Answer(cancelled.shard, cancelled.position),
         _ => ExecId::Number(cancelled.shard, cancelled.number),

@@ -77,6 +77,8 @@ fn reply(draw: &mut Draw) -> Reply {
                 shard,
                 position,
                 instrument,
+                side,
+                price,
                 quantity,
                 cause,
                 number,

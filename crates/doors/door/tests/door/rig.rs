@@ -282,6 +282,8 @@ pub(crate) fn cancelled(name: u64, number: u64, cause: CancelCause, quantity: u6
         shard: SHARD,
         position: Position(100 + number),
         instrument: ACME,
+        side: Side::Buy,
+        price: Price(10_000),
         quantity: Quantity(quantity),
         cause,
         number,
