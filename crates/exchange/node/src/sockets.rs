@@ -41,7 +41,7 @@ const WATCHED: Token = Token(usize::MAX - 2);
 const BACKLOG: i32 = 4_096;
 /// What the kernel buffers of a connection's input, about twice this: what a cancel behind a flood waits for is bounded by
 /// it, and so is the kernel's memory.
-const RECEIVE_BYTES: usize = 32 << 10;
+const RECEIVE_BYTES: usize = 64 << 10;
 
 /// Descriptors for all but clients: logs, windows, bells, notes, and one to tell a client that there is no room.
 const RESERVE: u64 = 128;

@@ -26,7 +26,7 @@ const COMMENTS: &[(&str, &str)] = &[
     ),
     (
         "wait_target_ms",
-        "Milliseconds that requests may wait before orders are refused; cancels pass. 0: no target, 10000 at most. Default 5.",
+        "Milliseconds that requests may wait before orders are refused; cancels pass. 0: no target, 10000 at most. Default 10.",
     ),
     ("session_in_flight_max", "Unanswered requests of a session: 1 to 65535. Default 16384."),
     (

@@ -141,7 +141,7 @@ impl Default for SystemConfig {
             window: 65_536,
             checkpoint_every: 4_096,
             in_flight_max: 32_768,
-            wait_target_ms: 5,
+            wait_target_ms: 10,
             session_in_flight_max: 16_384,
             session_rate_max: 0,
             session_burst_max: 100,
