@@ -1,16 +1,18 @@
 //! One connection of a member's FIX engine.
 //!
 //! ```text
-//!  Calling --Logon--> Claiming --> SigningOn --> Instruments --> Orders --> Resuming --> On --> Closed
-//!                     numbers      the member    if none are    that       where each    the Logon is answered
-//!                                                configured     live       stream is
+//!  Calling --Logon--> SigningOn --> Claiming --> Instruments --> Orders --> Resuming --> On --> Closed
+//!                     the member    its numbers   if none are    that       where each    the Logon is answered
+//!                                                 configured     live       stream is
 //! ```
-//! The Logon is answered last, so a member that is logged on can do everything and misses nothing. What it sends before waits.
+//! The Logon is answered last, so a member that is logged on can do everything and misses nothing. What it sends before waits. Nobody
+//! claims a session who has not signed on as its member: a claim ends the connection that had it.
 
 use std::sync::Arc;
 
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::parser::FixParser;
+use pares_types::Reply;
 use pares_wire::frame::GatewayFrame;
 
 use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
@@ -34,6 +36,7 @@ pub struct FixDoor {
 #[derive(Debug)]
 enum Stage {
     Calling,
+    SigningOn(Box<Caller>),
     Claiming(Box<Caller>),
     Joining(Box<Joining>),
     On(Box<Line>),
@@ -103,11 +106,10 @@ impl FixDoor {
 
     fn on_message(&mut self, at: DoorTime, frame: &FixFrame<'_>, sink: &mut impl FnMut(DoorAction<'_>)) {
         match &mut self.stage {
-            Stage::Calling => match Caller::of(&self.config, &mut self.parser, frame) {
+            Stage::Calling => match Caller::of(&self.config, at, &mut self.parser, frame) {
                 Some(caller) => {
-                    let (member, session) = (caller.owner.member, caller.owner.session);
-                    self.stage = Stage::Claiming(Box::new(caller));
-                    sink(DoorAction::Claim { member, session });
+                    sink(DoorAction::LogOn { sign_on: caller.sign_on(), proof: caller.proof.as_ref() });
+                    self.stage = Stage::SigningOn(Box::new(caller));
                 }
                 None => self.close(sink),
             },
@@ -118,7 +120,23 @@ impl FixDoor {
                     self.end_if_over();
                 }
             }
-            Stage::Claiming(_) | Stage::Joining(_) | Stage::Closed => {}
+            Stage::SigningOn(_) | Stage::Claiming(_) | Stage::Joining(_) | Stage::Closed => {}
+        }
+    }
+
+    /// What the gateway says to who wants to sign on.
+    fn on_answer(&mut self, at: DoorTime, frame: &GatewayFrame, sink: &mut impl FnMut(DoorAction<'_>)) {
+        match (std::mem::replace(&mut self.stage, Stage::Closed), frame) {
+            (Stage::SigningOn(caller), GatewayFrame::SignedOn(_)) => {
+                let (member, session) = (caller.owner.member, caller.owner.session);
+                self.stage = Stage::Claiming(caller);
+                sink(DoorAction::Claim { member, session });
+            }
+            (Stage::SigningOn(caller), GatewayFrame::Reply(Reply::Rejected { reason, .. })) => {
+                caller.refuse(&self.config, at, *reason, sink);
+                self.close(sink);
+            }
+            (before, _) => self.stage = before,
         }
     }
 
@@ -164,6 +182,7 @@ impl FixDoor {
                 }
             }
             Stage::On(line) => line.on_frame(at, frame),
+            Stage::SigningOn(_) => self.on_answer(at, frame, sink),
             Stage::Calling | Stage::Claiming(_) | Stage::Closed => {}
         }
         self.flush(at, sink);
@@ -237,6 +256,6 @@ impl FixDoor {
     }
 
     fn is_joining(&self) -> bool {
-        matches!(self.stage, Stage::Claiming(_) | Stage::Joining(_))
+        matches!(self.stage, Stage::SigningOn(_) | Stage::Claiming(_) | Stage::Joining(_))
     }
 }

@@ -1,7 +1,7 @@
 //! What a door and its connection say to each other.
 
 use pares_types::{InstrumentId, MemberId, ShardId, Symbol};
-use pares_wire::frame::ClientFrame;
+use pares_wire::frame::{ClientFrame, SignOn};
 pub use pares_wire::record::SessionMark;
 
 /// Now, by both clocks.
@@ -26,6 +26,20 @@ pub struct DoorConfig {
     pub orders_max: usize,
 }
 
+/// What a Logon says of its member's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogonProof {
+    /// What is proven: SendingTime, MsgSeqNum, SenderCompID and TargetCompID as they were sent, each ended by SOH.
+    pub message: Vec<u8>,
+    /// That the sender knows the secret and meant this message: RawData (96), in hexadecimal digits.
+    pub proof: [u8; PROOF_BYTES],
+    /// SendingTime, nanoseconds since 1970; within two minutes of the gateway's.
+    pub time_ns: u64,
+}
+
+/// Bytes of a proof, as everywhere.
+const PROOF_BYTES: usize = 64;
+
 /// What a door wants done, in this order.
 #[derive(Clone, Copy, Debug)]
 pub enum DoorAction<'a> {
@@ -33,7 +47,14 @@ pub enum DoorAction<'a> {
     Send(&'a [u8]),
     /// Take this in, as if a client of the binary protocol had sent it.
     Ask(ClientFrame),
-    /// This connection is the session's from now on: answer by [`FixDoor::on_claimed`](crate::FixDoor::on_claimed).
+    /// Sign this member on, who has proven that much; it is answered as a client of the binary protocol is, but never by a challenge.
+    LogOn {
+        /// Who.
+        sign_on: SignOn,
+        /// What the Logon proves, if it tries to and its time is right.
+        proof: Option<&'a LogonProof>,
+    },
+    /// Its member is signed on, and this connection is the session's from now on: answer by [`FixDoor::on_claimed`](crate::FixDoor::on_claimed).
     Claim {
         /// The member.
         member: MemberId,

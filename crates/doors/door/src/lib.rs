@@ -41,4 +41,4 @@ mod streams;
 mod told;
 
 pub use door::FixDoor;
-pub use interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
+pub use interface::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark};

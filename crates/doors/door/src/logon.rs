@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary, tag};
+use pares_fix::SOH;
 use pares_fix::framing::FixFrame;
+use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
 use pares_fix::session::{FixNumbers, FixSession, FixSettings};
+use pares_fix::writer::FixWriter;
 use pares_types::{List, ListEnd, ListRequest, MemberId, Reason, Reply};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
 
 use crate::codes;
 use crate::desk::Desk;
 use crate::instruments::Instruments;
-use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
+use crate::interface::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark};
 use crate::line::{Line, Owner};
 use crate::orders::Known;
 use crate::streams::Streams;
@@ -24,7 +27,8 @@ const WAITING_MAX: usize = 1 << 14;
 const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
 const TYPES_42: &[&str] = &["D", "F", "G", "H"];
 const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AF"];
-const NO_PROOF: &str = "this exchange asks for a proof at sign-on, for which this door has no message";
+/// How far a Logon's time may be from now.
+const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 
 /// Who called, and how.
 #[derive(Debug)]
@@ -34,12 +38,19 @@ pub(crate) struct Caller {
     comp_id: String,
     /// Numbers begin anew.
     is_anew: bool,
+    /// That it is the member, if it says so.
+    pub(crate) proof: Option<LogonProof>,
     logon: Vec<u8>,
 }
 
 impl Caller {
     /// The caller by his first message; `None` if that is no Logon of a member to this exchange.
-    pub(crate) fn of(config: &DoorConfig, parser: &mut FixParser, frame: &FixFrame<'_>) -> Option<Self> {
+    pub(crate) fn of(
+        config: &DoorConfig,
+        at: DoorTime,
+        parser: &mut FixParser,
+        frame: &FixFrame<'_>,
+    ) -> Option<Self> {
         let version = match frame.begin_string {
             b"FIX.4.2" => Version::Fix42,
             b"FIX.4.4" => Version::Fix44,
@@ -52,8 +63,58 @@ impl Caller {
         let owner = owner(comp_id).filter(|_| is_logon && is_for_us)?;
         let is_anew = message.flag(tag::RESET_SEQ_NUM_FLAG);
         let (comp_id, logon) = (comp_id.to_owned(), frame.bytes.to_vec());
-        Some(Self { owner, version, comp_id, is_anew, logon })
+        Some(Self { owner, version, comp_id, is_anew, proof: proof(at, &message), logon })
     }
+
+    pub(crate) fn sign_on(&self) -> SignOn {
+        SignOn {
+            member: self.owner.member.0.into(),
+            flags: SIGN_ON_RESUMES.into(),
+            session: self.owner.session.into(),
+            ..SignOn::default()
+        }
+    }
+
+    /// Tells why it is not signed on, in a Logout with the number 1: the session's own numbers are told to its member only.
+    pub(crate) fn refuse(
+        &self,
+        config: &DoorConfig,
+        at: DoorTime,
+        reason: Reason,
+        sink: &mut impl FnMut(DoorAction<'_>),
+    ) {
+        let mut bytes = Vec::new();
+        let mut logout = FixWriter::begin(&mut bytes, dictionary(self.version).begin_string, b"5");
+        logout.number(tag::MSG_SEQ_NUM, 1);
+        logout.text(tag::SENDER_COMP_ID, config.comp_id.as_bytes());
+        logout.time(tag::SENDING_TIME, at.utc_ns);
+        logout.text(tag::TARGET_COMP_ID, self.comp_id.as_bytes());
+        logout.text(tag::TEXT, codes::text(reason).as_bytes());
+        logout.finish();
+        sink(DoorAction::Send(&bytes));
+    }
+}
+
+/// What a Logon proves, if its time is right: who has written an old one down proves nothing.
+fn proof(at: DoorTime, logon: &FixMessage<'_>) -> Option<LogonProof> {
+    let time_ns = logon.time_ns(tag::SENDING_TIME)?;
+    let proof = from_hex(logon.text(tag::RAW_DATA)?)?;
+    let mut message = Vec::new();
+    for tag in [tag::SENDING_TIME, tag::MSG_SEQ_NUM, tag::SENDER_COMP_ID, tag::TARGET_COMP_ID] {
+        message.extend_from_slice(logon.text(tag)?);
+        message.push(SOH);
+    }
+    (time_ns.abs_diff(at.utc_ns) <= TIME_TOLERANCE_NS).then_some(LogonProof { message, proof, time_ns })
+}
+
+fn from_hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    for (byte, &[high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = u8::try_from(digit(high)? << 4 | digit(low)?).ok()?;
+    }
+    (pairs.len() == N && rest.is_empty()).then_some(bytes)
 }
 
 fn dictionary(version: Version) -> &'static FixDictionary {
@@ -76,7 +137,7 @@ fn owner(comp_id: &str) -> Option<Owner> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    SigningOn,
+    SignedOn,
     Instruments,
     Orders,
     Resuming,
@@ -99,7 +160,7 @@ impl Joining {
         mark: Option<&SessionMark>,
         sink: &mut impl FnMut(DoorAction<'_>),
     ) -> Self {
-        let Caller { owner, version, comp_id, is_anew, logon } = caller;
+        let Caller { owner, version, comp_id, is_anew, logon, .. } = caller;
         let types = if version == Version::Fix42 { TYPES_42 } else { TYPES_44 };
         let settings = FixSettings {
             application_types: types,
@@ -115,13 +176,9 @@ impl Joining {
         config.instruments.iter().for_each(|(instrument, symbol)| instruments.add(*instrument, *symbol));
         let desk = Desk::new(version, Arc::new(instruments), config.orders_max, streams);
         let line = Line::new(owner, FixSession::new(settings, numbers), desk);
-        sink(DoorAction::Ask(ClientFrame::SignOn(SignOn {
-            member: owner.member.0.into(),
-            flags: SIGN_ON_RESUMES.into(),
-            session: owner.session.into(),
-            ..SignOn::default()
-        })));
-        Self { line, logon, waiting: Vec::new(), step: Step::SigningOn }
+        let mut joining = Self { line, logon, waiting: Vec::new(), step: Step::SignedOn };
+        joining.ask_next(sink);
+        joining
     }
 
     /// Whether the Logon can be answered.
@@ -136,9 +193,7 @@ impl Joining {
         sink: &mut impl FnMut(DoorAction<'_>),
     ) {
         match frame {
-            GatewayFrame::Challenge(_) => self.line.end(at, NO_PROOF),
             GatewayFrame::Reply(Reply::Rejected { reason, .. }) => self.line.end(at, &codes::text(*reason)),
-            GatewayFrame::SignedOn(_) if self.step == Step::SigningOn => self.ask_next(sink),
             GatewayFrame::InstrumentStatus(status) => {
                 Arc::make_mut(&mut self.line.desk.instruments).add(status.instrument, status.symbol);
             }
@@ -165,11 +220,11 @@ impl Joining {
             DoorAction::Ask(ClientFrame::ListRequest(ListRequest { token: 0, list, instrument: None }))
         };
         match self.step {
-            Step::SigningOn if self.line.desk.instruments.is_empty() => {
+            Step::SignedOn if self.line.desk.instruments.is_empty() => {
                 self.step = Step::Instruments;
                 sink(list(List::Instruments));
             }
-            Step::SigningOn | Step::Instruments => {
+            Step::SignedOn | Step::Instruments => {
                 self.step = Step::Orders;
                 sink(list(List::Orders));
             }

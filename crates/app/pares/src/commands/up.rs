@@ -91,11 +91,6 @@ fn tell(supervisor: &Supervisor) {
             pares_text::tell!("gateway-{gateway} listens for FIX on {}", address.trim());
         }
     }
-    if !config.fix.is_empty() && config.sign_on == SignOnSetting::Required {
-        pares_text::tell!(
-            "FIX has no message for a proof: its sessions log on only where `sign_on = \"open\"`"
-        );
-    }
     tell_feed(config, layout);
     let by_feed = config.feed.as_ref().is_some_and(|feed| feed.tls == TlsSetting::On);
     if config.tls == TlsSetting::On || by_feed {

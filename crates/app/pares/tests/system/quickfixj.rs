@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use pares_node::SystemConfig;
 
-use crate::common::exchange::{Exchange, gateway, small};
+use crate::common::exchange::{Exchange, gateway};
 use crate::common::{PATIENCE, eventually};
+use crate::sign_on::{done, required};
 
 /// Shares of every order.
 const SHARES: u64 = 100;
@@ -53,11 +54,11 @@ struct Report {
 }
 
 impl Member {
-    fn start(class_path: &str, store: PathBuf, gateways: &[SocketAddr]) -> Self {
+    fn start(class_path: &str, (store, key): (PathBuf, PathBuf), gateways: &[SocketAddr]) -> Self {
         let gateways = gateways.iter().map(SocketAddr::to_string);
         let mut process = Command::new("java")
             .args(["-cp", class_path, "pares.Member"])
-            .arg(store)
+            .args([store, key])
             .args(["M7-1", "ALFA"])
             .args(gateways)
             .stdin(Stdio::piped())
@@ -131,7 +132,7 @@ fn filled(reports: &[Report]) -> u64 {
 }
 
 fn system() -> SystemConfig {
-    let config = small(2);
+    let config = required(2);
     SystemConfig { fix: config.gateways.clone(), ..config }
 }
 
@@ -146,8 +147,10 @@ fn quickfixj_enters_orders_loses_its_gateways_and_goes_on_at_the_next() {
     const ORDERS: u64 = 600;
     let Some(class_path) = class_path() else { return };
     let mut exchange = Exchange::start(&system());
+    done(&exchange, "member add 7");
+    let key = exchange.layout().keys().join("member-7-1.key");
     let store = exchange.dir().path().join("quickfixj");
-    let mut member = Member::start(&class_path, store, &fix_addresses(&exchange));
+    let mut member = Member::start(&class_path, (store, key), &fix_addresses(&exchange));
     for name in 1..=ORDERS {
         member.order(name);
         member.listen(Duration::from_millis(1));

@@ -114,8 +114,7 @@ fn instruments_are_asked_for_if_none_are_configured() {
     config.instruments.clear();
     let mut rig = Rig::with(&FIX44, config.into());
     rig.says("A", "98=0|108=30|");
-    rig.claims(None);
-    rig.hears(GatewayFrame::SignedOn(Default::default()));
+    rig.signs_on(None);
     rig.ends_list();
     rig.ends_list();
     rig.resumed(1);

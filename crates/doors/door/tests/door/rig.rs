@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, SessionMark};
+use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, LogonProof, SessionMark};
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::parser::FixParser;
@@ -11,7 +11,7 @@ use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, ListEnd, MemberId,
     OrderId, Position, Price, Quantity, Reason, Reply, RequestId, Role, ShardId, Side, Status, Symbol, Trade,
 };
-use pares_wire::frame::{ClientFrame, GatewayFrame, SignedOn};
+use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
 
 pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
 pub(crate) const SHARD: ShardId = ShardId(0);
@@ -33,6 +33,7 @@ pub(crate) struct Rig {
     /// The engine's next number.
     pub(crate) number: u64,
     pub(crate) asked: Vec<ClientFrame>,
+    pub(crate) logon: Option<(SignOn, Option<LogonProof>)>,
     pub(crate) sent: Vec<u8>,
     pub(crate) marks: Vec<SessionMark>,
     pub(crate) is_closed: bool,
@@ -50,6 +51,7 @@ impl Rig {
             at: DoorTime { utc_ns: NOON_NS, mono_ns: 5 },
             number: 1,
             asked: Vec::new(),
+            logon: None,
             sent: Vec::new(),
             marks: Vec::new(),
             is_closed: false,
@@ -75,8 +77,7 @@ impl Rig {
     /// Logs on from a mark; the stream is live from a number on, or is told from the record first.
     pub(crate) fn logs_on(&mut self, mark: Option<&SessionMark>, live: Option<u64>) {
         self.says("A", "98=0|108=30|");
-        self.claims(mark);
-        self.hears(GatewayFrame::SignedOn(SignedOn::default()));
+        self.signs_on(mark);
         self.ends_list();
         if let Some(next) = live {
             self.resumed(next);
@@ -84,7 +85,13 @@ impl Rig {
         self.asked.clear();
     }
 
-    pub(crate) fn claims(&mut self, mark: Option<&SessionMark>) {
+    /// The gateway takes the member, and gives the session.
+    pub(crate) fn signs_on(&mut self, mark: Option<&SessionMark>) {
+        self.hears(GatewayFrame::SignedOn(SignedOn::default()));
+        self.claims(mark);
+    }
+
+    fn claims(&mut self, mark: Option<&SessionMark>) {
         let at = self.at;
         self.acts(|door, mut sink| door.on_claimed(at, mark, &mut sink));
     }
@@ -146,7 +153,7 @@ impl Rig {
     }
 
     pub(crate) fn acts(&mut self, act: impl FnOnce(&mut FixDoor, &mut dyn FnMut(DoorAction<'_>))) {
-        let Self { door, asked, sent, marks, is_closed, .. } = self;
+        let Self { door, asked, sent, marks, is_closed, logon, .. } = self;
         act(door, &mut |action| {
             assert!(!*is_closed, "after the end: {action:?}");
             match action {
@@ -155,6 +162,7 @@ impl Rig {
                     sent.extend_from_slice(bytes);
                 }
                 DoorAction::Ask(frame) => asked.push(frame),
+                DoorAction::LogOn { sign_on, proof } => *logon = Some((sign_on, proof.cloned())),
                 DoorAction::Claim { member, session } => assert_eq!((member, session), (MemberId(7), 1)),
                 DoorAction::Mark(mark) => marks.push(mark.clone()),
                 DoorAction::Close => *is_closed = true,
@@ -181,9 +189,9 @@ impl Rig {
     }
 }
 
-/// Every number that goes out is covered by a mark.
+/// Every number that goes out is covered by a mark; who is not signed on is refused under the number 1, which is no session's.
 fn covered(bytes: &[u8], mark: Option<&SessionMark>) {
-    let out_max = mark.expect("a mark comes first").out_max;
+    let out_max = mark.map_or(1, |mark| mark.out_max);
     for frame in cuts(bytes) {
         let number =
             shown(frame, &[]).split(' ').find_map(|field| field.strip_prefix("34=")?.parse::<u64>().ok());

@@ -1,11 +1,11 @@
 //! Logging on, going on at another gateway, sending again.
 
-use pares_door::SessionMark;
+use pares_door::{LogonProof, SessionMark};
 use pares_fix::dictionary::FIX44;
 use pares_types::{Answer, MemberId, Reason, Reply, Role, Status};
-use pares_wire::frame::{Challenge, ClientFrame, GatewayFrame};
+use pares_wire::frame::{ClientFrame, GatewayFrame};
 
-use crate::rig::{Rig, SHARD, answer, changed, trade};
+use crate::rig::{NOON_NS, Rig, SHARD, answer, changed, trade};
 
 const LIMIT: &str = "55=ACME|54=1|38=100|40=2|44=223.82|59=0|";
 const WITH_NUMBERS: [&str; 8] = ["8", "9", "10", "35", "49", "52", "56", "60"];
@@ -28,10 +28,9 @@ fn the_logon_is_answered_last() {
     let mut rig = Rig::new(&FIX44);
     rig.says("A", "98=0|108=30|");
     rig.asks("D", &format!("11=1|{LIMIT}"));
-    rig.claims(None);
-    let [ClientFrame::SignOn(sign_on)] = rig.asked[..] else { panic!("{:?}", rig.asked) };
+    let Some((sign_on, None)) = rig.logon else { panic!("{:?}", rig.logon) };
     assert_eq!((sign_on.member.get(), sign_on.session.get(), sign_on.flags.get()), (7, 1, 2));
-    rig.hears(GatewayFrame::SignedOn(Default::default()));
+    rig.signs_on(None);
     rig.ends_list();
     assert_eq!(rig.asked.last(), Some(&ClientFrame::Resume { shard: Some(SHARD), next: 0 }));
     assert!(rig.sent().is_empty());
@@ -47,18 +46,32 @@ fn strangers_are_not_answered_and_a_sign_on_that_fails_is_told_why() {
     let mut rig = Rig::new(&FIX44);
     rig.says("0", "");
     assert!(rig.is_closed && rig.sent.is_empty() && rig.asked.is_empty());
-    let refusals = [
-        (GatewayFrame::Challenge(Challenge::default()), "this exchange asks for a proof"),
-        (rejected(Reason::NoRight), "no_right: "),
-    ];
-    for (refusal, text) in refusals {
+    let mut rig = Rig::new(&FIX44);
+    rig.says("A", "98=0|108=30|");
+    rig.hears(rejected(Reason::WrongKey));
+    let sent = rig.sent_with(&WITH_NUMBERS);
+    assert!(sent[0].starts_with("5 34=1 58=wrong_key: ") && rig.is_closed, "{sent:?}");
+    assert!(rig.marks.is_empty(), "it has not had the session");
+}
+
+#[test]
+fn a_logon_proves_its_time_and_number_and_an_old_one_proves_nothing() {
+    let digits = "0f".repeat(64);
+    for (digits, late_ns, is_proof) in [
+        (digits.clone(), 120_000_000_000, true),
+        (digits.clone(), 120_000_000_001, false),
+        (digits[1..].into(), 0, false),
+        (digits[2..].into(), 0, false),
+        (digits.replace('f', "g"), 0, false),
+    ] {
         let mut rig = Rig::new(&FIX44);
-        rig.says("A", "98=0|108=30|");
-        rig.claims(Some(&mark(5, 40, 1)));
-        rig.hears(refusal);
-        let sent = rig.sent_with(&WITH_NUMBERS);
-        assert!(sent[0].starts_with(&format!("5 34=41 58={text}")) && rig.is_closed, "{sent:?}");
-        assert_eq!(rig.marks.last(), Some(&mark(5, 41, 1)));
+        let logon = rig.message("A", &format!("98=0|108=30|95={}|96={digits}|", digits.len()));
+        rig.at.utc_ns += late_ns;
+        rig.gives(&logon);
+        let Some((_, proof)) = rig.logon else { panic!("it asks to be signed on") };
+        let message = b"20260921-14:13:20.000\x011\x01M7-1\x01PARES\x01".to_vec();
+        let expected = LogonProof { message, proof: [15; 64], time_ns: NOON_NS };
+        assert_eq!(proof, is_proof.then_some(expected));
     }
 }
 
@@ -145,8 +158,7 @@ fn a_connection_that_is_lost_leaves_a_mark_without_a_jump() {
 fn numbers_begin_anew_by_the_peer_s_wish_and_nothing_of_the_stream_is_lost() {
     let mut rig = Rig::new(&FIX44);
     rig.says("A", "98=0|108=30|141=Y|");
-    rig.claims(Some(&mark(50, 60, 7)));
-    rig.hears(GatewayFrame::SignedOn(Default::default()));
+    rig.signs_on(Some(&mark(50, 60, 7)));
     rig.ends_list();
     assert_eq!(rig.asked.last(), Some(&ClientFrame::Resume { shard: Some(SHARD), next: 7 }));
     assert_eq!(rig.sent_with(&WITH_NUMBERS), ["A 34=1 98=0 108=30 141=Y"]);

@@ -4,12 +4,13 @@
 //! nothing (invariant I8): input is bounded by one buffer, and by a portion of it where the rules want the session read more
 //! slowly; output by [`OUT_MAX`], silence by a deadline.
 
+use pares_door::LogonProof;
 use pares_gateway::SessionId;
 use std::io::{ErrorKind, Read, Write};
 
 use pares_types::ClientOrderId;
 use pares_wire::WireError;
-use pares_wire::frame::{self, ClientFrame};
+use pares_wire::frame::{self, ClientFrame, SignOn};
 
 use super::fix_end::FixEnd;
 use super::marks::Who;
@@ -287,12 +288,14 @@ impl<T: Read + Write> Connection<T> {
 }
 
 /// What a client sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Incoming {
     /// A message.
     Frame(ClientFrame),
     /// A request of which a field makes no sense; its name, 0 if even that is missing.
     Unreadable(ClientOrderId),
+    /// A Logon by FIX, and what it proves.
+    LogOn(SignOn, Option<Box<LogonProof>>),
     /// A FIX session's numbers are wanted.
     Claim(Who),
 }

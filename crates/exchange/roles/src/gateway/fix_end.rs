@@ -76,6 +76,10 @@ impl<T: Read + Write> Connection<T> {
         step(&mut fix.door, &mut |action| match action {
             DoorAction::Send(bytes) => output.extend_from_slice(bytes),
             DoorAction::Ask(frame) => heard.incoming.push((session, Incoming::Frame(frame))),
+            DoorAction::LogOn { sign_on, proof } => {
+                let proof = proof.map(|proof| Box::new(proof.clone()));
+                heard.incoming.push((session, Incoming::LogOn(sign_on, proof)));
+            }
             DoorAction::Claim { member, session: number } => {
                 heard.incoming.push((session, Incoming::Claim((member, number))));
             }

@@ -36,6 +36,8 @@ const BEHIND_MIN: u64 = 1 << 20;
 pub(super) struct Marks {
     newest: BTreeMap<Who, SessionMarkRecord>,
     claims: BTreeMap<SessionId, Claim>,
+    /// The time of each session's last Logon that proved it, nanoseconds since 1970.
+    logons: BTreeMap<Who, u64>,
     /// Where this gateway's own lie in its log.
     places: BTreeMap<u64, Who>,
     place_of: BTreeMap<Who, u64>,
@@ -60,6 +62,16 @@ impl Marks {
         let reign = newest.map_or(0, |record| record.reign).saturating_add(1);
         self.claims.insert(session, Claim { who, reign });
         newest.map(|record| &record.mark)
+    }
+
+    /// Whether a Logon of that time is later than the last that was accepted; if so it is the last. Who has written one down cannot use
+    /// it again here.
+    pub(super) fn is_new_logon(&mut self, who: Who, time_ns: u64) -> bool {
+        let is_new = self.logons.get(&who).is_none_or(|&last_ns| time_ns > last_ns);
+        if is_new {
+            self.logons.insert(who, time_ns);
+        }
+        is_new
     }
 
     /// A connection is gone.

@@ -219,6 +219,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 Incoming::Unreadable(name) => {
                     self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
                 }
+                Incoming::LogOn(sign_on, proof) => {
+                    self.on_log_on(Timestamp(now_ns), session, &sign_on, proof.as_deref());
+                }
                 Incoming::Claim(who) => {
                     self.poll_peers();
                     let mark = self.marks.claim(session, who);

@@ -4,9 +4,13 @@
 //!  stranger --SignOn--> challenged --Proof--> signed on           sign-on required
 //!  stranger --SignOn------------------------> signed on           sign-on open
 //! ```
-//! Everybody is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
+//! Who comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
+//! is worth nothing afterwards.
+//!
+//! Everybody else is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
 //! up for one connection and used once, so a proof that somebody wrote down fits no other sign-on.
 
+use pares_door::LogonProof;
 use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Verifier};
 use pares_register::EXCHANGE;
@@ -95,6 +99,43 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 self.edge.connections.refuse(session, reason, Close::Refused);
             }
         }
+    }
+
+    /// A Logon by FIX.
+    pub(super) fn on_log_on(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        sign_on: &SignOn,
+        proof: Option<&LogonProof>,
+    ) {
+        let asked = Asked::new(self.id, [0; 32], sign_on);
+        if !self.rules.is_sign_on_required() {
+            return self.admit(session, &asked);
+        }
+        match self.check_logon(now, &asked, proof) {
+            Ok(()) => self.admit(session, &asked),
+            Err(reason) => {
+                self.edge.counters.add(Counter::WrongKeys, 1);
+                self.edge.connections.refuse(session, reason, Close::Refused);
+            }
+        }
+    }
+
+    fn check_logon(
+        &mut self,
+        now: Timestamp,
+        asked: &Asked,
+        proof: Option<&LogonProof>,
+    ) -> Result<(), Reason> {
+        let key = self.rules.key_to_prove(asked.who(), now)?;
+        let verifier = verifier(key.unwrap_or(NOBODYS));
+        let right = proof.filter(|proof| verifier.accepts(&proof.message, &proof.proof) && key.is_some());
+        if right.is_some_and(|proof| self.marks.is_new_logon(asked.who(), proof.time_ns)) {
+            return Ok(());
+        }
+        self.rules.on_wrong_key(asked.who(), now);
+        Err(Reason::WrongKey)
     }
 
     fn check(&mut self, now: Timestamp, asked: &Asked, proof: &Proof) -> Result<Asked, Reason> {

@@ -39,7 +39,6 @@ impl<S: Sockets> Connections<S> {
 
     /// Tells those doors the time for which it has come, and translates what is to be flushed. Says how much there is to do about it.
     pub(in crate::gateway) fn translate(&mut self, at: DoorTime) -> usize {
-        let before = self.heard.incoming.len();
         while let Some(&(due_ns, slot)) = self.doors_due.first().filter(|(due_ns, _)| *due_ns <= at.mono_ns) {
             self.doors_due.remove(&(due_ns, slot));
             self.step(slot, at, |connection, session, heard| {
@@ -53,7 +52,7 @@ impl<S: Sockets> Connections<S> {
                 self.step(slot, at, |connection, session, heard| connection.translate(session, at, heard));
             }
         }
-        self.heard.incoming.len() - before
+        self.heard.incoming.len()
     }
 
     /// Marks that are to be kept before anything is flushed.

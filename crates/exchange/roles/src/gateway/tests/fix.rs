@@ -2,11 +2,14 @@
 
 use pares_fix::framing::{Cut, cut};
 use pares_fix::time::stamp;
-use pares_types::GatewayId;
+use pares_keys::{Secret, Verifier};
+use pares_types::{Entry, GatewayId, Key, RecorderId, Status};
 use pares_wire::record::{self, SessionMarkRecord};
 
-use super::rig::{PEER, Rig, SELF, config, publish, sign_on};
-use crate::SystemConfig;
+use super::rig::{PEER, Rig, SELF, config, publish, result_of, sign_on};
+use super::starts::registered;
+use crate::config::SignOnSetting;
+use crate::{NodeId, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
 use crate::world::World;
 
@@ -66,6 +69,55 @@ impl Rig {
         }
         marks
     }
+}
+
+/// A gateway that asks for proof, of which session 1 of member 7 has the key of this secret.
+fn with_proof(secret: &Secret) -> Rig {
+    let Verifier::Ed25519(key) = secret.verifier() else { panic!("a key pair") };
+    let config = config();
+    let sign_on = SignOnSetting::Required;
+    let mut rig = Rig::with(SystemConfig { fix: config.gateways.clone(), sign_on, ..config });
+    let entries = [(0, Entry::AddMember), (1, Entry::SetKey(Key::Ed25519(key)))];
+    let asked = (1..).zip(entries).map(|(sequence, (session, entry))| registered(sequence, session, entry));
+    let results = (0..).zip(asked).map(|(at, request)| result_of(&request, at, Status::Accepted));
+    publish(&rig.world, NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
+    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig
+}
+
+impl Rig {
+    /// A connection that sends a Logon with that number; if there is a secret, proven by it.
+    fn log_on_by(&mut self, number: u64, secret: Option<&Secret>) -> usize {
+        let client = self.net.connect_fix();
+        let now = stamp(self.world.now_ns());
+        let message = format!("{}\x01{number}\x01M7-1\x01PARES\x01", str::from_utf8(&now).unwrap());
+        let proof = secret.map(|secret| secret.prove(message.as_bytes()));
+        let digits = proof.map(|proof| proof.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let fields = digits.map_or_else(String::new, |digits| format!("95={}|96={digits}|", digits.len()));
+        self.say(client, "A", number, &format!("98=0|108=30|{fields}"));
+        client
+    }
+}
+
+#[test]
+fn who_has_no_proof_neither_logs_on_nor_takes_a_session_and_a_proof_is_of_use_once() {
+    let (right, wrong) = (Secret::generate(), Secret::generate());
+    let mut rig = with_proof(&right);
+    let client = rig.log_on_by(1, Some(&right));
+    assert_eq!(rig.heard(client).0, [head("A", 1)]);
+    let marks = rig.marks().len();
+    for secret in [None, Some(&wrong), Some(&right)] {
+        // The last is the first one again: time has not passed.
+        let other = rig.log_on_by(1, secret);
+        let (heads, told) = rig.heard(other);
+        assert_eq!((heads, rig.net.is_open(other)), (vec![head("5", 1)], false), "{told}");
+        assert!(told.contains("|58=wrong_key: "), "{told}");
+    }
+    assert!(rig.net.is_open(client), "nobody has taken its session");
+    assert_eq!((rig.marks().len(), rig.counter("wrong_keys")), (marks, 3));
+    rig.world.pass(SECOND_NS);
+    let again = rig.log_on_by(2, Some(&right));
+    assert!(!rig.net.is_open(client) && rig.net.is_open(again), "the member itself has");
 }
 
 fn head(kind: &str, number: u64) -> (String, u64) {

@@ -314,7 +314,7 @@ fn a_gateway_whose_log_ended_with_the_power_starts_beside_a_record_that_begins_l
 }
 
 /// The exchange changes its register, through another gateway.
-fn registered(sequence: u64, session: u16, entry: Entry) -> Request {
+pub(super) fn registered(sequence: u64, session: u16, entry: Entry) -> Request {
     let change = Registration { member: MemberId(7), session, entry };
     Request {
         id: RequestId::new(GatewayId(1), sequence),

@@ -2,6 +2,16 @@ package pares;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.PrivateKey;
+import java.security.Signature;
+import java.security.spec.EdECPrivateKeySpec;
+import java.security.spec.NamedParameterSpec;
+import java.util.HexFormat;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import quickfix.*;
@@ -13,18 +23,23 @@ import quickfix.fix44.NewOrderSingle;
  * the addresses of its gateways: who is dead, where to go on and what to send again is the engine's affair.
  *
  * <pre>
- *   Member STORE SENDER SYMBOL HOST:PORT HOST:PORT ...     commands come as lines:
+ *   Member STORE KEYFILE SENDER SYMBOL HOST:PORT HOST:PORT ...     commands come as lines:
  *   order NAME SIDE QUANTITY PRICE      enters one
  *   end                                 logs out and ends
  * </pre>
  */
 public final class Member implements Application {
     private final CountDownLatch loggedOn = new CountDownLatch(1);
+    private final PrivateKey key;
+
+    private Member(PrivateKey key) {
+        this.key = key;
+    }
 
     public static void main(String[] args) throws Exception {
-        SessionID id = new SessionID("FIX.4.4", args[1], "PARES");
+        SessionID id = new SessionID("FIX.4.4", args[2], "PARES");
         SessionSettings settings = settings(id, args);
-        Member member = new Member();
+        Member member = new Member(key(Path.of(args[1])));
         SocketInitiator initiator = new SocketInitiator(
             member, new FileStoreFactory(settings), settings, new SilentLogFactory(), new DefaultMessageFactory());
         initiator.start();
@@ -37,12 +52,34 @@ public final class Member implements Application {
             String[] words = line.split(" ");
             NewOrderSingle order = new NewOrderSingle(
                 new ClOrdID(words[1]), new Side(words[2].charAt(0)), new TransactTime(), new OrdType(OrdType.LIMIT));
-            order.set(new Symbol(args[2]));
+            order.set(new Symbol(args[3]));
             order.set(new OrderQty(Double.parseDouble(words[3])));
             order.setString(Price.FIELD, words[4]);
             Session.sendToTarget(order, id);
         }
         initiator.stop();
+    }
+
+    /** The last word of a file as {@code pares admin member add} writes it is the key pair's seed. */
+    private static PrivateKey key(Path file) throws Exception {
+        String[] words = Files.readString(file).trim().split("\\s+");
+        byte[] seed = HexFormat.of().parseHex(words[words.length - 1]);
+        return KeyFactory.getInstance("Ed25519").generatePrivate(
+            new EdECPrivateKeySpec(NamedParameterSpec.ED25519, seed));
+    }
+
+    /** Proves with the Logon who sends it: docs/protocols/fix.md, Log on. */
+    private void sign(Message logon) throws FieldNotFound, GeneralSecurityException {
+        StringBuilder message = new StringBuilder();
+        for (int tag : new int[] {SendingTime.FIELD, MsgSeqNum.FIELD, SenderCompID.FIELD, TargetCompID.FIELD}) {
+            message.append(logon.getHeader().getString(tag)).append('\u0001');
+        }
+        Signature signature = Signature.getInstance("Ed25519");
+        signature.initSign(key);
+        signature.update(message.toString().getBytes(StandardCharsets.US_ASCII));
+        String proof = HexFormat.of().formatHex(signature.sign());
+        logon.setInt(RawDataLength.FIELD, proof.length());
+        logon.setString(RawData.FIELD, proof);
     }
 
     private static SessionSettings settings(SessionID id, String[] args) {
@@ -55,8 +92,8 @@ public final class Member implements Application {
         settings.setString("ReconnectInterval", "1");
         settings.setString("UseDataDictionary", "Y");
         settings.setString("DataDictionary", "FIX44.xml");
-        for (int number = 0; number + 3 < args.length; number++) {
-            String[] address = args[number + 3].split(":");
+        for (int number = 0; number + 4 < args.length; number++) {
+            String[] address = args[number + 4].split(":");
             String suffix = number == 0 ? "" : Integer.toString(number);
             settings.setString(id, "SocketConnectHost" + suffix, address[0]);
             settings.setString(id, "SocketConnectPort" + suffix, address[1]);
@@ -93,6 +130,13 @@ public final class Member implements Application {
 
     @Override
     public void toAdmin(Message message, SessionID id) {
+        try {
+            if (MsgType.LOGON.equals(message.getHeader().getString(MsgType.FIELD))) {
+                sign(message);
+            }
+        } catch (FieldNotFound | GeneralSecurityException error) {
+            say("error " + error);
+        }
         say("sends " + message.toString().replace('\u0001', '|'));
     }
 
