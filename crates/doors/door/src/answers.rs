@@ -1,5 +1,7 @@
 //! The answers to requests, each with what happened at its position: first what became of the request, then what came of it.
 
+use std::borrow::Cow;
+
 use pares_types::{Answer, CancelCause, ClientOrderId, InstrumentId, Quantity, Reason, Reply, Status};
 
 use crate::codes;
@@ -10,6 +12,8 @@ use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Name, T
 
 /// MassCancelRejectReason: anything else.
 const MASS_OTHER: u8 = 99;
+/// What is asked for has a name that stands for something else.
+const NAME_USED: &str = "duplicate_request: that name was used for something else";
 
 /// The answer to a change, and what is known of the question.
 struct Changed<'a> {
@@ -57,6 +61,7 @@ impl Desk {
                 self.forget_unanswered(answer.client_order_id);
             }
             Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
+            Some(what) if answer.instrument.0 == 0 => self.tell_name_used(answer, what),
             _ if answer.instrument.0 == 0 => {}
             _ if matches!(answer.status, Status::MassCancelled | Status::Accepted) => {}
             _ if answer.order.0 == answer.request => return self.on_entered(answer, is_new, held),
@@ -93,6 +98,11 @@ impl Desk {
 
     fn on_entered(&mut self, answer: &Answer, is_new: bool, held: &[Heard]) {
         let mut order = self.known(answer.client_order_id, answer.instrument);
+        if is_repeat(answer) {
+            // Of the first question, not of this one, which may say something else.
+            let side = order.side.filter(|_| order.is_answered);
+            order = Known { side, ..Known::unknown(answer.client_order_id, answer.instrument) };
+        }
         order.order = Some(answer.order);
         if answer.status == Status::Refused {
             self.forget_unanswered(answer.client_order_id);
@@ -103,7 +113,7 @@ impl Desk {
         let all = Quantity(sum(answer.executed.0, sum(answer.remaining.0, cancelled)));
         // An order that was listed may have changed since.
         let is_counted = order.is_answered && answer.position < order.counted;
-        let total = if is_counted { Some(all) } else { order.total.or(Some(all)) };
+        let total = if is_counted || is_repeat(answer) { Some(all) } else { order.total.or(Some(all)) };
         let executed = Quantity(answer.executed.0.saturating_sub(traded));
         let then = Known { total, executed, is_answered: true, ..order };
         let id = ExecId::Answer(answer.shard, answer.position);
@@ -212,9 +222,11 @@ impl Desk {
             ..Execution::of_order(ExecKind::Replaced, replaced, id, &then)
         };
         self.told.push(Told::Execution(Box::new(execution)));
-        let is_news = change.is_new && answer.position >= order.counted;
-        if is_news && self.orders.get(order.entry).is_some() {
-            self.orders.put(then);
+        match self.orders.get(order.entry).copied().filter(|_| change.is_new) {
+            Some(_) if answer.position >= order.counted => self.orders.put(then),
+            // Its shares are counted, its name is news.
+            Some(now) => self.orders.put(Known { newest: then.newest, ..now }),
+            None => {}
         }
         let is_reduced =
             |reply: &Reply| matches!(reply, Reply::Cancelled(one) if one.cause == CancelCause::Reduced);
@@ -222,23 +234,35 @@ impl Desk {
     }
 
     fn on_mass_answer(&mut self, answer: &Answer, mass: Mass) {
-        let is_refused = answer.status == Status::Refused;
-        let result = if is_refused { Err(MASS_OTHER) } else { Ok(answer.executed.0) };
+        let (result, text) = match answer.status {
+            Status::MassCancelled => (Ok(answer.executed.0), codes::text(answer.reason)),
+            Status::Refused => (Err(MASS_OTHER), codes::text(answer.reason)),
+            _ => (Err(MASS_OTHER), NAME_USED.into()),
+        };
         self.told.push(Told::MassReport(MassReport {
             order: Some(answer.order),
-            text: codes::text(answer.reason),
+            text,
             is_possible_resend: answer.repeat,
             ..MassReport::of(mass, Name::Of(answer.client_order_id), result)
         }));
     }
 
+    /// An order or a change was asked for under the name of a mass cancel.
+    fn tell_name_used(&mut self, answer: &Answer, what: What) {
+        self.asked.insert(answer.client_order_id, Asked { what, is_duplicate: false });
+        self.on_rejected_with(answer.client_order_id, Reason::DuplicateRequest, NAME_USED.into());
+    }
+
     /// The gateway did not take a request in.
     pub(crate) fn on_rejected(&mut self, name: ClientOrderId, reason: Reason) {
+        self.on_rejected_with(name, reason, codes::text(reason));
+    }
+
+    fn on_rejected_with(&mut self, name: ClientOrderId, reason: Reason, text: Cow<'static, str>) {
         let Some(asked) = self.asked.remove(&name) else { return };
         self.end_amending(Some(asked));
-        let text = codes::text(reason);
         let told = match asked.what {
-            What::Enter => self.rejected_order(name, reason),
+            What::Enter => self.rejected_order(name, reason, text),
             What::Mass(mass) => {
                 Told::MassReport(MassReport { text, ..MassReport::of(mass, Name::Of(name), Err(MASS_OTHER)) })
             }
@@ -253,7 +277,7 @@ impl Desk {
         self.told.push(told);
     }
 
-    fn rejected_order(&mut self, name: ClientOrderId, reason: Reason) -> Told {
+    fn rejected_order(&mut self, name: ClientOrderId, reason: Reason, text: Cow<'static, str>) -> Told {
         let order = self.known(name, InstrumentId(0));
         self.forget_unanswered(name);
         let id = self.blank(ExecKind::Rejected, status::REJECTED).id;
@@ -263,7 +287,7 @@ impl Desk {
             leaves: Quantity::ZERO,
             executed: Quantity::ZERO,
             rejected: Some(codes::order_reject(reason, self.version)),
-            text: codes::text(reason),
+            text,
             ..Execution::of_order(ExecKind::Rejected, status::REJECTED, id, &order)
         }))
     }

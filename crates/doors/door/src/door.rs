@@ -15,6 +15,7 @@ use pares_fix::parser::FixParser;
 use pares_types::Reply;
 use pares_wire::frame::GatewayFrame;
 
+use crate::codes;
 use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
 use crate::line::Line;
 use crate::logon::{Caller, Joining};
@@ -133,7 +134,7 @@ impl FixDoor {
                 sink(DoorAction::Claim { member, session });
             }
             (Stage::SigningOn(caller), GatewayFrame::Reply(Reply::Rejected { reason, .. })) => {
-                caller.refuse(&self.config, at, *reason, sink);
+                caller.refuse(&self.config, at, &codes::text(*reason), sink);
                 self.close(sink);
             }
             (before, _) => self.stage = before,
@@ -195,12 +196,25 @@ impl FixDoor {
         if let (Cut::Whole(frame), _) = cut(&logon) {
             line.on_message(at, &mut self.parser, &frame);
         }
+        if line.is_over() {
+            return self.refuse(at, &logon, &line, sink);
+        }
         for reply in waiting {
             line.on_frame(at, &GatewayFrame::Reply(reply));
         }
         self.stage = Stage::On(Box::new(line));
         self.flush(at, sink);
         self.take_early(at, sink);
+    }
+
+    /// Refuses whose Logon is not taken. That leaves no mark: the session stays where it was, and so does its other connection.
+    fn refuse(&mut self, at: DoorTime, logon: &[u8], line: &Line, sink: &mut impl FnMut(DoorAction<'_>)) {
+        if let (Cut::Whole(frame), _) = cut(logon)
+            && let Some(caller) = Caller::of(&self.config, at, &mut self.parser, &frame)
+        {
+            caller.refuse(&self.config, at, &line.refusal(), sink);
+        }
+        self.close(sink);
     }
 
     /// Time has come to `at`.
@@ -232,19 +246,19 @@ impl FixDoor {
     fn flush(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
         match &mut self.stage {
             Stage::On(line) => line.flush(at, sink),
-            Stage::Joining(joining) if joining.line.is_over() => joining.line.flush(at, sink),
+            Stage::Joining(joining) if joining.line.is_over() => {
+                let Stage::Joining(joining) = std::mem::replace(&mut self.stage, Stage::Closed) else {
+                    return;
+                };
+                self.refuse(at, &joining.logon, &joining.line, sink);
+            }
             _ => {}
         }
         self.end_if_over();
     }
 
     fn end_if_over(&mut self) {
-        let is_over = match &self.stage {
-            Stage::On(line) => line.is_over(),
-            Stage::Joining(joining) => joining.line.is_over(),
-            _ => false,
-        };
-        if is_over {
+        if matches!(&self.stage, Stage::On(line) if line.is_over()) {
             self.stage = Stage::Closed;
         }
     }

@@ -75,16 +75,10 @@ impl Line {
     pub(crate) fn on_message(&mut self, at: DoorTime, parser: &mut FixParser, frame: &FixFrame<'_>) {
         let Self { session, desk, output, .. } = self;
         desk.utc_ns = at.utc_ns;
-        let was_on = session.is_connected();
         if let Some(number) = answered_test(frame.body) {
             desk.streams.on_test_answered(number);
         }
         session.on_frame(parser, at.utc_ns, frame, &mut |action: FixAction<'_>| output.act(desk, action));
-        if was_on && output.is_over && frame.body.starts_with(b"35=5\x01") {
-            // Who says goodbye has read what was said, or will when he reads the answer.
-            desk.release();
-            desk.streams.on_all_read();
-        }
     }
 
     /// Something that the gateway says.
@@ -111,6 +105,15 @@ impl Line {
         let Self { session, desk, output, .. } = self;
         desk.utc_ns = at.utc_ns;
         session.tick(at.utc_ns, &mut |action: FixAction<'_>| output.act(desk, action));
+        // Now and then also while few messages go out: what is not known to be read is told again at the next logon.
+        self.test_if_told(at);
+    }
+
+    /// Why the peer was refused, if it was: the text of the Logout that is to be sent.
+    pub(crate) fn refusal(&self) -> String {
+        let fields = self.output.bytes.split(|byte| *byte == pares_fix::SOH);
+        let text = fields.filter_map(|field| field.strip_prefix(b"58=")).last().unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
     }
 
     /// Ends the session with a Logout that says why, also if the peer is not logged on yet.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pares_fix::dictionary::{FIX42, FIX44, FixDictionary, tag};
 use pares_fix::SOH;
+use pares_fix::dictionary::{FIX42, FIX44, FixDictionary, tag};
 use pares_fix::framing::FixFrame;
 use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
@@ -80,7 +80,7 @@ impl Caller {
         &self,
         config: &DoorConfig,
         at: DoorTime,
-        reason: Reason,
+        text: &str,
         sink: &mut impl FnMut(DoorAction<'_>),
     ) {
         let mut bytes = Vec::new();
@@ -89,7 +89,7 @@ impl Caller {
         logout.text(tag::SENDER_COMP_ID, config.comp_id.as_bytes());
         logout.time(tag::SENDING_TIME, at.utc_ns);
         logout.text(tag::TARGET_COMP_ID, self.comp_id.as_bytes());
-        logout.text(tag::TEXT, codes::text(reason).as_bytes());
+        logout.text(tag::TEXT, text.as_bytes());
         logout.finish();
         sink(DoorAction::Send(&bytes));
     }

@@ -134,9 +134,10 @@ impl Asking<'_> {
         Ok((order, self.terms()?))
     }
 
-    /// New terms of an order whose price is `price_now`, as far as it is known.
-    pub(crate) fn new_terms(&self, price_now: Option<Price>) -> Result<(NewTerms, Terms), Refusal> {
+    /// New terms of an order, of which `now` is known. What the message does not say stays as it is; neither does an order change its type.
+    pub(crate) fn new_terms(&self, now: Option<Terms>) -> Result<(NewTerms, Terms), Refusal> {
         self.refuse_what_is_not_served()?;
+        let price_now = now.and_then(|now| now.price);
         let at_market = matches!(self.ord_type(), b'1' | b'3' | b'5');
         let price = self.price(tag::PRICE)?.or(price_now).or_else(|| at_market.then_some(Price(0)));
         let time_in_force = self.time_in_force()?;
@@ -149,7 +150,14 @@ impl Asking<'_> {
             trigger: self.price(tag::STOP_PX)?,
             time_in_force: time_in_force.filter(can_be_set),
         };
-        Ok((terms, self.terms()?))
+        let said = terms.time_in_force.and_then(|_| self.message.text(tag::TIME_IN_FORCE)?.first().copied());
+        let told = Terms {
+            ord_type: now.map_or_else(|| self.ord_type(), |now| now.ord_type),
+            time_in_force: said.or(now.and_then(|now| now.time_in_force)),
+            price: (terms.price != Price(0)).then_some(terms.price),
+            stop: terms.trigger.or(now.and_then(|now| now.stop)),
+        };
+        Ok((terms, told))
     }
 
     fn ord_type(&self) -> u8 {
@@ -161,7 +169,7 @@ impl Asking<'_> {
         let time_in_force = self.message.text(tag::TIME_IN_FORCE).and_then(|text| text.first());
         Ok(Terms {
             ord_type: self.ord_type(),
-            time_in_force: time_in_force.copied().unwrap_or(b'0'),
+            time_in_force: Some(time_in_force.copied().unwrap_or(b'0')),
             price: self.price(tag::PRICE)?,
             stop: self.price(tag::STOP_PX)?,
         })

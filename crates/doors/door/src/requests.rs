@@ -43,11 +43,14 @@ impl Desk {
         self.asks.push(ClientFrame::Request(request));
     }
 
-    fn has_room(&self) -> Result<(), Refusal> {
-        if self.asked.len() < ASKED_MAX {
-            Ok(())
-        } else {
-            Err(Refusal::other("too many unanswered requests"))
+    /// Whether something of that kind may be asked under the name: another question of that name that waits would lose its answer.
+    fn may_ask(&self, name: ClientOrderId, is_alike: impl Fn(&What) -> bool) -> Result<(), Refusal> {
+        match self.asked.get(&name) {
+            Some(asked) if !is_alike(&asked.what) => {
+                Err(Refusal::other("another request of that name waits for its answer"))
+            }
+            None if self.asked.len() >= ASKED_MAX => Err(Refusal::other("too many unanswered requests")),
+            _ => Ok(()),
         }
     }
 
@@ -66,8 +69,8 @@ impl Desk {
 
     fn new_order(&self, message: &FixMessage<'_>) -> Result<(ClientRequest, Known), Refusal> {
         let asking = Asking { message, instruments: &self.instruments };
-        self.has_room()?;
         let (client_order_id, instrument) = (asking.own_name()?, asking.instrument()?);
+        self.may_ask(client_order_id, |what| matches!(what, What::Enter))?;
         let (order, terms) = asking.order()?;
         let known = Known {
             side: Some(order.side),
@@ -120,15 +123,15 @@ impl Desk {
     fn change(&self, message: &FixMessage<'_>) -> Result<(Change, ClientRequest), (u8, String)> {
         let other = |refusal: Refusal| (OTHER, refusal.text.into_owned());
         let asking = Asking { message, instruments: &self.instruments };
-        self.has_room().map_err(other)?;
         let client_order_id = asking.own_name().map_err(other)?;
+        self.may_ask(client_order_id, |what| matches!(what, What::Change(_))).map_err(other)?;
         let (original, target) = self.target(message)?;
         if message.msg_type() == b"F" {
             let change = Change { entry: target, original, terms: None };
             return Ok((change, ClientRequest::Cancel { client_order_id, target }));
         }
-        let price_now = self.orders.get(target).and_then(|order| order.terms?.price);
-        let (new, terms) = asking.new_terms(price_now).map_err(other)?;
+        let now = self.orders.get(target).and_then(|order| order.terms);
+        let (new, terms) = asking.new_terms(now).map_err(other)?;
         let change = Change { entry: target, original, terms: Some(terms) };
         Ok((change, ClientRequest::Amend { client_order_id, target, terms: new }))
     }
@@ -184,7 +187,7 @@ impl Desk {
         };
         let side = message.text(tag::SIDE).map(|_| asking.side()).transpose().map_err(other)?;
         let name = asking.own_name().map_err(other)?;
-        self.has_room().map_err(other)?;
+        self.may_ask(name, |what| matches!(what, What::Mass(_))).map_err(other)?;
         Ok((Mass { asked: mass_type(message), instrument, side }, name))
     }
 

@@ -67,7 +67,15 @@ impl Desk {
 
     fn tell_status(&mut self, told: &OrderStatus, name: Option<Name>, question: Question) {
         let known = self.orders.get(told.client_order_id).copied();
-        let order = known.unwrap_or_else(|| Known::listed(told));
+        let mut order = known.unwrap_or_else(|| Known::listed(told));
+        order.side = order.side.or(told.side);
+        if let Some(known) = self.orders.get_mut(told.client_order_id) {
+            known.side = order.side;
+        }
+        if told.state == OrderState::Ended {
+            // What was taken from it is told no more.
+            (order.total, order.executed) = (None, told.executed);
+        }
         let (ord_status, text) = match told.state {
             OrderState::InFlight => (status::PENDING_NEW, ""),
             OrderState::Working => (Known { is_answered: true, ..order }.status(), ""),

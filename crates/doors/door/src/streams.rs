@@ -115,9 +115,4 @@ impl Streams {
             }
         }
     }
-
-    /// The peer has read everything.
-    pub(crate) fn on_all_read(&mut self) {
-        self.shards.values_mut().for_each(|stream| stream.read = stream.next);
-    }
 }

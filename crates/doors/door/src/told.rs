@@ -97,7 +97,8 @@ pub(crate) mod status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) ord_type: u8,
-    pub(crate) time_in_force: u8,
+    /// `None`: not known.
+    pub(crate) time_in_force: Option<u8>,
     pub(crate) price: Option<Price>,
     pub(crate) stop: Option<Price>,
 }
@@ -303,7 +304,9 @@ impl Execution {
         if let Some(stop) = stop {
             writer.text(tag::STOP_PX, price_text(stop).as_bytes());
         }
-        writer.letter(tag::TIME_IN_FORCE, time_in_force);
+        if let Some(time_in_force) = time_in_force {
+            writer.letter(tag::TIME_IN_FORCE, time_in_force);
+        }
     }
 }
 

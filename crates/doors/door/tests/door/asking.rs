@@ -123,3 +123,44 @@ fn instruments_are_asked_for_if_none_are_configured() {
     rig.asks("D", "11=1|55=ACME|54=1|38=1|40=1|");
     assert!(rig.sent()[0].contains("103=1"), "the list was empty");
 }
+
+/// It is the button for a panic: it must not say done when nothing was.
+#[test]
+fn a_name_that_stands_for_something_else_is_told_so() {
+    let mut rig = Rig::logged_on();
+    let order = Answer { repeat: true, number: 0, ..answer(7, 3, Status::Resting, 0, 100) };
+    rig.asks("q", "11=7|530=7|");
+    rig.told(Reply::Answer(order));
+    assert!(rig.sent()[0].contains("11=7 530=7 531=0 532=99 58=duplicate_request"));
+    let mass = Answer { instrument: InstrumentId(0), ..answer(8, 3, Status::MassCancelled, 0, 0) };
+    let mass = Answer { repeat: true, number: 0, ..mass };
+    rig.asks("D", "11=8|55=ACME|54=1|38=100|40=2|44=223.82|");
+    rig.told(Reply::Answer(mass));
+    let sent = rig.sent();
+    assert!(
+        sent[0].contains("11=8 ") && sent[0].contains("150=8 39=8") && sent[0].contains("103=6"),
+        "{sent:?}"
+    );
+    rig.asks("F", "41=7|11=8|55=ACME|54=1|");
+    rig.told(Reply::Answer(mass));
+    assert!(rig.sent()[0].contains("11=8 41=7"));
+}
+
+#[test]
+fn two_questions_of_one_name_at_once_are_answered_apart() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", "11=5|55=ACME|54=1|38=100|40=2|44=223.82|");
+    rig.asks("q", "11=5|530=7|");
+    assert!(rig.sent()[0].contains("11=5 530=7 531=0 532=99"));
+    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
+    assert!(rig.sent()[0].contains("11=5 17=0-101-A 150=0"));
+}
+
+#[test]
+fn a_repeat_tells_of_the_first_order_and_not_of_the_second_one_s_terms() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", "11=1|55=ACME|54=2|38=77|40=2|44=3|");
+    rig.told(Reply::Answer(Answer { repeat: true, number: 0, ..answer(1, 1, Status::Resting, 0, 10) }));
+    let sent = rig.sent();
+    assert!(sent[0].contains("54=7 38=10 151=10") && !sent[0].contains("44=3"), "{sent:?}");
+}

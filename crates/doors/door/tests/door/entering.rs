@@ -287,3 +287,17 @@ impl At for Reply {
         self
     }
 }
+
+#[test]
+fn what_a_replacement_does_not_say_stays_as_it_was() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", "11=1|55=ACME|54=1|38=100|40=4|44=8|99=7.5|59=1|");
+    rig.told(Reply::Answer(answer(1, 1, Status::Held, 0, 100)));
+    for name in 2..=3 {
+        rig.sent();
+        rig.asks("G", &format!("41={}|11={name}|55=ACME|54=1|38=100|40=2|", name - 1));
+        rig.told(Reply::Answer(changed(name, 1, name, Status::Held, 0, 100)));
+        let sent = rig.sent();
+        assert!(sent[0].contains("150=5") && sent[0].contains("40=4 44=8 99=7.5 59=1"), "{sent:?}");
+    }
+}

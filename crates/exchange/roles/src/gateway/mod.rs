@@ -223,6 +223,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                     self.on_log_on(Timestamp(now_ns), session, &sign_on, proof.as_deref());
                 }
                 Incoming::Claim(who) => {
+                    self.peers.iter_mut().for_each(Inlet::look);
                     self.poll_peers();
                     let mark = self.marks.claim(session, who);
                     self.edge.connections.claimed(session, DoorTime { utc_ns: now_ns, mono_ns }, mark);

@@ -9,9 +9,9 @@ use pares_wire::record::{self, SessionMarkRecord};
 use super::rig::{PEER, Rig, SELF, config, publish, result_of, sign_on};
 use super::starts::registered;
 use crate::config::SignOnSetting;
-use crate::{NodeId, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
 use crate::world::World;
+use crate::{NodeId, SystemConfig};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
