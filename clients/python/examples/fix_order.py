@@ -1,0 +1,89 @@
+"""A FIX client's first minute. Start an exchange (`pares up --fix`, which says where each gateway listens for FIX), let a member in
+(`pares admin member add 7 --shared`), then `python3 examples/fix_order.py 127.0.0.1:PORT pares-data/keys/member-7-1.key [SYMBOL]`.
+
+It logs on with numbers that begin anew, enters an order, cancels it, and logs out. An engine that members use keeps its numbers."""
+
+import datetime
+import socket
+import sys
+import time
+
+from pares import KeyFile
+
+SOH = "\x01"
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d-%H:%M:%S.%f")[:-3]
+
+
+class Session:
+    """Messages out and in, as docs/protocols/fix.md has them."""
+
+    def __init__(self, address: str, key: KeyFile) -> None:
+        host, port = address.rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout=10)
+        self.lines = self.socket.makefile("rb")
+        self.name, self.number = f"M{key.member}-{key.session}", 0
+        sent_at = now()
+        proven = "".join(field + SOH for field in (sent_at, "1", self.name, "PARES"))
+        proof = key.credential.prove(proven.encode()).hex()
+        self.send("A", f"98=0|108=30|141=Y|95={len(proof)}|96={proof}|", sent_at)
+
+    def send(self, kind: str, fields: str, sent_at: str = "") -> None:
+        self.number += 1
+        head = f"35={kind}|34={self.number}|49={self.name}|52={sent_at or now()}|56=PARES|"
+        body = (head + fields).replace("|", SOH)
+        framed = f"8=FIX.4.4{SOH}9={len(body)}{SOH}{body}"
+        self.socket.sendall(f"{framed}10={sum(framed.encode()) % 256:03}{SOH}".encode())
+
+    def receive(self) -> dict[str, str]:
+        """The next message but for the exchange's TestRequests, which are answered."""
+        while True:
+            fields: dict[str, str] = {}
+            while "10" not in fields:
+                byte, text = b"", b""
+                while (byte := self.lines.read(1)) != SOH.encode():
+                    if not byte:
+                        raise ConnectionError("the gateway has closed the connection")
+                    text += byte
+                tag, _, value = text.decode().partition("=")
+                fields[tag] = value
+            if fields["35"] != "1":
+                return fields
+            self.send("0", f"112={fields['112']}|")
+
+    def report(self, name: int) -> dict[str, str]:
+        """What is said of a request. What else comes is told again from earlier sessions, with 97=Y."""
+        fields = self.receive()
+        while fields.get("11") != str(name):
+            fields = self.receive()
+        return fields
+
+
+def trade(address: str, key: KeyFile, symbol: str) -> None:
+    session = Session(address, key)
+    answer = session.receive()
+    if answer["35"] != "A":
+        raise ConnectionError(answer.get("58", "the Logon is refused"))
+    print(f"{session.name} is logged on")
+    # Names are for life and rise.
+    name = time.time_ns() // 1_000_000
+    session.send("D", f"11={name}|55={symbol}|54=1|60={now()}|38=100|40=2|44=1.00|59=0|")
+    report = session.report(name)
+    print(f"order {report['11']}: OrdStatus {report['39']}, OrderID {report.get('37')}, {report.get('58', 'taken')}")
+    session.send("F", f"41={name}|11={name + 1}|55={symbol}|54=1|60={now()}|")
+    report = session.report(name + 1)
+    print(f"cancel {report['11']}: OrdStatus {report['39']}, {report['14']} executed, {report['151']} left")
+    session.send("5", "")
+    while session.receive()["35"] != "5":
+        pass
+    print("logged out")
+
+
+if len(sys.argv) not in (3, 4):
+    sys.exit("usage: fix_order.py HOST:PORT KEY [SYMBOL]   such as: fix_order.py 127.0.0.1:7110 pares-data/keys/member-7-1.key ALFA")
+try:
+    trade(sys.argv[1], KeyFile.read(sys.argv[2]), sys.argv[3] if len(sys.argv) == 4 else "ALFA")
+except (OSError, ValueError) as error:
+    sys.exit(f"fix_order.py: {error}")
