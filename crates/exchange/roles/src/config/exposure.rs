@@ -40,7 +40,7 @@ impl SystemConfig {
         let fix = self.fix.iter().find(|address| !address.ip().is_loopback());
         if let Some(address) = fix.filter(|_| !self.gateways_exposed) {
             return Err(NodeError::Config(format!(
-                "gateway {address} would listen for FIX beyond this machine, in the clear, and sessions of FIX prove nothing: listen on \
+                "gateway {address} would listen for FIX beyond this machine, in the clear: listen on \
                  loopback (127.0.0.1), behind what does TLS, or set `gateways_exposed = true` if that network is trusted"
             )));
         }
