@@ -112,7 +112,7 @@ impl Line {
     /// Why the peer was refused, if it was: the text of the Logout that is to be sent.
     pub(crate) fn refusal(&self) -> String {
         let fields = self.output.bytes.split(|byte| *byte == pares_fix::SOH);
-        let text = fields.filter_map(|field| field.strip_prefix(b"58=")).last().unwrap_or_default();
+        let text = fields.rev().find_map(|field| field.strip_prefix(b"58=")).unwrap_or_default();
         String::from_utf8_lossy(text).into_owned()
     }
 
