@@ -29,14 +29,23 @@ impl<S: Sockets> Connections<S> {
         accepted
     }
 
-    /// Who waits at either port.
+    /// Who waits at either port; at which first changes by the turn, so that a crowd at one keeps nobody from the other.
     fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<FixEnd>>)> {
-        match (self.sockets.accept(), &self.doors) {
-            (Err(error), Some(doors)) if error.kind() == ErrorKind::WouldBlock => {
-                Ok((self.sockets.accept_fix()?, Some(FixEnd::new(doors))))
+        let Self { sockets, doors: Some(doors), turns, .. } = self else {
+            return Ok((self.sockets.accept()?, None));
+        };
+        let fix_first = *turns % 2 == 1;
+        let mut accepted = Err(ErrorKind::WouldBlock.into());
+        for by_fix in [fix_first, !fix_first] {
+            accepted = match by_fix {
+                true => sockets.accept_fix().map(|stream| (stream, Some(FixEnd::new(doors)))),
+                false => sockets.accept().map(|stream| (stream, None)),
+            };
+            if !matches!(&accepted, Err(error) if error.kind() == ErrorKind::WouldBlock) {
+                break;
             }
-            (accepted, _) => Ok((accepted?, None)),
         }
+        accepted
     }
 
     fn admit(&mut self, stream: S::Stream, fix: Option<Box<FixEnd>>, mono_ns: u64) {
