@@ -170,10 +170,8 @@ fn a_gateway_that_overlooks_a_revocation_is_found() {
 #[test]
 fn names_that_are_forgotten_without_a_floor_are_found() {
     let with_bug = |seed| Scenario { bug: Some(Bug::ForgetNames), ..Scenario::crashes(seed) };
-    let failures: Vec<_> = (0..100).filter_map(|seed| run(&with_bug(seed)).err()).collect();
-    let found = failures.iter().filter(|failure| [ONCE, AGREEMENT].contains(&failure.invariant)).count();
-    let kinds: Vec<_> = failures.iter().map(|failure| failure.invariant).collect();
-    assert!(found > 0, "{kinds:?}");
+    let mut failures = (0..400).filter_map(|seed| run(&with_bug(seed)).err());
+    assert!(failures.any(|failure| [ONCE, AGREEMENT].contains(&failure.invariant)));
 }
 
 #[test]
