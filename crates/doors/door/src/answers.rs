@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pares_types::{Answer, CancelCause, ClientOrderId, InstrumentId, Quantity, Reason, Reply, Status};
+use pares_types::{Answer, CancelCause, ClientOrderId, InstrumentId, Quantity, Reason, Reply, Side, Status};
 
 use crate::codes;
 use crate::desk::{Asked, Change, Desk, Mass, What};
@@ -38,7 +38,8 @@ impl Changed<'_> {
         let of_asked = || self.question.map(|question| question.entry);
         let entry = || of_held().or_else(of_asked).unwrap_or(self.answer.client_order_id);
         let order = self.known.unwrap_or_else(|| Known::unknown(entry(), self.answer.instrument));
-        Known { order: Some(self.answer.order), ..order }
+        let side = order.side.or_else(|| held.iter().find_map(|heard| side_of(heard, self.answer)));
+        Known { order: Some(self.answer.order), side, ..order }
     }
 
     /// Whether the order has ended by it, at its owner's wish.
@@ -57,13 +58,20 @@ impl Desk {
         let asked = self.asked.remove(&answer.client_order_id);
         self.end_amending(asked);
         match asked.map(|asked| asked.what) {
+            // The stream does not tell how many a mass cancel of everything has cancelled.
+            Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
             _ if is_repeat(answer) && asked.is_some_and(|asked| asked.is_duplicate) => {
                 self.forget_unanswered(answer.client_order_id);
             }
-            Some(What::Mass(mass)) => self.on_mass_answer(answer, mass),
             Some(what) if answer.instrument.0 == 0 => self.tell_name_used(answer, what),
             _ if answer.instrument.0 == 0 => {}
-            _ if matches!(answer.status, Status::MassCancelled | Status::Accepted) => {}
+            // FIX 4.2 has no such report.
+            _ if answer.status == Status::MassCancelled && self.version == Version::Fix42 => {}
+            _ if answer.status == Status::MassCancelled => {
+                let instrument = Some(answer.instrument);
+                self.on_mass_answer(answer, Mass { asked: b'1', instrument, side: None });
+            }
+            _ if answer.status == Status::Accepted => {}
             _ if answer.order.0 == answer.request => return self.on_entered(answer, is_new, held),
             what => {
                 let question =
@@ -208,7 +216,8 @@ impl Desk {
             newest: answer.client_order_id,
             total: Some(total),
             executed: Quantity(answer.executed.0.saturating_sub(traded)),
-            terms: change.question.and_then(|question| question.terms).or(order.terms),
+            // What another session or door has asked for is not known.
+            terms: change.question.and_then(|question| question.terms),
             is_answered: true,
             ..order
         };
@@ -242,7 +251,7 @@ impl Desk {
         self.told.push(Told::MassReport(MassReport {
             order: Some(answer.order),
             text,
-            is_possible_resend: answer.repeat,
+            is_possible_resend: self.is_possible_resend(answer),
             ..MassReport::of(mass, Name::Of(answer.client_order_id), result)
         }));
     }
@@ -309,6 +318,15 @@ fn name_of(heard: &Heard, answer: &Answer) -> Option<ClientOrderId> {
     match &heard.reply {
         Reply::Cancelled(one) if one.order == answer.order => Some(one.client_order_id),
         Reply::Trade(one) if one.order == answer.order => Some(one.client_order_id),
+        _ => None,
+    }
+}
+
+/// The side of the order that is answered, if something cancelled of it says so.
+fn side_of(heard: &Heard, answer: &Answer) -> Option<Side> {
+    match &heard.reply {
+        Reply::Cancelled(one) if one.order == answer.order => Some(one.side),
+        Reply::Trade(one) if one.order == answer.order => Some(one.side),
         _ => None,
     }
 }

@@ -18,6 +18,8 @@ use crate::told::Pen;
 
 /// Numbers that a mark covers beyond those that are used.
 const AHEAD: u64 = 1_024;
+/// Bytes of messages that are sent again in one step, so that many who ask at once keep nobody waiting.
+const RESEND_BYTES: usize = 8 << 10;
 /// How the TestRequests that follow marks begin; a number follows.
 const TEST: &[u8] = b"TOLD-";
 /// `10=123|`.
@@ -175,14 +177,22 @@ impl Line {
     fn serve_resend(&mut self, at: DoorTime) {
         let Self { session, desk, output, kept, .. } = self;
         let Some((from, to)) = output.resend.take().filter(|_| !output.is_over) else { return };
-        let mut act = |action: FixAction<'_>| output.act(desk, action);
+        let enough = output.bytes.len() + RESEND_BYTES;
         for kept in kept.between(from, to) {
+            if output.bytes.len() > enough {
+                output.resend = Some((kept.number, to));
+                break;
+            }
+            let mut act = |action: FixAction<'_>| output.act(desk, action);
             session.resend(at.utc_ns, kept.number, kept.sent_ns, kept.msg_type, &mut act, |writer| {
                 writer.fields(&kept.fields);
             });
         }
-        session.resend_done(at.utc_ns, &mut act);
-        if kept.lacks(from) {
+        let lacks = kept.lacks(from);
+        if output.resend.is_none() {
+            session.resend_done(at.utc_ns, &mut |action: FixAction<'_>| output.act(desk, action));
+        }
+        if lacks {
             self.desk.replay();
         }
     }

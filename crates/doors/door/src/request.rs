@@ -137,9 +137,9 @@ impl Asking<'_> {
     /// New terms of an order, of which `now` is known. What the message does not say stays as it is; neither does an order change its type.
     pub(crate) fn new_terms(&self, now: Option<Terms>) -> Result<(NewTerms, Terms), Refusal> {
         self.refuse_what_is_not_served()?;
-        let price_now = now.and_then(|now| now.price);
         let at_market = matches!(self.ord_type(), b'1' | b'3' | b'5');
-        let price = self.price(tag::PRICE)?.or(price_now).or_else(|| at_market.then_some(Price(0)));
+        // Never the price that the door remembers: somebody may have replaced it elsewhere.
+        let price = self.price(tag::PRICE)?.or_else(|| at_market.then_some(Price(0)));
         let time_in_force = self.time_in_force()?;
         let can_be_set =
             |one: &TimeInForce| matches!(one, TimeInForce::Day | TimeInForce::Gtc | TimeInForce::Gtd { .. });

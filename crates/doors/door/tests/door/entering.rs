@@ -295,9 +295,20 @@ fn what_a_replacement_does_not_say_stays_as_it_was() {
     rig.told(Reply::Answer(answer(1, 1, Status::Held, 0, 100)));
     for name in 2..=3 {
         rig.sent();
-        rig.asks("G", &format!("41={}|11={name}|55=ACME|54=1|38=100|40=2|", name - 1));
+        rig.asks("G", &format!("41={}|11={name}|55=ACME|54=1|38=100|40=2|44=9|", name - 1));
         rig.told(Reply::Answer(changed(name, 1, name, Status::Held, 0, 100)));
         let sent = rig.sent();
-        assert!(sent[0].contains("150=5") && sent[0].contains("40=4 44=8 99=7.5 59=1"), "{sent:?}");
+        assert!(sent[0].contains("150=5") && sent[0].contains("40=4 44=9 99=7.5 59=1"), "{sent:?}");
     }
+}
+
+/// Another session or protocol may have given it another price.
+#[test]
+fn a_price_is_neither_made_up_nor_told_that_another_session_may_have_changed() {
+    let mut rig = resting();
+    rig.asks("G", "41=1|11=2|55=ACME|54=1|38=60|40=2|");
+    assert!(rig.sent()[0].contains("58=Price (44) is missing") && rig.asked.is_empty());
+    rig.told(Reply::Answer(changed(9, 1, 3, Status::Resting, 0, 100)));
+    let sent = rig.sent();
+    assert!(sent[0].contains("150=5") && !sent[0].contains("44="), "{sent:?}");
 }

@@ -46,7 +46,12 @@ pub(super) struct Marks {
 struct Claim {
     who: Who,
     reign: u32,
+    /// The newest mark then, by which its numbers go.
+    seen: Option<Seen>,
 }
+
+/// Of a mark: its rank, and up to which number it goes.
+type Seen = (u32, GatewayId, u64);
 
 impl Marks {
     /// A mark in this gateway's own log, which it reads as it starts.
@@ -60,7 +65,7 @@ impl Marks {
     pub(super) fn claim(&mut self, session: SessionId, who: Who) -> Option<&SessionMark> {
         let newest = self.newest.get(&who);
         let reign = newest.map_or(0, |record| record.reign).saturating_add(1);
-        self.claims.insert(session, Claim { who, reign });
+        self.claims.insert(session, Claim { who, reign, seen: newest.map(seen) });
         newest.map(|record| &record.mark)
     }
 
@@ -110,11 +115,16 @@ impl Marks {
     }
 
     /// The mark as it is to be written, if the session is this connection's.
+    /// None if who had the session has gone on since it was claimed, to numbers that would be used twice.
     fn record(&self, gateway: GatewayId, session: SessionId, mark: SessionMark) -> Option<SessionMarkRecord> {
         let claim = self.claims.get(&session)?;
         let record = SessionMarkRecord { reign: claim.reign, gateway, mark };
         let who = who(&record);
-        (who == claim.who && self.is_newer(&record) && self.has_room(who)).then_some(record)
+        let newest = self.newest.get(&who);
+        let is_as_seen = newest.map(seen) == claim.seen;
+        let is_own = newest.is_some_and(|newest| rank(newest) == rank(&record));
+        let may = who == claim.who && (is_as_seen || is_own) && self.is_newer(&record) && self.has_room(who);
+        may.then_some(record)
     }
 
     /// Up to where the log may be released, if its requests allow it up to `answered`. The oldest mark is written again if it lies
@@ -158,6 +168,10 @@ impl Marks {
         let claims = self.claims.iter().filter(|(session, claim)| Some(**session) != but && is_below(claim));
         claims.map(|(session, _)| *session).collect()
     }
+}
+
+fn seen(record: &SessionMarkRecord) -> Seen {
+    (record.reign, record.gateway, record.mark.out_max)
 }
 
 fn who(record: &SessionMarkRecord) -> Who {

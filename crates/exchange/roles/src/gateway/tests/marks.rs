@@ -62,10 +62,8 @@ fn a_session_that_was_taken_is_not_taken_back_by_what_its_last_gateway_still_wri
     rig.read_peer(&[of_peer(1, 9_000)]);
     let client = rig.sign_on(7);
     assert_eq!(rig.gateway.marks.claim(session(0, 1), WHO).map(|mark| mark.out_max), Some(9_000));
-    rig.read_peer(&[of_peer(1, 10_024)]);
-    assert!(rig.net.is_open(client), "it has claimed it");
     rig.keep(session(0, 1), 9_500);
-    rig.read_peer(&[of_peer(1, 9_001)]);
+    rig.read_peer(&[of_peer(1, 10_024), of_peer(1, 9_001)]);
     assert_eq!((rig.out_max(), rig.net.is_open(client)), (Some(9_500), true));
 }
 
@@ -124,4 +122,18 @@ fn a_log_is_released_up_to_the_oldest_mark_which_is_written_again() {
     assert_eq!(keep_behind(first), first, "never beyond what is answered");
     let mut rig = rig.restart(|_| ()).unwrap();
     assert_eq!(rig.out_max(), Some(1_024));
+}
+
+/// What it went on to meanwhile would be used twice.
+#[test]
+fn who_claimed_a_session_that_went_on_meanwhile_does_not_get_it() {
+    let mut rig = Rig::new();
+    let (old, new) = (rig.sign_on(7), rig.sign_on(7));
+    rig.gateway.marks.claim(session(0, 1), WHO);
+    rig.keep(session(0, 1), 1_024);
+    rig.gateway.marks.claim(session(1, 2), WHO);
+    rig.keep(session(0, 1), 2_048);
+    rig.keep(session(1, 2), 2_049);
+    assert!(rig.net.is_open(old) && !rig.net.is_open(new), "it comes again");
+    assert_eq!(rig.out_max(), Some(2_048));
 }
