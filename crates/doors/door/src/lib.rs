@@ -2,7 +2,7 @@
 //!
 //! A FIX engine in front of an exchange usually owns what it speaks of: a book of orders to report from, a store of what it sent, the session's numbers. Then it is
 //! one more thing that can be lost, and nobody can go on in its place. A door owns none of it. Each message of a member becomes the frame that a client of the binary protocol would have
-//! sent, and each frame for that client becomes a message; who may do what, exactly once, what is told and in which order are the gateway's. What reports say is made of the member's
+//! sent, and each frame for that client becomes a message; rights, names and the order of news are the gateway's. What reports say is made of the member's
 //! stream, which every gateway can tell from any point; ExecIDs are places in it. So another gateway goes on with a session from two numbers and a place
 //! in each shard's stream, the [`SessionMark`].
 //!

@@ -78,7 +78,7 @@ pub enum Event {
         client_order_id: ClientOrderId,
         /// Its side.
         side: Side,
-        /// The price it rests at when they leave; that it is limited to if it is not on the book, 0 for a market order.
+        /// Where it rests when they leave; off the book its limit, 0 at market.
         price: Price,
         /// Shares cancelled.
         quantity: Quantity,

@@ -248,7 +248,7 @@ pub struct Cancelled {
     pub instrument: InstrumentId,
     /// The order's side.
     pub side: Side,
-    /// The price it rests at when they leave; that it is limited to if it is not on the book, 0 for a market order.
+    /// Where it rests when they leave; off the book its limit, 0 at market.
     pub price: Price,
     /// Shares cancelled.
     pub quantity: Quantity,
