@@ -1,8 +1,9 @@
 //! The application of a session: requests of the member become frames, and frames become reports.
 //!
 //! ```text
-//!   D F G q H AF --requests.rs--> ClientFrame      what was asked is remembered until it is answered
-//!   8 9 r       <--reports.rs--- GatewayFrame
+//!   D F G q H AF --requests.rs---> ClientFrame     what was asked is remembered until it is answered
+//!   8 9 r        <--reports.rs---- GatewayFrame
+//!   x e, y f     --securities.rs- both ways
 //! ```
 //! It owns no order. What it remembers of those that live makes reports fuller; what it has never heard of it reports with less.
 
@@ -15,6 +16,7 @@ use pares_wire::frame::ClientFrame;
 use crate::instruments::Instruments;
 use crate::orders::Orders;
 use crate::reports::Heard;
+use crate::securities::Security;
 use crate::streams::Streams;
 use crate::told::{Name, Question, Terms, Told, Version};
 
@@ -68,13 +70,23 @@ pub(crate) struct StatusAsked {
     pub(crate) question: Question,
 }
 
-/// A question for the status of all orders.
+/// A question that a list of the gateway's answers.
 #[derive(Debug)]
 pub(crate) struct ListAsked {
     pub(crate) id: Vec<u8>,
     pub(crate) request: ListRequest,
-    /// The last report waits until it is known whether it is the last.
-    pub(crate) last: Option<OrderStatus>,
+    pub(crate) found: Found,
+}
+
+/// What is known of a list so far.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// The last order, which waits until it is known whether it is the last.
+    Orders(Option<OrderStatus>),
+    /// Instruments: the first message says how many there are.
+    Securities(Vec<Security>),
+    /// Whether the instrument of that symbol was met.
+    Security(Vec<u8>, bool),
 }
 
 /// The application of a session.
@@ -86,7 +98,8 @@ pub(crate) struct Desk {
     pub(crate) streams: Streams,
     pub(crate) asked: BTreeMap<ClientOrderId, Asked>,
     pub(crate) status_asked: VecDeque<StatusAsked>,
-    pub(crate) list_asked: Option<ListAsked>,
+    /// The first is under way.
+    pub(crate) lists: VecDeque<ListAsked>,
     pub(crate) list_token: u64,
     /// What happened at one position, until the answer there is known.
     pub(crate) held: Vec<Heard>,
@@ -110,7 +123,7 @@ impl Desk {
             streams,
             asked: BTreeMap::new(),
             status_asked: VecDeque::new(),
-            list_asked: None,
+            lists: VecDeque::new(),
             list_token: 0,
             held: Vec::new(),
             utc_ns: 0,

@@ -18,7 +18,7 @@
 //! | `logon` | from the first message to the answer to the Logon |
 //! | `streams`, `kept` | how far the member was told, and what can be sent again |
 //! | `desk`, `requests`, `request` | the application: messages become frames |
-//! | `reports`, `answers`, `statuses`, `told` | frames become messages |
+//! | `reports`, `answers`, `statuses`, `securities`, `told` | frames become messages |
 //! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
 
 mod answers;
@@ -36,6 +36,7 @@ mod orders;
 mod reports;
 mod request;
 mod requests;
+mod securities;
 mod statuses;
 mod streams;
 mod told;

@@ -92,6 +92,7 @@ impl Line {
             }
             GatewayFrame::Reply(reply) => self.desk.on_reply(*reply),
             GatewayFrame::OrderStatus(key, status) => self.desk.on_status(*key, status.as_ref()),
+            GatewayFrame::InstrumentStatus(status) => self.desk.on_instrument(status),
             GatewayFrame::ListEnd(end) => self.desk.on_list_end(end),
             GatewayFrame::Resumed { shard, next, reason } => {
                 self.desk.release();

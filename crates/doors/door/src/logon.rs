@@ -25,8 +25,8 @@ use crate::told::Version;
 const WAITING_MAX: usize = 1 << 14;
 /// Numbers of messages have 18 digits at most.
 const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
-const TYPES_42: &[&str] = &["D", "F", "G", "H"];
-const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AF"];
+const TYPES_42: &[&str] = &["D", "F", "G", "H", "e"];
+const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AF", "x", "e"];
 /// How far a Logon's time may be from now.
 const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 

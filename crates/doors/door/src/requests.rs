@@ -2,13 +2,11 @@
 
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
-use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, List, ListRequest, OrderId, OrderKey, RequestId,
-};
+use pares_types::{ClientOrderId, ClientRequest, InstrumentId, List, OrderId, OrderKey, RequestId};
 use pares_wire::frame::ClientFrame;
 
 use crate::codes;
-use crate::desk::{Asked, Change, Desk, ListAsked, Mass, StatusAsked, What};
+use crate::desk::{Asked, Change, Desk, Found, Mass, StatusAsked, What};
 use crate::orders::Known;
 use crate::request::{Asking, Refusal, client_order_id, name};
 use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Question, Told, status};
@@ -32,6 +30,8 @@ impl Desk {
             b"q" => self.on_mass_cancel(message),
             b"H" => self.on_status_question(message),
             b"AF" => self.on_mass_status_question(message),
+            b"x" => self.on_list_question(message),
+            b"e" => self.on_security_question(message),
             _ => {}
         }
     }
@@ -216,17 +216,8 @@ impl Desk {
             Some(b"7") => Ok(None),
             _ => Err(Refusal::other("MassStatusReqType (585) is 1 or 7")),
         };
-        let is_free = self.list_asked.is_none();
-        let free = is_free
-            .then_some(())
-            .ok_or(Refusal::other("one list at a time: the one before is not at its end"));
-        match instrument.and_then(|instrument| free.map(|()| instrument)) {
-            Ok(instrument) => {
-                self.list_token += 1;
-                let request = ListRequest { token: self.list_token, list: List::Orders, instrument };
-                self.list_asked = Some(ListAsked { id, request, last: None });
-                self.asks.push(ClientFrame::ListRequest(request));
-            }
+        match instrument {
+            Ok(instrument) => self.list(id, List::Orders, instrument, Found::Orders(None)),
             Err(refusal) => self.tell_none_of_list(id, refusal.text),
         }
     }

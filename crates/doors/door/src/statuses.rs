@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use pares_types::{ListEnd, OrderKey, OrderState, OrderStatus, Reason};
+use pares_types::{OrderKey, OrderState, OrderStatus, Reason};
 
-use crate::desk::Desk;
+use crate::desk::{Desk, Found, ListAsked};
 use crate::orders::Known;
 use crate::told::{ExecId, ExecKind, Execution, Name, Question, Told, Version, status};
 
@@ -28,9 +28,9 @@ impl Desk {
     }
 
     fn on_listed(&mut self, status: &OrderStatus) {
-        let Some(list) = &mut self.list_asked else { return };
-        let id = list.id.clone();
-        if let Some(before) = list.last.replace(*status) {
+        let Some(ListAsked { id, found: Found::Orders(last), .. }) = self.lists.front_mut() else { return };
+        let id = id.clone();
+        if let Some(before) = last.replace(*status) {
             self.tell_of_list(&before, id, false);
         }
     }
@@ -39,15 +39,12 @@ impl Desk {
         self.tell_status(status, None, Question { status_id: None, mass: Some((id, is_last)) });
     }
 
-    /// The end of a list that the member asked for.
-    pub(crate) fn on_list_end(&mut self, end: &ListEnd) {
-        let Some(list) = self.list_asked.take_if(|list| list.request.token == end.request.token) else {
-            return;
-        };
-        match list.last {
-            Some(last) => self.tell_of_list(&last, list.id, true),
-            None if end.reason == Reason::None => self.tell_none_of_list(list.id, "no orders".into()),
-            None => self.tell_none_of_list(list.id, crate::codes::text(end.reason)),
+    /// The end of a list of orders.
+    pub(crate) fn on_orders_end(&mut self, id: Vec<u8>, last: Option<OrderStatus>, reason: Reason) {
+        match last {
+            Some(last) => self.tell_of_list(&last, id, true),
+            None if reason == Reason::None => self.tell_none_of_list(id, "no orders".into()),
+            None => self.tell_none_of_list(id, crate::codes::text(reason)),
         }
     }
 

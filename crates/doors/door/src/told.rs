@@ -11,6 +11,7 @@ use pares_types::{ClientOrderId, InstrumentId, OrderId, Position, Price, Quantit
 
 use crate::decimal::price_text;
 use crate::instruments::Instruments;
+use crate::securities::{SecurityList, SecurityState};
 
 /// The largest number that fits an integer of FIX.
 const NUMBER_MAX: u64 = 999_999_999_999_999_999;
@@ -173,6 +174,8 @@ pub(crate) enum Told {
     Execution(Box<Execution>),
     CancelReject(CancelReject),
     MassReport(MassReport),
+    Securities(SecurityList),
+    Security(SecurityState),
 }
 
 /// What a message is written with.
@@ -189,6 +192,8 @@ impl Told {
             Self::Execution(_) => b"8",
             Self::CancelReject(_) => b"9",
             Self::MassReport(_) => b"r",
+            Self::Securities(_) => b"y",
+            Self::Security(_) => b"f",
         }
     }
 
@@ -198,6 +203,8 @@ impl Told {
             Self::Execution(told) => (told.is_possible_resend, told.order, &told.text),
             Self::CancelReject(told) => (told.is_possible_resend, told.order, &told.text),
             Self::MassReport(told) => (told.is_possible_resend, told.order, &told.text),
+            Self::Securities(told) => return told.write(writer),
+            Self::Security(told) => return told.write(pen, writer),
         };
         if is_possible_resend {
             writer.letter(tag::POSS_RESEND, b'Y');
@@ -210,6 +217,7 @@ impl Told {
             Self::Execution(told) => told.write(pen, writer),
             Self::CancelReject(told) => told.write(pen, writer),
             Self::MassReport(told) => told.write(pen, writer),
+            Self::Securities(_) | Self::Security(_) => unreachable!("written above"),
         }
         writer.time(tag::TRANSACT_TIME, pen.utc_ns);
         if !text.is_empty() {

@@ -2,8 +2,8 @@
 
 use pares_fix::dictionary::FIX44;
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, InstrumentId, ListEnd, OrderId, OrderKey, OrderState, OrderStatus,
-    Position, Quantity, Reason, Reply, Side, Status,
+    Answer, ClientOrderId, ClientRequest, InstrumentId, InstrumentStatus, ListEnd, OrderId, OrderKey,
+    OrderState, OrderStatus, Phase, Position, Price, Quantity, Reason, Reply, Side, Status, Symbol,
 };
 use pares_wire::frame::{ClientFrame, GatewayFrame};
 
@@ -60,23 +60,111 @@ fn fix_4_2_tells_a_status_by_its_transaction_type() {
     assert!(sent[1].contains("17=0 20=3 150=8 39=8"), "{sent:?}");
 }
 
+/// Ends the list that is under way.
+fn ends(rig: &mut Rig, count: u32) {
+    let Some(ClientFrame::ListRequest(request)) = rig.asked.pop() else { panic!("a list") };
+    rig.hears(GatewayFrame::ListEnd(ListEnd { request, count, reason: Reason::None }));
+}
+
 #[test]
 fn all_orders_are_listed_and_the_last_one_says_so() {
     let mut rig = Rig::logged_on();
     rig.says("AF", "584=all|585=7|");
     rig.says("AF", "584=more|585=7|");
-    let Some(ClientFrame::ListRequest(request)) = rig.asked.pop() else { panic!("a list") };
-    assert!(rig.asked.is_empty(), "one at a time");
+    assert_eq!(rig.asked.len(), 1, "one after the other");
     told(&mut rig, status(1, OrderState::Working, 70));
     told(&mut rig, status(2, OrderState::Working, 80));
-    rig.hears(GatewayFrame::ListEnd(ListEnd { request, count: 2, reason: Reason::None }));
+    ends(&mut rig, 2);
     let sent = rig.sent();
-    assert!(sent[0].contains("584=more 912=Y") && sent[0].contains("39=8"), "{sent:?}");
-    assert!(sent[1].contains("11=1 584=all 912=N") && sent[2].contains("11=2 584=all 912=Y"), "{sent:?}");
-    rig.says("AF", "584=again|585=7|");
-    let Some(ClientFrame::ListRequest(request)) = rig.asked.pop() else { panic!("a list") };
-    rig.hears(GatewayFrame::ListEnd(ListEnd { request, count: 0, reason: Reason::None }));
-    assert!(rig.sent()[0].contains("584=again 912=Y 17=0 150=I 39=8"));
+    assert!(sent[0].contains("11=1 584=all 912=N") && sent[1].contains("11=2 584=all 912=Y"), "{sent:?}");
+    ends(&mut rig, 0);
+    let sent = rig.sent();
+    assert!(sent[0].contains("584=more 912=Y 17=0 150=I 39=8") && rig.asked.is_empty(), "{sent:?}");
+}
+
+fn instrument(number: u32, symbol: &str, phase: Phase) -> GatewayFrame {
+    GatewayFrame::InstrumentStatus(InstrumentStatus {
+        instrument: InstrumentId(number),
+        symbol: Symbol::new(symbol).expect("a symbol"),
+        shard: SHARD,
+        next: Position(9),
+        phase,
+        quarantined: false,
+        last: Some(Price(1_012_500)),
+        reference: None,
+        lot: Quantity(10),
+        quantity_max: Quantity(1_000),
+        value_max: 0,
+        price_min: Price(1),
+        price_max: Price(1_000_000_000),
+        orders_max: 100,
+        static_band: 0,
+        dynamic_band: 0,
+        call_ns: 0,
+        tick_rows: 0,
+    })
+}
+
+#[test]
+fn instruments_are_listed_in_parts_and_new_ones_are_known_from_then_on() {
+    let mut rig = Rig::logged_on();
+    rig.asks("D", "11=1|55=BETA|54=1|38=10|40=2|44=10|");
+    assert!(rig.sent()[0].contains("103=1"), "nobody knows it yet");
+    rig.says("x", "320=all|559=4|");
+    for number in 0..150 {
+        let symbol = if number == 0 { "BETA".to_owned() } else { format!("S{number}") };
+        rig.hears(instrument(100 + number, &symbol, Phase::Continuous));
+    }
+    ends(&mut rig, 150);
+    let sent = rig.sent();
+    assert_eq!(sent.len(), 2);
+    assert!(
+        sent[0]
+            .starts_with("y 320=all 322=all 560=0 393=150 893=N 146=100 55=BETA 48=100 22=8 561=10 55=S1 ")
+    );
+    assert!(sent[1].contains("893=Y 146=50 55=S100 "), "{}", sent[1]);
+    rig.asks("D", "11=2|55=BETA|54=1|38=10|40=2|44=10|");
+    assert!(matches!(rig.asked.pop(), Some(ClientFrame::Request(ClientRequest::Enter { .. }))));
+    rig.says("x", "320=no|559=1|");
+    rig.says("x", "320=none|559=0|55=GONE|");
+    let sent = rig.sent();
+    assert!(sent[0].contains("320=no 322=no 560=1 393=0 893=Y") && sent[1].contains("560=2"), "{sent:?}");
+}
+
+#[test]
+fn how_instruments_trade_is_told_one_after_the_other() {
+    let mut rig = Rig::logged_on();
+    rig.says("e", "324=a|55=ACME|263=0|");
+    rig.says("e", "324=b|55=GONE|263=0|");
+    rig.hears(instrument(17, "ACME", Phase::VolatilityCall));
+    ends(&mut rig, 1);
+    rig.hears(instrument(17, "ACME", Phase::Halted));
+    ends(&mut rig, 1);
+    let sent = rig.sent();
+    assert!(
+        sent[0].starts_with("f 324=a 55=ACME 325=N 326=5 31=101.25")
+            && sent[0].ends_with("58=volatility_call"),
+        "{sent:?}"
+    );
+    assert!(sent[1].starts_with("f 324=b 55=GONE 325=N 326=20"), "{sent:?}");
+    let mut rig = Rig::logged_on_with_42();
+    rig.says("e", "324=a|55=ACME|263=0|");
+    rig.hears(instrument(17, "ACME", Phase::OpeningCall));
+    let sent = rig.sent();
+    assert!(
+        sent[0].starts_with("f 324=a 55=ACME 325=N 326=1 31=101.25") && !sent[0].contains("58="),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn questions_that_wait_are_bounded() {
+    let mut rig = Rig::logged_on();
+    for _ in 0..1_025 {
+        rig.says("e", "324=a|55=ACME|263=0|");
+    }
+    let sent = rig.sent();
+    assert_eq!((rig.asked.len(), sent.len()), (1, 1), "{:?}", sent.first());
 }
 
 #[test]
