@@ -72,9 +72,11 @@ def trade(address: str, key: KeyFile, symbol: str) -> None:
     session.send("D", f"11={name}|55={symbol}|54=1|60={now()}|38=100|40=2|44=1.00|59=0|")
     report = session.report(name)
     print(f"order {report['11']}: OrdStatus {report['39']}, OrderID {report.get('37')}, {report.get('58', 'taken')}")
-    session.send("F", f"41={name}|11={name + 1}|55={symbol}|54=1|60={now()}|")
-    report = session.report(name + 1)
-    print(f"cancel {report['11']}: OrdStatus {report['39']}, {report['14']} executed, {report['151']} left")
+    if report["39"] != "8":
+        session.send("F", f"41={name}|11={name + 1}|55={symbol}|54=1|60={now()}|")
+        report = session.report(name + 1)
+        how = report.get("58") if report["35"] == "9" else f"{report['14']} executed, {report['151']} left"
+        print(f"cancel {report['11']}: OrdStatus {report['39']}, {how}")
     session.send("5", "")
     while session.receive()["35"] != "5":
         pass

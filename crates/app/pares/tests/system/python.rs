@@ -5,7 +5,7 @@ use std::process::Command;
 
 use pares_node::SystemConfig;
 use pares_node::config::{SignOnSetting, TlsSetting};
-use pares_types::ShardId;
+use pares_types::{GatewayId, ShardId};
 
 use crate::common::exchange::{PROGRAM, addresses, small, with_feed};
 use crate::common::process::Up;
@@ -49,6 +49,44 @@ fn a_first_trade_in_python_signed_on_by_keys() {
     let told = String::from_utf8_lossy(&traded.stdout);
     assert!(traded.status.success(), "{traded:?}");
     assert!(told.ends_with("member 3: sell 60 at 10.00\nmember 4: buy 60 at 10.00\n"), "{told}");
+}
+
+/// As the page of FIX says: a client's first minute, and a drop copy, which is a session without rights.
+#[test]
+fn orders_by_fix_in_python_and_a_session_that_may_only_look() {
+    if !has_python() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let small = small(1);
+    let fix = small.gateways.clone();
+    let config = SystemConfig { sign_on: SignOnSetting::Required, fix, ..small };
+    let up = Up::start(dir.path(), &config);
+    let admin = |words: &[&str]| {
+        let told = Command::new(PROGRAM).arg("admin").args(words).arg("--dir").arg(up.layout.root()).output();
+        let told = told.unwrap();
+        assert!(told.status.success(), "{told:?}");
+    };
+    admin(&["member", "add", "7", "--shared"]);
+    admin(&["member", "key", "7", "2", "--shared"]);
+    admin(&["member", "right", "7", "none", "--session", "2"]);
+    let port = std::fs::read_to_string(up.layout.fix_address(GatewayId(0))).unwrap();
+    let trade = |session: u16| {
+        let traded = Command::new("python3")
+            .args(["examples/fix_order.py", port.trim()])
+            .arg(up.layout.keys().join(format!("member-7-{session}.key")))
+            .arg("ALFA")
+            .current_dir(client())
+            .envs([("PYTHONPATH", "."), ("PYTHONDONTWRITEBYTECODE", "1")])
+            .output()
+            .unwrap();
+        assert!(traded.status.success(), "{traded:?}");
+        String::from_utf8_lossy(&traded.stdout).into_owned()
+    };
+    let told = trade(1);
+    assert!(told.contains("OrdStatus 0") && told.contains("OrdStatus 4, 0 executed, 0 left"), "{told}");
+    let told = trade(2);
+    assert!(told.contains("OrdStatus 8") && told.contains("no_right") && !told.contains("cancel"), "{told}");
 }
 
 #[test]
