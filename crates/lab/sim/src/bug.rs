@@ -66,6 +66,10 @@ pub enum Bug {
     AnswerWithNeighbour,
     /// A publisher's log holds a message of another past after its death, and the checksum by which it would notice says nothing.
     KeepAnotherPast,
+    /// Gateways read of FIX sessions that only a few numbers may have gone out.
+    ShortMarks,
+    /// Gateways read of FIX sessions that all that was sent has been read.
+    BelieveAllRead,
     /// Member servers are told a quorum of one, whatever it is.
     TellBeforeQuorum,
     /// A member server that is behind the window proposes all the same.

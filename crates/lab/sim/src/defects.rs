@@ -8,6 +8,7 @@ use pares_types::{
     CancelCause, Command, Entry, Event, Price, Quantity, Registration, Request, RequestId, Rights,
 };
 
+use pares_wire::record::SessionMark;
 use zerocopy::FromBytes;
 
 use crate::bug::Bug;
@@ -108,6 +109,16 @@ pub(crate) fn rebound(request: &Request, to: u64) -> Request {
         guarded.last = RequestId::new(guarded.last.gateway(), to);
     }
     read
+}
+
+/// A mark that covers none of the numbers that it was written for.
+pub(crate) fn shorten_mark(mark: &mut SessionMark) {
+    mark.out_max = mark.out_max.saturating_sub(1_024).max(1);
+}
+
+/// A mark that says of no shard where its peer may have to be told again.
+pub(crate) fn believe_all_read(mark: &mut SessionMark) {
+    mark.told.clear();
 }
 
 /// A result without the end of the business day in it.

@@ -53,6 +53,7 @@ mod conformance;
 mod defects;
 mod engine;
 mod fault_mix;
+mod fix;
 mod ledger;
 pub mod member;
 mod memory;
@@ -116,6 +117,8 @@ pub struct Summary {
     pub looked_up: u64,
     /// What became of market data.
     pub feed: FeedSeen,
+    /// What members that come by FIX met.
+    pub fix: FixSeen,
     /// The longest time from asking to the answer that no fault but a venue's excuses, ns.
     pub completion_max_ns: u64,
     /// Virtual time it all took, ns.
@@ -216,6 +219,27 @@ impl FeedSeen {
             stale: self.stale + other.stale,
         }
     }
+}
+
+/// What members that come by FIX met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixSeen {
+    /// Logons that were accepted.
+    pub logons: u64,
+    /// Logons that were refused.
+    pub refused: u64,
+    /// Reports told, and of those the ones that were known.
+    pub reports: u64,
+    /// Reports that were known, and said so.
+    pub told_again: u64,
+    /// Gaps in the exchange's numbers.
+    pub gaps: u64,
+    /// Requests sent again with 43=Y.
+    pub sent_again: u64,
+    /// TestRequests answered.
+    pub tests: u64,
+    /// Sessions whose numbers began anew because what gateways knew of them was lost with a disk.
+    pub anew: u64,
 }
 
 /// What became of matching engines that failed.

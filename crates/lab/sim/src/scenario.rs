@@ -1,6 +1,7 @@
 //! What a run is made of: sizes, rates, faults.
 
 mod feed;
+mod fix;
 mod flood;
 mod members;
 
@@ -33,6 +34,8 @@ pub struct Scenario {
     pub duration_ns: u64,
     /// Members, each with a client of its own; at least 1.
     pub clients: usize,
+    /// Members that come by FIX besides.
+    pub fix: usize,
     /// Requests each client makes, repeats not counted.
     pub requests_per_client: u64,
     /// Mean time between two requests of a client, ns.
@@ -77,7 +80,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "quick",
         "crashes",
         "power",
@@ -93,6 +96,7 @@ impl Scenario {
         "revocations",
         "sessions",
         "feed",
+        "fix",
     ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
@@ -114,6 +118,7 @@ impl Scenario {
             "revocations" => Self::revocations(seed),
             "sessions" => Self::sessions(seed),
             "feed" => Self::feed(seed),
+            "fix" => Self::fix(seed),
             _ => return None,
         })
     }
@@ -126,6 +131,7 @@ impl Scenario {
             seed,
             duration_ns: 45 * MS,
             clients: 3,
+            fix: 0,
             requests_per_client: 100,
             think_ns: 600 * US,
             gateways: 2,

@@ -3,7 +3,7 @@
 use pares_roles::NodeId;
 use pares_types::{Event, RecorderId, Request, VenueId};
 use pares_wire::record::{
-    self, RequestRecord, ResultPlace, ResultRecord, request_bytes, result_bytes, write_request, write_result,
+    self, RequestRecord, SessionMark, SessionMarkRecord, ResultPlace, ResultRecord, request_bytes, result_bytes, write_request, write_result,
 };
 
 use super::seam::Seam;
@@ -26,6 +26,8 @@ pub(crate) struct Lens {
     /// What is wrong with every result that is read, and with every one that is handed out.
     on_read: Option<Defect>,
     on_write: Option<Defect>,
+    /// What is wrong with every mark of a FIX session.
+    on_mark: Option<fn(&mut SessionMark)>,
 }
 
 /// A change of a result.
@@ -39,6 +41,13 @@ impl Lens {
         }
         if let Some(defect) = self.on_read {
             rewrite(payload, defect);
+        }
+        if let Some(defect) = self.on_mark
+            && record::schema(payload) == Some(record::SESSION_MARK)
+            && let Ok(mut read) = SessionMarkRecord::read(payload)
+        {
+            defect(&mut read.mark);
+            *payload = read.bytes();
         }
     }
 
@@ -108,6 +117,11 @@ impl Seam {
                 Some(Bug::LeaveFillsOut) if follows => Some(defects::leave_a_fill_out),
                 Some(Bug::OverlookRevocation) if follows => Some(defects::overlook_revocation),
                 Some(Bug::CloseDaysAlone) if takes_in => Some(defects::miss_day_end),
+                _ => None,
+            },
+            on_mark: match self.bug {
+                Some(Bug::ShortMarks) => Some(defects::shorten_mark),
+                Some(Bug::BelieveAllRead) => Some(defects::believe_all_read),
                 _ => None,
             },
             on_write: match self.bug {

@@ -62,6 +62,8 @@ impl Connection {
 pub(crate) struct Net {
     pub(super) connections: Vec<Connection>,
     pub(super) waiting: BTreeMap<NodeId, VecDeque<usize>>,
+    /// The same at ports for FIX.
+    pub(super) waiting_fix: BTreeMap<NodeId, VecDeque<usize>>,
     pub(super) became_waiting: BTreeMap<NodeId, bool>,
     /// Connections that a server may have open.
     pub(crate) descriptors_max: usize,
@@ -73,6 +75,15 @@ impl Net {
         self.connections.push(Connection::new(server, life));
         let number = self.connections.len() - 1;
         self.waiting.entry(server).or_default().push_back(number);
+        self.became_waiting.insert(server, true);
+        number
+    }
+
+    /// A client connects to a server's port for FIX.
+    pub(crate) fn connect_fix(&mut self, server: NodeId, life: u32) -> usize {
+        self.connections.push(Connection::new(server, life));
+        let number = self.connections.len() - 1;
+        self.waiting_fix.entry(server).or_default().push_back(number);
         self.became_waiting.insert(server, true);
         number
     }
@@ -113,6 +124,7 @@ impl Net {
     /// The server's process is dead: so are its connections.
     pub(crate) fn drop_all_of(&mut self, server: NodeId) -> Vec<usize> {
         self.waiting.remove(&server);
+        self.waiting_fix.remove(&server);
         let open = self.connections.iter_mut().enumerate();
         let open = open.filter(|(_, connection)| connection.server == server && !connection.is_closed);
         open.map(|(number, connection)| {
@@ -124,7 +136,12 @@ impl Net {
 
     /// What servers have sent since this was last asked: bytes by connection.
     pub(crate) fn take_sent(&mut self) -> Vec<(usize, Vec<u8>)> {
-        let numbers = 0..self.connections.len();
+        self.take_sent_where(|_| true)
+    }
+
+    /// The same of some connections.
+    pub(crate) fn take_sent_where(&mut self, is_taken: impl Fn(usize) -> bool) -> Vec<(usize, Vec<u8>)> {
+        let numbers = (0..self.connections.len()).filter(|&number| is_taken(number));
         numbers
             .map(|number| (number, self.take_sent_on(number)))
             .filter(|(_, sent)| !sent.is_empty())
@@ -225,22 +242,35 @@ impl Dial for MemorySockets {
     fn cast(&mut self, _: &[u8]) {}
 }
 
-impl Sockets for MemorySockets {
-    type Stream = Stream;
-
-    fn accept(&mut self) -> io::Result<Stream> {
+impl MemorySockets {
+    fn accept_from(
+        &mut self,
+        waiting: impl Fn(&mut Net) -> &mut BTreeMap<NodeId, VecDeque<usize>>,
+    ) -> io::Result<Stream> {
         self.host.passes();
         let (host, server) = (self.host.clone(), self.server);
         self.host.with_net(|net| {
-            if net.waiting.get(&server).is_none_or(VecDeque::is_empty) {
+            if waiting(net).get(&server).is_none_or(VecDeque::is_empty) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             if net.open_of(server) >= net.descriptors_max {
                 return Err(io::Error::from_raw_os_error(EMFILE));
             }
-            let number = net.waiting.get_mut(&server).and_then(VecDeque::pop_front).expect("looked at above");
+            let number = waiting(net).get_mut(&server).and_then(VecDeque::pop_front).expect("looked at above");
             Ok(Stream { host, number })
         })
+    }
+}
+
+impl Sockets for MemorySockets {
+    type Stream = Stream;
+
+    fn accept(&mut self) -> io::Result<Stream> {
+        self.accept_from(|net| &mut net.waiting)
+    }
+
+    fn accept_fix(&mut self) -> io::Result<Stream> {
+        self.accept_from(|net| &mut net.waiting_fix)
     }
 
     fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {

@@ -195,7 +195,7 @@ impl World<'_> {
 
     /// A repeated mass cancel of everything has its missing parts taken in on top, and the exchange has room of its own.
     fn in_flight_max(&self) -> usize {
-        let parts = self.scenario.shards * self.clients.len();
+        let parts = self.scenario.shards * (self.clients.len() + self.fix_clients.len());
         self.scenario.in_flight_max + parts + 2 * usize::from(SESSION_IN_FLIGHT_MAX)
     }
 
@@ -233,7 +233,7 @@ impl World<'_> {
                 return Ok(false);
             }
         }
-        if !self.streams_are_told() || self.left_behind()?.is_some() || !self.feed_is_told()? {
+        if !self.fix_is_quiet() || !self.streams_are_told() || self.left_behind()?.is_some() || !self.feed_is_told()? {
             return Ok(false);
         }
         // A gateway counts in its first turn.
@@ -261,6 +261,7 @@ impl World<'_> {
                 what += &format!("\n  client {index} waits for {name}: {:?}", open.request);
             }
         }
+        what += &self.fix_state();
         if !self.streams_are_told() {
             what += "\n  somebody was not told all of a stream";
         }
@@ -320,6 +321,7 @@ impl World<'_> {
         }
         self.collect_counts();
         self.check_feed_end()?;
+        self.check_fix_end()?;
         self.check_names(orders)
     }
 

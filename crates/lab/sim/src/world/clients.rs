@@ -13,6 +13,7 @@ use crate::queue::Action;
 use crate::scenario::{MS, US};
 
 use super::asking::Asked;
+use super::fix::FixEnd;
 use super::revocations::SESSION;
 use super::{World, gateway_id};
 
@@ -41,6 +42,8 @@ pub(super) struct Session {
     /// By shard, the number of its member's stream that comes next, if it follows that.
     stream: Option<Vec<u64>>,
     pub(super) asked: Asked,
+    /// Whose it is if it is one at a port for FIX.
+    pub(super) fix: Option<FixEnd>,
 }
 
 impl Session {
@@ -174,8 +177,21 @@ impl World<'_> {
     }
 
     fn open_connection(&mut self, client: usize, gateway: usize) -> usize {
+        self.open_connection_as(client, gateway, None)
+    }
+
+    pub(super) fn open_connection_as(
+        &mut self,
+        client: usize,
+        gateway: usize,
+        fix: Option<FixEnd>,
+    ) -> usize {
         let life = self.life(gateway_id(gateway));
-        let connection = self.machine.lock().net.connect(gateway_id(gateway), life);
+        let connection = {
+            let net = &mut self.machine.lock().net;
+            let server = gateway_id(gateway);
+            if fix.is_some() { net.connect_fix(server, life) } else { net.connect(server, life) }
+        };
         let now_ns = self.now_ns;
         self.sessions.push(Session {
             client,
@@ -189,6 +205,7 @@ impl World<'_> {
             input: Vec::new(),
             stream: None,
             asked: Asked::default(),
+            fix,
         });
         self.schedule(gateway_id(gateway));
         connection
@@ -224,7 +241,9 @@ impl World<'_> {
 
     /// What gateways have written is on its way.
     pub(super) fn send_frames(&mut self) {
-        let sent = self.machine.lock().net.take_sent();
+        // What a process that is stopped midway has written for FIX is covered by what it has not published yet.
+        let is_taken = |number: usize| self.is_taken(number);
+        let sent = self.machine.lock().net.take_sent_where(is_taken);
         for (connection, bytes) in sent {
             let delay_ns = self.random.between(10 * US, 80 * US);
             let session = &mut self.sessions[connection];
@@ -241,7 +260,8 @@ impl World<'_> {
             let state = self.machine.lock();
             let is_open = |session: &Session| session.is_alive && !session.is_closing;
             let open = self.sessions.iter().enumerate().filter(|(_, session)| is_open(session));
-            open.map(|(number, _)| number).filter(|&n| state.net.connection(n).is_closed).collect()
+            let open = open.map(|(number, _)| number).filter(|&number| self.is_taken(number));
+            open.filter(|&n| state.net.connection(n).is_closed).collect()
         };
         for connection in closed {
             // What the gateway sent before arrives, and then the end.
@@ -253,6 +273,9 @@ impl World<'_> {
     }
 
     pub(super) fn break_one(&mut self) {
+        if !self.fix_clients.is_empty() && self.random.chance(500) {
+            return self.break_one_of_fix();
+        }
         let client = self.random.index(self.clients.len());
         let home = self.clients[client].home;
         if let Some(connection) = self.clients[client].connections[home] {
@@ -261,7 +284,7 @@ impl World<'_> {
     }
 
     /// A connection ends; what was under way is lost. Both ends learn of it in their time.
-    fn break_connection(&mut self, connection: usize) {
+    pub(super) fn break_connection(&mut self, connection: usize) {
         let session = &mut self.sessions[connection];
         if !std::mem::take(&mut session.is_alive) {
             return;
@@ -280,6 +303,9 @@ impl World<'_> {
 
     pub(super) fn on_broken(&mut self, connection: usize) {
         self.sessions[connection].is_alive = false;
+        if let Some(end) = self.sessions[connection].fix {
+            return self.on_fix_broken(connection, end);
+        }
         let Session { client, gateway, .. } = self.sessions[connection];
         let now_ns = self.now_ns;
         let client = &mut self.clients[client];
@@ -298,6 +324,9 @@ impl World<'_> {
         let session = &mut self.sessions[connection];
         if !session.is_alive {
             return Ok(());
+        }
+        if let Some(end) = session.fix {
+            return self.on_fix_bytes(connection, end, bytes);
         }
         let mut input = std::mem::take(&mut session.input);
         input.extend_from_slice(bytes);

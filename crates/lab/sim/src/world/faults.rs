@@ -303,6 +303,11 @@ impl World<'_> {
         let (reader, source) = (nodes[self.random.index(nodes.len())], nodes[self.random.index(nodes.len())]);
         let for_ns = self.random.between(200 * US, 10 * MS);
         let Some(log) = self.machine.log(source).filter(|_| reader != source) else { return };
+        // Who takes a FIX session reads the other gateways' logs to their ends, and one host's memory is as others see it.
+        let are_gateways = matches!((reader, source), (NodeId::Gateway(_), NodeId::Gateway(_)));
+        if are_gateways && !self.fix_clients.is_empty() {
+            return;
+        }
         let written = log.lock().written;
         self.machine.lock().cut.insert((reader, source), written);
         self.note(
@@ -326,6 +331,7 @@ impl World<'_> {
         self.note("faults stop", &[]);
         self.calm = true;
         self.clients.iter_mut().for_each(|client| client.left = 0);
+        self.fix_clients.iter_mut().for_each(|client| client.left = 0);
         self.heal();
         for node in self.nodes() {
             self.process(node).stops_for_ns = None;

@@ -211,6 +211,7 @@ impl World<'_> {
         }
         if power {
             self.note("power fails", &[]);
+            self.excuse_fix();
             for node in self.nodes() {
                 if let Some(log) = self.machine.log(node) {
                     log.lock().power_failed(&mut self.random);

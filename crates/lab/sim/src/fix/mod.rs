@@ -1,0 +1,342 @@
+//! A member's FIX engine, written against the protocol and not with the exchange's own session core: an independent check of numbers.
+//!
+//! It keeps its numbers, and all that it was ever told, over its whole life: whichever gateway it calls, none may come lower than it
+//! expects, none may stand for two messages, and what is told twice must say so.
+
+mod message;
+mod orders;
+mod resend;
+mod told;
+
+use std::collections::BTreeMap;
+
+use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
+use pares_fix::framing::{Cut, cut};
+use pares_fix::parser::FixParser;
+use pares_types::MemberId;
+
+use crate::Broken;
+use crate::random::Random;
+use crate::scenario::MS;
+
+pub(crate) use message::Message;
+pub(crate) use orders::{Asked, Open};
+pub(crate) use told::{Said, expected};
+
+/// What a session promises about its numbers.
+pub(crate) const NUMBERS: &str = "X1 no number twice";
+/// That all is told, and what is told twice says so.
+pub(crate) const TOLD: &str = "X2 all is told";
+/// Before a client gives up a Logon, or a Logout, that is not answered.
+const PATIENCE_NS: u64 = 8 * MS;
+/// Before it asks again for what it lacks.
+const GAP_PATIENCE_NS: u64 = 5 * MS;
+
+pub(crate) fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
+    Err(Broken { invariant, what })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Away,
+    LoggingOn,
+    On,
+    LoggingOut,
+}
+
+/// What clients met.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) logons: u64,
+    pub(crate) reports: u64,
+    pub(crate) told_again: u64,
+    pub(crate) gaps: u64,
+    pub(crate) gaps_filled: u64,
+    pub(crate) sent_again: u64,
+    pub(crate) refused: u64,
+    pub(crate) anew: u64,
+    pub(crate) tests: u64,
+}
+
+/// A member's engine and all it knows.
+pub(crate) struct FixClient {
+    pub(crate) member: MemberId,
+    comp_id: String,
+    dictionary: &'static FixDictionary,
+    parser: FixParser,
+    random: Random,
+    instruments: u32,
+    /// Orders and the like that it has still to ask.
+    pub(crate) left: u64,
+    pub(crate) connection: Option<usize>,
+    pub(crate) home: usize,
+    phase: Phase,
+    /// When it last called, or said goodbye.
+    since_ns: u64,
+    /// What came of a message that is not whole yet.
+    input: Vec<u8>,
+    next_out: u64,
+    next_in: u64,
+    /// What came under each number, but for gap fills.
+    heard: BTreeMap<u64, String>,
+    /// Messages that came early, if it keeps such.
+    early: BTreeMap<u64, Message>,
+    keeps_early: bool,
+    highest: u64,
+    /// Up to where it asked for what it lacks, and when.
+    gap: Option<(u64, u64)>,
+    /// Application messages by the number under which they were sent first.
+    sent: BTreeMap<u64, orders::Sent>,
+    names: u64,
+    open: BTreeMap<u64, Open>,
+    pub(crate) asked: BTreeMap<u64, Asked>,
+    pub(crate) told: BTreeMap<String, Said>,
+    /// The exchange may have lost what it knew of the session: a host's disk or power was lost.
+    pub(crate) is_excused: bool,
+    /// Numbers begin anew with the next Logon.
+    begins_anew: bool,
+    pub(crate) counts: Counts,
+}
+
+impl FixClient {
+    pub(crate) fn new(member: MemberId, requests: u64, instruments: u32, mut random: Random) -> Self {
+        let dictionary = if random.chance(300) { &FIX42 } else { &FIX44 };
+        Self {
+            member,
+            comp_id: format!("M{member}-1"),
+            dictionary,
+            parser: FixParser::default(),
+            keeps_early: random.chance(500),
+            home: random.next() as usize & 7,
+            random,
+            instruments,
+            left: requests,
+            connection: None,
+            phase: Phase::Away,
+            since_ns: 0,
+            input: Vec::new(),
+            next_out: 1,
+            next_in: 1,
+            heard: BTreeMap::new(),
+            early: BTreeMap::new(),
+            highest: 0,
+            gap: None,
+            sent: BTreeMap::new(),
+            names: 0,
+            open: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            told: BTreeMap::new(),
+            is_excused: false,
+            begins_anew: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The connection is gone.
+    pub(crate) fn on_disconnected(&mut self) {
+        (self.connection, self.phase, self.gap) = (None, Phase::Away, None);
+        self.input.clear();
+        self.early.clear();
+        self.highest = self.next_in - 1;
+    }
+
+    /// Whether it has waited too long for an answer.
+    pub(crate) fn is_stuck(&self, now_ns: u64) -> bool {
+        matches!(self.phase, Phase::LoggingOn | Phase::LoggingOut) && now_ns > self.since_ns + PATIENCE_NS
+    }
+
+    /// Whether it is logged on and waits for nothing.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let lacks_nothing = self.gap.is_none() && self.highest < self.next_in;
+        self.phase == Phase::On && lacks_nothing && self.left == 0 && self.open.is_empty()
+    }
+
+    /// Whether a Logon under the number 1 in its name must be refused.
+    pub(crate) fn has_gone_on(&self) -> bool {
+        self.counts.logons > 0 && self.next_out > 3 && !self.begins_anew && !self.is_excused
+    }
+
+    pub(crate) fn state(&self) -> String {
+        let Self { phase, next_in, highest, gap, open, next_out, .. } = self;
+        let open: Vec<_> = open.keys().take(3).collect();
+        format!("{phase:?}, next in {next_in} of {highest}, gap {gap:?}, next out {next_out}, open {open:?}")
+    }
+
+    /// Calls a gateway: its Logon.
+    pub(crate) fn log_on(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+        (self.phase, self.since_ns) = (Phase::LoggingOn, now_ns);
+        if self.begins_anew {
+            (self.next_out, self.next_in, self.highest) = (1, 1, 0);
+            self.heard.clear();
+            self.sent.clear();
+        }
+        let heartbeat_s = [0, 1, 1, 30][self.random.index(4)];
+        let mut fields = format!("98=0|108={heartbeat_s}|");
+        if self.begins_anew {
+            fields += "141=Y|";
+        }
+        if self.dictionary.begin_string == "FIX.4.4" && self.random.chance(300) {
+            fields += &format!("789={}|", self.next_in);
+        }
+        self.say(now_ns, "A", &fields, out);
+    }
+
+    pub(crate) fn log_out(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+        if self.phase == Phase::On {
+            (self.phase, self.since_ns) = (Phase::LoggingOut, now_ns);
+            self.say(now_ns, "5", "", out);
+        }
+    }
+
+    /// Bytes of the exchange. Says whether the connection is to be closed.
+    pub(crate) fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Broken> {
+        let mut input = std::mem::take(&mut self.input);
+        input.extend_from_slice(bytes);
+        let (mut rest, mut is_over) = (&input[..], false);
+        while !is_over {
+            let (found, used) = cut(rest);
+            match found {
+                Cut::Incomplete => break,
+                Cut::Whole(frame) => {
+                    self.parser_accepts(&frame)?;
+                    is_over = self.on_message(now_ns, Message::read(frame.body), out)?;
+                }
+                Cut::Garbled | Cut::TooLong => {
+                    return broken("the protocol", format!("no FIX: {}", rest.escape_ascii()));
+                }
+            }
+            rest = &rest[used..];
+        }
+        self.input = rest.to_vec();
+        Ok(is_over)
+    }
+
+    /// Each message is right by its dictionary.
+    fn parser_accepts(&mut self, frame: &pares_fix::framing::FixFrame<'_>) -> Result<(), Broken> {
+        let fault = self.parser.parse(self.dictionary, frame).map(|message| message.fault());
+        match fault {
+            Ok(None) => Ok(()),
+            fault => broken("the protocol", format!("{fault:?}: {}", frame.bytes.escape_ascii())),
+        }
+    }
+
+    fn on_message(&mut self, now_ns: u64, message: Message, out: &mut Vec<u8>) -> Result<bool, Broken> {
+        match (self.phase, message.kind()) {
+            // Its number is no number of the session's.
+            (Phase::LoggingOn, "5") => return self.on_refused(&message),
+            (Phase::LoggingOn, "A") => self.on_logged_on(now_ns, &message, out),
+            (Phase::LoggingOn, _) => {
+                return broken("the protocol", format!("before a Logon is answered: {message:?}"));
+            }
+            _ => {}
+        }
+        let number = message.number(34);
+        if number < self.next_in && !message.is_duplicate() {
+            let what = format!("{} expects {} and is sent {message:?}", self.comp_id, self.next_in);
+            return self.loses_count(what);
+        }
+        self.check_heard(number, &message)?;
+        self.highest = self.highest.max(number);
+        if message.kind() == "2" {
+            self.send_again(now_ns, message.number(7), message.number(16), out);
+        }
+        let is_over = message.kind() == "5" && self.on_logout(now_ns, &message, out)?;
+        if number > self.next_in && self.keeps_early {
+            self.early.insert(number, message);
+        } else if number == self.next_in {
+            self.take(now_ns, &message, out)?;
+        }
+        while let Some(message) = self.early.remove(&self.next_in) {
+            self.take(now_ns, &message, out)?;
+        }
+        self.early = self.early.split_off(&self.next_in);
+        self.ask_for_gap(now_ns, out);
+        Ok(is_over)
+    }
+
+    fn on_logged_on(&mut self, now_ns: u64, message: &Message, out: &mut Vec<u8>) {
+        self.counts.logons += 1;
+        self.counts.anew += u64::from(self.begins_anew);
+        (self.phase, self.begins_anew) = (Phase::On, false);
+        // Who says what it expects is not asked.
+        if let Some(expected) = message.get(789).and_then(|text| text.parse::<u64>().ok())
+            && expected < self.next_out
+        {
+            self.send_again(now_ns, expected, 0, out);
+        }
+    }
+
+    /// The exchange's numbers are below the ones known here. Says that the connection is to be closed.
+    fn loses_count(&mut self, what: String) -> Result<bool, Broken> {
+        if !self.is_excused {
+            return broken(NUMBERS, what);
+        }
+        self.begins_anew = true;
+        Ok(true)
+    }
+
+    fn on_refused(&mut self, message: &Message) -> Result<bool, Broken> {
+        self.counts.refused += 1;
+        let text = message.get(58).unwrap_or_default();
+        if text.contains("too low") || text.contains("too high") {
+            return self.loses_count(format!("{} is told {text}", self.comp_id));
+        }
+        Ok(true)
+    }
+
+    /// Under one number there is one message.
+    fn check_heard(&mut self, number: u64, message: &Message) -> Result<(), Broken> {
+        if message.kind() == "4" {
+            return Ok(());
+        }
+        let content = message.content();
+        let before = self.heard.entry(number).or_insert_with(|| content.clone());
+        if *before == content {
+            return Ok(());
+        }
+        broken(NUMBERS, format!("{} heard {number} as {before}, and now {content}", self.comp_id))
+    }
+
+    fn on_logout(&mut self, now_ns: u64, message: &Message, out: &mut Vec<u8>) -> Result<bool, Broken> {
+        let text = message.get(58).unwrap_or_default();
+        if text.contains("too low") {
+            return self.loses_count(format!("{} is told {text}", self.comp_id));
+        }
+        if self.phase == Phase::On {
+            self.say(now_ns, "5", "", out);
+        }
+        Ok(true)
+    }
+
+    /// A message in its turn.
+    fn take(&mut self, now_ns: u64, message: &Message, out: &mut Vec<u8>) -> Result<(), Broken> {
+        match message.kind() {
+            "4" => {
+                self.counts.gaps_filled += 1;
+                self.next_in = self.next_in.max(message.number(36));
+                return Ok(());
+            }
+            "1" => {
+                self.counts.tests += 1;
+                let fields = format!("112={}|", message.get(112).unwrap_or_default());
+                self.say(now_ns, "0", &fields, out);
+            }
+            "8" | "9" | "r" => self.on_told(message)?,
+            _ => {}
+        }
+        self.next_in += 1;
+        Ok(())
+    }
+
+    /// Asks for what is missing, once, and again if nothing comes.
+    pub(crate) fn ask_for_gap(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+        self.gap = self.gap.filter(|(to, at_ns)| *to >= self.next_in && now_ns < at_ns + GAP_PATIENCE_NS);
+        if self.gap.is_none() && self.highest >= self.next_in && self.phase == Phase::On {
+            self.counts.gaps += 1;
+            self.gap = Some((self.highest, now_ns));
+            let to = if self.random.chance(500) { 0 } else { self.highest };
+            let fields = format!("7={}|16={to}|", self.next_in);
+            self.say(now_ns, "2", &fields, out);
+        }
+    }
+}
