@@ -72,7 +72,10 @@ impl Desk {
                 self.on_mass_answer(answer, Mass { asked: b'1', instrument, side: None });
             }
             _ if answer.status == Status::Accepted => {}
-            _ if answer.order.0 == answer.request => return self.on_entered(answer, is_new, held),
+            // A change that is refused before its order is looked for is answered as its own.
+            what if answer.order.0 == answer.request && !matches!(what, Some(What::Change(_))) => {
+                return self.on_entered(answer, is_new, held);
+            }
             what => {
                 let question =
                     what.and_then(|what| if let What::Change(change) = what { Some(change) } else { None });

@@ -22,6 +22,8 @@ const AHEAD: u64 = 1_024;
 const RESEND_BYTES: usize = 8 << 10;
 /// How the TestRequests that follow marks begin; a number follows.
 const TEST: &[u8] = b"TOLD-";
+/// Why a Logon is refused that the session layer answers by closing.
+const WRONG_TIME: &[u8] = b"SendingTime (52) is more than two minutes off";
 /// `10=123|`.
 const TRAILER_BYTES: usize = 7;
 
@@ -115,7 +117,8 @@ impl Line {
     /// Why the peer was refused, if it was: the text of the Logout that is to be sent.
     pub(crate) fn refusal(&self) -> String {
         let fields = self.output.bytes.split(|byte| *byte == pares_fix::SOH);
-        let text = fields.rev().find_map(|field| field.strip_prefix(b"58=")).unwrap_or_default();
+        // The session layer says nothing to a peer whose time is wrong.
+        let text = fields.rev().find_map(|field| field.strip_prefix(b"58=")).unwrap_or(WRONG_TIME);
         String::from_utf8_lossy(text).into_owned()
     }
 

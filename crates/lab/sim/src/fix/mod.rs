@@ -199,6 +199,7 @@ impl FixClient {
                 Cut::Incomplete => break,
                 Cut::Whole(frame) => {
                     self.parser_accepts(&frame)?;
+                    if std::env::var("MSG").is_ok() { eprintln!("{now_ns} {} <- {}", self.comp_id, String::from_utf8_lossy(frame.body).replace('\x01', "|")); }
                     is_over = self.on_message(now_ns, Message::read(frame.body), out)?;
                 }
                 Cut::Garbled | Cut::TooLong => {
@@ -235,7 +236,9 @@ impl FixClient {
             let what = format!("{} expects {} and is sent {message:?}", self.comp_id, self.next_in);
             return self.loses_count(what);
         }
-        self.check_heard(number, &message)?;
+        if let Err(what) = self.hear(number, &message) {
+            return self.loses_count(what);
+        }
         self.highest = self.highest.max(number);
         if message.kind() == "2" {
             self.send_again(now_ns, message.number(7), message.number(16), out);
@@ -285,7 +288,7 @@ impl FixClient {
     }
 
     /// Under one number there is one message.
-    fn check_heard(&mut self, number: u64, message: &Message) -> Result<(), Broken> {
+    fn hear(&mut self, number: u64, message: &Message) -> Result<(), String> {
         if message.kind() == "4" {
             return Ok(());
         }
@@ -294,7 +297,7 @@ impl FixClient {
         if *before == content {
             return Ok(());
         }
-        broken(NUMBERS, format!("{} heard {number} as {before}, and now {content}", self.comp_id))
+        Err(format!("{} heard {number} as {before}, and now {content}", self.comp_id))
     }
 
     fn on_logout(&mut self, now_ns: u64, message: &Message, out: &mut Vec<u8>) -> Result<bool, Broken> {

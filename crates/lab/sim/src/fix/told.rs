@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pares_stream::{StreamNumbers, Told};
-use pares_types::{CancelCause, Command, MemberId, OrderChange, Reply, Status};
+use pares_types::{CancelCause, Command, MemberId, OrderChange, Reason, Reply, Status};
 
 use super::{FixClient, Message, TOLD, broken};
 use crate::Broken;
@@ -62,6 +62,10 @@ pub(crate) fn expected<'a>(
     let (mut numbers, mut all) = (StreamNumbers::default(), BTreeMap::new());
     for record in records {
         let Record { position, request, outcome, events, .. } = record;
+        // Told to who asks, and not counted.
+        if request.member == member && outcome.reason == Reason::TooOld {
+            all.insert(format!("{}-{position}-A", record.shard()), None);
+        }
         let told = Told { position: *position, request, outcome, events };
         told.read(|of, reply| {
             let number = numbers.next(of);
@@ -96,6 +100,10 @@ fn place(record: &Record, reply: &Reply, number: u64) -> Option<(String, Option<
             let name = answer.client_order_id;
             match record.request.command {
                 Command::Enter(_) => (by_answer, of(answer.order)),
+                // Refused before its order was looked for: who did not hear the question takes it for an order's.
+                Command::Cancel { .. } | Command::Amend(_) if answer.order.0 == answer.request => {
+                    (by_answer, None)
+                }
                 Command::Cancel { .. } | Command::Amend(_) if answer.status == Status::Refused => {
                     (format!("9:{name}"), Some(Said::default()))
                 }
