@@ -110,6 +110,10 @@ impl Line {
         let Self { session, desk, output, .. } = self;
         desk.utc_ns = at.utc_ns;
         session.tick(at.utc_ns, &mut |action: FixAction<'_>| output.act(desk, action));
+        // An answer comes in the same turn as what it is about. What still waits is not about one.
+        if desk.waits_live() {
+            desk.release();
+        }
         // Now and then also while few messages go out: what is not known to be read is told again at the next logon.
         self.test_if_told(at);
     }
@@ -132,7 +136,8 @@ impl Line {
 
     /// When [`Self::on_time`] has something to do next, nanoseconds since 1970.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
-        if self.output.resend.is_some() { Some(0) } else { self.session.next_deadline() }
+        let is_due = self.output.resend.is_some() || self.desk.waits_live();
+        if is_due { Some(0) } else { self.session.next_deadline() }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -224,7 +229,8 @@ impl Line {
     /// Asks whether the peer has read what it was told.
     fn test_if_told(&mut self, at: DoorTime) {
         let Self { session, desk, output, .. } = self;
-        if !session.is_logged_on() || !self.has_told || !desk.held.is_empty() {
+        let is_all_sent = desk.held.is_empty() && desk.told.is_empty();
+        if !session.is_logged_on() || !self.has_told || !is_all_sent {
             return;
         }
         let Some(number) = desk.streams.begin_test() else { return };

@@ -105,6 +105,12 @@ impl Desk {
         }
     }
 
+    /// Whether something waits for its answer that is told as it happens.
+    pub(crate) fn waits_live(&self) -> bool {
+        let first = self.held.first().and_then(|held| at(&held.reply));
+        first.is_some_and(|at| !self.streams.is_replaying(at.shard))
+    }
+
     /// Whether an answer at the same position may say what an event comes of.
     fn must_wait(&self, reply: &Reply) -> bool {
         let is_of_request = match reply {

@@ -312,3 +312,28 @@ fn a_price_is_neither_made_up_nor_told_that_another_session_may_have_changed() {
     let sent = rig.sent();
     assert!(sent[0].contains("150=5") && !sent[0].contains("44="), "{sent:?}");
 }
+
+/// The exchange answers for its own moment: another's order goes on and trades with this one, which is being replaced.
+#[test]
+fn a_trade_whose_answer_is_not_the_member_s_waits_for_nothing() {
+    let mut rig = resting();
+    rig.asks("G", "41=1|11=2|55=ACME|54=1|38=200|40=2|44=224|");
+    rig.sent();
+    rig.told(Reply::Trade(trade(1, 2, Role::Incoming, 50, 50)));
+    assert!(rig.sent().is_empty(), "the answer may say more");
+    rig.waits(1);
+    let sent = rig.sent();
+    assert!(sent.len() == 1 && sent[0].contains("17=0-102-0-1 150=F"), "{sent:?}");
+}
+
+/// Its instrument is gone, so the exchange did not look for the order.
+#[test]
+fn a_cancel_that_is_refused_before_its_order_is_looked_for_is_no_rejected_order() {
+    let mut rig = resting();
+    rig.asks("F", "41=1|11=2|55=ACME|54=1|");
+    rig.request();
+    let reason = Reason::UnknownInstrument;
+    rig.told(Reply::Answer(Answer { reason, ..answer(2, 2, Status::Refused, 0, 0) }));
+    let sent = rig.sent();
+    assert!(sent.len() == 1 && sent[0].starts_with("9 37=NONE 11=2 41=1 "), "{sent:?}");
+}

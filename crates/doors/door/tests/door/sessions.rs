@@ -92,6 +92,19 @@ fn a_logon_that_is_refused_leaves_no_mark() {
 }
 
 #[test]
+fn a_logon_whose_time_is_wrong_is_told_so() {
+    let mut rig = Rig::new(&FIX44);
+    let logon = rig.message("A", "98=0|108=30|");
+    rig.at.utc_ns += 3_600_000_000_000;
+    rig.gives(&logon);
+    rig.signs_on(Some(&mark(1, 40, 1)));
+    rig.ends_list();
+    rig.resumed(1);
+    let sent = rig.sent();
+    assert!(sent.len() == 1 && sent[0].starts_with("5 58=SendingTime (52)") && rig.is_closed, "{sent:?}");
+}
+
+#[test]
 fn while_little_is_told_it_is_asked_now_and_then_whether_it_was_read() {
     let mut rig = Rig::logged_on();
     enter(&mut rig, 1..=3);

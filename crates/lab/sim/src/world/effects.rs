@@ -3,7 +3,7 @@
 use pares_log::Offset;
 use pares_roles::NodeId;
 use pares_types::RequestId;
-use pares_wire::record::{self, RequestRecord};
+use pares_wire::record::{self, RequestRecord, SessionMarkRecord};
 
 use crate::Broken;
 use crate::memory::machine::Effect;
@@ -66,6 +66,11 @@ impl World<'_> {
                 request.client_order_id.0,
             ];
             self.note("gateway {} takes in {id}: member {} request {}", &words);
+        }
+        if let (NodeId::Gateway(_), Some(record::SESSION_MARK)) = (node, record::schema(payload)) {
+            let SessionMarkRecord { reign, mark, .. } = SessionMarkRecord::read(payload).expect("its own");
+            let words = [index(node) as u64, mark.member.0.into(), mark.out_max, reign.into()];
+            self.note("gateway {} marks member {}: up to {}, reign {}", &words);
         }
         if let NodeId::Publisher(_) = node {
             return self.check_published(node, payload);
