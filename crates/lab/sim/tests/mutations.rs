@@ -37,6 +37,18 @@ fn found_as_disagreement(name: &str, bug: Bug, seeds: u64) {
 }
 
 #[test]
+fn a_number_of_a_fix_session_that_no_mark_covers_is_found() {
+    found_as("X1 no number twice", "fix", Bug::ShortMarks, 20);
+}
+
+/// What was under way as the gateway died is told by nobody.
+#[test]
+fn a_mark_that_calls_read_what_was_only_sent_is_found() {
+    let failure = first_failure("fix", Bug::BelieveAllRead, 20);
+    assert!(failure.invariant == ANSWERED && failure.what.contains("was not told"), "{failure}");
+}
+
+#[test]
 fn a_log_that_promises_before_it_has_synced_is_found() {
     found_as(DURABILITY, "power", Bug::PromiseBeforeSync, 50);
 }

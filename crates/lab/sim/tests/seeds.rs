@@ -174,6 +174,25 @@ fn everybody_has_the_feed_whoever_dies_and_whatever_is_lost() {
     );
 }
 
+#[test]
+fn fix_sessions_go_from_gateway_to_gateway_with_no_number_twice_and_nothing_untold() {
+    // 108: a cancel that the record refuses was told as a rejected order. 237: a trade waited for an answer that was not the member's.
+    // Every fourth with gateways' clocks that jump: a Logon whose time is wrong was answered by an empty Text.
+    occurred(
+        &hold("fix", (0..60).chain([108, 237])),
+        &[
+            ("logons", |run| run.fix.logons, 600),
+            ("refused", |run| run.fix.refused, 100),
+            ("reports", |run| run.fix.reports, 20_000),
+            ("told again", |run| run.fix.told_again, 10_000),
+            ("gaps", |run| run.fix.gaps, 300),
+            ("sent again", |run| run.fix.sent_again, 1_000),
+            ("tests", |run| run.fix.tests, 100),
+            ("hostile", |run| run.hostile, 400),
+        ],
+    );
+}
+
 /// One venue has other rules: where its results or a state hash show it, all recorders halt, and take nothing more.
 #[test]
 fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {

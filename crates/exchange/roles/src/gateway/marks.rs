@@ -8,6 +8,8 @@
 //! connection was not known to be dead. So marks bear a number, the *reign*: one more for each connection that takes a session. The higher one
 //! has the session, and who has a lower one and reads that ends its connection; what that still writes is older.
 //! A client that was sent a number had its mark published before, so who takes the session reads all logs to their ends first.
+//! A gateway may stand still between taking a session and publishing that: another one then takes the same reign. Neither knew of the other, so once
+//! one reads of the other no connection keeps that reign, and whoever comes next goes on behind the numbers of both.
 //!
 //! Logs are released as their requests are answered, and a mark is not answered ever. So nothing is released behind the oldest
 //! of this gateway's newest marks; and one that has fallen far behind is written again, so that the log is released at last.
@@ -35,6 +37,8 @@ const BEHIND_MIN: u64 = 1 << 20;
 #[derive(Default)]
 pub(super) struct Marks {
     newest: BTreeMap<Who, SessionMarkRecord>,
+    /// Reigns that two gateways took at once.
+    contested: BTreeMap<Who, u32>,
     claims: BTreeMap<SessionId, Claim>,
     /// The time of each session's last Logon that proved it, nanoseconds since 1970.
     logons: BTreeMap<Who, u64>,
@@ -57,6 +61,7 @@ impl Marks {
     /// A mark in this gateway's own log, which it reads as it starts.
     pub(super) fn recover(&mut self, record: SessionMarkRecord, offset: u64) {
         if self.is_newer(&record) {
+            let record = self.with_rival(record);
             self.put(record, Some(offset));
         }
     }
@@ -91,10 +96,38 @@ impl Marks {
         connections: &mut Connections<S>,
     ) {
         let who = who(&record);
-        if self.is_newer(&record) && self.has_room(who) {
+        let is_rival = self.newest.get(&who).is_some_and(|newest| is_rival(newest, &record));
+        if (self.is_newer(&record) || is_rival) && self.has_room(who) {
             self.below(&record, None).into_iter().for_each(|session| connections.take_over(session));
-            self.put(record, None);
+            let record = self.with_rival(record);
+            // What this gateway has of it is still needed.
+            let own =
+                self.place_of.get(&who).copied().filter(|_| self.contested.get(&who) == Some(&record.reign));
+            self.put(record, own);
         }
+    }
+
+    /// A mark as it is to be gone by: if two gateways took its reign, behind the numbers of both, and before what either's peer may not have
+    /// been told.
+    fn with_rival(&mut self, record: SessionMarkRecord) -> SessionMarkRecord {
+        let who = who(&record);
+        let Some(newest) = self.newest.get(&who).filter(|newest| newest.reign == record.reign) else {
+            return record;
+        };
+        if !is_rival(newest, &record) && self.contested.get(&who) != Some(&record.reign) {
+            return record;
+        }
+        self.contested.insert(who, record.reign);
+        let (one, other) = (&newest.mark, &record.mark);
+        let told_of =
+            |shard| other.told.iter().find(|(of, _)| *of == shard).map_or(u64::MAX, |(_, next)| *next);
+        let mark = SessionMark {
+            next_in: one.next_in.min(other.next_in),
+            out_max: one.out_max.max(other.out_max),
+            told: one.told.iter().map(|&(shard, next)| (shard, next.min(told_of(shard)))).collect(),
+            ..*one
+        };
+        SessionMarkRecord { gateway: newest.gateway.max(record.gateway), reign: record.reign, mark }
     }
 
     /// Writes a mark of a connection here into the log; other connections here that had the session have it no more. If the log does not
@@ -176,6 +209,11 @@ fn seen(record: &SessionMarkRecord) -> Seen {
 
 fn who(record: &SessionMarkRecord) -> Who {
     (record.mark.member, record.mark.session)
+}
+
+/// Whether two gateways took one reign.
+fn is_rival(one: &SessionMarkRecord, other: &SessionMarkRecord) -> bool {
+    one.reign == other.reign && one.gateway != other.gateway
 }
 
 /// The higher, the newer; of equal ones, which are of one log, the later.

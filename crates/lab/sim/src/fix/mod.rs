@@ -199,7 +199,6 @@ impl FixClient {
                 Cut::Incomplete => break,
                 Cut::Whole(frame) => {
                     self.parser_accepts(&frame)?;
-                    if std::env::var("MSG").is_ok() { eprintln!("{now_ns} {} <- {}", self.comp_id, String::from_utf8_lossy(frame.body).replace('\x01', "|")); }
                     is_over = self.on_message(now_ns, Message::read(frame.body), out)?;
                 }
                 Cut::Garbled | Cut::TooLong => {

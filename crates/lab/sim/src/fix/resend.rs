@@ -26,7 +26,6 @@ impl FixClient {
         (first_ns, fields): (Option<u64>, &str),
         out: &mut Vec<u8>,
     ) {
-        if std::env::var("MSG").is_ok() { eprintln!("{now_ns} {} -> {kind} {number} {first_ns:?} {fields}", self.comp_id); }
         let mut writer = FixWriter::begin(out, self.dictionary.begin_string, kind.as_bytes());
         writer.number(tag::MSG_SEQ_NUM, number);
         writer.text(tag::SENDER_COMP_ID, self.comp_id.as_bytes());

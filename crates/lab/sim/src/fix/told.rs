@@ -108,7 +108,9 @@ fn place(record: &Record, reply: &Reply, number: u64) -> Option<(String, Option<
                     (format!("9:{name}"), Some(Said::default()))
                 }
                 Command::Cancel { .. } | Command::Amend(_) => (by_answer, of(answer.order)),
-                Command::MassCancel { .. } if !answer.is_part() => (format!("r:{name}"), Some(Said::default())),
+                Command::MassCancel { .. } if !answer.is_part() => {
+                    (format!("r:{name}"), Some(Said::default()))
+                }
                 _ => return None,
             }
         }

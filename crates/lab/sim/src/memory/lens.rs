@@ -3,7 +3,8 @@
 use pares_roles::NodeId;
 use pares_types::{Event, RecorderId, Request, VenueId};
 use pares_wire::record::{
-    self, RequestRecord, SessionMark, SessionMarkRecord, ResultPlace, ResultRecord, request_bytes, result_bytes, write_request, write_result,
+    self, RequestRecord, ResultPlace, ResultRecord, SessionMark, SessionMarkRecord, request_bytes,
+    result_bytes, write_request, write_result,
 };
 
 use super::seam::Seam;

@@ -256,7 +256,8 @@ impl MemorySockets {
             if net.open_of(server) >= net.descriptors_max {
                 return Err(io::Error::from_raw_os_error(EMFILE));
             }
-            let number = waiting(net).get_mut(&server).and_then(VecDeque::pop_front).expect("looked at above");
+            let number =
+                waiting(net).get_mut(&server).and_then(VecDeque::pop_front).expect("looked at above");
             Ok(Stream { host, number })
         })
     }

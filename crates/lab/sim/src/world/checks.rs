@@ -233,7 +233,11 @@ impl World<'_> {
                 return Ok(false);
             }
         }
-        if !self.fix_is_quiet() || !self.streams_are_told() || self.left_behind()?.is_some() || !self.feed_is_told()? {
+        if !self.fix_is_quiet()
+            || !self.streams_are_told()
+            || self.left_behind()?.is_some()
+            || !self.feed_is_told()?
+        {
             return Ok(false);
         }
         // A gateway counts in its first turn.

@@ -180,12 +180,7 @@ impl World<'_> {
         self.open_connection_as(client, gateway, None)
     }
 
-    pub(super) fn open_connection_as(
-        &mut self,
-        client: usize,
-        gateway: usize,
-        fix: Option<FixEnd>,
-    ) -> usize {
+    pub(super) fn open_connection_as(&mut self, client: usize, gateway: usize, fix: Option<FixEnd>) -> usize {
         let life = self.life(gateway_id(gateway));
         let connection = {
             let net = &mut self.machine.lock().net;

@@ -223,7 +223,8 @@ fn was_asked(client: &FixClient, request: &Request) -> Result<(), Broken> {
     let asked = client.asked.get(&request.client_order_id.0);
     let is_it = asked.is_some_and(|&Asked { instrument, side, price, quantity }| {
         let price = pares_types::NewOrder::limit(side, price, quantity).kind;
-        (instrument, side, quantity) == (request.instrument, order.side, order.quantity) && price == order.kind
+        (instrument, side, quantity) == (request.instrument, order.side, order.quantity)
+            && price == order.kind
     });
     if is_it {
         return Ok(());

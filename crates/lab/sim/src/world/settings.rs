@@ -45,7 +45,10 @@ pub(super) fn config(scenario: &Scenario) -> SystemConfig {
         index_rows: INDEX_ROWS,
         clock_ms: 1,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
-        fix: vec![SocketAddr::from(([127, 0, 0, 1], 0)); if scenario.fix > 0 { scenario.gateways } else { 0 }],
+        fix: vec![
+            SocketAddr::from(([127, 0, 0, 1], 0));
+            if scenario.fix > 0 { scenario.gateways } else { 0 }
+        ],
         instruments: instruments(scenario),
         feed: scenario.feed.map(feed),
         ..revocations::settings(scenario)

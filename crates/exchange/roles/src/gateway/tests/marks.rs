@@ -68,6 +68,26 @@ fn a_session_that_was_taken_is_not_taken_back_by_what_its_last_gateway_still_wri
 }
 
 #[test]
+fn where_two_gateways_took_a_session_at_once_neither_has_it_and_the_next_goes_on_behind_both() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.gateway.marks.claim(session(0, 1), WHO);
+    rig.keep(session(0, 1), 1_024);
+    rig.read_peer(&[of_peer(1, 800)]);
+    assert!(!rig.net.is_open(client), "nobody knows who was first");
+    assert_eq!(rig.out_max(), Some(1_024));
+    rig.read_peer(&[of_peer(1, 2_048), of_peer(1, 600)]);
+    let mark = rig.gateway.marks.claim(SessionId(99), WHO).cloned();
+    assert_eq!(
+        mark,
+        Some(SessionMark { next_in: 300, told: vec![(ShardId(0), 1_800)], ..self::mark(2_048) })
+    );
+    rig.gateway.marks.on_disconnect(SessionId(99));
+    rig.read_peer(&[of_peer(2, 3_000), of_peer(2, 2_100)]);
+    assert_eq!(rig.out_max(), Some(2_100), "another reign is its own");
+}
+
+#[test]
 fn of_two_connections_of_a_session_the_one_that_took_it_last_has_it() {
     let mut rig = Rig::new();
     let (old, new) = (rig.sign_on(7), rig.sign_on(7));
