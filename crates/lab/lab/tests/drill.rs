@@ -92,6 +92,22 @@ fn members_of_a_killed_gateway_learn_elsewhere_what_became_of_their_requests() {
 }
 
 #[test]
+fn members_over_fix_go_on_at_another_gateway_by_their_numbers_with_nothing_missing_or_twice() {
+    let output = pares("kill-front --protocol fix --count 3 --quiet-ms 200");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for count in ["lost", "duplicated", "resend_missing", "rejected", "records_differing"] {
+        assert_eq!(figures[count], 0, "{count}: {figures}");
+    }
+    // Sessions were cut off with something in flight, and asked for what they lacked.
+    for count in ["gaps", "told_again", "completed", "others_completed", "executions"] {
+        assert!(figures[count].as_u64() > Some(0), "{count}: {figures}");
+    }
+    assert_eq!(figures["count"], 3);
+    assert!(figures["others_p99_ratio"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
 fn everything_killed_at_once_comes_back_with_all_that_was_acknowledged() {
     let figures = drill("kill-everything --count 2 --gateways 2");
     assert!(figures["restart_ms"].as_f64() > Some(0.0), "{figures}");

@@ -7,17 +7,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use pares_client::{ClientError, Update};
 use pares_node::config::ROLE_MAX;
 use pares_os::clock::mono_ns;
-use pares_types::Role;
+use pares_types::ClientOrderId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::RequestSource;
+use crate::connection::{Connection, Told};
 use crate::error::LabError;
+use crate::fix::FixSession;
 use crate::numbers::Numbers;
 use crate::observed::{Observed, histogram};
-use crate::plan::{LoadPlan, Rate};
+use crate::plan::{LoadPlan, Protocol, Rate};
 use crate::session::Session;
 
 /// Requests sent before answers are looked at again.
@@ -87,7 +88,7 @@ impl Load {
 struct Generator {
     plan: LoadPlan,
     observed: Arc<Observed>,
-    sessions: Vec<Session>,
+    sessions: Vec<Box<dyn Connection + Send>>,
     flow: Box<dyn RequestSource>,
     start_ns: u64,
     sent: u64,
@@ -110,8 +111,8 @@ struct Answers {
 
 impl Generator {
     fn new(plan: LoadPlan, flow: Box<dyn RequestSource>, observed: Arc<Observed>) -> Result<Self, LabError> {
-        let sessions = (1..=plan.members).map(|member| Session::connect(&plan, member));
-        let sessions = sessions.collect::<Result<Vec<_>, ClientError>>()?;
+        let sessions = (0..plan.members as usize).map(|place| connect(&plan, place));
+        let sessions = sessions.collect::<Result<Vec<_>, LabError>>()?;
         let answers = Answers {
             observed: Arc::clone(&observed),
             first: plan.first_client_order_id,
@@ -194,7 +195,7 @@ impl Generator {
             let command = self.flow.next_command();
             let ring = self.sent as usize % self.sent_at.len();
             self.sent_at[ring] = now_ns;
-            self.sessions[(command.member.0 - 1) as usize].send(&command.to_request())?;
+            self.sessions[(command.member.0 - self.plan.first_member) as usize].send(&command.to_request())?;
             self.sent += 1;
         }
         let offered = if self.plan.rate == Rate::Max { self.sent } else { offered };
@@ -211,13 +212,13 @@ impl Generator {
         };
         let mut received = 0;
         for session in &mut self.sessions {
-            let (answers, home) = (&mut self.answers, session.home);
+            let (answers, home) = (&mut self.answers, session.home());
             let (mut now_ns, before) = (0, answers.completed);
-            received += session.poll(|update| {
+            received += session.poll(&mut |told| {
                 if now_ns == 0 {
                     now_ns = mono_ns();
                 }
-                answers.on_update(now_ns, home, &update, due_ns);
+                answers.on_told(now_ns, home, told, due_ns);
             })?;
             if answers.completed > before && session.take_fresh() {
                 self.observed.note_resumed(now_ns);
@@ -246,7 +247,7 @@ impl Generator {
         let now_ns = mono_ns();
         // A session that is disconnected wants to try again soon.
         let soon_ns = now_ns + 1_000_000;
-        let patient = sending && self.sessions.iter().all(|session| session.client().is_some());
+        let patient = sending && self.sessions.iter().all(|session| session.socket().is_some());
         let next_ns = if sending { self.due_ns(self.sent).max(now_ns) } else { soon_ns };
         let next_ns = if patient { next_ns } else { next_ns.min(soon_ns) };
         let left_ns = match self.plan.rate {
@@ -263,8 +264,8 @@ impl Generator {
         let mut fds: Vec<PollFd<'_>> = self
             .sessions
             .iter()
-            .filter_map(Session::client)
-            .map(|client| PollFd::new(client, PollFlags::IN))
+            .filter_map(|session| session.socket())
+            .map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN))
             .collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -274,14 +275,11 @@ impl Generator {
 }
 
 impl Answers {
-    fn on_update(&mut self, now_ns: u64, home: usize, update: &Update, due_ns: impl Fn(u64) -> u64) {
-        match update {
-            Update::Answer(answer) => {
-                self.on_answer(now_ns, home, answer.client_order_id.0 - self.first, due_ns);
-            }
-            Update::Rejected { .. } => bump(&self.observed.rejected),
-            Update::Trade(trade) if trade.role == Role::Incoming => bump(&self.observed.trades),
-            _ => {}
+    fn on_told(&mut self, now_ns: u64, home: usize, told: Told, due_ns: impl Fn(u64) -> u64) {
+        match told {
+            Told::Answered(ClientOrderId(name)) => self.on_answer(now_ns, home, name - self.first, due_ns),
+            Told::Rejected => bump(&self.observed.rejected),
+            Told::Traded => bump(&self.observed.trades),
         }
     }
 
@@ -303,6 +301,14 @@ impl Answers {
         self.observed.last_ns.store(self.last_ns, Ordering::Relaxed);
         self.observed.add_latencies(&mut self.latencies);
     }
+}
+
+/// A member of the plan, by its place among them.
+fn connect(plan: &LoadPlan, place: usize) -> Result<Box<dyn Connection + Send>, LabError> {
+    Ok(match &plan.protocol {
+        Protocol::Binary => Box::new(Session::connect(plan, place)?),
+        Protocol::Fix(fix) => Box::new(FixSession::connect(plan, fix, place)?),
+    })
 }
 
 /// Only the generator's thread writes these.

@@ -12,7 +12,9 @@
 //! | `generator` | the sending thread |
 //! | `offer` | more than a system takes, on a schedule |
 //! | `members` | members of a system that requires sign-on |
-//! | `session` | one member's connection, and how it comes back |
+//! | `connection` | one member's connection, whatever it speaks |
+//! | `session` | the exchange's own protocol, and how a member comes back |
+//! | `fix` | FIX, and how a member goes on at another gateway |
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
 //! | `system` | systems started for the length of one command |
@@ -25,8 +27,10 @@
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
+mod connection;
 mod distant_sites;
 mod error;
+mod fix;
 mod generator;
 mod killer;
 mod members;
@@ -44,12 +48,13 @@ mod venues;
 
 pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
 pub use error::{LabError, LabResult, failed};
+pub use fix::{FixPlan, FixTold};
 pub use generator::Load;
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
 pub use offer::{Excess, ExcessPlan, ExcessTally, Latencies};
-pub use plan::{LoadPlan, Rate};
+pub use plan::{LoadPlan, Protocol, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;
 pub use small_disk::SmallDisk;

@@ -9,6 +9,8 @@ use pares_flow::{FlowInstrument, SyntheticConfig, SyntheticFlow};
 use pares_node::SystemConfig;
 use pares_types::{ClientOrderId, InstrumentId, MemberId, Price, Quantity};
 
+use crate::fix::FixPlan;
+
 /// How fast to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
@@ -32,17 +34,30 @@ impl FromStr for Rate {
     }
 }
 
+/// What members speak.
+#[derive(Clone, Debug)]
+pub enum Protocol {
+    /// The exchange's own.
+    Binary,
+    /// FIX 4.4; the plan's addresses are the gateways' ports for it.
+    Fix(FixPlan),
+}
+
 /// A load.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
-    /// The gateways; member `k` uses gateway `k` modulo their number.
+    /// The gateways; the member at place `k` uses gateway `k` modulo their number.
     pub addresses: Vec<SocketAddr>,
     /// Whom to believe to be a gateway, if their ports are TLS.
     pub tls: Option<Tls>,
     /// What the members sign on with, the first member's first; none if anybody is let in.
     pub credentials: Vec<Credential>,
+    /// What the members speak.
+    pub protocol: Protocol,
     /// Members, one connection each.
     pub members: u32,
+    /// The first of them; their numbers follow each other.
+    pub first_member: u32,
     /// How fast.
     pub rate: Rate,
     /// How long; `None`: until stopped.
@@ -77,6 +92,8 @@ impl LoadPlan {
             addresses,
             tls: None,
             credentials: Vec::new(),
+            protocol: Protocol::Binary,
+            first_member: 1,
             rate,
             duration: None,
             seed: 1,
@@ -91,13 +108,19 @@ impl LoadPlan {
         }
     }
 
+    /// The member at that place.
+    #[must_use]
+    pub fn member(&self, place: usize) -> MemberId {
+        MemberId(self.first_member + u32::try_from(place).expect("a place among the members"))
+    }
+
     /// The commands to send.
     #[must_use]
     pub fn flow(&self) -> SyntheticFlow {
         SyntheticFlow::new(&SyntheticConfig {
             seed: self.seed,
             instruments: self.instruments.clone(),
-            members: (1..=self.members).map(MemberId).collect(),
+            members: (0..self.members as usize).map(|place| self.member(place)).collect(),
             first_client_order_id: ClientOrderId(self.first_client_order_id),
             live_orders_max: self.resting_orders,
         })

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use pares_log::{ReadError, Reader};
 use pares_node::{Layout, Supervisor, SystemConfig};
 use pares_types::{Outcome, Position, RecorderId, Request, ShardId};
+use pares_wire::WireError;
 use pares_wire::record::{self, ResultHead, ResultRecord};
 
 use crate::LabError;
@@ -31,6 +32,11 @@ pub type Reach = BTreeMap<ShardId, Position>;
 pub trait LogNotes: Clone {
     /// Takes note of a request that is recorded there.
     fn note(&mut self, place: (ShardId, Position), request: &Request, outcome: &Outcome);
+
+    /// Takes note of what happened there, in its order; most audits need no more than the request.
+    fn note_events(&mut self, _: &ResultRecord<'_>, _: &Request, _: &Outcome) -> Result<(), WireError> {
+        Ok(())
+    }
 }
 
 /// The logs of all recorders, each read as far as it goes.
@@ -187,7 +193,7 @@ impl<N: LogNotes> RecorderLog<N> {
         }
         digests.push(digest(payload));
         self.notes.note((shard, position), &request, &outcome);
-        Ok(())
+        self.notes.note_events(&result, &request, &outcome).map_err(|error| wrong(&error))
     }
 }
 

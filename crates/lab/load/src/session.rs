@@ -13,13 +13,16 @@
 //! Connecting and signing on wait for a gateway, and other members share this thread; so a thread of its own does it.
 
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_client::{Client, ClientError, OpenRequests, Options, Update};
-use pares_types::{ClientRequest, MemberId};
+use pares_types::{ClientRequest, MemberId, Role};
 
 use crate::LoadPlan;
+use crate::connection::{Connection, Told};
+use crate::error::LabError;
 
 /// Between two rounds of all gateways while none is there.
 const RETRY_NS: u64 = 5_000_000;
@@ -32,7 +35,7 @@ pub(crate) struct Session {
     addresses: Vec<SocketAddr>,
     options: Options,
     /// Index of the gateway this member uses while it is there.
-    pub(crate) home: usize,
+    home: usize,
     /// Index of the gateway in use, or to be tried next.
     at: usize,
     client: Option<Client>,
@@ -52,14 +55,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects member `member` of the plan.
+    /// Connects a member of the plan, by its place among them.
     ///
     /// # Errors
     /// If its gateway cannot be reached.
-    pub(crate) fn connect(plan: &LoadPlan, member: u32) -> Result<Self, ClientError> {
-        let home = (member - 1) as usize % plan.addresses.len();
-        let credential = plan.credentials.get((member - 1) as usize).cloned();
-        let member = MemberId(member);
+    pub(crate) fn connect(plan: &LoadPlan, place: usize) -> Result<Self, ClientError> {
+        let home = place % plan.addresses.len();
+        let credential = plan.credentials.get(place).cloned();
+        let member = plan.member(place);
         let options = Options { credential, tls: plan.tls.clone(), ..Options::default() };
         Ok(Self {
             member,
@@ -78,56 +81,6 @@ impl Session {
         })
     }
 
-    /// The connection, if there is one.
-    pub(crate) fn client(&self) -> Option<&Client> {
-        self.client.as_ref()
-    }
-
-    /// Whether it is connected to another gateway than its own, or to none.
-    pub(crate) fn is_away(&self) -> bool {
-        self.client.is_none() || self.at != self.home
-    }
-
-    /// Buffers a request; without a connection it is kept for the next one.
-    ///
-    /// # Errors
-    /// If too much is waiting to be sent.
-    pub(crate) fn send(&mut self, request: &ClientRequest) -> Result<(), ClientError> {
-        match &mut self.client {
-            Some(client) => client.send(request)?,
-            None => self.unsent += 1,
-        }
-        if let Some(open) = &mut self.open {
-            open.keep(request);
-        }
-        Ok(())
-    }
-
-    /// Sends what is buffered.
-    ///
-    /// # Errors
-    /// If the connection is lost and losses are not to be survived.
-    pub(crate) fn flush(&mut self) -> Result<(), ClientError> {
-        let flushed = self.client.as_mut().map_or(Ok(true), Client::flush);
-        self.survive(flushed).map(|_| ())
-    }
-
-    /// Hands out what has come in. Says how many updates that was.
-    ///
-    /// # Errors
-    /// As [`Session::flush`].
-    pub(crate) fn poll(&mut self, mut on: impl FnMut(Update)) -> Result<usize, ClientError> {
-        let Some(client) = &mut self.client else { return Ok(0) };
-        let open = &mut self.open;
-        let polled = client.poll(|update| {
-            if let Some(open) = open {
-                open.on_update(&update);
-            }
-            on(update);
-        });
-        self.survive(polled).map(Option::unwrap_or_default)
-    }
-
     fn survive<T>(&mut self, result: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -141,9 +94,73 @@ impl Session {
         }
     }
 
-    /// Without a connection, tries one gateway after the other and repeats what is open at the first that is there.
-    /// Says how many requests were sent a second time. With one there is nothing to do.
-    pub(crate) fn come_back(&mut self, now_ns: u64) -> u64 {
+    /// The connection asked for earlier, once it is made or has failed; asks for one to gateway `at` if there is none.
+    fn connected(&mut self, at: usize) -> Option<Result<(usize, Client), ClientError>> {
+        match self.attempt.take() {
+            None => self.attempt = Some((at, self.attempt(at))),
+            Some((at, attempt)) if !attempt.is_finished() => self.attempt = Some((at, attempt)),
+            Some((at, attempt)) => match attempt.join() {
+                Ok(connected) => return Some(connected.map(|client| (at, client))),
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+        }
+        None
+    }
+
+    fn attempt(&self, at: usize) -> JoinHandle<Result<Client, ClientError>> {
+        let (address, member) = (self.addresses[at], self.member);
+        let options = Options { patience: SIGN_ON_MAX, ..self.options.clone() };
+        std::thread::spawn(move || Client::connect_with(address, member, options))
+    }
+}
+
+impl Connection for Session {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.client.as_ref().map(AsFd::as_fd)
+    }
+
+    fn home(&self) -> usize {
+        self.home
+    }
+
+    fn is_away(&self) -> bool {
+        self.client.is_none() || self.at != self.home
+    }
+
+    fn send(&mut self, request: &ClientRequest) -> Result<(), LabError> {
+        match &mut self.client {
+            Some(client) => client.send(request)?,
+            None => self.unsent += 1,
+        }
+        if let Some(open) = &mut self.open {
+            open.keep(request);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LabError> {
+        let flushed = self.client.as_mut().map_or(Ok(true), Client::flush);
+        Ok(self.survive(flushed).map(|_| ())?)
+    }
+
+    fn poll(&mut self, on: &mut dyn FnMut(Told)) -> Result<usize, LabError> {
+        let Some(client) = &mut self.client else { return Ok(0) };
+        let open = &mut self.open;
+        let polled = client.poll(|update| {
+            if let Some(open) = open {
+                open.on_update(&update);
+            }
+            match update {
+                Update::Answer(answer) => on(Told::Answered(answer.client_order_id)),
+                Update::Rejected { .. } => on(Told::Rejected),
+                Update::Trade(trade) if trade.role == Role::Incoming => on(Told::Traded),
+                _ => {}
+            }
+        });
+        Ok(self.survive(polled).map(Option::unwrap_or_default)?)
+    }
+
+    fn come_back(&mut self, now_ns: u64) -> u64 {
         if self.client.is_some() || now_ns < self.retry_ns {
             return 0;
         }
@@ -167,8 +184,7 @@ impl Session {
         repeated.saturating_sub(std::mem::take(&mut self.unsent))
     }
 
-    /// Returns to its own gateway, at a moment in which nothing is open, so that nothing needs to be repeated.
-    pub(crate) fn go_home(&mut self) {
+    fn go_home(&mut self) {
         if self.client.is_none() || !self.is_away() {
             return;
         }
@@ -181,27 +197,7 @@ impl Session {
         }
     }
 
-    /// The connection asked for earlier, once it is made or has failed; asks for one to gateway `at` if there is none.
-    fn connected(&mut self, at: usize) -> Option<Result<(usize, Client), ClientError>> {
-        match self.attempt.take() {
-            None => self.attempt = Some((at, self.attempt(at))),
-            Some((at, attempt)) if !attempt.is_finished() => self.attempt = Some((at, attempt)),
-            Some((at, attempt)) => match attempt.join() {
-                Ok(connected) => return Some(connected.map(|client| (at, client))),
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
-        }
-        None
-    }
-
-    fn attempt(&self, at: usize) -> JoinHandle<Result<Client, ClientError>> {
-        let (address, member) = (self.addresses[at], self.member);
-        let options = Options { patience: SIGN_ON_MAX, ..self.options.clone() };
-        std::thread::spawn(move || Client::connect_with(address, member, options))
-    }
-
-    /// Whether this is the first answer on a connection that replaced a lost one.
-    pub(crate) fn take_fresh(&mut self) -> bool {
+    fn take_fresh(&mut self) -> bool {
         std::mem::take(&mut self.fresh)
     }
 }

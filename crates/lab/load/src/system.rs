@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pares_client::Tls;
 use pares_node::{Layout, Supervisor, SystemConfig, keys};
-use pares_types::{GatewayId, RecorderId};
+use pares_types::RecorderId;
 
 use crate::error::LabError;
 use crate::small_disk::SmallDisk;
@@ -109,6 +109,15 @@ impl ScratchSystem {
         addresses(self.supervisor.layout(), self.supervisor.config())
     }
 
+    /// Where the gateways listen for FIX.
+    ///
+    /// # Errors
+    /// If a gateway has not said so.
+    pub fn fix_addresses(&self) -> Result<Vec<SocketAddr>, LabError> {
+        let layout = self.supervisor.layout();
+        self.supervisor.config().gateway_ids().map(|id| read_address(&layout.fix_address(id))).collect()
+    }
+
     /// Whom to believe to be a gateway; none if their ports are not TLS.
     ///
     /// # Errors
@@ -148,11 +157,11 @@ pub fn own_program() -> Result<PathBuf, LabError> {
 /// # Errors
 /// If a gateway has not said so.
 pub fn addresses(layout: &Layout, config: &SystemConfig) -> Result<Vec<SocketAddr>, LabError> {
-    let address = |id: GatewayId| {
-        let path = layout.gateway_address(id);
-        let text = std::fs::read_to_string(&path)
-            .map_err(LabError::io(format!("reading {} (is the system up?)", path.display())))?;
-        text.trim().parse().map_err(|_| LabError::Failed(format!("{} holds no address", path.display())))
-    };
-    config.gateway_ids().map(address).collect()
+    config.gateway_ids().map(|id| read_address(&layout.gateway_address(id))).collect()
+}
+
+fn read_address(path: &Path) -> Result<SocketAddr, LabError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(LabError::io(format!("reading {} (is the system up?)", path.display())))?;
+    text.trim().parse().map_err(|_| LabError::Failed(format!("{} holds no address", path.display())))
 }

@@ -265,14 +265,14 @@ impl Figures {
 }
 
 /// The middle and the largest of some values; none of none.
-struct Spread {
-    count: usize,
-    median: Option<f64>,
-    max: Option<f64>,
+pub(super) struct Spread {
+    pub(super) count: usize,
+    pub(super) median: Option<f64>,
+    pub(super) max: Option<f64>,
 }
 
 impl Spread {
-    fn of(mut values: Vec<u64>, unit: f64) -> Self {
+    pub(super) fn of(mut values: Vec<u64>, unit: f64) -> Self {
         values.sort_unstable();
         let at = |index: usize| values.get(index).map(|&value| value as f64 / unit);
         Self { count: values.len(), median: at(values.len() / 2), max: at(values.len().wrapping_sub(1)) }

@@ -4,6 +4,7 @@ pub mod book;
 pub mod checkpoint;
 pub mod end_to_end;
 pub mod feed;
+pub mod fix;
 pub mod kill_switch;
 pub mod overload;
 pub mod peer;
@@ -38,6 +39,8 @@ enum Bench {
     Overload(overload::Args),
     /// Market data: records to messages, messages to books, beside what others publish
     Feed(feed::Args),
+    /// Orders over FIX through a whole exchange: codec, latency, highest rate, beside its own protocol and QuickFIX/J
+    Fix(fix::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
@@ -65,6 +68,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Stages(args) => stages::run(args),
         Bench::Overload(args) => overload::run(args),
         Bench::Feed(args) => feed::run(args),
+        Bench::Fix(args) => fix::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),

@@ -33,6 +33,13 @@ pub(crate) enum Peer {
         /// Where both logs lie.
         dir: PathBuf,
     },
+    /// Sends FIX orders back
+    FixEcho {
+        /// Where to listen.
+        port: u16,
+        /// How many sessions: `M1-1` and so on.
+        sessions: u32,
+    },
 }
 
 /// Plays a peer until killed.
@@ -44,6 +51,7 @@ pub(crate) fn run(peer: &Peer) -> LabResult {
     match peer {
         Peer::Contend { dir, batch } => super::sequencer::contend(dir, *batch),
         Peer::Read { log } => read(log),
+        Peer::FixEcho { port, sessions } => super::fix::serve(*port, *sessions),
         Peer::Echo { dir } => {
             ready()?;
             crate::experiment::echo(dir, &AtomicBool::new(false)).map_err(pares_load::failed("the echo"))

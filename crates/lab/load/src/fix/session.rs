@@ -1,0 +1,275 @@
+//! One member, and how it goes on at another gateway.
+//!
+//! ```text
+//!              lost               the next gateway, by the same numbers
+//!  [logged on] ----> [nowhere] --------------------------------------> [logging on] --Logon--> [logged on]
+//!                        ^                                                  |                  all that is open goes out
+//!                        +---------- refused, or no answer in time ---------+                  again, with 97=Y
+//! ```
+//! It stays where it is: a session has no home but its numbers.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pares_client::Credential;
+use pares_fix::dictionary::tag;
+use pares_fix::message::FixMessage;
+use pares_os::clock::mono_ns;
+use pares_types::{ClientOrderId, ClientRequest, MemberId};
+
+use super::engine::{FixEnd, FixEngine};
+use super::messages::{self, Ends};
+use super::numbers::Numbers;
+use super::told::FixTold;
+use super::FixPlan;
+use crate::LoadPlan;
+use crate::connection::{Connection, Told};
+use crate::error::LabError;
+
+/// Between two rounds of all gateways while none is there.
+const RETRY_NS: u64 = 5_000_000;
+/// How long a gateway may take to answer a Logon.
+const LOGON_MAX_NS: u64 = 2_000_000_000;
+/// How long the first Logon may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One member.
+pub(crate) struct FixSession {
+    member: MemberId,
+    addresses: Vec<SocketAddr>,
+    ends: Ends,
+    credential: Option<Credential>,
+    told: Option<Arc<FixTold>>,
+    /// Whether lost connections are to be survived.
+    resume: bool,
+    /// Index of the gateway in use, or to be tried next.
+    at: usize,
+    line: Line,
+    /// What is unanswered, and whether it was sent.
+    open: BTreeMap<u64, (ClientRequest, bool)>,
+    repeated: u64,
+    /// Gateways tried since the connection was lost.
+    tried: usize,
+    /// Connected anew, and not answered since.
+    fresh: bool,
+}
+
+/// Where its numbers are.
+enum Line {
+    Nowhere { numbers: Numbers, retry_ns: u64 },
+    LoggingOn { engine: FixEngine, until_ns: u64 },
+    LoggedOn(FixEngine),
+}
+
+impl FixSession {
+    /// Connects a member of the plan, by its place among them, and waits until it is logged on.
+    ///
+    /// # Errors
+    /// If its gateway cannot be reached, or refuses it.
+    pub(crate) fn connect(plan: &LoadPlan, fix: &FixPlan, place: usize) -> Result<Self, LabError> {
+        let member = plan.member(place);
+        let credential = plan.credentials.get(place).cloned();
+        let session = credential.as_ref().map_or(1, |credential| credential.session);
+        let mut connected = Self {
+            member,
+            addresses: plan.addresses.clone(),
+            ends: Ends { sender: format!("M{member}-{session}"), target: fix.target.clone() },
+            credential,
+            told: fix.told.clone(),
+            resume: true,
+            at: place % plan.addresses.len(),
+            line: Line::Nowhere { numbers: Numbers::default(), retry_ns: 0 },
+            open: BTreeMap::new(),
+            repeated: 0,
+            tried: 0,
+            fresh: false,
+        };
+        let begun = Instant::now();
+        while !matches!(connected.line, Line::LoggedOn(_)) {
+            if begun.elapsed() > PATIENCE {
+                return Err(LabError::Failed(format!("{}: nobody answers the Logon", connected.ends.sender)));
+            }
+            connected.come_back(mono_ns());
+            connected.flush()?;
+            connected.poll(&mut |_| {})?;
+            std::thread::yield_now();
+        }
+        (connected.resume, connected.fresh) = (plan.resume, false);
+        Ok(connected)
+    }
+
+    fn engine(&mut self) -> Option<&mut FixEngine> {
+        match &mut self.line {
+            Line::Nowhere { .. } => None,
+            Line::LoggingOn { engine, .. } | Line::LoggedOn(engine) => Some(engine),
+        }
+    }
+
+    /// Goes on without this connection, if it may be lost.
+    fn survive(&mut self, end: FixEnd) -> Result<(), LabError> {
+        match end {
+            FixEnd::Lost(_) if self.resume => {
+                self.leave();
+                (self.tried, self.at) = (0, (self.at + 1) % self.addresses.len());
+                Ok(())
+            }
+            FixEnd::Lost(why) | FixEnd::Broken(why) => {
+                Err(LabError::Failed(format!("{}: {why}", self.ends.sender)))
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        let nowhere = Line::Nowhere { numbers: Numbers::default(), retry_ns: 0 };
+        self.line = match std::mem::replace(&mut self.line, nowhere) {
+            Line::LoggingOn { engine, .. } | Line::LoggedOn(engine) => {
+                Line::Nowhere { numbers: engine.into_numbers(), retry_ns: 0 }
+            }
+            nowhere @ Line::Nowhere { .. } => nowhere,
+        };
+    }
+
+    /// Calls the gateway whose turn it is.
+    fn call(&mut self, numbers: Numbers, now_ns: u64) -> Line {
+        let address = self.addresses[self.at];
+        match FixEngine::connect(address, &self.ends, numbers, self.credential.as_ref()) {
+            Ok(engine) => Line::LoggingOn { engine, until_ns: now_ns + LOGON_MAX_NS },
+            Err((_, numbers)) => {
+                self.at = (self.at + 1) % self.addresses.len();
+                self.tried += 1;
+                let is_round = self.tried.is_multiple_of(self.addresses.len());
+                Line::Nowhere { numbers, retry_ns: if is_round { now_ns + RETRY_NS } else { 0 } }
+            }
+        }
+    }
+
+    /// Sends all that is open: again, with 97=Y, what may have come before.
+    fn repeat_all(&mut self) {
+        let Line::LoggedOn(engine) = &mut self.line else { return };
+        for (request, was_sent) in self.open.values_mut() {
+            engine.send(request, *was_sent);
+            self.repeated += u64::from(*was_sent);
+            *was_sent = true;
+        }
+    }
+
+    /// What a connection has come to: logged on, or with a gap filled in which requests may have been.
+    fn settle(&mut self) {
+        let Some(engine) = self.engine() else { return };
+        let (gaps, has_filled, is_on) = (engine.take_gaps(), engine.take_filled(), engine.is_logged_on());
+        if let Some(told) = &self.told {
+            (0..gaps).for_each(|_| told.note_gap());
+        }
+        let nowhere = Line::Nowhere { numbers: Numbers::default(), retry_ns: 0 };
+        match std::mem::replace(&mut self.line, nowhere) {
+            Line::LoggingOn { engine, .. } if is_on => {
+                (self.line, self.fresh) = (Line::LoggedOn(engine), true);
+                self.repeat_all();
+            }
+            line => {
+                self.line = line;
+                if has_filled {
+                    self.repeat_all();
+                }
+            }
+        }
+    }
+}
+
+impl Connection for FixSession {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match &self.line {
+            Line::LoggedOn(engine) => Some(engine.socket.as_fd()),
+            Line::LoggingOn { .. } | Line::Nowhere { .. } => None,
+        }
+    }
+
+    fn home(&self) -> usize {
+        0
+    }
+
+    fn is_away(&self) -> bool {
+        !matches!(self.line, Line::LoggedOn(_))
+    }
+
+    fn send(&mut self, request: &ClientRequest) -> Result<(), LabError> {
+        if messages::msg_type(request).is_none() {
+            return Err(LabError::Usage("a load over FIX enters limit orders, amends and cancels".into()));
+        }
+        let is_on = matches!(self.line, Line::LoggedOn(_));
+        if let Line::LoggedOn(engine) = &mut self.line {
+            engine.send(request, false);
+        }
+        self.open.insert(request.client_order_id().0, (*request, is_on));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LabError> {
+        match self.engine().map_or(Ok(()), FixEngine::flush) {
+            Ok(()) => Ok(()),
+            Err(end) => self.survive(end),
+        }
+    }
+
+    fn poll(&mut self, on: &mut dyn FnMut(Told)) -> Result<usize, LabError> {
+        let Self { line, open, told, member, .. } = self;
+        let (Line::LoggingOn { engine, .. } | Line::LoggedOn(engine)) = line else { return Ok(0) };
+        let polled = engine.poll(&mut |message| take(message, *member, open, told.as_deref(), on));
+        match polled {
+            Ok(count) => {
+                self.settle();
+                Ok(count)
+            }
+            Err(end) => self.survive(end).map(|()| 0),
+        }
+    }
+
+    fn come_back(&mut self, now_ns: u64) -> u64 {
+        match &mut self.line {
+            Line::Nowhere { numbers, retry_ns } if now_ns >= *retry_ns => {
+                let numbers = std::mem::take(numbers);
+                self.line = self.call(numbers, now_ns);
+            }
+            Line::LoggingOn { until_ns, .. } if now_ns >= *until_ns => {
+                self.leave();
+                self.at = (self.at + 1) % self.addresses.len();
+            }
+            _ => {}
+        }
+        std::mem::take(&mut self.repeated)
+    }
+
+    fn go_home(&mut self) {}
+
+    fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
+}
+
+/// Takes in what the exchange says.
+fn take(
+    message: &FixMessage<'_>,
+    member: MemberId,
+    open: &mut BTreeMap<u64, (ClientRequest, bool)>,
+    told: Option<&FixTold>,
+    on: &mut dyn FnMut(Told),
+) {
+    let exec_id = message.text(tag::EXEC_ID).unwrap_or(b"");
+    let is_refused_at_once = exec_id.starts_with(b"R");
+    if let Some(told) = told.filter(|_| !exec_id.is_empty() && !is_refused_at_once) {
+        told.note(member, exec_id, message.flag(tag::POSS_RESEND) || message.flag(tag::POSS_DUP_FLAG));
+    }
+    let kind = message.text(tag::EXEC_TYPE).unwrap_or(b"");
+    if kind == b"F" {
+        on(Told::Traded);
+    }
+    // An order is told as taken before all else that happens to it. An echo has no kind.
+    let is_answer = matches!(kind, b"" | b"0" | b"4" | b"5" | b"8");
+    let Some(name) = message.number(tag::CL_ORD_ID).filter(|_| is_answer) else { return };
+    if open.remove(&name).is_some() {
+        on(if is_refused_at_once { Told::Rejected } else { Told::Answered(ClientOrderId(name)) });
+    }
+}
