@@ -17,7 +17,7 @@ use pares_types::ClientRequest;
 use super::messages::{self, Ends};
 use super::numbers::{Numbers, Turn};
 
-/// Bytes read at once.
+/// Bytes read at once. Less than a message of them is left behind each time, so there is always room.
 const READ_BYTES: usize = 64 << 10;
 /// Seconds: of a load both ends hear each other all the time.
 const HEARTBEAT_S: u64 = 60;
@@ -36,7 +36,10 @@ pub(super) enum FixEnd {
 pub(super) struct FixEngine {
     pub(super) socket: TcpStream,
     parser: FixParser,
+    /// Of a fixed length, beyond that of any message.
     input: Vec<u8>,
+    /// How much of it came in and is not done with.
+    filled: usize,
     end: End,
 }
 
@@ -77,7 +80,7 @@ impl FixEngine {
         let output = Vec::with_capacity(READ_BYTES);
         let mut end = End { ends: ends.clone(), numbers, output, is_logged_on: false, gaps: 0, has_filled: false };
         end.log_on(credential);
-        Ok(Self { socket, parser: FixParser::default(), input: Vec::with_capacity(READ_BYTES), end })
+        Ok(Self { socket, parser: FixParser::default(), input: vec![0; READ_BYTES], filled: 0, end })
     }
 
     /// The numbers, for the next connection.
@@ -124,10 +127,10 @@ impl FixEngine {
     /// If the connection is of no more use.
     pub(super) fn poll(&mut self, on: &mut dyn FnMut(&FixMessage<'_>)) -> Result<usize, FixEnd> {
         let is_gone = self.read()?;
-        let Self { parser, input, end, .. } = self;
+        let Self { parser, input, filled, end, .. } = self;
         let (mut at, mut count) = (0, 0);
         loop {
-            let (found, used) = cut(&input[at..]);
+            let (found, used) = cut(&input[at..*filled]);
             match found {
                 Cut::Incomplete => break,
                 Cut::Whole(frame) => end.on_frame(parser, &frame, on)?,
@@ -136,16 +139,15 @@ impl FixEngine {
             count += 1;
             at += used;
         }
-        input.drain(..at);
+        input.copy_within(at..*filled, 0);
+        *filled -= at;
         if is_gone { Err(FixEnd::Lost("the gateway closed the connection".into())) } else { Ok(count) }
     }
 
     /// Reads what is there; whether the connection is at its end.
     fn read(&mut self) -> Result<bool, FixEnd> {
-        let begun = self.input.len();
-        self.input.resize(begun + READ_BYTES, 0);
-        let read = self.socket.read(&mut self.input[begun..]);
-        self.input.truncate(begun + read.as_ref().copied().unwrap_or(0));
+        let read = self.socket.read(&mut self.input[self.filled..]);
+        self.filled += read.as_ref().copied().unwrap_or(0);
         match read {
             Ok(count) => Ok(count == 0),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),

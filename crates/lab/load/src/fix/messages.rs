@@ -32,7 +32,8 @@ impl Ends {
 pub(super) fn msg_type(request: &ClientRequest) -> Option<&'static [u8]> {
     match request {
         ClientRequest::Enter { order, .. } => {
-            (matches!(order.kind, OrderKind::Limit { .. }) && in_force(order).is_some()).then_some(b"D")
+            let is_pegged = matches!(order.kind, OrderKind::Pegged { .. });
+            (!is_pegged && in_force(order).is_some()).then_some(b"D")
         }
         ClientRequest::Cancel { .. } => Some(b"F"),
         ClientRequest::Amend { .. } => Some(b"G"),
@@ -73,7 +74,8 @@ fn new_order(writer: &mut FixWriter<'_>, instrument: InstrumentId, order: &NewOr
     writer.letter(tag::SIDE, if order.side == Side::Buy { b'1' } else { b'2' });
     writer.time(tag::TRANSACT_TIME, now_ns);
     writer.number(tag::ORDER_QTY, order.quantity.0);
-    writer.letter(tag::ORD_TYPE, b'2');
+    let is_limit = matches!(order.kind, OrderKind::Limit { .. });
+    writer.letter(tag::ORD_TYPE, if is_limit { b'2' } else { b'1' });
     if let OrderKind::Limit { price: limit } = order.kind {
         price(writer, limit);
     }

@@ -197,7 +197,7 @@ impl Connection for FixSession {
 
     fn send(&mut self, request: &ClientRequest) -> Result<(), LabError> {
         if messages::msg_type(request).is_none() {
-            return Err(LabError::Usage("a load over FIX enters limit orders, amends and cancels".into()));
+            return Err(LabError::Usage("a load over FIX enters limit and market orders, amends and cancels".into()));
         }
         let is_on = matches!(self.line, Line::LoggedOn(_));
         if let Line::LoggedOn(engine) = &mut self.line {
