@@ -124,6 +124,18 @@ fn the_kill_switch_cancels_everything_of_a_throttled_member() {
 }
 
 #[test]
+fn fix_is_measured_beside_the_exchanges_own_protocol_and_an_echo() {
+    let arguments = "bench fix --seconds 1 --connections 2 --in-flight 64 --json";
+    let found = pares(&arguments.split(' ').collect::<Vec<_>>());
+    assert_eq!((&found["lost"], &found["rejected"]), (&0.into(), &0.into()), "{found}");
+    let names = ["new_order_ns", "report_ns", "orders_per_s", "p50_us", "p99_us", "echo_p50_us"];
+    let beside = ["binary_orders_per_s", "binary_p50_us", "binary_p99_us"];
+    for name in names.into_iter().chain(beside) {
+        assert!(found[name].as_f64() > Some(0.0), "{name}: {found}");
+    }
+}
+
+#[test]
 fn checkpoints_are_seen_under_way_and_a_killed_venue_joins() {
     let small = "--state-mib 2 --symbols 20 --shards 2 --rate 5000 --rounds 1 --quiet-seconds 1";
     let arguments: Vec<&str> = "bench checkpoint --json".split(' ').chain(small.split(' ')).collect();

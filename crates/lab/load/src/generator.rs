@@ -195,7 +195,8 @@ impl Generator {
             let command = self.flow.next_command();
             let ring = self.sent as usize % self.sent_at.len();
             self.sent_at[ring] = now_ns;
-            self.sessions[(command.member.0 - self.plan.first_member) as usize].send(&command.to_request())?;
+            self.sessions[(command.member.0 - self.plan.first_member) as usize]
+                .send(&command.to_request())?;
             self.sent += 1;
         }
         let offered = if self.plan.rate == Rate::Max { self.sent } else { offered };

@@ -200,8 +200,7 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let kill_front =
         PossibleValue::new("kill-front").help("Gateways under FIX: `pares drill kill-front --help`");
     let own = [wice, history, away, days, backup, feed, broker, kill_front, wrong_keys];
-    PossibleValuesParser::new(blows.chain(own))
-        .try_map(|word| Blow::from_str(&word, false))
+    PossibleValuesParser::new(blows.chain(own)).try_map(|word| Blow::from_str(&word, false))
 }
 
 impl Args {

@@ -78,7 +78,8 @@ impl FixEngine {
         };
         numbers.forget_early();
         let output = Vec::with_capacity(READ_BYTES);
-        let mut end = End { ends: ends.clone(), numbers, output, is_logged_on: false, gaps: 0, has_filled: false };
+        let mut end =
+            End { ends: ends.clone(), numbers, output, is_logged_on: false, gaps: 0, has_filled: false };
         end.log_on(credential);
         Ok(Self { socket, parser: FixParser::default(), input: vec![0; READ_BYTES], filled: 0, end })
     }
@@ -176,7 +177,8 @@ impl End {
 
     fn log_on(&mut self, credential: Option<&Credential>) {
         let (now_ns, number) = (now_ns(), self.numbers.next_out.to_string());
-        let proven = [&stamp(now_ns), number.as_bytes(), self.ends.sender.as_bytes(), self.ends.target.as_bytes()];
+        let proven =
+            [&stamp(now_ns), number.as_bytes(), self.ends.sender.as_bytes(), self.ends.target.as_bytes()];
         let proven: Vec<u8> = proven.into_iter().flat_map(|field| [field, &[SOH]].concat()).collect();
         let proof = credential.map(|credential| credential.secret.prove(&proven));
         self.message(b"A", now_ns, |writer| {
@@ -196,7 +198,8 @@ impl End {
         frame: &FixFrame<'_>,
         on: &mut dyn FnMut(&FixMessage<'_>),
     ) -> Result<(), FixEnd> {
-        let message = parser.parse(&FIX44, frame).map_err(|_| FixEnd::Broken("a message is unreadable".into()))?;
+        let message =
+            parser.parse(&FIX44, frame).map_err(|_| FixEnd::Broken("a message is unreadable".into()))?;
         self.at_once(&message)?;
         match self.numbers.turn(&message) {
             Turn::Now => self.in_turn(&message, on)?,
@@ -228,7 +231,11 @@ impl End {
         Ok(())
     }
 
-    fn in_turn(&mut self, message: &FixMessage<'_>, on: &mut dyn FnMut(&FixMessage<'_>)) -> Result<(), FixEnd> {
+    fn in_turn(
+        &mut self,
+        message: &FixMessage<'_>,
+        on: &mut dyn FnMut(&FixMessage<'_>),
+    ) -> Result<(), FixEnd> {
         match message.msg_type() {
             b"0" | b"2" | b"4" | b"A" => {}
             b"1" => {

@@ -20,11 +20,11 @@ use pares_fix::message::FixMessage;
 use pares_os::clock::mono_ns;
 use pares_types::{ClientOrderId, ClientRequest, MemberId};
 
+use super::FixPlan;
 use super::engine::{FixEnd, FixEngine};
 use super::messages::{self, Ends};
 use super::numbers::Numbers;
 use super::told::FixTold;
-use super::FixPlan;
 use crate::LoadPlan;
 use crate::connection::{Connection, Told};
 use crate::error::LabError;
@@ -197,7 +197,9 @@ impl Connection for FixSession {
 
     fn send(&mut self, request: &ClientRequest) -> Result<(), LabError> {
         if messages::msg_type(request).is_none() {
-            return Err(LabError::Usage("a load over FIX enters limit and market orders, amends and cancels".into()));
+            return Err(LabError::Usage(
+                "a load over FIX enters limit and market orders, amends and cancels".into(),
+            ));
         }
         let is_on = matches!(self.line, Line::LoggedOn(_));
         if let Line::LoggedOn(engine) = &mut self.line {

@@ -185,7 +185,8 @@ struct KillFront {
 
 impl KillFront {
     fn start(args: &Args, rate: u64) -> Result<Self, LabError> {
-        let load = setup::Args { gateways: VICTIMS + 1, symbols: args.load.symbols.max(2), ..args.load.clone() };
+        let load =
+            setup::Args { gateways: VICTIMS + 1, symbols: args.load.symbols.max(2), ..args.load.clone() };
         let config = load.config();
         let (sign_on, fix) = (SignOnSetting::Required, config.gateways.clone());
         let system = ScratchSystem::start(&SystemConfig { sign_on, fix, ..config }, load.dir.clone())?;
@@ -257,9 +258,7 @@ impl KillFront {
         self.wait_until("a session goes on at the other gateway", |drill| {
             let observed = drill.fix.observed();
             has_gone_on = has_gone_on || observed.take_resumed_ns().is_some();
-            has_gone_on
-                && observed.away.load(Ordering::Relaxed) == 0
-                && !drill.system.supervisor.is_up(node)
+            has_gone_on && observed.away.load(Ordering::Relaxed) == 0 && !drill.system.supervisor.is_up(node)
         })?;
         self.moved.push(self.fix.observed().take_gap_max_ns());
         self.system.supervisor.hold(node, false);
@@ -310,7 +309,8 @@ impl KillFront {
         let executed_twice = records.notes().map(|notes| notes.executed_twice).max().unwrap_or(0);
         let (recorded, records_differing) = records.differing(|_, _| false);
         let [gaps, baseline, moved] = [gaps, baseline, moved].map(|gaps| Spread::of(gaps, 1e6));
-        let [quiet, disturbed] = [Stretch::Quiet, Stretch::Disturbed].map(|one| p99_us(&others.latencies(one)));
+        let [quiet, disturbed] =
+            [Stretch::Quiet, Stretch::Disturbed].map(|one| p99_us(&others.latencies(one)));
         let of = |observed: &Observed| observed.completed.load(Ordering::Relaxed);
         let rejected = [&fix, &others].map(|load| load.rejected.load(Ordering::Relaxed)).iter().sum();
         Ok(Outcome {

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use pares_load::{FixTold, LogNotes, Numbers};
-use pares_types::{ClientOrderId, Command, Event, MemberId, OrderId, Outcome, Position, Reason, Request, ShardId, Status};
+use pares_types::{
+    ClientOrderId, Command, Event, MemberId, OrderId, Outcome, Position, Reason, Request, ShardId, Status,
+};
 use pares_wire::WireError;
 use pares_wire::record::ResultRecord;
 

@@ -16,9 +16,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pares_load::{
-    FixPlan, LabError, LabResult, Load, LoadPlan, Protocol, Rate, ScratchSystem, setup,
-};
+use pares_load::{FixPlan, LabError, LabResult, Load, LoadPlan, Protocol, Rate, ScratchSystem, setup};
 use pares_node::SystemConfig;
 use pares_node::config::SignOnSetting;
 use pares_text::grouped;
@@ -99,7 +97,12 @@ pub fn run(args: &Args) -> LabResult {
 
 fn measure(args: &Args) -> Result<Figures, LabError> {
     let (new_order_ns, report_ns) = codec::measure();
-    let parts = [(true, Rate::PerSecond(RATE)), (false, Rate::PerSecond(RATE)), (true, Rate::Max), (false, Rate::Max)];
+    let parts = [
+        (true, Rate::PerSecond(RATE)),
+        (false, Rate::PerSecond(RATE)),
+        (true, Rate::Max),
+        (false, Rate::Max),
+    ];
     let [fix, binary, fix_max, binary_max] = parts.map(|(is_fix, rate)| exchange(args, is_fix, rate));
     let (fix, binary, fix_max, binary_max) = (fix?, binary?, fix_max?, binary_max?);
     let own = echo::Echo::own(args.connections)?;
@@ -108,7 +111,8 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
     let quickfixj = echo::Echo::quickfixj(&args.quickfixj, args.connections)?;
     let quickfixj = quickfixj.map(|echo| at_echo(args, &echo)).transpose()?;
     let all = [&fix, &binary, &fix_max, &binary_max, &echo].into_iter().chain(&quickfixj);
-    let (lost, rejected) = all.fold((0, 0), |(lost, rejected), one| (lost + one.lost, rejected + one.rejected));
+    let (lost, rejected) =
+        all.fold((0, 0), |(lost, rejected), one| (lost + one.lost, rejected + one.rejected));
     Ok(Figures {
         new_order_ns,
         report_ns,
@@ -177,13 +181,21 @@ fn print(args: &Args, figures: &Figures) {
     pares_text::say!("  ExecutionReport: write                 {:>8.0} ns", figures.report_ns);
     pares_text::say!("the whole exchange, one gateway, {} connections", args.connections);
     pares_text::say!("  at 1,000/s, order to report over FIX   {p50_us:>8.1} us (p99 {p99_us:.1})");
-    pares_text::say!("              over its own protocol      {binary_p50_us:>8.1} us (p99 {binary_p99_us:.1})");
+    pares_text::say!(
+        "              over its own protocol      {binary_p50_us:>8.1} us (p99 {binary_p99_us:.1})"
+    );
     pares_text::say!("  highest rate over FIX                  {:>8}/s", grouped(figures.orders_per_s));
-    pares_text::say!("               over its own protocol     {:>8}/s", grouped(figures.binary_orders_per_s));
+    pares_text::say!(
+        "               over its own protocol     {:>8}/s",
+        grouped(figures.binary_orders_per_s)
+    );
     pares_text::say!("no exchange, the order comes straight back, at 1,000/s");
     pares_text::say!("  this session layer                     {:>8.1} us", figures.echo_p50_us);
     match figures.quickfixj_echo_p50_us {
         Some(p50_us) => pares_text::say!("  QuickFIX/J                             {p50_us:>8.1} us"),
-        None => pares_text::say!("  QuickFIX/J is not in {}: `cargo xtask setup` builds it where Java and Maven are", args.quickfixj.display()),
+        None => pares_text::say!(
+            "  QuickFIX/J is not in {}: `cargo xtask setup` builds it where Java and Maven are",
+            args.quickfixj.display()
+        ),
     }
 }

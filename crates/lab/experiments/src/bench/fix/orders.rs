@@ -15,7 +15,12 @@ pub(super) struct Pairs {
 impl Pairs {
     pub(super) fn of(plan: &LoadPlan) -> Self {
         let members = (0..plan.members as usize).map(|place| plan.member(place)).collect();
-        Self { instruments: plan.instruments.clone(), members, first_name: plan.first_client_order_id, sent: 0 }
+        Self {
+            instruments: plan.instruments.clone(),
+            members,
+            first_name: plan.first_client_order_id,
+            sent: 0,
+        }
     }
 }
 
