@@ -18,7 +18,7 @@ use crate::error::LabError;
 use crate::fix::FixSession;
 use crate::numbers::Numbers;
 use crate::observed::{Observed, histogram};
-use crate::plan::{LoadPlan, Protocol, Rate};
+use crate::plan::{LoadPlan, LoadProtocol, Rate};
 use crate::session::Session;
 
 /// Requests sent before answers are looked at again.
@@ -307,8 +307,8 @@ impl Answers {
 /// A member of the plan, by its place among them.
 fn connect(plan: &LoadPlan, place: usize) -> Result<Box<dyn Connection + Send>, LabError> {
     Ok(match &plan.protocol {
-        Protocol::Binary => Box::new(Session::connect(plan, place)?),
-        Protocol::Fix(fix) => Box::new(FixSession::connect(plan, fix, place)?),
+        LoadProtocol::Binary => Box::new(Session::connect(plan, place)?),
+        LoadProtocol::Fix(fix) => Box::new(FixSession::connect(plan, fix, place)?),
     })
 }
 

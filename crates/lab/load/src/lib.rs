@@ -54,7 +54,7 @@ pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
 pub use offer::{Excess, ExcessPlan, ExcessTally, Latencies};
-pub use plan::{LoadPlan, Protocol, Rate};
+pub use plan::{LoadPlan, LoadProtocol, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;
 pub use small_disk::SmallDisk;

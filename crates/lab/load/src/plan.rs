@@ -36,7 +36,7 @@ impl FromStr for Rate {
 
 /// What members speak.
 #[derive(Clone, Debug)]
-pub enum Protocol {
+pub enum LoadProtocol {
     /// The exchange's own.
     Binary,
     /// FIX 4.4; the plan's addresses are the gateways' ports for it.
@@ -53,7 +53,7 @@ pub struct LoadPlan {
     /// What the members sign on with, the first member's first; none if anybody is let in.
     pub credentials: Vec<Credential>,
     /// What the members speak.
-    pub protocol: Protocol,
+    pub protocol: LoadProtocol,
     /// Members, one connection each.
     pub members: u32,
     /// The first of them; their numbers follow each other.
@@ -92,7 +92,7 @@ impl LoadPlan {
             addresses,
             tls: None,
             credentials: Vec::new(),
-            protocol: Protocol::Binary,
+            protocol: LoadProtocol::Binary,
             first_member: 1,
             rate,
             duration: None,

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use hdrhistogram::Histogram;
 use pares_load::{
-    FixPlan, FixTold, LabError, LabResult, Load, LoadPlan, Observed, Protocol, Rate, Records, ScratchSystem,
-    Stretch, setup,
+    FixPlan, FixTold, LabError, LabResult, Load, LoadPlan, LoadProtocol, Observed, Rate, Records,
+    ScratchSystem, Stretch, setup,
 };
 use pares_node::config::SignOnSetting;
 use pares_node::{NodeId, SystemConfig};
@@ -198,7 +198,7 @@ impl KillFront {
         let (victims, told) = (usize::from(VICTIMS), Arc::<FixTold>::default());
         let fix = LoadPlan {
             addresses: system.fix_addresses()?[..victims].to_vec(),
-            protocol: Protocol::Fix(FixPlan { told: Some(Arc::clone(&told)), ..FixPlan::default() }),
+            protocol: LoadProtocol::Fix(FixPlan { told: Some(Arc::clone(&told)), ..FixPlan::default() }),
             credentials: of_fix.to_vec(),
             members: MEMBERS,
             instruments: some.to_vec(),

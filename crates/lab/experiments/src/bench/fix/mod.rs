@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pares_load::{FixPlan, LabError, LabResult, Load, LoadPlan, Protocol, Rate, ScratchSystem, setup};
+use pares_load::{FixPlan, LabError, LabResult, Load, LoadPlan, LoadProtocol, Rate, ScratchSystem, setup};
 use pares_node::SystemConfig;
 use pares_node::config::SignOnSetting;
 use pares_text::grouped;
@@ -146,14 +146,14 @@ fn exchange(args: &Args, is_fix: bool, rate: Rate) -> Result<end_to_end::Figures
     let mut system = ScratchSystem::start(&config(), None)?;
     let credentials = system.let_in(args.connections)?;
     let addresses = if is_fix { system.fix_addresses()? } else { system.addresses()? };
-    let protocol = if is_fix { Protocol::Fix(FixPlan::default()) } else { Protocol::Binary };
+    let protocol = if is_fix { LoadProtocol::Fix(FixPlan::default()) } else { LoadProtocol::Binary };
     let plan = LoadPlan::new(system.supervisor.config(), addresses, rate);
     load(args, LoadPlan { credentials, protocol, ..plan }, || _ = system.supervisor.tick())
 }
 
 fn at_echo(args: &Args, echo: &echo::Echo) -> Result<end_to_end::Figures, LabError> {
     let plan = LoadPlan::new(&config(), vec![echo.address], Rate::PerSecond(RATE));
-    load(args, LoadPlan { protocol: Protocol::Fix(FixPlan::default()), ..plan }, || {})
+    load(args, LoadPlan { protocol: LoadProtocol::Fix(FixPlan::default()), ..plan }, || {})
 }
 
 fn load(args: &Args, plan: LoadPlan, mut look: impl FnMut()) -> Result<end_to_end::Figures, LabError> {
