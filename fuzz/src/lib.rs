@@ -19,6 +19,7 @@
 //! | [`broker_edges`] | lines of loaders, frames of desks, paths of dumps |
 //! | [`fix`] | FIX: frames, messages, sessions |
 //! | [`doors`] | FIX: order entry |
+//! | [`ouch`] | OUCH: order entry |
 //! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
@@ -32,6 +33,7 @@ pub mod doors;
 pub mod feed;
 pub mod fix;
 pub mod frames;
+pub mod ouch;
 pub mod records;
 pub mod requests;
 
@@ -73,4 +75,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fix_messages", run: fix::messages, seeds: fix::message_seeds },
     Target { name: "fix_sessions", run: fix::sessions, seeds: fix::session_seeds },
     Target { name: "fix_doors", run: doors::doors, seeds: doors::door_seeds },
+    Target { name: "ouch_doors", run: ouch::doors, seeds: ouch::seeds },
 ];

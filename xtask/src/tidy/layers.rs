@@ -8,7 +8,7 @@
 //!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
 //!   broker     brokerage  routing | accounts | front  router  broker                        day trading
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   doors      acceptor | door  fix                                 how members reach the exchange by protocols of others
+//!   doors      acceptor | door  fix  ouch                           how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  chart | text | os  tls | table                what everything stands on
@@ -103,6 +103,7 @@ pub(super) const CRATES: &[Place] = &[
     place("doors", "pares-fix", 1, &[]),
     place("doors", "pares-acceptor", 2, &[]),
     place("doors", "pares-door", 1, &["pares-fix"]), // speaks to members by the one
+    place("doors", "pares-ouch", 1, &["pares-door"]), // says to its connection what the other says
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

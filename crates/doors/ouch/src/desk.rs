@@ -1,0 +1,301 @@
+//! Messages of the member, one by one, and what the gateway says of them outside of the stream.
+
+use std::collections::BTreeMap;
+
+use pares_types::{
+    Answer, ClientOrderId, ClientRequest, InstrumentId, NewTerms, OrderKind, Price, Quantity, Reason, Reply,
+    ShardId, Side, Status, Symbol,
+};
+use pares_wire::frame::ClientFrame;
+
+use crate::fields::Fields;
+use crate::known::Known;
+use crate::names::Names;
+use crate::orders::{self, Entry, MALFORMED, Refused, Replacement, UNSUPPORTED, tag};
+
+/// Changes that wait for their answers; a gateway lets a session have fewer.
+const CHANGES_MAX: usize = 1 << 16;
+/// Names that are tried for one change.
+const TRIES_MAX: u32 = 8;
+
+/// An X or M that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// As the client named the order.
+    user_ref_num: u32,
+    target: ClientOrderId,
+    /// Its new terms; `None` ends it.
+    terms: Option<NewTerms>,
+    tries: u32,
+}
+
+/// The application of a connection.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) names: Names,
+    shard: ShardId,
+    instruments: BTreeMap<Symbol, (InstrumentId, ShardId)>,
+    known: Known,
+    changes: BTreeMap<ClientOrderId, Change>,
+    /// The highest UserRefNum that was used.
+    highest: u32,
+    is_disabled: bool,
+    pub(crate) utc_ns: u64,
+    pub(crate) asks: Vec<ClientFrame>,
+    /// What is said outside of the stream.
+    pub(crate) said: Vec<String>,
+}
+
+impl Desk {
+    pub(crate) fn new(names: Names, shard: ShardId, orders_max: usize) -> Self {
+        Self {
+            names,
+            shard,
+            instruments: BTreeMap::new(),
+            known: Known::new(orders_max),
+            changes: BTreeMap::new(),
+            highest: 0,
+            is_disabled: false,
+            utc_ns: 0,
+            asks: Vec::new(),
+            said: Vec::new(),
+        }
+    }
+
+    /// An instrument there is. If two shards have one of that symbol, the symbol is this shard's.
+    pub(crate) fn list(&mut self, symbol: Symbol, instrument: InstrumentId, shard: ShardId) {
+        if shard == self.shard || !self.instruments.contains_key(&symbol) {
+            self.instruments.insert(symbol, (instrument, shard));
+        }
+    }
+
+    /// A message of the member.
+    pub(crate) fn take(&mut self, message: &[u8]) {
+        let Some((kind, body)) = message.split_first() else { return self.refuse('?', 0, MALFORMED) };
+        let fields = Fields(body);
+        match kind {
+            b'O' => self.on_enter(fields),
+            b'U' => self.on_replace(fields),
+            b'X' => self.on_cancel(fields),
+            b'M' => self.on_modify(fields),
+            b'C' => self.on_mass_cancel(fields),
+            b'D' | b'E' => self.on_entry_switch(*kind == b'D', fields),
+            b'Q' => self.said.push(format!("Q {}", self.highest.saturating_add(1))),
+            _ => self.refuse('?', 0, UNSUPPORTED),
+        }
+    }
+
+    fn refuse(&mut self, letter: char, user_ref_num: u32, word: &str) {
+        self.said.push(format!("{letter} {user_ref_num} {word}"));
+    }
+
+    /// Whether a UserRefNum is new; what repeats one is ignored.
+    fn is_new(&mut self, user_ref_num: u32) -> bool {
+        let is_new = user_ref_num > self.highest;
+        self.highest = self.highest.max(user_ref_num);
+        is_new
+    }
+
+    fn on_enter(&mut self, mut fields: Fields<'_>) {
+        let Some(number) = fields.u32() else { return self.refuse('J', 0, MALFORMED) };
+        if !self.is_new(number) {
+            return;
+        }
+        match self.entry(fields) {
+            Ok((instrument, order)) => {
+                let price = match order.kind {
+                    OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => price,
+                    OrderKind::Market => Price(0),
+                };
+                self.known.enter(number, price);
+                let client_order_id = self.names.of(number);
+                self.ask(ClientRequest::Enter { client_order_id, instrument, order });
+            }
+            Err(word) => self.refuse('J', number, word),
+        }
+    }
+
+    fn entry(&self, fields: Fields<'_>) -> Result<(InstrumentId, pares_types::NewOrder), Refused> {
+        let entry = Entry::read(fields, self.utc_ns)?;
+        self.may_enter()?;
+        let (instrument, shard) = self.instrument(entry.symbol)?;
+        if shard == self.shard { Ok((instrument, entry.order)) } else { Err("other_shard") }
+    }
+
+    fn may_enter(&self) -> Result<(), Refused> {
+        if self.is_disabled { Err("disabled") } else { Ok(()) }
+    }
+
+    /// An instrument by its symbol, or by `#` and its number.
+    fn instrument(&self, field: [u8; 8]) -> Result<(InstrumentId, ShardId), Refused> {
+        let text = std::str::from_utf8(field.trim_ascii_end()).map_err(|_| MALFORMED)?;
+        let by_symbol = Symbol::new(text).ok().and_then(|symbol| self.instruments.get(&symbol));
+        let number = text.strip_prefix('#').and_then(|digits| digits.parse().ok()).map(InstrumentId);
+        let by_number = || self.instruments.values().find(|(instrument, _)| Some(*instrument) == number);
+        by_symbol.or_else(by_number).copied().ok_or(Reason::UnknownInstrument.word())
+    }
+
+    fn on_replace(&mut self, fields: Fields<'_>) {
+        let Some(replacement) = Replacement::read(fields, self.utc_ns) else {
+            return self.refuse('J', 0, MALFORMED);
+        };
+        let Replacement { original, user_ref_num, terms } = replacement;
+        if !self.is_new(user_ref_num) {
+            return;
+        }
+        match self.may_enter().and(terms) {
+            Ok(terms) => {
+                let target = self.names.of(self.known.entry(original));
+                self.known.replace(original, user_ref_num);
+                let client_order_id = self.names.of(user_ref_num);
+                self.ask(ClientRequest::Amend { client_order_id, target, terms });
+            }
+            Err(word) => self.refuse('J', user_ref_num, word),
+        }
+    }
+
+    fn on_cancel(&mut self, mut fields: Fields<'_>) {
+        let (Some(number), quantity) = (fields.u32(), fields.u32()) else {
+            return self.refuse('I', 0, MALFORMED);
+        };
+        let Some(quantity) = quantity.filter(|_| is_plain(fields)) else {
+            return self.refuse('I', number, MALFORMED);
+        };
+        self.change(number, quantity);
+    }
+
+    fn on_modify(&mut self, mut fields: Fields<'_>) {
+        let (Some(number), side, quantity) = (fields.u32(), fields.byte(), fields.u32()) else {
+            return self.refuse('I', 0, MALFORMED);
+        };
+        let (Some(side), Some(quantity)) = (side, quantity.filter(|_| is_plain(fields))) else {
+            return self.refuse('I', number, MALFORMED);
+        };
+        match orders::side(side) {
+            Ok(_) => self.change(number, quantity),
+            Err(word) => self.refuse('I', number, word),
+        }
+    }
+
+    /// Makes an order smaller, to nothing if that is the quantity.
+    fn change(&mut self, user_ref_num: u32, quantity: u32) {
+        let entry = self.known.entry(user_ref_num);
+        let price = self.known.price(entry);
+        let terms = match (quantity, price) {
+            (0, _) => None,
+            (_, Some(price)) => Some(NewTerms::new(price, Quantity(u64::from(quantity)))),
+            (_, None) => return self.refuse('I', user_ref_num, "price_unknown"),
+        };
+        if self.changes.len() >= CHANGES_MAX {
+            return self.refuse('I', user_ref_num, Reason::Overloaded.word());
+        }
+        self.ask_change(Change { user_ref_num, target: self.names.of(entry), terms, tries: 1 });
+    }
+
+    fn ask_change(&mut self, change: Change) {
+        let client_order_id = self.names.change(self.utc_ns);
+        let target = change.target;
+        self.changes.insert(client_order_id, change);
+        self.ask(match change.terms {
+            Some(terms) => ClientRequest::Amend { client_order_id, target, terms },
+            None => ClientRequest::Cancel { client_order_id, target },
+        });
+    }
+
+    fn on_mass_cancel(&mut self, mut fields: Fields<'_>) {
+        let Some(number) = fields.u32() else { return self.refuse('J', 0, MALFORMED) };
+        if !self.is_new(number) {
+            return;
+        }
+        match self.mass_cancel(fields) {
+            Ok((instrument, side)) => {
+                let client_order_id = self.names.of(number);
+                self.ask(ClientRequest::MassCancel { client_order_id, instrument, side });
+            }
+            Err(word) => self.refuse('J', number, word),
+        }
+    }
+
+    fn mass_cancel(&self, mut fields: Fields<'_>) -> Result<(InstrumentId, Option<Side>), Refused> {
+        fields.bytes::<4>().ok_or(MALFORMED)?;
+        let symbol: [u8; 8] = fields.bytes().ok_or(MALFORMED)?;
+        let mut side = None;
+        for value in fields.appendage().ok_or(MALFORMED)? {
+            match value.ok_or(MALFORMED)? {
+                (tag::SIDE, value) => side = Some(orders::side(orders::byte(value)?)?),
+                // Only the orders of a group would be more than was asked for.
+                (tag::GROUP_ID, [0, 0]) => {}
+                (tag::GROUP_ID, _) => return Err(UNSUPPORTED),
+                (tag, value) => orders::inert(tag, value)?,
+            }
+        }
+        if symbol == [b' '; 8] {
+            return Ok((InstrumentId(0), side));
+        }
+        let (instrument, shard) = self.instrument(symbol)?;
+        if shard == self.shard { Ok((instrument, side)) } else { Err("other_shard") }
+    }
+
+    fn on_entry_switch(&mut self, is_off: bool, mut fields: Fields<'_>) {
+        let Some(number) = fields.u32() else { return self.refuse('J', 0, MALFORMED) };
+        if self.is_new(number) {
+            self.is_disabled = is_off;
+            self.said.push(format!("{} {number}", if is_off { 'G' } else { 'K' }));
+        }
+    }
+
+    fn ask(&mut self, request: ClientRequest) {
+        self.asks.push(ClientFrame::Request(request));
+    }
+
+    /// A message of the stream, which is told besides.
+    pub(crate) fn on_stream(&mut self, reply: &Reply) {
+        let Reply::Answer(answer) = reply else { return };
+        self.changes.remove(&answer.client_order_id);
+        self.highest = self.highest.max(self.names.user_ref_num(answer.client_order_id));
+        self.known.on_answer(&self.names, answer);
+    }
+
+    /// Something that is in no stream.
+    pub(crate) fn on_aside(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Answer(answer) => self.on_answer_aside(answer),
+            Reply::Rejected { client_order_id, reason } => self.on_refused(*client_order_id, *reason),
+            _ => {}
+        }
+    }
+
+    fn on_answer_aside(&mut self, answer: &Answer) {
+        let is_used = answer.repeat || answer.reason == Reason::DuplicateRequest;
+        let is_old = answer.reason == Reason::TooOld;
+        match self.changes.remove(&answer.client_order_id) {
+            // Nobody repeats the name of a change, so another change has it: this one was not done.
+            Some(change) if (is_used || is_old) && change.tries < TRIES_MAX => {
+                if is_old {
+                    self.names.jump();
+                }
+                self.ask_change(Change { tries: change.tries + 1, ..change });
+            }
+            Some(change) => self.refuse('I', change.user_ref_num, answer.reason.word()),
+            None if answer.status == Status::Refused && !answer.repeat => {
+                self.on_refused(answer.client_order_id, answer.reason);
+            }
+            None => {}
+        }
+    }
+
+    /// Nothing was recorded.
+    fn on_refused(&mut self, name: ClientOrderId, reason: Reason) {
+        match self.changes.remove(&name) {
+            Some(change) => self.refuse('I', change.user_ref_num, reason.word()),
+            None => self.refuse('J', self.names.user_ref_num(name), reason.word()),
+        }
+    }
+}
+
+/// Whether nothing follows but an appendage that changes nothing.
+fn is_plain(fields: Fields<'_>) -> bool {
+    fields.appendage().is_some_and(|mut appendage| {
+        appendage.all(|value| value.is_some_and(|(tag, value)| orders::inert(tag, value).is_ok()))
+    })
+}

@@ -1,0 +1,291 @@
+//! One connection of a member's OUCH client.
+//!
+//! ```text
+//!  Calling --Login Request--> SigningOn --> Listing --> Placing --Login Accepted--> On --> Closed
+//!                             the member    symbols     the number, if none was named
+//! ```
+//! What a client sends before its Login Request is answered is left where it is, and taken then.
+
+use std::sync::Arc;
+
+use pares_door::{DoorAction, DoorConfig, DoorTime};
+use pares_types::{List, ListRequest, Reason, Reply, ShardId};
+use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
+
+use crate::desk::Desk;
+use crate::names::Names;
+use crate::soup::{self, Cut, Login};
+use crate::told;
+
+/// A client hears something this often.
+const HEARTBEAT_NS: u64 = 1_000_000_000;
+/// A client that is silent for so long has gone.
+const SILENCE_MAX_NS: u64 = 15_000_000_000;
+const LIST: ListRequest = ListRequest { token: 0, list: List::Instruments, instrument: None };
+
+/// An OUCH connection, in front of a gateway.
+#[derive(Debug)]
+pub struct OuchDoor {
+    config: Arc<DoorConfig>,
+    stage: Stage,
+    out: Vec<u8>,
+    /// When the client was heard, and when it was sent something.
+    heard_ns: u64,
+    sent_ns: u64,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Calling,
+    SigningOn(Login, ShardId),
+    Listing(Box<Session>),
+    Placing(Box<Session>),
+    On(Box<Session>),
+    Closed,
+}
+
+#[derive(Debug)]
+struct Session {
+    login: Login,
+    shard: ShardId,
+    /// The number of the next message; 0 until it is known.
+    next: u64,
+    desk: Desk,
+}
+
+impl OuchDoor {
+    /// A door to which nobody has spoken.
+    #[must_use]
+    pub fn new(config: Arc<DoorConfig>) -> Self {
+        Self { config, stage: Stage::Calling, out: Vec::new(), heard_ns: 0, sent_ns: 0 }
+    }
+
+    /// Takes what the client has sent: how many of the bytes are done with. The others are to be given again with what follows them, and
+    /// whenever the gateway has said something.
+    pub fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) -> usize {
+        let mut used = 0;
+        while self.is_listening() {
+            match soup::cut(&bytes[used..]) {
+                Cut::Packet(kind, payload, length) => {
+                    used += length;
+                    self.on_packet(at, kind, payload, sink);
+                }
+                Cut::Incomplete => break,
+                Cut::Wrong => self.end(at, None, sink),
+            }
+        }
+        if used > 0 {
+            self.heard_ns = at.mono_ns;
+        }
+        self.flush(at, sink);
+        if matches!(self.stage, Stage::Closed) { bytes.len() } else { used }
+    }
+
+    fn on_packet(&mut self, at: DoorTime, kind: u8, payload: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) {
+        match (&mut self.stage, kind) {
+            (Stage::Calling, b'L') => self.on_login(at, payload, sink),
+            (Stage::On(session), b'U') => {
+                session.desk.utc_ns = at.utc_ns;
+                session.desk.take(payload);
+            }
+            // Heartbeats, and what is for people.
+            (Stage::On(_), b'R' | b'+') | (Stage::Calling, b'+') => {}
+            _ => self.end(at, None, sink),
+        }
+    }
+
+    fn on_login(&mut self, at: DoorTime, payload: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) {
+        let shards = &self.config.shards;
+        let login = Login::read(payload).and_then(|login| {
+            let shard = login.shard.or_else(|| shards.iter().min().copied());
+            let shard = shard.filter(|shard| shards.contains(shard));
+            shard.map(|shard| (login, shard)).ok_or(soup::NO_SUCH_SESSION)
+        });
+        match login {
+            Ok((login, shard)) => {
+                let sign_on = SignOn {
+                    member: login.member.0.into(),
+                    flags: SIGN_ON_RESUMES.into(),
+                    session: login.session.into(),
+                    ..SignOn::default()
+                };
+                self.stage = Stage::SigningOn(login, shard);
+                sink(DoorAction::LogOn { sign_on, proof: None });
+            }
+            Err(code) => self.reject(at, code, sink),
+        }
+    }
+
+    fn reject(&mut self, at: DoorTime, code: u8, sink: &mut impl FnMut(DoorAction<'_>)) {
+        soup::write(&mut self.out, b'J', &[code]);
+        self.close(at, sink);
+    }
+
+    /// Takes what the gateway says to the session.
+    pub fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, sink: &mut impl FnMut(DoorAction<'_>)) {
+        if matches!(self.stage, Stage::Closed) {
+            return;
+        }
+        self.stage = match (std::mem::replace(&mut self.stage, Stage::Closed), frame) {
+            (Stage::SigningOn(login, shard), GatewayFrame::SignedOn(_)) => {
+                let names = Names::new(login.session, login.is_guarded);
+                let desk = Desk::new(names, shard, self.config.orders_max);
+                sink(DoorAction::Ask(ClientFrame::ListRequest(LIST)));
+                Stage::Listing(Box::new(Session { login, shard, next: login.next, desk }))
+            }
+            (Stage::SigningOn(..), GatewayFrame::Reply(Reply::Rejected { .. })) => {
+                return self.reject(at, soup::NOT_AUTHORIZED, sink);
+            }
+            (Stage::Listing(session), frame) => self.on_listed(at, session, frame, sink),
+            (Stage::Placing(session), frame) => self.on_placed(at, session, frame),
+            (Stage::On(mut session), frame) => match session.on_frame(at, frame, &mut self.out) {
+                Ok(()) => Stage::On(session),
+                Err(why) => return self.end(at, Some(&why), sink),
+            },
+            (before, _) => before,
+        };
+        if matches!(self.stage, Stage::Closed) {
+            return self.close(at, sink);
+        }
+        self.flush(at, sink);
+    }
+
+    /// The gateway tells of instruments; behind the last the stream is asked for.
+    fn on_listed(
+        &mut self,
+        at: DoorTime,
+        mut session: Box<Session>,
+        frame: &GatewayFrame,
+        sink: &mut impl FnMut(DoorAction<'_>),
+    ) -> Stage {
+        match frame {
+            GatewayFrame::InstrumentStatus(status) => {
+                session.desk.list(status.symbol, status.instrument, status.shard);
+            }
+            GatewayFrame::ListEnd(end) if end.reason == Reason::None => {
+                let (shard, next) = (Some(session.shard), session.next);
+                sink(DoorAction::Ask(ClientFrame::Resume { shard, next }));
+                return if next == 0 { Stage::Placing(session) } else { self.accept(at, session) };
+            }
+            GatewayFrame::ListEnd(_) | GatewayFrame::Reply(Reply::Rejected { .. }) => {
+                soup::write(&mut self.out, b'J', &[soup::NO_SUCH_SESSION]);
+                return Stage::Closed;
+            }
+            _ => {}
+        }
+        Stage::Listing(session)
+    }
+
+    fn on_placed(&mut self, at: DoorTime, mut session: Box<Session>, frame: &GatewayFrame) -> Stage {
+        match frame {
+            GatewayFrame::Resumed { shard, next, reason: Reason::None } if *shard == session.shard => {
+                session.next = (*next).max(1);
+                self.accept(at, session)
+            }
+            GatewayFrame::Resumed { .. } | GatewayFrame::Reply(Reply::Rejected { .. }) => {
+                soup::write(&mut self.out, b'J', &[soup::NO_SUCH_SESSION]);
+                Stage::Closed
+            }
+            _ => Stage::Placing(session),
+        }
+    }
+
+    fn accept(&mut self, at: DoorTime, session: Box<Session>) -> Stage {
+        session.login.accept(&mut self.out, session.shard, session.next);
+        (self.heard_ns, self.sent_ns) = (at.mono_ns, at.mono_ns);
+        Stage::On(session)
+    }
+
+    /// Time has come to `at`.
+    pub fn on_time(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        if !matches!(self.stage, Stage::On(_)) {
+            return;
+        }
+        if at.mono_ns >= self.heard_ns.saturating_add(SILENCE_MAX_NS) {
+            return self.end(at, None, sink);
+        }
+        if at.mono_ns >= self.sent_ns.saturating_add(HEARTBEAT_NS) {
+            soup::write(&mut self.out, b'H', &[]);
+        }
+        self.flush(at, sink);
+    }
+
+    /// When [`Self::on_time`] has something to do next, of the clock that never goes back.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        let sends_ns = self.sent_ns.saturating_add(HEARTBEAT_NS);
+        let ends_ns = self.heard_ns.saturating_add(SILENCE_MAX_NS);
+        matches!(self.stage, Stage::On(_)).then_some(sends_ns.min(ends_ns))
+    }
+
+    /// Ends the connection; of one that was logged on it is said that the session has ended, and why if that is known.
+    fn end(&mut self, at: DoorTime, why: Option<&str>, sink: &mut impl FnMut(DoorAction<'_>)) {
+        if let Some(why) = why {
+            soup::write(&mut self.out, b'+', why.as_bytes());
+            soup::write(&mut self.out, b'Z', &[]);
+        }
+        self.close(at, sink);
+    }
+
+    fn close(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        self.flush(at, sink);
+        self.stage = Stage::Closed;
+        sink(DoorAction::Close);
+    }
+
+    /// Gives out what there is to do.
+    fn flush(&mut self, at: DoorTime, sink: &mut impl FnMut(DoorAction<'_>)) {
+        if let Stage::On(session) = &mut self.stage {
+            session.desk.asks.drain(..).for_each(|frame| sink(DoorAction::Ask(frame)));
+            for text in session.desk.said.drain(..) {
+                soup::write(&mut self.out, b'+', text.as_bytes());
+            }
+        }
+        if !self.out.is_empty() {
+            sink(DoorAction::Send(&self.out));
+            self.out.clear();
+            self.sent_ns = at.mono_ns;
+        }
+    }
+
+    fn is_listening(&self) -> bool {
+        matches!(self.stage, Stage::Calling | Stage::On(_))
+    }
+}
+
+impl Session {
+    /// Something that the gateway says while the session is on; or why the session ends.
+    fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, out: &mut Vec<u8>) -> Result<(), String> {
+        self.desk.utc_ns = at.utc_ns;
+        match frame {
+            GatewayFrame::Reply(Reply::Rejected { client_order_id, reason }) if client_order_id.0 == 0 => {
+                Err(reason.word().to_owned())
+            }
+            GatewayFrame::Reply(reply) => self.on_reply(reply, out),
+            GatewayFrame::Resumed { shard, next, reason }
+                if *shard == self.shard && *reason != Reason::None =>
+            {
+                Err(format!("{reason} {next}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn on_reply(&mut self, reply: &Reply, out: &mut Vec<u8>) -> Result<(), String> {
+        let Some((shard, number)) = told::place(reply) else {
+            self.desk.on_aside(reply);
+            return Ok(());
+        };
+        if shard != self.shard || number < self.next {
+            return Ok(());
+        }
+        if number > self.next {
+            // The client counts packets: it would take this one for another.
+            return Err(format!("gap {}", self.next));
+        }
+        soup::write(out, b'S', &told::message(&self.desk.names, reply));
+        self.next = number.saturating_add(1);
+        self.desk.on_stream(reply);
+        Ok(())
+    }
+}

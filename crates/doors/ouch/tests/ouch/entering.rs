@@ -1,0 +1,219 @@
+//! Messages of the client become requests.
+
+use pares_types::{
+    ClientOrderId, ClientRequest, InstrumentId, NewOrder, NewTerms, OrderKind, Peg, Price, Quantity, Reason,
+    Reply, SelfTrade, Side, Status, TimeInForce, Timestamp,
+};
+
+use crate::rig::{ACME, NOON_NS, Rig, answer, cancel, enter, named, order, replace};
+
+fn limit() -> NewOrder {
+    NewOrder::limit(Side::Buy, Price(15_000), Quantity(100))
+}
+
+fn entered(rig: &mut Rig, message: &[u8]) -> NewOrder {
+    rig.says(message);
+    let request = rig.request();
+    let ClientRequest::Enter { order, instrument, .. } = request else { panic!("{request:?}") };
+    assert_eq!(instrument, ACME);
+    order
+}
+
+/// An O with some bytes of it other ones.
+fn with(user_ref_num: u32, at: usize, bytes: &[u8], appendage: &[u8]) -> Vec<u8> {
+    let mut message = enter(user_ref_num, "ACME", appendage);
+    message[at..at + bytes.len()].copy_from_slice(bytes);
+    message
+}
+
+#[test]
+fn an_order_is_entered_under_the_session_s_name() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(&enter(3, "ACME", &[]));
+    let expected = ClientRequest::Enter { client_order_id: named(3), instrument: ACME, order: limit() };
+    assert_eq!(rig.request(), expected);
+    let mut rig = Rig::logged_on("1G0", 1);
+    rig.says(&enter(3, "#17", &[]));
+    assert_eq!(rig.request().client_order_id(), ClientOrderId::guarded(1, 3));
+}
+
+#[test]
+fn every_kind_of_order_can_be_said() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    let until = TimeInForce::Gtd { until: Timestamp(NOON_NS + 60_000_000_000) };
+    let date = TimeInForce::Gtd { until: Timestamp(9) };
+    let cases: [(usize, &[u8], &[u8], NewOrder); 14] = [
+        (5, b"S", &[], NewOrder { side: Side::Sell, ..limit() }),
+        (18, &0x7fff_ffff_u64.to_be_bytes(), &[], NewOrder { kind: OrderKind::Market, ..limit() }),
+        (26, b"3", &[], NewOrder { time_in_force: TimeInForce::Ioc, ..limit() }),
+        (26, b"4", &[], NewOrder { time_in_force: TimeInForce::Fok, ..limit() }),
+        (26, b"1", &[], NewOrder { time_in_force: TimeInForce::Gtc, ..limit() }),
+        (26, b"6", &[5, 15, 0, 0, 0, 60], NewOrder { time_in_force: until, ..limit() }),
+        (26, b"6", &[9, 202, 0, 0, 0, 0, 0, 0, 0, 9], NewOrder { time_in_force: date, ..limit() }),
+        (30, b"O", &[], NewOrder { time_in_force: TimeInForce::AtOpen, ..limit() }),
+        (30, b"C", &[], NewOrder { time_in_force: TimeInForce::AtClose, ..limit() }),
+        (5, b"B", &[5, 5, 0, 0, 0, 10], NewOrder { display: Quantity(10), ..limit() }),
+        (5, b"B", &[5, 3, 0, 0, 0, 10], NewOrder { minimum: Quantity(10), ..limit() }),
+        (5, b"B", &[2, 12, b'P', 2, 201, b'3'], {
+            NewOrder { post_only: true, self_trade: SelfTrade::CancelBoth, ..limit() }
+        }),
+        (5, b"B", &[2, 6, b'M'], {
+            NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: Price(15_000) }, ..limit() }
+        }),
+        (5, b"B", &[9, 200, 0, 0, 0, 0, 0, 0, 0, 7], NewOrder { trigger: Some(Price(7)), ..limit() }),
+    ];
+    for (number, (at, bytes, appendage, expected)) in (1..).zip(cases) {
+        assert_eq!(entered(&mut rig, &with(number, at, bytes, appendage)), expected, "{number}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_at_once() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    let cases: [(Vec<u8>, &str); 13] = [
+        (with(1, 5, b"T", &[]), "unsupported"),
+        (with(2, 26, b"5", &[]), "unsupported"),
+        (with(3, 27, b"N", &[]), "unsupported"),
+        (with(4, 5, b"B", &[2, 99, 0]), "unsupported"),
+        (with(5, 5, b"B", &[2, 6, b'P']), "unsupported"),
+        (with(6, 5, b"B", &[3, 5, 0, 0]), "malformed_request"),
+        (with(7, 5, b"B", &[9, 5]), "malformed_request"),
+        (with(8, 26, b"6", &[]), "invalid_combination"),
+        (with(9, 26, b"0", &[5, 15, 0, 0, 0, 60]), "invalid_combination"),
+        (enter(10, "NONE", &[]), "unknown_instrument"),
+        (enter(11, "FAR", &[]), "other_shard"),
+        (enter(12, "ACME", &[])[..20].to_vec(), "malformed_request"),
+        (with(13, 30, b"H", &[]), "unsupported"),
+    ];
+    for (number, (message, word)) in (1..).zip(cases) {
+        rig.says(&message);
+        assert_eq!(rig.texts(), [format!("+ J {number} {word}")]);
+    }
+    rig.says(b"?");
+    rig.says(b"");
+    assert_eq!(rig.texts(), ["+ ? 0 unsupported", "+ ? 0 malformed_request"]);
+    assert_eq!(rig.asked, []);
+}
+
+#[test]
+fn a_user_ref_num_that_was_used_is_ignored() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(&enter(5, "ACME", &[]));
+    rig.request();
+    for number in [5, 4, 0] {
+        rig.says(&enter(number, "ACME", &[]));
+    }
+    assert_eq!((rig.asked.len(), rig.packets()), (0, vec![]));
+    // One that the stream tells of was used too.
+    rig.told(Reply::Answer(answer(8, 1, Status::Resting, 0, 100)));
+    rig.packets();
+    rig.says(&enter(8, "ACME", &[]));
+    assert_eq!(rig.asked, []);
+    rig.says(b"Q");
+    assert_eq!(rig.texts(), ["+ Q 9"]);
+}
+
+#[test]
+fn a_cancel_has_a_name_of_its_own_each_time() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(&cancel(5, 0));
+    let first = rig.request();
+    rig.says(&cancel(5, 0));
+    let second = rig.request();
+    let ClientRequest::Cancel { client_order_id, target } = first else { panic!("{first:?}") };
+    assert_eq!((client_order_id.series(), target), (0x4001, named(5)));
+    assert_eq!(second.client_order_id().0, client_order_id.0 + 1);
+    // Another cancel has the name already: this one was not done, so it is asked for again.
+    let used = pares_types::Answer { client_order_id, repeat: true, ..answer(9, 0, Status::Cancelled, 0, 0) };
+    rig.told(Reply::Answer(used));
+    assert_eq!(
+        rig.request(),
+        ClientRequest::Cancel { client_order_id: ClientOrderId(client_order_id.0 + 2), target }
+    );
+    // The clock of the gateway before was ahead.
+    let old = pares_types::Answer {
+        client_order_id: second.client_order_id(),
+        reason: Reason::TooOld,
+        ..answer(9, 0, Status::Refused, 0, 0)
+    };
+    rig.told(Reply::Answer(old));
+    assert!(rig.request().client_order_id().0 > client_order_id.0 + 1_000_000);
+    assert_eq!(rig.packets(), []);
+}
+
+#[test]
+fn an_order_is_made_smaller_at_its_price_if_that_is_sure() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(&enter(5, "ACME", &[]));
+    rig.request();
+    let smaller = |rig: &mut Rig| match rig.request() {
+        ClientRequest::Amend { target, terms, .. } => (target, terms),
+        other => panic!("{other:?}"),
+    };
+    rig.says(&cancel(5, 40));
+    assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(40))));
+    rig.says(b"M\0\0\0\x05B\0\0\0\x1e\0\0");
+    assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(30))));
+    // Somebody else gives it another price.
+    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
+    let amended = pares_types::Answer { order: order(5), ..answer(6, 2, Status::Resting, 0, 100) };
+    rig.told(Reply::Answer(pares_types::Answer { client_order_id: ClientOrderId(77), ..amended }));
+    rig.packets();
+    rig.says(&cancel(5, 20));
+    assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
+    assert_eq!(rig.asked, []);
+}
+
+#[test]
+fn a_replaced_order_is_reached_by_its_new_number() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(&replace(5, 6, 80, 16_000));
+    let terms = NewTerms::new(Price(16_000), Quantity(80));
+    assert_eq!(rig.request(), ClientRequest::Amend { client_order_id: named(6), target: named(5), terms });
+    rig.says(&replace(6, 7, 80, 17_000));
+    rig.asked.clear();
+    rig.says(&cancel(7, 0));
+    assert!(matches!(rig.request(), ClientRequest::Cancel { target, .. } if target == named(5)));
+}
+
+#[test]
+fn a_mass_cancel_is_of_all_or_of_an_instrument_or_a_side() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(b"C\0\0\0\x01            \0\0");
+    let all =
+        ClientRequest::MassCancel { client_order_id: named(1), instrument: InstrumentId(0), side: None };
+    assert_eq!(rig.request(), all);
+    rig.says(b"C\0\0\0\x02FIRMACME    \0\x03\x02\x1bS");
+    let sells =
+        ClientRequest::MassCancel { client_order_id: named(2), instrument: ACME, side: Some(Side::Sell) };
+    assert_eq!(rig.request(), sells);
+    rig.says(b"C\0\0\0\x03    FAR     \0\0");
+    assert_eq!(rig.texts(), ["+ J 3 other_shard"]);
+}
+
+#[test]
+fn entry_can_be_switched_off_and_cancels_go_on() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(b"D\0\0\0\x01FIRM\0\0");
+    rig.says(&enter(2, "ACME", &[]));
+    rig.says(&replace(9, 3, 80, 16_000));
+    assert_eq!(rig.texts(), ["+ G 1", "+ J 2 disabled", "+ J 3 disabled"]);
+    rig.says(&cancel(9, 0));
+    rig.request();
+    rig.says(b"E\0\0\0\x04FIRM\0\0");
+    rig.says(&enter(5, "ACME", &[]));
+    rig.request();
+    assert_eq!(rig.texts(), ["+ K 4"]);
+}
+
+#[test]
+fn what_the_gateway_refuses_is_said_beside_the_stream() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.says(&enter(5, "ACME", &[]));
+    rig.request();
+    rig.told(Reply::Rejected { client_order_id: named(5), reason: Reason::Throttled });
+    rig.says(&cancel(9, 0));
+    let client_order_id = rig.request().client_order_id();
+    rig.told(Reply::Rejected { client_order_id, reason: Reason::UnknownClientOrderId });
+    assert_eq!(rig.texts(), ["+ J 5 throttled", "+ I 9 unknown_client_order_id"]);
+}

@@ -1,0 +1,7 @@
+//! OUCH as bytes, from packets to frames and back.
+
+mod anything;
+mod entering;
+mod rig;
+mod sessions;
+mod telling;

@@ -1,0 +1,307 @@
+//! A door, the client that calls it, and a gateway that says what the test says.
+
+use std::sync::Arc;
+
+use pares_door::{DoorAction, DoorConfig, DoorTime};
+use pares_ouch::OuchDoor;
+use pares_types::{
+    Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus,
+    List, ListEnd, ListRequest, OrderChange, OrderId, OrderNews, Phase, Position, Price, Quantity, Reason,
+    Reply, RequestId, Role, ShardId, Side, Status, Symbol, Trade, TradeBusted,
+};
+use pares_wire::frame::{ClientFrame, GatewayFrame, SignOn, SignedOn};
+
+pub(crate) const NOON_NS: u64 = 1_790_000_000_000_000_000;
+pub(crate) const SHARD: ShardId = ShardId(0);
+pub(crate) const ACME: InstrumentId = InstrumentId(17);
+/// Of another shard.
+pub(crate) const AWAY: InstrumentId = InstrumentId(18);
+
+pub(crate) struct Rig {
+    pub(crate) door: OuchDoor,
+    pub(crate) at: DoorTime,
+    /// What the door has not taken yet.
+    left: Vec<u8>,
+    pub(crate) asked: Vec<ClientFrame>,
+    pub(crate) signs_on: Option<SignOn>,
+    pub(crate) sent: Vec<u8>,
+    pub(crate) is_closed: bool,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        let config = DoorConfig {
+            comp_id: "PARES".into(),
+            instruments: Vec::new(),
+            shards: vec![ShardId(1), SHARD],
+            orders_max: 100,
+        };
+        Self {
+            door: OuchDoor::new(Arc::new(config)),
+            at: DoorTime { utc_ns: NOON_NS, mono_ns: 5 },
+            left: Vec::new(),
+            asked: Vec::new(),
+            signs_on: None,
+            sent: Vec::new(),
+            is_closed: false,
+        }
+    }
+
+    /// Member 7's session 1, from the number on.
+    pub(crate) fn logged_on(session: &str, next: u64) -> Self {
+        let mut rig = Self::new();
+        rig.gives(&login("7", session, &next.to_string()));
+        rig.hears(GatewayFrame::SignedOn(SignedOn::default()));
+        rig.lists();
+        rig.asked.clear();
+        rig.sent.clear();
+        rig
+    }
+
+    pub(crate) fn lists(&mut self) {
+        for (symbol, instrument, shard) in [("ACME", ACME, SHARD), ("FAR", AWAY, ShardId(1))] {
+            self.hears(GatewayFrame::InstrumentStatus(status(symbol, instrument, shard)));
+        }
+        let request = ListRequest { token: 0, list: List::Instruments, instrument: None };
+        self.hears(GatewayFrame::ListEnd(ListEnd { request, count: 2, reason: Reason::None }));
+    }
+
+    pub(crate) fn gives(&mut self, bytes: &[u8]) {
+        self.left.extend_from_slice(bytes);
+        self.takes();
+    }
+
+    fn takes(&mut self) {
+        let (at, left) = (self.at, std::mem::take(&mut self.left));
+        let mut used = 0;
+        self.acts(|door, mut sink| used = door.on_bytes(at, &left, &mut sink));
+        self.left = left[used..].to_vec();
+    }
+
+    /// The client sends a message.
+    pub(crate) fn says(&mut self, message: &[u8]) {
+        self.gives(&packet(b'U', message));
+    }
+
+    pub(crate) fn hears(&mut self, frame: GatewayFrame) {
+        let at = self.at;
+        self.acts(|door, mut sink| door.on_frame(at, &frame, &mut sink));
+        self.takes();
+    }
+
+    pub(crate) fn told(&mut self, reply: Reply) {
+        self.hears(GatewayFrame::Reply(reply));
+    }
+
+    pub(crate) fn waits(&mut self, ns: u64) {
+        self.at = DoorTime { utc_ns: self.at.utc_ns + ns, mono_ns: self.at.mono_ns + ns };
+        let at = self.at;
+        self.acts(|door, mut sink| door.on_time(at, &mut sink));
+    }
+
+    fn acts(&mut self, act: impl FnOnce(&mut OuchDoor, &mut dyn FnMut(DoorAction<'_>))) {
+        let Self { door, asked, sent, is_closed, signs_on, .. } = self;
+        act(door, &mut |action| {
+            assert!(!*is_closed, "after the end: {action:?}");
+            match action {
+                DoorAction::Send(bytes) => sent.extend_from_slice(bytes),
+                DoorAction::Ask(frame) => asked.push(frame),
+                DoorAction::LogOn { sign_on, proof } => {
+                    assert_eq!(proof, None);
+                    *signs_on = Some(sign_on);
+                }
+                DoorAction::Close => *is_closed = true,
+                other => panic!("{other:?}"),
+            }
+        });
+    }
+
+    /// What was sent since the last time, packet by packet: type and payload.
+    pub(crate) fn packets(&mut self) -> Vec<(char, Vec<u8>)> {
+        packets(&std::mem::take(&mut self.sent))
+    }
+
+    /// The same of packets that are for people.
+    pub(crate) fn texts(&mut self) -> Vec<String> {
+        let packets = self.packets().into_iter();
+        packets
+            .map(|(kind, payload)| format!("{kind} {}", String::from_utf8(payload).expect("text")))
+            .collect()
+    }
+
+    /// What was asked of the gateway since the last time, which is one request.
+    pub(crate) fn request(&mut self) -> ClientRequest {
+        let asked = std::mem::take(&mut self.asked);
+        let [ClientFrame::Request(request)] = asked[..] else { panic!("{asked:?}") };
+        request
+    }
+}
+
+pub(crate) fn packets(mut bytes: &[u8]) -> Vec<(char, Vec<u8>)> {
+    let mut packets = Vec::new();
+    while let [high, low, rest @ ..] = bytes {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        assert!(length > 0 && length <= rest.len(), "whole packets: {}", bytes.escape_ascii());
+        packets.push((char::from(rest[0]), rest[1..length].to_vec()));
+        bytes = &rest[length..];
+    }
+    assert!(bytes.is_empty());
+    packets
+}
+
+pub(crate) fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(payload.len() + 1).expect("short").to_be_bytes();
+    [&length[..], &[kind], payload].concat()
+}
+
+/// A Login Request by hand.
+pub(crate) fn login(member: &str, session: &str, next: &str) -> Vec<u8> {
+    packet(b'L', format!("{member:<6}{:<10}{session:>10}{next:>20}", "secret").as_bytes())
+}
+
+/// An Enter Order by hand: 100 shares of a symbol at 1.5, and what is appended.
+pub(crate) fn enter(user_ref_num: u32, symbol: &str, appendage: &[u8]) -> Vec<u8> {
+    let mut message = vec![b'O'];
+    message.extend_from_slice(&user_ref_num.to_be_bytes());
+    message.extend_from_slice(b"B\0\0\0\x64");
+    message.extend_from_slice(format!("{symbol:<8}").as_bytes());
+    message.extend_from_slice(&15_000_u64.to_be_bytes());
+    message.extend_from_slice(b"0YPNNmy order      ");
+    message.extend_from_slice(&u16::try_from(appendage.len()).expect("short").to_be_bytes());
+    message.extend_from_slice(appendage);
+    message
+}
+
+pub(crate) fn cancel(user_ref_num: u32, quantity: u32) -> Vec<u8> {
+    [&b"X"[..], &user_ref_num.to_be_bytes(), &quantity.to_be_bytes(), &[0, 0]].concat()
+}
+
+pub(crate) fn replace(original: u32, user_ref_num: u32, quantity: u32, units: u64) -> Vec<u8> {
+    let mut message = vec![b'U'];
+    message.extend_from_slice(&original.to_be_bytes());
+    message.extend_from_slice(&user_ref_num.to_be_bytes());
+    message.extend_from_slice(&quantity.to_be_bytes());
+    message.extend_from_slice(&units.to_be_bytes());
+    message.extend_from_slice(b" YNmy order      \0\0");
+    message
+}
+
+fn status(symbol: &str, instrument: InstrumentId, shard: ShardId) -> InstrumentStatus {
+    InstrumentStatus {
+        instrument,
+        symbol: Symbol::new(symbol).expect("a symbol"),
+        shard,
+        next: Position(0),
+        phase: Phase::Continuous,
+        quarantined: false,
+        last: None,
+        reference: None,
+        lot: Quantity(1),
+        quantity_max: Quantity(1_000),
+        value_max: 0,
+        price_min: Price(1),
+        price_max: Price(1_000_000),
+        orders_max: 10,
+        static_band: 0,
+        dynamic_band: 0,
+        call_ns: 0,
+        tick_rows: 0,
+    }
+}
+
+/// Session 1's name of a UserRefNum.
+pub(crate) fn named(user_ref_num: u64) -> ClientOrderId {
+    ClientOrderId(1 << 48 | user_ref_num)
+}
+
+pub(crate) fn order(sequence: u64) -> OrderId {
+    OrderId(RequestId::new(GatewayId(1), sequence))
+}
+
+/// The answer to an O, whose UserRefNum is its sequence.
+pub(crate) fn answer(
+    user_ref_num: u64,
+    number: u64,
+    status: Status,
+    executed: u64,
+    remaining: u64,
+) -> Answer {
+    Answer {
+        client_order_id: named(user_ref_num),
+        request: order(user_ref_num).0,
+        order: order(user_ref_num),
+        shard: SHARD,
+        position: Position(100 + number),
+        instrument: ACME,
+        status,
+        reason: Reason::None,
+        executed: Quantity(executed),
+        remaining: Quantity(remaining),
+        events: 0,
+        repeat: false,
+        number,
+    }
+}
+
+pub(crate) fn trade(user_ref_num: u64, number: u64) -> Trade {
+    Trade {
+        client_order_id: named(user_ref_num),
+        order: order(user_ref_num),
+        shard: SHARD,
+        position: Position(100 + number),
+        index: 2,
+        instrument: ACME,
+        side: Side::Buy,
+        role: Role::Resting,
+        price: Price(15_000),
+        quantity: Quantity(40),
+        remaining: Quantity(60),
+        number,
+    }
+}
+
+pub(crate) fn cancelled(user_ref_num: u64, number: u64, cause: CancelCause) -> Cancelled {
+    Cancelled {
+        client_order_id: named(user_ref_num),
+        order: order(user_ref_num),
+        shard: SHARD,
+        position: Position(100 + number),
+        instrument: ACME,
+        side: Side::Buy,
+        price: Price(15_000),
+        quantity: Quantity(60),
+        cause,
+        number,
+    }
+}
+
+pub(crate) fn news(user_ref_num: u64, number: u64, change: OrderChange) -> OrderNews {
+    OrderNews {
+        client_order_id: named(user_ref_num),
+        order: order(user_ref_num),
+        shard: SHARD,
+        position: Position(100 + number),
+        instrument: ACME,
+        side: Side::Buy,
+        change,
+        price: Price(15_000),
+        remaining: Quantity(60),
+        shown: Quantity(10),
+        number,
+    }
+}
+
+pub(crate) fn busted(user_ref_num: u64, number: u64) -> TradeBusted {
+    TradeBusted {
+        client_order_id: named(user_ref_num),
+        order: order(user_ref_num),
+        shard: SHARD,
+        position: Position(100 + number),
+        traded_at: Position(101),
+        index: 2,
+        instrument: ACME,
+        price: Price(15_000),
+        quantity: Quantity(40),
+        number,
+    }
+}
