@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub use pares_roles::config::*;
+pub use pares_roles::world::Protocol;
 
 use crate::NodeError;
 
@@ -63,33 +64,39 @@ pub fn add_feed(layout: &Layout, feed: &FeedConfig) -> Result<(), NodeError> {
     pares_os::replace_file(&path, with_feed.as_bytes()).map_err(NodeError::io("writing the configuration"))
 }
 
-/// Has the gateways of a system that has a configuration, and in it no ports for FIX, listen for FIX at free ports of loopback. One that has
-/// none yet is left alone.
+/// Has the gateways of a system that has a configuration, and in it no ports for a protocol, listen for it at free ports of loopback. One that
+/// has none yet is left alone.
 ///
 /// # Errors
 /// As [`add_feed`].
-pub fn add_fix(layout: &Layout) -> Result<(), NodeError> {
+pub fn add_ports(layout: &Layout, protocol: Protocol) -> Result<(), NodeError> {
     let path = layout.config();
     if !path.exists() {
         return Ok(());
     }
     let config = load(&path)?;
-    if !config.fix.is_empty() {
+    let (key, ports) = match protocol {
+        Protocol::Fix => ("fix", &config.fix),
+        Protocol::Ouch => ("ouch", &config.ouch),
+    };
+    if !ports.is_empty() {
         return Ok(());
     }
     let text = std::fs::read_to_string(&path).map_err(NodeError::io("reading the configuration"))?;
-    let line = |text: &str| text.trim_start().starts_with("fix =") || text.trim_start().starts_with("fix=");
+    let line = |text: &str| {
+        text.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
     let others: Vec<&str> = text.lines().filter(|text| !line(text)).collect();
-    let ports: Vec<String> = fix_ports(&config).iter().map(|port| format!("\"{port}\"")).collect();
+    let ports: Vec<String> = free_ports(&config).iter().map(|port| format!("\"{port}\"")).collect();
     // Before the first table.
-    let with_fix = format!("fix = [{}]\n{}\n", ports.join(", "), others.join("\n"));
-    SystemConfig::parse(&with_fix)?;
-    pares_os::replace_file(&path, with_fix.as_bytes()).map_err(NodeError::io("writing the configuration"))
+    let with_ports = format!("{key} = [{}]\n{}\n", ports.join(", "), others.join("\n"));
+    SystemConfig::parse(&with_ports)?;
+    pares_os::replace_file(&path, with_ports.as_bytes()).map_err(NodeError::io("writing the configuration"))
 }
 
 /// Free ports of loopback, one for each gateway.
 #[must_use]
-pub fn fix_ports(config: &SystemConfig) -> Vec<SocketAddr> {
+pub fn free_ports(config: &SystemConfig) -> Vec<SocketAddr> {
     vec![SocketAddr::from(([127, 0, 0, 1], 0)); config.gateways.len()]
 }
 

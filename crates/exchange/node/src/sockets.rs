@@ -19,7 +19,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use pares_os::{Bell, BellKind, descriptors};
 use pares_roles::config::{Layout, SystemConfig, TlsSetting};
 use pares_roles::gateway::strangers_max;
-use pares_roles::world::{Ready, Sockets, TurnedAway};
+use pares_roles::world::{Protocol, Ready, Sockets, TurnedAway};
 use pares_tls::{ServerConfig, Stream};
 use pares_types::{ClientOrderId, GatewayId, Reason, Reply};
 use pares_wire::frame;
@@ -84,8 +84,8 @@ pub struct RealSockets {
     poll: Poll,
     events: Events,
     door: Door,
-    /// Where members come by FIX.
-    fix: Option<TcpListener>,
+    /// Where members come by other protocols.
+    others: Vec<(Protocol, TcpListener)>,
     address: SocketAddr,
     /// Registered while they held input: no readiness will tell of it.
     holding: Vec<usize>,
@@ -131,7 +131,14 @@ impl RealSockets {
                 Door::Tls(Handshakes::start(listener, handshaking, waker)?)
             }
         };
-        Ok(Self { poll, events: Events::with_capacity(1024), door, fix: None, address, holding: Vec::new() })
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(1024),
+            door,
+            others: Vec::new(),
+            address,
+            holding: Vec::new(),
+        })
     }
 
     /// Has what can be read from `socket` end a poll too. Its owner looks for himself what there is.
@@ -142,12 +149,12 @@ impl RealSockets {
         self.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), WATCHED, Interest::READABLE)
     }
 
-    /// Listens for FIX too, in the clear. Says where.
-    fn listen_for_fix(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+    /// Listens for another protocol too, in the clear. Says where.
+    fn listen_for(&mut self, protocol: Protocol, address: SocketAddr) -> io::Result<SocketAddr> {
         let mut listener = listener(address)?;
         self.poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let address = listener.local_addr()?;
-        self.fix = Some(listener);
+        self.others.push((protocol, listener));
         Ok(address)
     }
 
@@ -178,10 +185,14 @@ impl RealSockets {
         let tls = tls.map(|tls| Handshaking { tls, count_max, refusal });
         let mut sockets =
             Self::listen(address, bell, tls).map_err(|source| NodeError::Listen { address, source })?;
-        if let Some(&configured) = config.fix.get(usize::from(id.0)) {
-            let path = layout.fix_address(id);
+        let ports = [
+            (Protocol::Fix, &config.fix, layout.fix_address(id)),
+            (Protocol::Ouch, &config.ouch, layout.ouch_address(id)),
+        ];
+        for (protocol, configured, path) in ports {
+            let Some(&configured) = configured.get(usize::from(id.0)) else { continue };
             let address = address_again(&path, configured);
-            let listened = sockets.listen_for_fix(address);
+            let listened = sockets.listen_for(protocol, address);
             write_down(&path, listened.map_err(|source| NodeError::Listen { address, source })?)?;
         }
         write_down(&path, sockets.address)?;
@@ -231,8 +242,9 @@ impl Sockets for RealSockets {
         accept_plain(listener)
     }
 
-    fn accept_fix(&mut self) -> io::Result<Self::Stream> {
-        accept_plain(self.fix.as_ref().ok_or(io::ErrorKind::WouldBlock)?)
+    fn accept_by(&mut self, protocol: Protocol) -> io::Result<Self::Stream> {
+        let listener = self.others.iter().find(|(of, _)| *of == protocol);
+        accept_plain(&listener.ok_or(io::ErrorKind::WouldBlock)?.1)
     }
 
     fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {

@@ -247,6 +247,15 @@ pub trait File: Send + 'static {
     fn sync(&mut self) -> io::Result<()>;
 }
 
+/// A protocol of others, with a port of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// FIX (docs/protocols/fix.md).
+    Fix,
+    /// OUCH 5.0 over SoupBinTCP (docs/protocols/ouch.md).
+    Ouch,
+}
+
 /// The sockets of a gateway. Nothing here waits, but for [`Sockets::poll`].
 pub trait Sockets: Send + 'static {
     /// A connection: reading and writing return `WouldBlock` where they would have to wait.
@@ -258,11 +267,11 @@ pub trait Sockets: Send + 'static {
     /// As the system says; most often that there are no descriptors left.
     fn accept(&mut self) -> io::Result<Self::Stream>;
 
-    /// The same at the port for FIX, if there is one.
+    /// The same at the port of another protocol, if there is one.
     ///
     /// # Errors
     /// As [`Sockets::accept`].
-    fn accept_fix(&mut self) -> io::Result<Self::Stream> {
+    fn accept_by(&mut self, _: Protocol) -> io::Result<Self::Stream> {
         Err(io::ErrorKind::WouldBlock.into())
     }
 

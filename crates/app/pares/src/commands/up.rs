@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_node::config::TlsSetting;
-use pares_node::config::{FeedConfig, SignOnSetting};
+use pares_node::config::{FeedConfig, Protocol, SignOnSetting};
 use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 
@@ -27,6 +27,9 @@ pub struct Args {
     /// Listen for FIX, at a free port of loopback for each gateway: a new system with `fix` in its pares.toml; one that has none gets it
     #[arg(long)]
     fix: bool,
+    /// Listen for OUCH, likewise with `ouch`. Nobody proves anything there: it takes a system with `sign_on = "open"`
+    #[arg(long)]
+    ouch: bool,
 }
 
 /// Starts the system, restarts what dies, and stops everything on Ctrl-C.
@@ -63,8 +66,12 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     }
     let mut fresh = SystemConfig { feed, ..SystemConfig::fresh() };
     if args.fix {
-        pares_node::config::add_fix(&layout)?;
-        fresh.fix = pares_node::config::fix_ports(&fresh);
+        pares_node::config::add_ports(&layout, Protocol::Fix)?;
+        fresh.fix = pares_node::config::free_ports(&fresh);
+    }
+    if args.ouch {
+        pares_node::config::add_ports(&layout, Protocol::Ouch)?;
+        fresh.ouch = pares_node::config::free_ports(&fresh);
     }
     Ok(Supervisor::start(&program, layout, &fresh, on_loss, stop)?)
 }
@@ -86,9 +93,12 @@ fn tell(supervisor: &Supervisor) {
         if let Ok(address) = std::fs::read_to_string(layout.gateway_address(gateway)) {
             pares_text::tell!("gateway-{gateway} listens on {}", address.trim());
         }
-        let fix = layout.fix_address(gateway);
-        if let Some(address) = std::fs::read_to_string(fix).ok().filter(|_| !config.fix.is_empty()) {
-            pares_text::tell!("gateway-{gateway} listens for FIX on {}", address.trim());
+        let fix = ("FIX", layout.fix_address(gateway), &config.fix);
+        let ouch = ("OUCH", layout.ouch_address(gateway), &config.ouch);
+        for (protocol, path, ports) in [fix, ouch] {
+            if let Some(address) = std::fs::read_to_string(path).ok().filter(|_| !ports.is_empty()) {
+                pares_text::tell!("gateway-{gateway} listens for {protocol} on {}", address.trim());
+            }
         }
     }
     tell_feed(config, layout);

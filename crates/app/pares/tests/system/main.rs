@@ -25,6 +25,7 @@ mod guarded;
 mod kills;
 mod member;
 mod misuse;
+mod ouch;
 mod overload;
 #[path = "../../../../feed/receiver/tests/own_network/mod.rs"]
 mod own_network;

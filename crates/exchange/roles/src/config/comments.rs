@@ -59,6 +59,10 @@ const COMMENTS: &[(&str, &str)] = &[
         "Where gateways listen for FIX (docs/protocols/fix.md), as many addresses; none: they do not. Default [].",
     ),
     (
+        "ouch",
+        "Where gateways listen for OUCH (docs/protocols/ouch.md), likewise. Nobody proves anything there: it takes `sign_on = \"open\"`. Default [].",
+    ),
+    (
         "sign_on",
         "\"required\": sessions prove who they are, by keys (docs/security.md); \"open\": anybody is any member. Default \"required\".",
     ),

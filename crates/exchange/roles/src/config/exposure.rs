@@ -1,5 +1,7 @@
 //! Who may reach the gateways, and what protects them there.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 
 use super::{SignOnSetting, SystemConfig};
@@ -26,24 +28,29 @@ pub enum ClientCertificates {
 }
 
 impl SystemConfig {
+    /// Checks the addresses of another protocol, which travels in the clear.
+    fn check_port(&self, key: &str, protocol: &str, addresses: &[SocketAddr]) -> Result<(), NodeError> {
+        if !addresses.is_empty() && addresses.len() != self.gateways.len() {
+            return Err(NodeError::Config(format!(
+                "`{key}` must name one address for each of `gateways`, or none"
+            )));
+        }
+        let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
+        let Some(address) = beyond.filter(|_| !self.gateways_exposed) else { return Ok(()) };
+        Err(NodeError::Config(format!(
+            "gateway {address} would listen for {protocol} beyond this machine, in the clear: listen on \
+             loopback (127.0.0.1), behind what does TLS, or set `gateways_exposed = true` if that network is trusted"
+        )))
+    }
+
     /// Checks that gateways which strangers may reach are protected, or that the operator knows that they are not.
     pub(super) fn check_exposure(&self) -> Result<(), NodeError> {
         if self.tls == TlsSetting::Off && self.client_certificates == ClientCertificates::Required {
             let why = "`client_certificates = \"required\"` needs `tls = \"on\"`: certificates are shown in its handshake";
             return Err(NodeError::Config(why.into()));
         }
-        if !self.fix.is_empty() && self.fix.len() != self.gateways.len() {
-            return Err(NodeError::Config(
-                "`fix` must name one address for each of `gateways`, or none".into(),
-            ));
-        }
-        let fix = self.fix.iter().find(|address| !address.ip().is_loopback());
-        if let Some(address) = fix.filter(|_| !self.gateways_exposed) {
-            return Err(NodeError::Config(format!(
-                "gateway {address} would listen for FIX beyond this machine, in the clear: listen on \
-                 loopback (127.0.0.1), behind what does TLS, or set `gateways_exposed = true` if that network is trusted"
-            )));
-        }
+        self.check_port("fix", "FIX", &self.fix)?;
+        self.check_port("ouch", "OUCH", &self.ouch)?;
         let exposed = self.gateways.iter().find(|address| !address.ip().is_loopback());
         let Some(address) = exposed.filter(|_| !self.gateways_exposed) else { return Ok(()) };
         let missing = match (self.tls, self.sign_on) {

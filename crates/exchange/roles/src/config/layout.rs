@@ -152,6 +152,12 @@ impl Layout {
         self.run().join(format!("gateway-{id}.fix"))
     }
 
+    /// The address a gateway listens for OUCH on.
+    #[must_use]
+    pub fn ouch_address(&self, id: GatewayId) -> PathBuf {
+        self.run().join(format!("gateway-{id}.ouch"))
+    }
+
     /// The address a replayer listens on, by UDP and TCP.
     #[must_use]
     pub fn replayer_address(&self, id: ReplayerId) -> PathBuf {

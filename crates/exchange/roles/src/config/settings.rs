@@ -107,6 +107,8 @@ pub struct SystemConfig {
     pub gateways: Vec<SocketAddr>,
     /// Where they listen for FIX, one per gateway, or none. Port 0 takes a free one (see `run/gateway-G.fix`).
     pub fix: Vec<SocketAddr>,
+    /// The same for OUCH (see `run/gateway-G.ouch`).
+    pub ouch: Vec<SocketAddr>,
     /// Whether gateways may listen beyond loopback although anybody there may speak for any member, or read along.
     pub gateways_exposed: bool,
     /// Whether the gateways' ports are TLS 1.3.
@@ -157,6 +159,7 @@ impl Default for SystemConfig {
             operator_key: None,
             gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
             fix: Vec::new(),
+            ouch: Vec::new(),
             gateways_exposed: false,
             tls: TlsSetting::Off,
             tls_names: Vec::new(),

@@ -12,7 +12,7 @@ use pares_types::ClientOrderId;
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, SignOn};
 
-use super::fix_end::FixEnd;
+use super::door_end::DoorEnd;
 use super::marks::Who;
 use super::sign_on::Asked;
 
@@ -59,8 +59,8 @@ pub(super) enum ReadState {
 
 pub(super) struct Connection<T> {
     stream: T,
-    /// It came to the port for FIX.
-    pub(super) fix: Option<Box<FixEnd>>,
+    /// It came to the port of another protocol.
+    pub(super) end: Option<Box<DoorEnd>>,
     pub(super) generation: u32,
     /// Since when it has not signed on, by the monotonic clock.
     pub(super) stranger_since_ns: Option<u64>,
@@ -97,7 +97,7 @@ impl<T: Read + Write> Connection<T> {
     pub(super) fn new(stream: T, generation: u32, mono_ns: u64) -> Self {
         Self {
             stream,
-            fix: None,
+            end: None,
             generation,
             stranger_since_ns: Some(mono_ns),
             of_operator: false,
@@ -125,9 +125,9 @@ impl<T: Read + Write> Connection<T> {
         &mut self.stream
     }
 
-    /// One that came to the port for FIX: a message of it may need more room than a sign-on.
-    pub(super) fn with_fix(mut self, fix: Box<FixEnd>) -> Self {
-        self.fix = Some(fix);
+    /// One that came to the port of another protocol: a message of it may need more room than a sign-on.
+    pub(super) fn with_end(mut self, end: Box<DoorEnd>) -> Self {
+        self.end = Some(end);
         self.grow_input();
         self
     }
@@ -177,7 +177,7 @@ impl<T: Read + Write> Connection<T> {
 
     fn fill(&mut self) -> Result<ReadState, Close> {
         // Its door takes nothing for now: it is read again when there is room.
-        if self.fix.is_some() && self.is_full() {
+        if self.end.is_some() && self.is_full() {
             return Ok(ReadState::Drained);
         }
         let room = self.input.len() - self.input_len;
@@ -241,15 +241,15 @@ impl<T: Read + Write> Connection<T> {
 
     /// Where the gateway's frames go.
     pub(super) fn output(&mut self) -> &mut Vec<u8> {
-        match &mut self.fix {
+        match &mut self.end {
             None => &mut self.output,
-            Some(fix) => fix.frames(),
+            Some(end) => end.frames(),
         }
     }
 
     /// Bytes waiting to be sent.
     pub(super) fn unsent(&self) -> usize {
-        self.output.len() - self.sent + self.fix.as_ref().map_or(0, |fix| fix.untold())
+        self.output.len() - self.sent + self.end.as_ref().map_or(0, |end| end.untold())
     }
 
     /// Sends what the socket takes. What it does not take waits, up to [`OUT_MAX`], or to much less if `crowded`.
@@ -294,7 +294,7 @@ pub(super) enum Incoming {
     Frame(ClientFrame),
     /// A request of which a field makes no sense; its name, 0 if even that is missing.
     Unreadable(ClientOrderId),
-    /// A Logon by FIX, and what it proves.
+    /// A Logon by another protocol, and what it proves.
     LogOn(SignOn, Option<Box<LogonProof>>),
     /// A FIX session's numbers are wanted.
     Claim(Who),

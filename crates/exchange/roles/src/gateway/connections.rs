@@ -19,7 +19,7 @@
 //! oldest goes: programs that never sign on must not keep members out.
 
 mod accepting;
-mod fix;
+mod doors;
 mod silence;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -33,7 +33,7 @@ use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 
 use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
-use super::fix_end::Heard;
+use super::door_end::Heard;
 use super::sign_on::Asked;
 use crate::world::{Ready, Sockets, TurnedAway};
 
@@ -74,7 +74,7 @@ pub(super) struct Connections<S: Sockets> {
     parked: BTreeSet<(u64, usize)>,
     /// Connections with a heartbeat: when to look whether it was missed, and which.
     heartbeats: BTreeSet<(u64, usize)>,
-    /// How doors are made, if there is a port for FIX; when which is told the time; what they ask.
+    /// How doors are made, if there is a port of another protocol; when which is told the time; what they ask.
     doors: Option<Arc<DoorConfig>>,
     doors_due: BTreeSet<(u64, usize)>,
     heard: Heard,
@@ -231,16 +231,16 @@ impl<S: Sockets> Connections<S> {
             return;
         }
         let session = session(slot, connection.generation);
-        let is_fix = connection.is_fix();
+        let has_door = connection.has_door();
         let state = connection.read(mono_ns).and_then(|state| {
-            if is_fix {
+            if has_door {
                 return Ok(state);
             }
             connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
             Ok(state)
         });
         connection.reading = state == Ok(ReadState::More);
-        if is_fix && state.is_ok() {
+        if has_door && state.is_ok() {
             self.take_messages(slot, at);
         }
         match state {
@@ -335,7 +335,7 @@ impl<S: Sockets> Connections<S> {
             self.strangers.remove(&(since_ns, slot));
         }
         self.heartbeats.remove(&(connection.silent_ns, slot));
-        if let Some(due_ns) = connection.fix.as_ref().and_then(|fix| fix.due_ns) {
+        if let Some(due_ns) = connection.end.as_ref().and_then(|end| end.due_ns) {
             self.doors_due.remove(&(due_ns, slot));
         }
         self.unsent -= connection.unsent_noted;

@@ -13,8 +13,8 @@
 mod connection;
 mod connections;
 mod counters;
+mod door_end;
 mod edge;
-mod fix_end;
 mod frames;
 mod housekeeping;
 mod lists;
@@ -251,7 +251,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
     }
 
-    /// Has what the gateway says translated for FIX sessions. The marks of their numbers are in the log before anything is sent under
+    /// Has what the gateway says translated for sessions of other protocols. The marks of their numbers are in the log before anything is sent under
     /// them; whose cannot be, is sent nothing. Says how much there is to do about it.
     fn translate(&mut self) -> usize {
         let Self { edge, marks, .. } = self;
@@ -379,13 +379,14 @@ fn becomes_due(instrument: &Instrument) -> bool {
     !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
 }
 
-/// How doors for FIX are made, if there is a port for it.
+/// How doors are made, if there is a port of another protocol.
 fn doors(config: &SystemConfig) -> Result<Option<Arc<DoorConfig>>, NodeError> {
     let shards = config.shards()?.into_keys().collect();
     // Instruments come and go: each door asks for the list.
     let door =
         DoorConfig { comp_id: COMP_ID.into(), instruments: Vec::new(), shards, orders_max: ORDERS_MAX };
-    Ok((!config.fix.is_empty()).then(|| Arc::new(door)))
+    let has_port = !config.fix.is_empty() || !config.ouch.is_empty();
+    Ok(has_port.then(|| Arc::new(door)))
 }
 
 /// How a gateway's log is kept.

@@ -5,7 +5,7 @@
 //!  stranger --SignOn------------------------> signed on           sign-on open
 //! ```
 //! Who comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
-//! is worth nothing afterwards.
+//! is worth nothing afterwards. Who comes by OUCH, whose passwords are short, proves nothing.
 //!
 //! Everybody else is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
 //! up for one connection and used once, so a proof that somebody wrote down fits no other sign-on.
@@ -101,7 +101,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
     }
 
-    /// A Logon by FIX.
+    /// A Logon by another protocol.
     pub(super) fn on_log_on(
         &mut self,
         now: Timestamp,

@@ -1,12 +1,12 @@
-//! Those who wait at either port are let in, a few in each turn, and strangers make room for each other.
+//! Those who wait at the ports are let in, a few in each turn, and strangers make room for each other.
 
 use std::io::{self, ErrorKind};
 
 use pares_types::Reason;
 
-use super::super::fix_end::FixEnd;
+use super::super::door_end::DoorEnd;
 use super::{ACCEPTS_MAX, CROWDED_PATIENCE_NS, Close, Connection, Connections, strangers_max, write_refusal};
-use crate::world::Sockets;
+use crate::world::{Protocol, Sockets};
 
 impl<S: Sockets> Connections<S> {
     /// Accepts those who wait, but not so many at once that the others are kept waiting.
@@ -14,7 +14,7 @@ impl<S: Sockets> Connections<S> {
         let mut accepted = 0;
         while self.waiting && accepted < ACCEPTS_MAX {
             match self.next_stream() {
-                Ok((stream, fix)) => self.admit(stream, fix, mono_ns),
+                Ok((stream, end)) => self.admit(stream, end, mono_ns),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.waiting = false;
                     break;
@@ -29,17 +29,21 @@ impl<S: Sockets> Connections<S> {
         accepted
     }
 
-    /// Who waits at either port; at which first changes by the turn, so that a crowd at one keeps nobody from the other.
-    fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<FixEnd>>)> {
+    /// Who waits at a port; at which first changes by the turn, so that a crowd at one keeps nobody from the others.
+    fn next_stream(&mut self) -> io::Result<(S::Stream, Option<Box<DoorEnd>>)> {
         let Self { sockets, doors: Some(doors), turns, .. } = self else {
             return Ok((self.sockets.accept()?, None));
         };
-        let fix_first = *turns % 2 == 1;
+        let mut ports = [None, Some(Protocol::Fix), Some(Protocol::Ouch)];
+        let first = *turns % ports.len();
+        ports.rotate_left(first);
         let mut accepted = Err(ErrorKind::WouldBlock.into());
-        for by_fix in [fix_first, !fix_first] {
-            accepted = match by_fix {
-                true => sockets.accept_fix().map(|stream| (stream, Some(FixEnd::new(doors)))),
-                false => sockets.accept().map(|stream| (stream, None)),
+        for port in ports {
+            accepted = match port {
+                Some(protocol) => {
+                    sockets.accept_by(protocol).map(|stream| (stream, Some(DoorEnd::new(protocol, doors))))
+                }
+                None => sockets.accept().map(|stream| (stream, None)),
             };
             if !matches!(&accepted, Err(error) if error.kind() == ErrorKind::WouldBlock) {
                 break;
@@ -48,11 +52,11 @@ impl<S: Sockets> Connections<S> {
         accepted
     }
 
-    fn admit(&mut self, stream: S::Stream, fix: Option<Box<FixEnd>>, mono_ns: u64) {
+    fn admit(&mut self, stream: S::Stream, end: Option<Box<DoorEnd>>, mono_ns: u64) {
         self.generations = self.generations.wrapping_add(1);
         let mut connection = Connection::new(stream, self.generations, mono_ns);
-        if let Some(fix) = fix {
-            connection = connection.with_fix(fix);
+        if let Some(end) = end {
+            connection = connection.with_end(end);
         }
         if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
             self.refused += 1;

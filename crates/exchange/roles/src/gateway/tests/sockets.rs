@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::world::{Ready, Sockets};
+use crate::world::{Protocol, Ready, Sockets};
 
 /// All connections of a gateway, those that wait included.
 #[derive(Clone, Default)]
@@ -168,7 +168,10 @@ impl Sockets for Net {
         Ok(Stream { net: self.clone(), peer })
     }
 
-    fn accept_fix(&mut self) -> io::Result<Stream> {
+    fn accept_by(&mut self, protocol: Protocol) -> io::Result<Stream> {
+        if protocol == Protocol::Ouch {
+            return Err(ErrorKind::WouldBlock.into());
+        }
         let mut state = self.state();
         let peer = state.fix_backlog.pop_front().ok_or(ErrorKind::WouldBlock)?;
         state.peers[peer].open = true;

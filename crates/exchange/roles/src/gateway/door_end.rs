@@ -1,4 +1,4 @@
-//! A connection at the port for FIX: its door, which stands between the client's messages and the gateway's frames.
+//! A connection at the port of another protocol, FIX or OUCH: its door, which stands between the client's messages and the gateway's frames.
 //!
 //! ```text
 //!  socket --input--> door --Incoming--> rules
@@ -12,14 +12,76 @@ use std::sync::Arc;
 
 use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor};
 use pares_gateway::SessionId;
-use pares_wire::frame;
+use pares_ouch::OuchDoor;
+use pares_wire::frame::{self, GatewayFrame};
 use pares_wire::record::SessionMark;
 
 use super::connection::{Close, Connection, Incoming};
+use crate::world::Protocol;
 
-/// What a FIX connection has besides.
-pub(super) struct FixEnd {
-    door: FixDoor,
+/// Where doors write what they want done.
+type Sink<'a> = &'a mut dyn FnMut(DoorAction<'_>);
+
+/// A door of either protocol.
+pub(super) enum Door {
+    Fix(FixDoor),
+    Ouch(OuchDoor),
+}
+
+impl Door {
+    fn new(protocol: Protocol, config: &Arc<DoorConfig>) -> Self {
+        match protocol {
+            Protocol::Fix => Self::Fix(FixDoor::new(Arc::clone(config))),
+            Protocol::Ouch => Self::Ouch(OuchDoor::new(Arc::clone(config))),
+        }
+    }
+
+    fn on_bytes(&mut self, at: DoorTime, bytes: &[u8], mut sink: Sink<'_>) -> usize {
+        match self {
+            Self::Fix(door) => door.on_bytes(at, bytes, &mut sink),
+            Self::Ouch(door) => door.on_bytes(at, bytes, &mut sink),
+        }
+    }
+
+    fn on_frame(&mut self, at: DoorTime, frame: &GatewayFrame, mut sink: Sink<'_>) {
+        match self {
+            Self::Fix(door) => door.on_frame(at, frame, &mut sink),
+            Self::Ouch(door) => door.on_frame(at, frame, &mut sink),
+        }
+    }
+
+    pub(super) fn on_time(&mut self, at: DoorTime, mut sink: Sink<'_>) {
+        match self {
+            Self::Fix(door) => door.on_time(at, &mut sink),
+            Self::Ouch(door) => door.on_time(at, &mut sink),
+        }
+    }
+
+    /// Only FIX has numbers that are claimed.
+    pub(super) fn on_claimed(&mut self, at: DoorTime, mark: Option<&SessionMark>, mut sink: Sink<'_>) {
+        if let Self::Fix(door) = self {
+            door.on_claimed(at, mark, &mut sink);
+        }
+    }
+
+    fn on_disconnected(&mut self) -> Option<SessionMark> {
+        match self {
+            Self::Fix(door) => door.on_disconnected(),
+            Self::Ouch(_) => None,
+        }
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        match self {
+            Self::Fix(door) => door.next_deadline_ns(),
+            Self::Ouch(door) => door.next_deadline_ns(),
+        }
+    }
+}
+
+/// What such a connection has besides.
+pub(super) struct DoorEnd {
+    door: Door,
     /// What the gateway said, before it is translated.
     frames: Vec<u8>,
     /// When the door is told the time.
@@ -28,10 +90,10 @@ pub(super) struct FixEnd {
     is_silent: bool,
 }
 
-impl FixEnd {
-    pub(super) fn new(config: &Arc<DoorConfig>) -> Box<Self> {
+impl DoorEnd {
+    pub(super) fn new(protocol: Protocol, config: &Arc<DoorConfig>) -> Box<Self> {
         Box::new(Self {
-            door: FixDoor::new(Arc::clone(config)),
+            door: Door::new(protocol, config),
             frames: Vec::new(),
             due_ns: None,
             is_silent: false,
@@ -60,8 +122,8 @@ pub(super) struct Heard {
 }
 
 impl<T: Read + Write> Connection<T> {
-    pub(super) fn is_fix(&self) -> bool {
-        self.fix.is_some()
+    pub(super) fn has_door(&self) -> bool {
+        self.end.is_some()
     }
 
     /// Takes a step with the connection's door, if it has one.
@@ -69,11 +131,11 @@ impl<T: Read + Write> Connection<T> {
         &mut self,
         session: SessionId,
         heard: &mut Heard,
-        step: impl FnOnce(&mut FixDoor, &mut dyn FnMut(DoorAction<'_>)),
+        step: impl FnOnce(&mut Door, Sink<'_>),
     ) {
-        let Self { fix, output, broken, .. } = self;
-        let Some(fix) = fix.as_mut().filter(|fix| !fix.is_silent) else { return };
-        step(&mut fix.door, &mut |action| match action {
+        let Self { end, output, broken, .. } = self;
+        let Some(end) = end.as_mut().filter(|end| !end.is_silent) else { return };
+        step(&mut end.door, &mut |action| match action {
             DoorAction::Send(bytes) => output.extend_from_slice(bytes),
             DoorAction::Ask(frame) => heard.incoming.push((session, Incoming::Frame(frame))),
             DoorAction::LogOn { sign_on, proof } => {
@@ -92,7 +154,7 @@ impl<T: Read + Write> Connection<T> {
     pub(super) fn take_messages(&mut self, session: SessionId, at: DoorTime, heard: &mut Heard) -> bool {
         let (input, was_full) = (std::mem::take(&mut self.input), self.is_full());
         let (bytes, mut taken) = (&input[..self.input_len], 0);
-        self.with_door(session, heard, |door, mut sink| taken = door.on_bytes(at, bytes, &mut sink));
+        self.with_door(session, heard, |door, sink| taken = door.on_bytes(at, bytes, sink));
         self.input = input;
         self.keep_rest(self.input_len - taken, at.mono_ns);
         was_full && taken > 0
@@ -101,18 +163,18 @@ impl<T: Read + Write> Connection<T> {
     /// Hands what the gateway said to its door, and then what the door has left of the input. Says whether that made room
     /// where there was none.
     pub(super) fn translate(&mut self, session: SessionId, at: DoorTime, heard: &mut Heard) -> bool {
-        let Some(fix) = &mut self.fix else { return false };
-        let mut frames = std::mem::take(&mut fix.frames);
+        let Some(end) = &mut self.end else { return false };
+        let mut frames = std::mem::take(&mut end.frames);
         let mut rest = &frames[..];
         while let Ok(Some((kind, body, after))) = frame::split(rest) {
             let said = frame::decode_gateway(kind, body).expect("a gateway understands itself");
-            self.with_door(session, heard, |door, mut sink| door.on_frame(at, &said, &mut sink));
+            self.with_door(session, heard, |door, sink| door.on_frame(at, &said, sink));
             rest = after;
         }
         assert!(rest.is_empty(), "a gateway says whole frames");
         frames.clear();
-        if let Some(fix) = &mut self.fix {
-            fix.frames = frames;
+        if let Some(end) = &mut self.end {
+            end.frames = frames;
         }
         if self.broken.is_some() {
             self.disconnected(session, heard);
@@ -123,16 +185,16 @@ impl<T: Read + Write> Connection<T> {
 
     /// It ends, and not because of what its door said: where its numbers were.
     fn disconnected(&mut self, session: SessionId, heard: &mut Heard) {
-        let door = self.fix.as_mut().filter(|fix| !fix.is_silent).map(|fix| &mut fix.door);
-        let mark = door.and_then(FixDoor::on_disconnected);
+        let door = self.end.as_mut().filter(|end| !end.is_silent).map(|end| &mut end.door);
+        let mark = door.and_then(Door::on_disconnected);
         heard.marks.extend(mark.map(|mark| (session, mark)));
     }
 
     /// Forgets what it was not sent, and ends.
     pub(super) fn unsay(&mut self, why: Close) {
         self.output.truncate(self.sent);
-        if let Some(fix) = &mut self.fix {
-            fix.is_silent = true;
+        if let Some(end) = &mut self.end {
+            end.is_silent = true;
         }
         self.refused = true;
         self.broken.get_or_insert(why);

@@ -1,10 +1,10 @@
-//! Connections at the port for FIX: their doors' time has come, their frames become messages.
+//! Connections at the ports of other protocols: their doors' time has come, their frames become messages.
 
 use pares_door::DoorTime;
 use pares_gateway::SessionId;
 use pares_wire::record::SessionMark;
 
-use super::super::fix_end::Heard;
+use super::super::door_end::Heard;
 use super::{Close, Connections, session, slot};
 use crate::world::Sockets;
 
@@ -28,7 +28,7 @@ impl<S: Sockets> Connections<S> {
             return;
         }
         self.step(slot(session), at, |connection, session, heard| {
-            connection.with_door(session, heard, |door, mut sink| door.on_claimed(at, mark, &mut sink));
+            connection.with_door(session, heard, |door, sink| door.on_claimed(at, mark, sink));
             connection.translate(session, at, heard)
         });
     }
@@ -42,13 +42,13 @@ impl<S: Sockets> Connections<S> {
         while let Some(&(due_ns, slot)) = self.doors_due.first().filter(|(due_ns, _)| *due_ns <= at.mono_ns) {
             self.doors_due.remove(&(due_ns, slot));
             self.step(slot, at, |connection, session, heard| {
-                connection.with_door(session, heard, |door, mut sink| door.on_time(at, &mut sink));
+                connection.with_door(session, heard, |door, sink| door.on_time(at, sink));
                 false
             });
         }
         for index in 0..self.flushing.len() {
             let slot = self.flushing[index];
-            if self.slots[slot].as_ref().is_some_and(|one| one.is_fix()) {
+            if self.slots[slot].as_ref().is_some_and(|one| one.has_door()) {
                 self.step(slot, at, |connection, session, heard| connection.translate(session, at, heard));
             }
         }
@@ -68,7 +68,7 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    /// Takes a step with a FIX connection; has it flushed, and read again if there is room again as the step says.
+    /// Takes a step with a connection that has a door; has it flushed, and read again if there is room again as the step says.
     fn step(
         &mut self,
         slot: usize,
@@ -82,10 +82,10 @@ impl<S: Sockets> Connections<S> {
             self.flushing.push(slot);
         }
         let is_news = has_room_again && !std::mem::replace(&mut connection.reading, true);
-        if let Some(fix) = &mut connection.fix {
+        if let Some(end) = &mut connection.end {
             // One that wants the time at once has it in the next turn.
-            let due_ns = fix.next_deadline_ns().map(|due_ns| due_ns.max(at.mono_ns + 1));
-            let before = std::mem::replace(&mut fix.due_ns, due_ns);
+            let due_ns = end.next_deadline_ns().map(|due_ns| due_ns.max(at.mono_ns + 1));
+            let before = std::mem::replace(&mut end.due_ns, due_ns);
             before.map(|due_ns| self.doors_due.remove(&(due_ns, slot)));
             self.doors_due.extend(due_ns.map(|due_ns| (due_ns, slot)));
         }
