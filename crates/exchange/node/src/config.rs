@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub use pares_roles::config::*;
-pub use pares_roles::world::Protocol;
+pub use pares_roles::world::DoorPort;
 
 use crate::NodeError;
 
@@ -69,15 +69,15 @@ pub fn add_feed(layout: &Layout, feed: &FeedConfig) -> Result<(), NodeError> {
 ///
 /// # Errors
 /// As [`add_feed`].
-pub fn add_ports(layout: &Layout, protocol: Protocol) -> Result<(), NodeError> {
+pub fn add_ports(layout: &Layout, protocol: DoorPort) -> Result<(), NodeError> {
     let path = layout.config();
     if !path.exists() {
         return Ok(());
     }
     let config = load(&path)?;
     let (key, ports) = match protocol {
-        Protocol::Fix => ("fix", &config.fix),
-        Protocol::Ouch => ("ouch", &config.ouch),
+        DoorPort::Fix => ("fix", &config.fix),
+        DoorPort::Ouch => ("ouch", &config.ouch),
     };
     if !ports.is_empty() {
         return Ok(());

@@ -19,7 +19,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use pares_os::{Bell, BellKind, descriptors};
 use pares_roles::config::{Layout, SystemConfig, TlsSetting};
 use pares_roles::gateway::strangers_max;
-use pares_roles::world::{Protocol, Ready, Sockets, TurnedAway};
+use pares_roles::world::{DoorPort, Ready, Sockets, TurnedAway};
 use pares_tls::{ServerConfig, Stream};
 use pares_types::{ClientOrderId, GatewayId, Reason, Reply};
 use pares_wire::frame;
@@ -85,7 +85,7 @@ pub struct RealSockets {
     events: Events,
     door: Door,
     /// Where members come by other protocols.
-    others: Vec<(Protocol, TcpListener)>,
+    others: Vec<(DoorPort, TcpListener)>,
     address: SocketAddr,
     /// Registered while they held input: no readiness will tell of it.
     holding: Vec<usize>,
@@ -150,7 +150,7 @@ impl RealSockets {
     }
 
     /// Listens for another protocol too, in the clear. Says where.
-    fn listen_for(&mut self, protocol: Protocol, address: SocketAddr) -> io::Result<SocketAddr> {
+    fn listen_for(&mut self, protocol: DoorPort, address: SocketAddr) -> io::Result<SocketAddr> {
         let mut listener = listener(address)?;
         self.poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let address = listener.local_addr()?;
@@ -186,8 +186,8 @@ impl RealSockets {
         let mut sockets =
             Self::listen(address, bell, tls).map_err(|source| NodeError::Listen { address, source })?;
         let ports = [
-            (Protocol::Fix, &config.fix, layout.fix_address(id)),
-            (Protocol::Ouch, &config.ouch, layout.ouch_address(id)),
+            (DoorPort::Fix, &config.fix, layout.fix_address(id)),
+            (DoorPort::Ouch, &config.ouch, layout.ouch_address(id)),
         ];
         for (protocol, configured, path) in ports {
             let Some(&configured) = configured.get(usize::from(id.0)) else { continue };
@@ -242,7 +242,7 @@ impl Sockets for RealSockets {
         accept_plain(listener)
     }
 
-    fn accept_by(&mut self, protocol: Protocol) -> io::Result<Self::Stream> {
+    fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Self::Stream> {
         let listener = self.others.iter().find(|(of, _)| *of == protocol);
         accept_plain(&listener.ok_or(io::ErrorKind::WouldBlock)?.1)
     }

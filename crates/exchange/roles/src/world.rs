@@ -247,9 +247,9 @@ pub trait File: Send + 'static {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// A protocol of others, with a port of its own.
+/// The port of a protocol of others, at which doors translate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum DoorPort {
     /// FIX (docs/protocols/fix.md).
     Fix,
     /// OUCH 5.0 over SoupBinTCP (docs/protocols/ouch.md).
@@ -271,7 +271,7 @@ pub trait Sockets: Send + 'static {
     ///
     /// # Errors
     /// As [`Sockets::accept`].
-    fn accept_by(&mut self, _: Protocol) -> io::Result<Self::Stream> {
+    fn accept_by(&mut self, _: DoorPort) -> io::Result<Self::Stream> {
         Err(io::ErrorKind::WouldBlock.into())
     }
 

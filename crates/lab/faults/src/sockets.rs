@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_roles::world::{Protocol, Ready, Sockets, TurnedAway};
+use pares_roles::world::{DoorPort, Ready, Sockets, TurnedAway};
 use pares_wire::frame::{self, Message, SignedOn};
 
 use crate::Faults;
@@ -25,7 +25,7 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
         Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
     }
 
-    fn accept_by(&mut self, protocol: Protocol) -> io::Result<Self::Stream> {
+    fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Self::Stream> {
         let inner = self.inner.accept_by(protocol)?;
         Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_node::config::TlsSetting;
-use pares_node::config::{FeedConfig, Protocol, SignOnSetting};
+use pares_node::config::{DoorPort, FeedConfig, SignOnSetting};
 use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 
@@ -66,11 +66,11 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     }
     let mut fresh = SystemConfig { feed, ..SystemConfig::fresh() };
     if args.fix {
-        pares_node::config::add_ports(&layout, Protocol::Fix)?;
+        pares_node::config::add_ports(&layout, DoorPort::Fix)?;
         fresh.fix = pares_node::config::free_ports(&fresh);
     }
     if args.ouch {
-        pares_node::config::add_ports(&layout, Protocol::Ouch)?;
+        pares_node::config::add_ports(&layout, DoorPort::Ouch)?;
         fresh.ouch = pares_node::config::free_ports(&fresh);
     }
     Ok(Supervisor::start(&program, layout, &fresh, on_loss, stop)?)

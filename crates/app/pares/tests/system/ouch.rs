@@ -1,4 +1,4 @@
-//! OUCH at the gateways' ports: a member's stream has the same packets everywhere, whoever of them entered the order.
+//! OUCH at the gateways' ports: a member's stream has the same packets everywhere, and an order is ended at a gateway that did not enter it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

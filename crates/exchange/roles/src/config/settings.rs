@@ -91,16 +91,14 @@ pub struct SystemConfig {
     pub index_rows: u32,
     /// Milliseconds between two times a gateway tells a shard in which something can become due.
     pub clock_ms: u64,
-    /// How long one request may keep a venue's processor, milliseconds, before the matching engine counts as hanging; for each
-    /// order that an instrument's book may hold 30 ns come on top, since its tables grow in one go.
+    /// How long one request may keep a venue's processor, ms, before the engine counts as hanging, and 30 ns for each order a book may hold.
     pub engine_budget_ms: u64,
     /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
     pub segment_mib: u64,
     /// Whether sessions prove who they are.
     #[serde(default = "SignOnSetting::unsaid")]
     pub sign_on: SignOnSetting,
-    /// The public key of the operator that the register begins with, 64 hexadecimal digits. What the exchange made of the register since
-    /// is in the record.
+    /// The public key of the operator that the register begins with, 64 hexadecimal digits. What was made of the register since is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_key: Option<String>,
     /// The gateways' addresses, one per gateway. Port 0 takes a free one (see `run/gateway-G.addr`).

@@ -17,22 +17,22 @@ use pares_wire::frame::{self, GatewayFrame};
 use pares_wire::record::SessionMark;
 
 use super::connection::{Close, Connection, Incoming};
-use crate::world::Protocol;
+use crate::world::DoorPort;
 
 /// Where doors write what they want done.
 type Sink<'a> = &'a mut dyn FnMut(DoorAction<'_>);
 
 /// A door of either protocol.
 pub(super) enum Door {
-    Fix(FixDoor),
+    Fix(Box<FixDoor>),
     Ouch(OuchDoor),
 }
 
 impl Door {
-    fn new(protocol: Protocol, config: &Arc<DoorConfig>) -> Self {
+    fn new(protocol: DoorPort, config: &Arc<DoorConfig>) -> Self {
         match protocol {
-            Protocol::Fix => Self::Fix(FixDoor::new(Arc::clone(config))),
-            Protocol::Ouch => Self::Ouch(OuchDoor::new(Arc::clone(config))),
+            DoorPort::Fix => Self::Fix(Box::new(FixDoor::new(Arc::clone(config)))),
+            DoorPort::Ouch => Self::Ouch(OuchDoor::new(Arc::clone(config))),
         }
     }
 
@@ -91,7 +91,7 @@ pub(super) struct DoorEnd {
 }
 
 impl DoorEnd {
-    pub(super) fn new(protocol: Protocol, config: &Arc<DoorConfig>) -> Box<Self> {
+    pub(super) fn new(protocol: DoorPort, config: &Arc<DoorConfig>) -> Box<Self> {
         Box::new(Self {
             door: Door::new(protocol, config),
             frames: Vec::new(),

@@ -6,7 +6,7 @@ use pares_types::Reason;
 
 use super::super::door_end::DoorEnd;
 use super::{ACCEPTS_MAX, CROWDED_PATIENCE_NS, Close, Connection, Connections, strangers_max, write_refusal};
-use crate::world::{Protocol, Sockets};
+use crate::world::{DoorPort, Sockets};
 
 impl<S: Sockets> Connections<S> {
     /// Accepts those who wait, but not so many at once that the others are kept waiting.
@@ -34,7 +34,7 @@ impl<S: Sockets> Connections<S> {
         let Self { sockets, doors: Some(doors), turns, .. } = self else {
             return Ok((self.sockets.accept()?, None));
         };
-        let mut ports = [None, Some(Protocol::Fix), Some(Protocol::Ouch)];
+        let mut ports = [None, Some(DoorPort::Fix), Some(DoorPort::Ouch)];
         let first = *turns % ports.len();
         ports.rotate_left(first);
         let mut accepted = Err(ErrorKind::WouldBlock.into());

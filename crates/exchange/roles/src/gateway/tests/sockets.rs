@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::world::{Protocol, Ready, Sockets};
+use crate::world::{DoorPort, Ready, Sockets};
 
 /// All connections of a gateway, those that wait included.
 #[derive(Clone, Default)]
@@ -168,8 +168,8 @@ impl Sockets for Net {
         Ok(Stream { net: self.clone(), peer })
     }
 
-    fn accept_by(&mut self, protocol: Protocol) -> io::Result<Stream> {
-        if protocol == Protocol::Ouch {
+    fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Stream> {
+        if protocol == DoorPort::Ouch {
             return Err(ErrorKind::WouldBlock.into());
         }
         let mut state = self.state();
