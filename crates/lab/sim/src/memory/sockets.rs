@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pares_member::world::Dial;
 use pares_roles::NodeId;
-use pares_roles::world::{Ready, Sockets};
+use pares_roles::world::{DoorPort, Ready, Sockets};
 
 use super::host::Host;
 use crate::bug::Bug;
@@ -270,8 +270,11 @@ impl Sockets for MemorySockets {
         self.accept_from(|net| &mut net.waiting)
     }
 
-    fn accept_fix(&mut self) -> io::Result<Stream> {
-        self.accept_from(|net| &mut net.waiting_fix)
+    fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Stream> {
+        match protocol {
+            DoorPort::Fix => self.accept_from(|net| &mut net.waiting_fix),
+            DoorPort::Ouch => Err(io::ErrorKind::WouldBlock.into()),
+        }
     }
 
     fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {
