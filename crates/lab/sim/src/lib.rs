@@ -23,20 +23,25 @@
 //! a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes
 //! and revokes keys; gateways tell the time.
 //!
+//! Some members come by FIX, by engines of the simulator's own that keep their numbers for life: cut anywhere, from gateway to gateway, they answer
+//! ResendRequests by old orders or gaps, ask again under old names, send wrong sums and floods; strangers send garbage, and Logons in other's names.
+//!
 //! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot;
 //! datagrams of two lines, requests and answers are lost, doubled and late, and connections break; subscribers come early, late and again,
 //! some without lines; and anybody sends them what no publisher would. None of it excuses anything of trading.
 //!
 //! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own.
 //!
-//! **Not simulated**: an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
+//! **Not simulated**: proofs of FIX Logons; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
 //! lost; engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory
 //! model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power
 //! that takes back what publishers have sent.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
-//! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; that an epoch is used
+//! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; of FIX sessions, X1 that no number comes lower than
+//! expected or stands for two messages, X2 that all of the stream is told as it is in the record, and what is told twice says so (what a gateway's lost
+//! disk or power takes of a session excuses both); that an epoch is used
 //! once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
 //! outcome and event again. Where builds differ: that a contradiction halts every recorder. Of market data, against one publication of each
 //! shard that is driven by the committed record alone: F1 publishers log and send what it gives, byte by byte, in every life, F2 and nothing
@@ -71,6 +76,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use bug::Bug;
 pub use fault_mix::FaultMix;
+pub use fix::FixSeen;
 pub use scenario::{Durability, Feed, Scenario};
 
 use trace::Watcher;
@@ -219,27 +225,6 @@ impl FeedSeen {
             stale: self.stale + other.stale,
         }
     }
-}
-
-/// What members that come by FIX met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FixSeen {
-    /// Logons that were accepted.
-    pub logons: u64,
-    /// Logons that were refused.
-    pub refused: u64,
-    /// Reports told, and of those the ones that were known.
-    pub reports: u64,
-    /// Reports that were known, and said so.
-    pub told_again: u64,
-    /// Gaps in the exchange's numbers.
-    pub gaps: u64,
-    /// Requests sent again with 43=Y.
-    pub sent_again: u64,
-    /// TestRequests answered.
-    pub tests: u64,
-    /// Sessions whose numbers began anew because what gateways knew of them was lost with a disk.
-    pub anew: u64,
 }
 
 /// What became of matching engines that failed.

@@ -9,7 +9,7 @@
 //! has the session, and who has a lower one and reads that ends its connection; what that still writes is older.
 //! A client that was sent a number had its mark published before, so who takes the session reads all logs to their ends first.
 //! A gateway may stand still between taking a session and publishing that: another one then takes the same reign. Neither knew of the other, so once
-//! one reads of the other no connection keeps that reign, and whoever comes next goes on behind the numbers of both.
+//! one reads of the other no connection keeps that reign, and the next one goes on behind the numbers of both.
 //!
 //! Logs are released as their requests are answered, and a mark is not answered ever. So nothing is released behind the oldest
 //! of this gateway's newest marks; and one that has fallen far behind is written again, so that the log is released at last.

@@ -6,6 +6,7 @@
 mod message;
 mod orders;
 mod resend;
+mod seen;
 mod told;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::scenario::MS;
 
 pub(crate) use message::Message;
 pub(crate) use orders::{Asked, Open};
+pub use seen::FixSeen;
 pub(crate) use told::{Said, expected};
 
 /// What a session promises about its numbers.
@@ -42,20 +44,6 @@ enum Phase {
     LoggingOn,
     On,
     LoggingOut,
-}
-
-/// What clients met.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) logons: u64,
-    pub(crate) reports: u64,
-    pub(crate) told_again: u64,
-    pub(crate) gaps: u64,
-    pub(crate) gaps_filled: u64,
-    pub(crate) sent_again: u64,
-    pub(crate) refused: u64,
-    pub(crate) anew: u64,
-    pub(crate) tests: u64,
 }
 
 /// A member's engine and all it knows.
@@ -95,7 +83,7 @@ pub(crate) struct FixClient {
     pub(crate) is_excused: bool,
     /// Numbers begin anew with the next Logon.
     begins_anew: bool,
-    pub(crate) counts: Counts,
+    pub(crate) counts: FixSeen,
 }
 
 impl FixClient {
@@ -128,7 +116,7 @@ impl FixClient {
             told: BTreeMap::new(),
             is_excused: false,
             begins_anew: false,
-            counts: Counts::default(),
+            counts: FixSeen::default(),
         }
     }
 
@@ -314,7 +302,6 @@ impl FixClient {
     fn take(&mut self, now_ns: u64, message: &Message, out: &mut Vec<u8>) -> Result<(), Broken> {
         match message.kind() {
             "4" => {
-                self.counts.gaps_filled += 1;
                 self.next_in = self.next_in.max(message.number(36));
                 return Ok(());
             }

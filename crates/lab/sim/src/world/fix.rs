@@ -146,19 +146,7 @@ impl World<'_> {
     }
 
     pub(super) fn fix_seen(&self) -> FixSeen {
-        self.fix_clients.iter().fold(FixSeen::default(), |seen, client| {
-            let counts = &client.counts;
-            FixSeen {
-                logons: seen.logons + counts.logons,
-                refused: seen.refused + counts.refused,
-                reports: seen.reports + counts.reports,
-                told_again: seen.told_again + counts.told_again,
-                gaps: seen.gaps + counts.gaps,
-                sent_again: seen.sent_again + counts.sent_again,
-                tests: seen.tests + counts.tests,
-                anew: seen.anew + counts.anew,
-            }
-        })
+        self.fix_clients.iter().fold(FixSeen::default(), |seen, client| seen.and(&client.counts))
     }
 
     /// All records of a shard.

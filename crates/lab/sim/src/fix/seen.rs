@@ -1,0 +1,37 @@
+//! What members that come by FIX met.
+
+/// What members that come by FIX met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixSeen {
+    /// Logons that were accepted.
+    pub logons: u64,
+    /// Logons that were refused.
+    pub refused: u64,
+    /// Reports told.
+    pub reports: u64,
+    /// Of those, told before.
+    pub told_again: u64,
+    /// Gaps in the exchange's numbers.
+    pub gaps: u64,
+    /// Requests sent again with 43=Y.
+    pub sent_again: u64,
+    /// TestRequests answered.
+    pub tests: u64,
+    /// Sessions whose numbers began anew because what gateways knew of them was lost with a disk.
+    pub anew: u64,
+}
+
+impl FixSeen {
+    pub(crate) fn and(self, other: &Self) -> Self {
+        Self {
+            logons: self.logons + other.logons,
+            refused: self.refused + other.refused,
+            reports: self.reports + other.reports,
+            told_again: self.told_again + other.told_again,
+            gaps: self.gaps + other.gaps,
+            sent_again: self.sent_again + other.sent_again,
+            tests: self.tests + other.tests,
+            anew: self.anew + other.anew,
+        }
+    }
+}
