@@ -271,6 +271,9 @@ fn take(
     // An order is told as taken before all else that happens to it. An echo has no kind.
     let is_answer = matches!(kind, b"" | b"0" | b"4" | b"5" | b"8");
     let Some(name) = message.number(tag::CL_ORD_ID).filter(|_| is_answer) else { return };
+    if let Some(told) = told.filter(|_| message.msg_type() == b"9") {
+        told.note_refused(name);
+    }
     if open.remove(&name).is_some() {
         on(if is_refused_at_once { Told::Rejected } else { Told::Answered(ClientOrderId(name)) });
     }

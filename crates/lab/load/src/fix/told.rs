@@ -15,6 +15,7 @@ pub struct FixTold {
     executions: Mutex<HashSet<(MemberId, String)>>,
     repeated: AtomicU64,
     marked: AtomicU64,
+    refused: Mutex<HashSet<u64>>,
     gaps: AtomicU64,
 }
 
@@ -40,6 +41,12 @@ impl FixTold {
         self.marked.load(Ordering::Relaxed)
     }
 
+    /// Names of changes that were refused: in the record, or at once by a gateway that has forgotten their order, which has ended. FIX
+    /// does not say which.
+    pub fn refused(&self) -> HashSet<u64> {
+        self.refused.lock().expect("nobody panics while holding this").clone()
+    }
+
     /// Gaps in the gateways' numbers, each asked for.
     pub fn gaps(&self) -> u64 {
         self.gaps.load(Ordering::Relaxed)
@@ -55,6 +62,10 @@ impl FixTold {
             (false, false) => &self.repeated,
         };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_refused(&self, name: u64) {
+        self.refused.lock().expect("nobody panics while holding this").insert(name);
     }
 
     pub(crate) fn note_gap(&self) {

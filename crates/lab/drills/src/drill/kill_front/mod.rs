@@ -304,7 +304,7 @@ impl KillFront {
         let (fix, others) = (fix.finish()?, others.finish()?);
         records.await_level(&mut system.supervisor)?;
         let answered = fix.answered();
-        let not_recorded = records.notes().map(|notes| notes.missing(&answered)).max().unwrap_or(0);
+        let not_recorded = records.notes().map(|notes| notes.missing(&answered, &told)).max().unwrap_or(0);
         let resend_missing = records.notes().map(|notes| notes.untold(&told)).max().unwrap_or(0);
         let executed_twice = records.notes().map(|notes| notes.executed_twice).max().unwrap_or(0);
         let (recorded, records_differing) = records.differing(|_, _| false);

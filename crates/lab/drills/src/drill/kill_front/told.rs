@@ -29,9 +29,11 @@ impl FixNotes {
         Self { members, ..Self::default() }
     }
 
-    /// Requests that were answered and are not recorded.
-    pub(super) fn missing(&self, answered: &Numbers) -> u64 {
-        answered.count_missing_in(&self.recorded)
+    /// Requests that were answered, not by a reject of a change, and are not recorded.
+    pub(super) fn missing(&self, answered: &Numbers, told: &FixTold) -> u64 {
+        let mut known = self.recorded.clone();
+        told.refused().into_iter().for_each(|name| _ = known.insert(name - 1));
+        answered.count_missing_in(&known)
     }
 
     /// Executions that their member was not told.
