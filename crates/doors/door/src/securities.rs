@@ -68,8 +68,9 @@ pub(crate) struct SecurityList {
 pub(crate) struct SecurityState {
     request: Vec<u8>,
     symbol: Vec<u8>,
-    /// `None`: nobody knows it.
+    /// `None`: nobody knows it, or the gateway could not tell, as `why` says.
     trading: Option<(Phase, bool)>,
+    why: Reason,
     last: Option<Price>,
 }
 
@@ -103,7 +104,8 @@ impl Desk {
             Found::Orders(last) => self.on_orders_end(asked.id, last, reason),
             Found::Securities(found) => self.tell_securities(&asked.id, &found, reason),
             Found::Security(symbol, false) => {
-                let none = SecurityState { request: asked.id, symbol, trading: None, last: None };
+                let none =
+                    SecurityState { request: asked.id, symbol, trading: None, why: reason, last: None };
                 self.told.push(Told::Security(none));
             }
             Found::Security(_, true) => {}
@@ -148,7 +150,8 @@ impl Desk {
                 *found = true;
                 let symbol = symbol.as_str().as_bytes().to_vec();
                 let trading = Some((phase, quarantined));
-                let told = SecurityState { request: list.id.clone(), symbol, trading, last };
+                let (request, why) = (list.id.clone(), Reason::None);
+                let told = SecurityState { request, symbol, trading, why, last };
                 self.told.push(Told::Security(told));
             }
             Found::Security(..) | Found::Orders(_) => {}
@@ -217,6 +220,7 @@ impl SecurityState {
         writer.time(tag::TRANSACT_TIME, pen.utc_ns);
         if is_44 {
             let text = match self.trading {
+                None if self.why != Reason::None => self.why.word(),
                 None => "no instrument of that symbol",
                 Some((_, true)) => "quarantined",
                 Some((phase, false)) => word(phase),

@@ -9,7 +9,7 @@ const LOGIN_BYTES: usize = 46;
 /// Members up to here are called by their number; others in base 62.
 const PLAIN_MAX: u32 = 999_999;
 const DIGITS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// The first of six digits in base 62 begins here, so that it is no number.
+/// The first of six digits in base 62 begins here, so that no such username reads as a number.
 const LETTERS_FROM: u64 = 10;
 
 /// What the bytes begin with.

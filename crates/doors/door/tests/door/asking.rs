@@ -165,6 +165,7 @@ fn questions_that_wait_are_bounded() {
     }
     let sent = rig.sent();
     assert_eq!((rig.asked.len(), sent.len()), (1, 1), "{:?}", sent.first());
+    assert!(sent[0].ends_with("326=20 58=already_asked"), "not that there is none: {sent:?}");
 }
 
 #[test]
