@@ -10,15 +10,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderKey, OrderStatus, Side};
+use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderStatus, Side};
 use pares_wire::frame::ClientFrame;
 
 use crate::instruments::Instruments;
 use crate::orders::Orders;
 use crate::reports::Heard;
 use crate::securities::Security;
+use crate::statuses::Questions;
 use crate::streams::Streams;
-use crate::told::{Name, Question, Terms, Told, Version};
+use crate::told::{Terms, Told, Version};
 
 /// What a member has asked for and was not answered yet.
 #[derive(Clone, Copy, Debug)]
@@ -62,14 +63,6 @@ pub(crate) struct Mass {
     pub(crate) side: Option<Side>,
 }
 
-/// A question for the status of one order.
-#[derive(Debug)]
-pub(crate) struct StatusAsked {
-    pub(crate) key: OrderKey,
-    pub(crate) name: Name,
-    pub(crate) question: Question,
-}
-
 /// A question that a list of the gateway's answers.
 #[derive(Debug)]
 pub(crate) struct ListAsked {
@@ -97,7 +90,7 @@ pub(crate) struct Desk {
     pub(crate) orders: Orders,
     pub(crate) streams: Streams,
     pub(crate) asked: BTreeMap<ClientOrderId, Asked>,
-    pub(crate) status_asked: VecDeque<StatusAsked>,
+    pub(crate) status_asked: Questions,
     /// The first is under way.
     pub(crate) lists: VecDeque<ListAsked>,
     pub(crate) list_token: u64,
@@ -122,7 +115,7 @@ impl Desk {
             orders: Orders::new(orders_max),
             streams,
             asked: BTreeMap::new(),
-            status_asked: VecDeque::new(),
+            status_asked: Questions::default(),
             lists: VecDeque::new(),
             list_token: 0,
             held: Vec::new(),

@@ -6,9 +6,10 @@ use pares_types::{ClientOrderId, ClientRequest, InstrumentId, List, OrderId, Ord
 use pares_wire::frame::ClientFrame;
 
 use crate::codes;
-use crate::desk::{Asked, Change, Desk, Found, Mass, StatusAsked, What};
+use crate::desk::{Asked, Change, Desk, Found, Mass, What};
 use crate::orders::Known;
 use crate::request::{Asking, Refusal, client_order_id, name};
+use crate::statuses::StatusAsked;
 use crate::told::{CancelReject, ExecId, ExecKind, Execution, MassReport, Question, Told, status};
 
 /// Requests that wait for their answers; a gateway lets a session have fewer.
@@ -201,7 +202,7 @@ impl Desk {
         let name = name(message, tag::CL_ORD_ID);
         match by_id.or_else(by_name).filter(|_| self.status_asked.len() < ASKED_MAX) {
             Some(key) => {
-                self.status_asked.push_back(StatusAsked { key, name, question });
+                self.status_asked.put(key, StatusAsked { name, question });
                 self.asks.push(ClientFrame::OrderStatusRequest(key));
             }
             None => self.tell_unknown(Some(name), question),

@@ -9,6 +9,7 @@ use pares_types::{
 use pares_wire::frame::ClientFrame;
 
 use crate::fields::Fields;
+use crate::instruments::Instruments;
 use crate::known::Known;
 use crate::names::Names;
 use crate::orders::{self, Entry, MALFORMED, Refused, Replacement, UNSUPPORTED, tag};
@@ -34,7 +35,7 @@ struct Change {
 pub(crate) struct Desk {
     pub(crate) names: Names,
     shard: ShardId,
-    instruments: BTreeMap<Symbol, (InstrumentId, ShardId)>,
+    instruments: Instruments,
     known: Known,
     changes: BTreeMap<ClientOrderId, Change>,
     /// The highest UserRefNum that was used.
@@ -51,7 +52,7 @@ impl Desk {
         Self {
             names,
             shard,
-            instruments: BTreeMap::new(),
+            instruments: Instruments::default(),
             known: Known::new(orders_max),
             changes: BTreeMap::new(),
             highest: 0,
@@ -62,11 +63,9 @@ impl Desk {
         }
     }
 
-    /// An instrument there is. If two shards have one of that symbol, the symbol is this shard's.
+    /// An instrument there is.
     pub(crate) fn list(&mut self, symbol: Symbol, instrument: InstrumentId, shard: ShardId) {
-        if shard == self.shard || !self.instruments.contains_key(&symbol) {
-            self.instruments.insert(symbol, (instrument, shard));
-        }
+        self.instruments.list(symbol, (instrument, shard), shard == self.shard);
     }
 
     /// A message of the member.
@@ -126,13 +125,9 @@ impl Desk {
         if self.is_disabled { Err("disabled") } else { Ok(()) }
     }
 
-    /// An instrument by its symbol, or by `#` and its number.
     fn instrument(&self, field: [u8; 8]) -> Result<(InstrumentId, ShardId), Refused> {
         let text = std::str::from_utf8(field.trim_ascii_end()).map_err(|_| MALFORMED)?;
-        let by_symbol = Symbol::new(text).ok().and_then(|symbol| self.instruments.get(&symbol));
-        let number = text.strip_prefix('#').and_then(|digits| digits.parse().ok()).map(InstrumentId);
-        let by_number = || self.instruments.values().find(|(instrument, _)| Some(*instrument) == number);
-        by_symbol.or_else(by_number).copied().ok_or(Reason::UnknownInstrument.word())
+        self.instruments.find(text).ok_or(Reason::UnknownInstrument.word())
     }
 
     fn on_replace(&mut self, fields: Fields<'_>) {

@@ -15,6 +15,7 @@
 //! | `soup` | packets, and the Login Request |
 //! | `names` | UserRefNums as names of the exchange, and back |
 //! | `fields` | what a message is made of |
+//! | `instruments` | which instrument a symbol names |
 //! | `orders`, `desk`, `known` | messages become frames |
 //! | `told`, `codes` | the stream's messages become packets |
 
@@ -22,6 +23,7 @@ mod codes;
 mod desk;
 mod door;
 mod fields;
+mod instruments;
 mod known;
 mod names;
 mod orders;

@@ -3,7 +3,7 @@
 use crate::{ClientOrderId, InstrumentId, OrderId, Position, Quantity, ShardId, Side};
 
 /// What an order is asked for by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrderKey {
     /// The name under which its member entered it.
     Name(ClientOrderId),

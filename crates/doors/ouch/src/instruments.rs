@@ -1,0 +1,52 @@
+//! Instruments, by symbol and by number. A client names one with each order, so both are looked up and never searched for.
+
+use std::collections::BTreeMap;
+
+use pares_types::{InstrumentId, ShardId, Symbol};
+
+#[derive(Debug, Default)]
+pub(crate) struct Instruments {
+    by_symbol: BTreeMap<Symbol, InstrumentId>,
+    shards: BTreeMap<InstrumentId, ShardId>,
+}
+
+impl Instruments {
+    /// Adds one. If two shards have one of that symbol, it is that of the connection's own shard.
+    pub(crate) fn list(
+        &mut self,
+        symbol: Symbol,
+        (instrument, shard): (InstrumentId, ShardId),
+        is_own: bool,
+    ) {
+        self.shards.insert(instrument, shard);
+        if is_own || !self.by_symbol.contains_key(&symbol) {
+            self.by_symbol.insert(symbol, instrument);
+        }
+    }
+
+    /// One by its symbol, or by `#` and its number.
+    pub(crate) fn find(&self, text: &str) -> Option<(InstrumentId, ShardId)> {
+        let by_symbol = Symbol::new(text).ok().and_then(|symbol| self.by_symbol.get(&symbol).copied());
+        let by_number = || text.strip_prefix('#').and_then(|digits| digits.parse().ok()).map(InstrumentId);
+        let instrument = by_symbol.or_else(by_number)?;
+        self.shards.get(&instrument).map(|shard| (instrument, *shard))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instrument_is_found_by_its_own_shard_s_symbol_and_each_by_its_number() {
+        let mut instruments = Instruments::default();
+        let symbol = Symbol::new("ACME").expect("a symbol");
+        for (instrument, shard, is_own) in [(1, 1, false), (2, 0, true), (3, 2, false)] {
+            instruments.list(symbol, (InstrumentId(instrument), ShardId(shard)), is_own);
+        }
+        let found = |text| instruments.find(text).map(|(instrument, shard)| (instrument.0, shard.0));
+        assert_eq!(found("ACME"), Some((2, 0)));
+        assert_eq!([found("#1"), found("#2"), found("#3")], [Some((1, 1)), Some((2, 0)), Some((3, 2))]);
+        assert_eq!([found("#4"), found("#"), found("")], [None; 3]);
+    }
+}
