@@ -11,7 +11,7 @@ import time
 
 OWN_TAGS = {210: "name", 211: "position", 212: "instrument", 213: "code", 214: "shares", 215: "left", 216: "order"}
 # Bytes of a message's fields, behind which its appendage begins.
-FIELDS = {"A": 62, "U": 66, "M": 18, "E": 34, "C": 18, "D": 32, "B": 36, "J": 29, "I": 13, "T": 30, "R": 14, "X": 25, "S": 10}
+FIELDS = {"A": 62, "U": 66, "M": 18, "E": 34, "C": 18, "D": 32, "B": 36, "J": 29, "I": 13, "T": 30, "R": 14, "X": 25}
 
 
 class Session:
@@ -56,7 +56,7 @@ class Session:
             message["user_ref_num"] = struct.unpack(">I", payload[9:13])[0]
         elif message["type"] == "U":
             message["user_ref_num"] = struct.unpack(">I", payload[13:17])[0]
-        rest = payload[FIELDS[str(message["type"])] + 2 :]
+        rest = payload[FIELDS.get(str(message["type"]), len(payload)) + 2 :]
         while rest:
             message[OWN_TAGS.get(rest[1], str(rest[1]))] = int.from_bytes(rest[2 : rest[0] + 1], "big")
             rest = rest[rest[0] + 1 :]

@@ -103,6 +103,11 @@ impl Writer {
         self
     }
 
+    /// The fields of a message that has no appendage.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.fields)
+    }
+
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let length = u16::try_from(self.appendage.len()).expect("an appendage is short");
         self.bytes(&length.to_be_bytes());

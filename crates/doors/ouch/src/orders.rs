@@ -8,8 +8,8 @@ use pares_types::{
 
 use crate::fields::{Appendage, Fields};
 
-/// A price that means: at market.
-const AT_MARKET: u64 = 0x7fff_ffff;
+/// Prices that mean: at market. Of both the standard's; limits end below them.
+const AT_MARKET: [u64; 2] = [2_000_000_000, 0x7fff_ffff];
 const SECOND_NS: u64 = 1_000_000_000;
 /// Seconds that an order may live by ExpireTime: less than a day.
 const EXPIRE_MAX: u32 = 86_400;
@@ -33,9 +33,9 @@ pub(crate) mod tag {
     pub(crate) const LOCATE_BROKER: u8 = 26;
     pub(crate) const SIDE: u8 = 27;
     pub(crate) const USER_REF_IDX: u8 = 28;
+    pub(crate) const AIQ_STRATEGY: u8 = 29;
     // The exchange's own.
     pub(crate) const TRIGGER: u8 = 200;
-    pub(crate) const SELF_TRADE: u8 = 201;
     pub(crate) const UNTIL: u8 = 202;
     pub(crate) const NAME: u8 = 210;
     pub(crate) const POSITION: u8 = 211;
@@ -83,7 +83,7 @@ impl Values {
             tag::POST_ONLY => self.post_only = yes(value, b'P', b'N')?,
             tag::EXPIRE_TIME => self.expire_s = Some(number(value)?).filter(|seconds| *seconds > 0),
             tag::TRIGGER => self.trigger = Some(price(long(value)?)),
-            tag::SELF_TRADE => self.self_trade = Some(self_trade(byte(value)?)?),
+            tag::AIQ_STRATEGY => self.self_trade = Some(self_trade(byte(value)?)?),
             tag::UNTIL => self.until = Some(Timestamp(long(value)?)),
             _ => return inert(tag, value),
         }
@@ -143,13 +143,16 @@ fn peg(price_type: u8) -> Result<Option<Peg>, Refused> {
     }
 }
 
-fn self_trade(code: u8) -> Result<SelfTrade, Refused> {
-    Ok(match code {
-        b'0' => SelfTrade::Allow,
-        b'1' => SelfTrade::CancelResting,
-        b'2' => SelfTrade::CancelIncoming,
-        b'3' => SelfTrade::CancelBoth,
-        b'4' => SelfTrade::Decrement,
+/// AIQ strategies of the firm's level: a member is a firm.
+fn self_trade(strategy: u8) -> Result<SelfTrade, Refused> {
+    Ok(match strategy {
+        b'*' => SelfTrade::default(),
+        b'N' => SelfTrade::Allow,
+        b'O' => SelfTrade::CancelResting,
+        b'W' => SelfTrade::CancelIncoming,
+        b'D' => SelfTrade::Decrement,
+        // The exchange's own.
+        b'B' => SelfTrade::CancelBoth,
         _ => return Err(UNSUPPORTED),
     })
 }
@@ -232,11 +235,11 @@ impl<'a> RawEntry<'a> {
 }
 
 fn kind(units: u64, peg: Option<Peg>) -> Result<OrderKind, Refused> {
-    match (units, peg) {
-        (AT_MARKET, None) => Ok(OrderKind::Market),
-        (AT_MARKET, Some(_)) => Err(UNSUPPORTED),
-        (_, None) => Ok(OrderKind::Limit { price: price(units) }),
-        (_, Some(to)) => Ok(OrderKind::Pegged { to, limit: price(units) }),
+    match (AT_MARKET.contains(&units), peg) {
+        (true, None) => Ok(OrderKind::Market),
+        (true, Some(_)) => Err(UNSUPPORTED),
+        (false, None) => Ok(OrderKind::Limit { price: price(units) }),
+        (false, Some(to)) => Ok(OrderKind::Pegged { to, limit: price(units) }),
     }
 }
 
@@ -304,7 +307,7 @@ fn terms(mut fields: Fields<'_>, utc_ns: u64) -> Result<NewTerms, Refused> {
         return Err("invalid_combination");
     }
     Ok(NewTerms {
-        price: if units == AT_MARKET { Price(0) } else { price(units) },
+        price: if AT_MARKET.contains(&units) { Price(0) } else { price(units) },
         quantity: Quantity(u64::from(quantity)),
         display: values.display,
         trigger: values.trigger,

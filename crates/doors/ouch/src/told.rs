@@ -102,7 +102,8 @@ fn of_answer(names: &Names, answer: &Answer) -> Vec<u8> {
         b'I' => _ = writer.u32(number),
         b'J' => _ = writer.u32(number).bytes(&codes::reject(answer.reason).to_be_bytes()).alpha::<14>(""),
         b'X' => _ = writer.u32(number).alpha::<4>("").alpha::<8>(&symbol(answer.instrument)),
-        b'S' => _ = writer.byte(b'A'),
+        // It ends there: the standard gives it no appendage.
+        b'S' => return writer.byte(b'A').take(),
         b'M' => _ = writer.u32(number).byte(BLANK).u32(total(answer)),
         b'A' => taken(writer.u32(number), answer),
         _ => taken(writer.u32(0).u32(number), answer),

@@ -124,7 +124,7 @@ fn reply(draw: &mut Draw, next: &mut u64) -> Reply {
 fn speak(rig: &mut Rig, draw: &mut Draw) {
     let number = draw.below(30) as u32;
     let values =
-        [&[2_u8, 6, b'M'][..], &[5, 15, 0, 0, 0, 60], &[9, 200, 1], &[0], &[2, 12, b'P', 2, 201, b'3'], &[]];
+        [&[2_u8, 6, b'M'][..], &[5, 15, 0, 0, 0, 60], &[9, 200, 1], &[0], &[2, 12, b'P', 2, 29, b'O'], &[]];
     let mut bytes = packet(
         b'U',
         &match draw.below(7) {

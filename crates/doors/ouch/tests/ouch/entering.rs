@@ -42,9 +42,10 @@ fn every_kind_of_order_can_be_said() {
     let mut rig = Rig::logged_on("1-0", 1);
     let until = TimeInForce::Gtd { until: Timestamp(NOON_NS + 60_000_000_000) };
     let date = TimeInForce::Gtd { until: Timestamp(9) };
-    let cases: [(usize, &[u8], &[u8], NewOrder); 14] = [
+    let cases: [(usize, &[u8], &[u8], NewOrder); 18] = [
         (5, b"S", &[], NewOrder { side: Side::Sell, ..limit() }),
         (18, &0x7fff_ffff_u64.to_be_bytes(), &[], NewOrder { kind: OrderKind::Market, ..limit() }),
+        (18, &2_000_000_000_u64.to_be_bytes(), &[], NewOrder { kind: OrderKind::Market, ..limit() }),
         (26, b"3", &[], NewOrder { time_in_force: TimeInForce::Ioc, ..limit() }),
         (26, b"4", &[], NewOrder { time_in_force: TimeInForce::Fok, ..limit() }),
         (26, b"1", &[], NewOrder { time_in_force: TimeInForce::Gtc, ..limit() }),
@@ -54,9 +55,12 @@ fn every_kind_of_order_can_be_said() {
         (30, b"C", &[], NewOrder { time_in_force: TimeInForce::AtClose, ..limit() }),
         (5, b"B", &[5, 5, 0, 0, 0, 10], NewOrder { display: Quantity(10), ..limit() }),
         (5, b"B", &[5, 3, 0, 0, 0, 10], NewOrder { minimum: Quantity(10), ..limit() }),
-        (5, b"B", &[2, 12, b'P', 2, 201, b'3'], {
+        (5, b"B", &[2, 12, b'P', 2, 29, b'B'], {
             NewOrder { post_only: true, self_trade: SelfTrade::CancelBoth, ..limit() }
         }),
+        (5, b"B", &[2, 29, b'O'], NewOrder { self_trade: SelfTrade::CancelResting, ..limit() }),
+        (5, b"B", &[2, 29, b'W'], NewOrder { self_trade: SelfTrade::CancelIncoming, ..limit() }),
+        (5, b"B", &[2, 29, b'D'], NewOrder { self_trade: SelfTrade::Decrement, ..limit() }),
         (5, b"B", &[2, 6, b'M'], {
             NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: Price(15_000) }, ..limit() }
         }),
@@ -70,7 +74,7 @@ fn every_kind_of_order_can_be_said() {
 #[test]
 fn what_cannot_be_done_is_refused_at_once() {
     let mut rig = Rig::logged_on("1-0", 1);
-    let cases: [(Vec<u8>, &str); 13] = [
+    let cases: [(Vec<u8>, &str); 14] = [
         (with(1, 5, b"T", &[]), "unsupported"),
         (with(2, 26, b"5", &[]), "unsupported"),
         (with(3, 27, b"N", &[]), "unsupported"),
@@ -84,6 +88,7 @@ fn what_cannot_be_done_is_refused_at_once() {
         (enter(11, "FAR", &[]), "other_shard"),
         (enter(12, "ACME", &[])[..20].to_vec(), "malformed_request"),
         (with(13, 30, b"H", &[]), "unsupported"),
+        (with(14, 5, b"B", &[2, 29, b'y']), "unsupported"),
     ];
     for (number, (message, word)) in (1..).zip(cases) {
         rig.says(&message);

@@ -109,7 +109,10 @@ fn every_message_has_the_layout_of_the_standard() {
     for (reply, kind, fields) in cases {
         let message = told(reply);
         assert_eq!(char::from(message[0]), char::from(kind), "{reply:?}");
-        appendage(&message, fields);
+        match kind {
+            b'S' => assert_eq!(message.len(), fields, "it has no appendage"),
+            _ => _ = appendage(&message, fields),
+        }
     }
 }
 
