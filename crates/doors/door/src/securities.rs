@@ -21,6 +21,10 @@ use crate::told::{Pen, Told, Version};
 const LISTS_MAX: usize = 1_024;
 /// Instruments in a message: some 50 bytes each, and peers take messages of 8 KiB.
 const FRAGMENT: usize = 100;
+/// A SecurityReqID beyond that would make them too long.
+const ID_BYTES_MAX: usize = 1_024;
+/// Of it, what names the answer too.
+const RESPONSE_ID_BYTES: usize = 64;
 /// SecurityIDSource: an id of the exchange's.
 const EXCHANGE_ID: u64 = 8;
 
@@ -117,6 +121,7 @@ impl Desk {
         let asking = Asking { message, instruments: &self.instruments };
         let id = message.text(tag::SECURITY_REQ_ID).unwrap_or_default().to_vec();
         let instrument = match message.text(tag::SECURITY_LIST_REQUEST_TYPE) {
+            _ if id.len() > ID_BYTES_MAX => Err(result::NOT_SUPPORTED),
             Some(b"4") => Ok(None),
             Some(b"0") => asking.instrument().map(Some).map_err(|_| result::NONE_FOUND),
             _ => Err(result::NOT_SUPPORTED),
@@ -189,7 +194,7 @@ impl SecurityList {
     /// Writes what follows the header that every message has.
     pub(crate) fn write(&self, writer: &mut FixWriter<'_>) {
         writer.text(tag::SECURITY_REQ_ID, &self.request);
-        writer.text(tag::SECURITY_RESPONSE_ID, &self.request);
+        writer.text(tag::SECURITY_RESPONSE_ID, &self.request[..self.request.len().min(RESPONSE_ID_BYTES)]);
         writer.number(tag::SECURITY_REQUEST_RESULT, self.result);
         writer.number(tag::TOT_NO_RELATED_SYM, self.total as u64);
         writer.letter(tag::LAST_FRAGMENT, if self.is_last { b'Y' } else { b'N' });

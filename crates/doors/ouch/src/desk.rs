@@ -243,12 +243,29 @@ impl Desk {
         self.asks.push(ClientFrame::Request(request));
     }
 
-    /// A message of the stream, which is told besides.
-    pub(crate) fn on_stream(&mut self, reply: &Reply) {
+    /// A message of the stream; `is_live` unless the stream is being told again.
+    pub(crate) fn on_stream(&mut self, reply: &Reply, is_live: bool) {
         let Reply::Answer(answer) = reply else { return };
         self.changes.remove(&answer.client_order_id);
         self.highest = self.highest.max(self.names.user_ref_num(answer.client_order_id));
-        self.known.on_answer(&self.names, answer);
+        self.known.on_answer(&self.names, answer, is_live);
+    }
+
+    /// A message of another shard's stream: told there, and if it answers this connection, where.
+    pub(crate) fn on_elsewhere(&mut self, reply: &Reply) {
+        let Reply::Answer(answer) = reply else { return };
+        let number = self.names.user_ref_num(answer.client_order_id);
+        let change = self.changes.remove(&answer.client_order_id).map(|change| change.user_ref_num);
+        let asked = self.known.is_open(number).then_some(number);
+        self.highest = self.highest.max(number);
+        if let Some(number) = change.or(asked) {
+            self.known.forget_price(number);
+            self.say_elsewhere(number, answer.shard);
+        }
+    }
+
+    fn say_elsewhere(&mut self, user_ref_num: u32, shard: ShardId) {
+        self.said.push(format!("S {user_ref_num} {shard}"));
     }
 
     /// Something that is in no stream.
@@ -275,7 +292,16 @@ impl Desk {
             None if answer.status == Status::Refused && !answer.repeat => {
                 self.on_refused(answer.client_order_id, answer.reason);
             }
-            None => {}
+            None => self.on_repeat(answer),
+        }
+    }
+
+    /// It was answered before, and may have been changed since.
+    fn on_repeat(&mut self, answer: &Answer) {
+        let number = self.names.user_ref_num(answer.client_order_id);
+        self.known.forget_price(number);
+        if answer.shard != self.shard {
+            self.say_elsewhere(number, answer.shard);
         }
     }
 

@@ -50,6 +50,8 @@ struct Session {
     shard: ShardId,
     /// The number of the next message; 0 until it is known.
     next: u64,
+    /// All that was there has been told.
+    is_live: bool,
     desk: Desk,
 }
 
@@ -131,7 +133,7 @@ impl OuchDoor {
                 let names = Names::new(login.session, login.is_guarded);
                 let desk = Desk::new(names, shard, self.config.orders_max);
                 sink(DoorAction::Ask(ClientFrame::ListRequest(LIST)));
-                Stage::Listing(Box::new(Session { login, shard, next: login.next, desk }))
+                Stage::Listing(Box::new(Session { login, shard, next: login.next, is_live: false, desk }))
             }
             (Stage::SigningOn(..), GatewayFrame::Reply(Reply::Rejected { .. })) => {
                 return self.reject(at, soup::NOT_AUTHORIZED, sink);
@@ -180,6 +182,7 @@ impl OuchDoor {
         match frame {
             GatewayFrame::Resumed { shard, next, reason: Reason::None } if *shard == session.shard => {
                 session.next = (*next).max(1);
+                session.is_live = true;
                 self.accept(at, session)
             }
             GatewayFrame::Resumed { .. } | GatewayFrame::Reply(Reply::Rejected { .. }) => {
@@ -262,10 +265,9 @@ impl Session {
                 Err(reason.word().to_owned())
             }
             GatewayFrame::Reply(reply) => self.on_reply(reply, out),
-            GatewayFrame::Resumed { shard, next, reason }
-                if *shard == self.shard && *reason != Reason::None =>
-            {
-                Err(format!("{reason} {next}"))
+            GatewayFrame::Resumed { shard, next, reason } if *shard == self.shard => {
+                self.is_live = *reason == Reason::None;
+                if self.is_live { Ok(()) } else { Err(format!("{reason} {next}")) }
             }
             _ => Ok(()),
         }
@@ -276,7 +278,12 @@ impl Session {
             self.desk.on_aside(reply);
             return Ok(());
         };
-        if shard != self.shard || number < self.next {
+        if shard != self.shard {
+            self.desk.on_elsewhere(reply);
+            return Ok(());
+        }
+        self.desk.on_stream(reply, self.is_live);
+        if number < self.next {
             return Ok(());
         }
         if number > self.next {
@@ -285,7 +292,6 @@ impl Session {
         }
         soup::write(out, b'S', &told::message(&self.desk.names, reply));
         self.next = number.saturating_add(1);
-        self.desk.on_stream(reply);
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! What a door knows of the orders that its connection has entered: for requests that leave out what the exchange needs.
 //!
-//! X and M change a quantity alone, and the exchange wants the price with it. It is known for sure as long as nobody has changed
-//! it. Nothing of this goes into what is told.
+//! X and M change a quantity alone, and the exchange wants the price with it. It is known for sure from the order's answer on,
+//! as long as nobody has changed it. Before the answer the O may be one that was sent again, of an order that has another price by
+//! now. Nothing of this goes into what is told.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ use crate::names::Names;
 struct Order {
     /// The UserRefNum of its O.
     entry: u32,
+    /// The price it was entered at, until that is answered.
+    asked: Option<Price>,
     /// Its price, if that is sure.
     price: Option<Price>,
     id: Option<OrderId>,
@@ -32,16 +35,16 @@ impl Known {
     }
 
     pub(crate) fn enter(&mut self, entry: u32, price: Price) {
-        self.put(entry, Order { entry, price: Some(price), id: None });
+        self.put(entry, Order { entry, asked: Some(price), price: None, id: None });
     }
 
     /// It goes on under another UserRefNum, at a price that is not sure.
     pub(crate) fn replace(&mut self, original: u32, user_ref_num: u32) {
         let entry = self.entry(original);
         if let Some(order) = self.orders.get_mut(&entry) {
-            order.price = None;
+            (order.asked, order.price) = (None, None);
         }
-        self.put(user_ref_num, Order { entry, price: None, id: None });
+        self.put(user_ref_num, Order { entry, asked: None, price: None, id: None });
     }
 
     fn put(&mut self, user_ref_num: u32, order: Order) {
@@ -63,8 +66,20 @@ impl Known {
         self.orders.get(&entry)?.price
     }
 
-    /// An answer of the stream.
-    pub(crate) fn on_answer(&mut self, names: &Names, answer: &Answer) {
+    /// Whether it was entered by this connection and is not answered.
+    pub(crate) fn is_open(&self, entry: u32) -> bool {
+        self.orders.get(&entry).is_some_and(|order| order.asked.is_some())
+    }
+
+    /// The order may have another price than the one it was entered at.
+    pub(crate) fn forget_price(&mut self, entry: u32) {
+        if let Some(order) = self.orders.get_mut(&entry) {
+            (order.asked, order.price) = (None, None);
+        }
+    }
+
+    /// An answer of the stream; `is_live` unless it is told again.
+    pub(crate) fn on_answer(&mut self, names: &Names, answer: &Answer, is_live: bool) {
         let name = answer.client_order_id;
         let number = names.user_ref_num(name);
         if answer.status == Status::Refused || names.is_change(name) {
@@ -75,6 +90,7 @@ impl Known {
             let changed = self.by_id.get(&answer.order).and_then(|entry| self.orders.get_mut(entry));
             changed.into_iter().for_each(|order| order.price = None);
         } else if let Some(order) = self.orders.get_mut(&number) {
+            order.price = order.asked.take().filter(|_| is_live);
             order.id = Some(answer.order);
             self.by_id.insert(answer.order, number);
         }

@@ -68,6 +68,11 @@ impl Gateway {
         debug_assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
         sink.reply(session, Reply::Rejected { client_order_id, reason });
         let is_early = reason == Reason::Overloaded && self.flights.share_left() < usize::MAX;
+        self.slow_down(now, session, is_early, sink);
+    }
+
+    /// Has a session that asks for too much read more slowly.
+    fn slow_down(&mut self, now: Timestamp, session: SessionId, is_early: bool, sink: &mut impl GatewaySink) {
         let pause_ns = self.sessions.on_refused(session, is_early, now);
         if pause_ns > 0 {
             sink.read_later(session, pause_ns);
@@ -147,12 +152,15 @@ impl Gateway {
             return Err(Reason::MalformedRequest);
         }
         let is_order = matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. });
-        // Before the name is looked up, so that a flood costs no memory access but the session's own.
-        if is_order {
-            self.sessions.check_pace(session, now)?;
-        }
+        let pace = if is_order { self.sessions.check_pace(session, now) } else { Ok(()) };
         let known = self.names.find(member, asking.client_order_id);
-        // A repeat takes no room, and its asker must not believe that nothing was taken in under that name.
+        match (pace, known) {
+            (Err(reason), None) => return Err(reason),
+            // It was taken in before: who is told that it was not enters it again.
+            (Err(_), Some(_)) => self.slow_down(now, session, false, sink),
+            (Ok(()), _) => {}
+        }
+        // Nor does a repeat take room.
         if is_order && known.is_none() {
             self.sessions.check_share(session, self.flights.share_left())?;
         }

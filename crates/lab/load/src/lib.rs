@@ -21,6 +21,7 @@
 //! | `distant_sites` | clusters of sites with a wide area network between them, for the length of one command |
 //! | `scratch`, `small_disk` | where their files lie |
 //! | `venues` | which venue leads, which is back |
+//! | `stolen` | what the host of a virtual machine keeps for itself |
 //! | `records` | what the recorders have, and whether they agree |
 //! | `killer` | kills venues, and sees when each is back |
 //! | `error` | why a command failed, and what to do |
@@ -43,6 +44,7 @@ mod scratch;
 mod session;
 pub mod setup;
 mod small_disk;
+mod stolen;
 mod system;
 mod venues;
 
@@ -58,6 +60,7 @@ pub use plan::{LoadPlan, LoadProtocol, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;
 pub use small_disk::SmallDisk;
+pub use stolen::Stolen;
 pub use system::{ScratchSystem, addresses, own_program};
 pub use venues::{VenueState, Venues};
 

@@ -129,6 +129,10 @@ fn instruments_are_listed_in_parts_and_new_ones_are_known_from_then_on() {
     rig.says("x", "320=none|559=0|55=GONE|");
     let sent = rig.sent();
     assert!(sent[0].contains("320=no 322=no 560=1 393=0 893=Y") && sent[1].contains("560=2"), "{sent:?}");
+    // An answer is never longer than a message may be.
+    rig.says("x", &format!("320={}|559=4|", "i".repeat(7_900)));
+    let sent = rig.sent();
+    assert!(sent[0].contains("560=1") && sent[0].len() < 8_192, "{}", sent[0].len());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Messages of the client become requests.
 
 use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, NewOrder, NewTerms, OrderKind, Peg, Price, Quantity, Reason,
-    Reply, SelfTrade, Side, Status, TimeInForce, Timestamp,
+    Answer, ClientOrderId, ClientRequest, InstrumentId, NewOrder, NewTerms, OrderKind, Peg, Price, Quantity,
+    Reason, Reply, SelfTrade, ShardId, Side, Status, TimeInForce, Timestamp,
 };
 
 use crate::rig::{ACME, NOON_NS, Rig, answer, cancel, enter, named, order, replace};
@@ -129,14 +129,14 @@ fn a_cancel_has_a_name_of_its_own_each_time() {
     assert_eq!((client_order_id.series(), target), (0x4001, named(5)));
     assert_eq!(second.client_order_id().0, client_order_id.0 + 1);
     // Another cancel has the name already: this one was not done, so it is asked for again.
-    let used = pares_types::Answer { client_order_id, repeat: true, ..answer(9, 0, Status::Cancelled, 0, 0) };
+    let used = Answer { client_order_id, repeat: true, ..answer(9, 0, Status::Cancelled, 0, 0) };
     rig.told(Reply::Answer(used));
     assert_eq!(
         rig.request(),
         ClientRequest::Cancel { client_order_id: ClientOrderId(client_order_id.0 + 2), target }
     );
     // The clock of the gateway before was ahead.
-    let old = pares_types::Answer {
+    let old = Answer {
         client_order_id: second.client_order_id(),
         reason: Reason::TooOld,
         ..answer(9, 0, Status::Refused, 0, 0)
@@ -146,27 +146,86 @@ fn a_cancel_has_a_name_of_its_own_each_time() {
     assert_eq!(rig.packets(), []);
 }
 
+fn smaller(rig: &mut Rig) -> (ClientOrderId, NewTerms) {
+    match rig.request() {
+        ClientRequest::Amend { target, terms, .. } => (target, terms),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn an_order_is_made_smaller_at_its_price_if_that_is_sure() {
     let mut rig = Rig::logged_on("1-0", 1);
+    rig.is_live(1);
     rig.says(&enter(5, "ACME", &[]));
     rig.request();
-    let smaller = |rig: &mut Rig| match rig.request() {
-        ClientRequest::Amend { target, terms, .. } => (target, terms),
-        other => panic!("{other:?}"),
-    };
+    rig.says(&cancel(5, 40));
+    assert_eq!(rig.texts(), ["+ I 5 price_unknown"], "not answered");
+    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
+    rig.packets();
     rig.says(&cancel(5, 40));
     assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(40))));
     rig.says(b"M\0\0\0\x05B\0\0\0\x1e\0\0");
     assert_eq!(smaller(&mut rig), (named(5), NewTerms::new(Price(15_000), Quantity(30))));
     // Somebody else gives it another price.
-    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
-    let amended = pares_types::Answer { order: order(5), ..answer(6, 2, Status::Resting, 0, 100) };
-    rig.told(Reply::Answer(pares_types::Answer { client_order_id: ClientOrderId(77), ..amended }));
+    let amended = Answer { order: order(5), ..answer(6, 2, Status::Resting, 0, 100) };
+    rig.told(Reply::Answer(Answer { client_order_id: ClientOrderId(77), ..amended }));
     rig.packets();
     rig.says(&cancel(5, 20));
     assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
     assert_eq!(rig.asked, []);
+}
+
+/// The order may have been replaced since it was entered first.
+#[test]
+fn of_an_order_that_was_sent_again_no_price_is_sure() {
+    let mut rig = Rig::logged_on("1-0", 9);
+    rig.is_live(9);
+    let again = |rig: &mut Rig, number| {
+        rig.says(&enter(number, "ACME", &[]));
+        rig.request();
+    };
+    again(&mut rig, 5);
+    rig.told(Reply::Answer(Answer { repeat: true, number: 0, ..answer(5, 0, Status::Resting, 0, 100) }));
+    rig.says(&cancel(5, 40));
+    assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
+    // The same while the stream is told again.
+    let mut rig = Rig::logged_on("1-0", 1);
+    again(&mut rig, 5);
+    rig.told(Reply::Answer(answer(5, 1, Status::Resting, 0, 100)));
+    rig.packets();
+    rig.says(&cancel(5, 40));
+    assert_eq!(rig.texts(), ["+ I 5 price_unknown"]);
+}
+
+/// Names are the session's in all shards.
+#[test]
+fn what_is_answered_in_another_shard_is_said_to_be() {
+    let mut rig = Rig::logged_on("1-0", 1);
+    rig.is_live(1);
+    let away = |answer: Answer| Reply::Answer(Answer { shard: ShardId(1), ..answer });
+    rig.says(&enter(5, "ACME", &[]));
+    rig.request();
+    rig.told(away(Answer { repeat: true, number: 0, ..answer(5, 0, Status::Resting, 0, 100) }));
+    rig.says(&cancel(5, 0));
+    let client_order_id = rig.request().client_order_id();
+    rig.told(away(Answer { client_order_id, ..answer(9, 3, Status::Cancelled, 0, 0) }));
+    // Of another connection.
+    rig.told(away(answer(6, 4, Status::Resting, 0, 100)));
+    assert_eq!(rig.texts(), ["+ S 5 1", "+ S 5 1"]);
+}
+
+/// The client named a number that nobody has reached.
+#[test]
+fn what_is_told_to_nobody_is_answered_all_the_same() {
+    let mut rig = Rig::logged_on("1-0", 1_000_000);
+    rig.is_live(9);
+    for number in 9..100_000 {
+        rig.says(&cancel(5, 0));
+        let client_order_id = rig.request().client_order_id();
+        rig.told(Reply::Answer(Answer { client_order_id, ..answer(5, number, Status::Refused, 0, 0) }));
+    }
+    assert_eq!(rig.packets(), []);
 }
 
 #[test]

@@ -58,6 +58,11 @@ impl Rig {
         rig
     }
 
+    /// All that was there has been told.
+    pub(crate) fn is_live(&mut self, next: u64) {
+        self.hears(GatewayFrame::Resumed { shard: SHARD, next, reason: Reason::None });
+    }
+
     pub(crate) fn lists(&mut self) {
         for (symbol, instrument, shard) in [("ACME", ACME, SHARD), ("FAR", AWAY, ShardId(1))] {
             self.hears(GatewayFrame::InstrumentStatus(status(symbol, instrument, shard)));

@@ -301,6 +301,16 @@ fn the_rate_of_the_register_holds_beside_that_of_the_configuration() {
     assert_eq!(floor.sell(OTHER, 1, 100), None);
 }
 
+/// Who is told that an order was not taken in enters it again, under another name.
+#[test]
+fn a_repeat_of_what_was_taken_in_is_not_throttled() {
+    let mut floor = Floor::new();
+    floor.register(7, 1, limits(Limits { rate_max: 1, burst_max: 1, ..Limits::NONE }));
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+    assert_eq!(floor.ask(TRADER, enter(501, 1, Side::Sell, 5, 100)), Some(Reason::Throttled));
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+}
+
 #[test]
 fn an_operator_does_what_its_rights_say_under_its_own_series() {
     let mut floor = Floor::new();

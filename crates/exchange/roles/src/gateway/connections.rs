@@ -209,7 +209,7 @@ impl<S: Sockets> Connections<S> {
             self.reading.rotate_left(self.turns % members.max(1));
         }
         let mut looked_at = 0;
-        while looked_at < members && frames.len() < FRAMES_MAX {
+        while looked_at < members && frames.len() + self.heard.incoming.len() < FRAMES_MAX {
             let slot = self.reading.pop_front().expect("there are so many");
             self.read_one(slot, at, frames);
             looked_at += 1;

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use pares_gateway::SessionId;
 use pares_log::LogWriter;
-use pares_types::{GatewayId, MemberId};
+use pares_types::{GatewayId, MemberId, ShardId};
 use pares_wire::record::{SessionMark, SessionMarkRecord};
 
 use super::connections::Connections;
@@ -33,12 +33,10 @@ const MARKS_MAX: usize = 65_536;
 /// A mark is written again if it lies further behind than this, or than all marks take twice.
 const BEHIND_MIN: u64 = 1 << 20;
 
-/// The newest mark of each session, and which connections here have which.
-#[derive(Default)]
+/// The newest marks of each session, and which connections here have which.
 pub(super) struct Marks {
-    newest: BTreeMap<Who, SessionMarkRecord>,
-    /// Reigns that two gateways took at once.
-    contested: BTreeMap<Who, u32>,
+    id: GatewayId,
+    newest: BTreeMap<Who, Reign>,
     claims: BTreeMap<SessionId, Claim>,
     /// The time of each session's last Logon that proved it, nanoseconds since 1970.
     logons: BTreeMap<Who, u64>,
@@ -47,31 +45,84 @@ pub(super) struct Marks {
     place_of: BTreeMap<Who, u64>,
 }
 
+/// A session's highest reign: the last mark of each gateway that took it.
+struct Reign {
+    number: u32,
+    marks: BTreeMap<GatewayId, SessionMark>,
+}
+
 struct Claim {
     who: Who,
     reign: u32,
-    /// The newest mark then, by which its numbers go.
+    /// The newest marks then, by which its numbers go.
     seen: Option<Seen>,
 }
 
-/// Of a mark: its rank, and up to which number it goes.
-type Seen = (u32, GatewayId, u64);
+/// Of a reign: its number, how many gateways took it, and up to which number it goes.
+type Seen = (u32, usize, u64);
+
+impl Reign {
+    fn of(record: SessionMarkRecord) -> Self {
+        Self { number: record.reign, marks: [(record.gateway, record.mark)].into() }
+    }
+
+    /// Where the session goes on: behind the numbers of all, and before what the peer of any may not have been told.
+    fn mark(&self) -> SessionMark {
+        let all = self.marks.values();
+        let merged = all.cloned().reduce(|one, other| SessionMark {
+            next_in: one.next_in.min(other.next_in),
+            out_max: one.out_max.max(other.out_max),
+            told: earliest(one.told.into_iter().chain(other.told)),
+            ..one
+        });
+        merged.expect("a reign is somebody's")
+    }
+
+    fn seen(&self) -> Seen {
+        let out_max = self.marks.values().map(|mark| mark.out_max).max();
+        (self.number, self.marks.len(), out_max.unwrap_or_default())
+    }
+
+    fn is_of_alone(&self, id: GatewayId) -> bool {
+        self.marks.len() == 1 && self.marks.contains_key(&id)
+    }
+}
+
+/// The earliest place in each shard. 0 says that none is known.
+fn earliest(told: impl Iterator<Item = (ShardId, u64)>) -> Vec<(ShardId, u64)> {
+    let mut all = BTreeMap::new();
+    for (shard, next) in told {
+        let earliest = all.entry(shard).or_insert(next);
+        *earliest = if *earliest == 0 || next == 0 { (*earliest).max(next) } else { next.min(*earliest) };
+    }
+    all.into_iter().collect()
+}
 
 impl Marks {
+    pub(super) fn new(id: GatewayId) -> Self {
+        Self {
+            id,
+            newest: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            logons: BTreeMap::new(),
+            places: BTreeMap::new(),
+            place_of: BTreeMap::new(),
+        }
+    }
+
     /// A mark in this gateway's own log, which it reads as it starts.
     pub(super) fn recover(&mut self, record: SessionMarkRecord, offset: u64) {
-        if self.is_newer(&record) {
-            let record = self.with_rival(record);
+        if self.is_newest(&record) {
             self.put(record, Some(offset));
         }
     }
 
-    /// A connection is to give a session's numbers. Where the one before stood.
-    pub(super) fn claim(&mut self, session: SessionId, who: Who) -> Option<&SessionMark> {
+    /// A connection is to give a session's numbers. Where those before stood.
+    pub(super) fn claim(&mut self, session: SessionId, who: Who) -> Option<SessionMark> {
         let newest = self.newest.get(&who);
-        let reign = newest.map_or(0, |record| record.reign).saturating_add(1);
-        self.claims.insert(session, Claim { who, reign, seen: newest.map(seen) });
-        newest.map(|record| &record.mark)
+        let reign = newest.map_or(0, |newest| newest.number).saturating_add(1);
+        self.claims.insert(session, Claim { who, reign, seen: newest.map(Reign::seen) });
+        newest.map(Reign::mark)
     }
 
     /// Whether a Logon of that time is later than the last that was accepted; if so it is the last. Who has written one down cannot use
@@ -95,68 +146,40 @@ impl Marks {
         record: SessionMarkRecord,
         connections: &mut Connections<S>,
     ) {
-        let who = who(&record);
-        let is_rival = self.newest.get(&who).is_some_and(|newest| is_rival(newest, &record));
-        if (self.is_newer(&record) || is_rival) && self.has_room(who) {
-            self.below(&record, None).into_iter().for_each(|session| connections.take_over(session));
-            let record = self.with_rival(record);
-            // What this gateway has of it is still needed.
-            let own =
-                self.place_of.get(&who).copied().filter(|_| self.contested.get(&who) == Some(&record.reign));
-            self.put(record, own);
+        if self.is_newest(&record) && self.has_room(who(&record)) {
+            self.end_below(&record, None, connections);
+            self.put(record, None);
         }
-    }
-
-    /// A mark as it is to be gone by: if two gateways took its reign, behind the numbers of both, and before what either's peer may not have
-    /// been told.
-    fn with_rival(&mut self, record: SessionMarkRecord) -> SessionMarkRecord {
-        let who = who(&record);
-        let Some(newest) = self.newest.get(&who).filter(|newest| newest.reign == record.reign) else {
-            return record;
-        };
-        if !is_rival(newest, &record) && self.contested.get(&who) != Some(&record.reign) {
-            return record;
-        }
-        self.contested.insert(who, record.reign);
-        let (one, other) = (&newest.mark, &record.mark);
-        let told_of =
-            |shard| other.told.iter().find(|(of, _)| *of == shard).map_or(u64::MAX, |(_, next)| *next);
-        let mark = SessionMark {
-            next_in: one.next_in.min(other.next_in),
-            out_max: one.out_max.max(other.out_max),
-            told: one.told.iter().map(|&(shard, next)| (shard, next.min(told_of(shard)))).collect(),
-            ..*one
-        };
-        SessionMarkRecord { gateway: newest.gateway.max(record.gateway), reign: record.reign, mark }
     }
 
     /// Writes a mark of a connection here into the log; other connections here that had the session have it no more. If the log does not
     /// take it, or the session goes on elsewhere, this one has it no more.
     pub(super) fn keep<W: World, S: Sockets>(
         &mut self,
-        id: GatewayId,
         (session, mark): (SessionId, SessionMark),
         edge: &mut Edge<W, S>,
     ) {
-        let Some(record) = self.record(id, session, mark) else {
+        let kept = self.record(session, mark).and_then(|record| {
+            let offset = edge.write_mark(&record)?;
+            Some((record, offset))
+        });
+        let Some((record, offset)) = kept else {
+            self.claims.remove(&session);
             return edge.connections.take_over(session);
         };
-        let Some(offset) = edge.write_mark(&record) else { return edge.connections.take_over(session) };
-        let others = self.below(&record, Some(session));
+        self.end_below(&record, Some(session), &mut edge.connections);
         self.put(record, Some(offset));
-        others.into_iter().for_each(|session| edge.connections.take_over(session));
     }
 
     /// The mark as it is to be written, if the session is this connection's.
     /// None if who had the session has gone on since it was claimed, to numbers that would be used twice.
-    fn record(&self, gateway: GatewayId, session: SessionId, mark: SessionMark) -> Option<SessionMarkRecord> {
+    fn record(&self, session: SessionId, mark: SessionMark) -> Option<SessionMarkRecord> {
         let claim = self.claims.get(&session)?;
-        let record = SessionMarkRecord { reign: claim.reign, gateway, mark };
-        let who = who(&record);
-        let newest = self.newest.get(&who);
-        let is_as_seen = newest.map(seen) == claim.seen;
-        let is_own = newest.is_some_and(|newest| rank(newest) == rank(&record));
-        let may = who == claim.who && (is_as_seen || is_own) && self.is_newer(&record) && self.has_room(who);
+        let record = SessionMarkRecord { reign: claim.reign, gateway: self.id, mark };
+        let newest = self.newest.get(&claim.who);
+        let is_as_seen = newest.map(Reign::seen) == claim.seen;
+        let is_own = newest.is_some_and(|newest| newest.number == claim.reign && newest.is_of_alone(self.id));
+        let may = who(&record) == claim.who && (is_as_seen || is_own) && self.has_room(claim.who);
         may.then_some(record)
     }
 
@@ -164,7 +187,9 @@ impl Marks {
     /// far behind.
     pub(super) fn keep_behind<W: World, S: Sockets>(&mut self, answered: u64, edge: &mut Edge<W, S>) -> u64 {
         let Some((&offset, who)) = self.places.first_key_value() else { return answered };
-        let record = self.newest[who].clone();
+        let newest = &self.newest[who];
+        let mark = newest.marks[&self.id].clone();
+        let record = SessionMarkRecord { reign: newest.number, gateway: self.id, mark };
         let all = (self.places.len() * record.bytes().len()) as u64;
         if answered.saturating_sub(offset) > BEHIND_MIN.max(2 * all)
             && let Some(offset) = edge.write_mark(&record)
@@ -175,48 +200,52 @@ impl Marks {
         self.places.first_key_value().map_or(answered, |(&oldest, _)| oldest.min(answered))
     }
 
-    fn put(&mut self, record: SessionMarkRecord, offset: Option<u64>) {
+    /// A mark that is among the newest. Where it lies, if it is this gateway's own; its own of a reign before is needed no more.
+    fn put(&mut self, record: SessionMarkRecord, own: Option<u64>) {
         let who = who(&record);
-        if let Some(before) = self.place_of.remove(&who) {
+        let is_new = self.newest.get(&who).is_none_or(|newest| newest.number < record.reign);
+        let own = own.filter(|_| record.gateway == self.id);
+        if (is_new || own.is_some())
+            && let Some(before) = self.place_of.remove(&who)
+        {
             self.places.remove(&before);
         }
-        if let Some(offset) = offset {
+        if let Some(offset) = own {
             self.places.insert(offset, who);
             self.place_of.insert(who, offset);
         }
-        self.newest.insert(who, record);
+        match self.newest.get_mut(&who) {
+            Some(newest) if !is_new => _ = newest.marks.insert(record.gateway, record.mark),
+            _ => _ = self.newest.insert(who, Reign::of(record)),
+        }
     }
 
-    fn is_newer(&self, record: &SessionMarkRecord) -> bool {
-        self.newest.get(&who(record)).is_none_or(|newest| rank(record) >= rank(newest))
+    fn is_newest(&self, record: &SessionMarkRecord) -> bool {
+        self.newest.get(&who(record)).is_none_or(|newest| record.reign >= newest.number)
     }
 
     fn has_room(&self, who: Who) -> bool {
         self.newest.len() < MARKS_MAX || self.newest.contains_key(&who)
     }
 
-    /// Connections here, but this one, that claim the session of a mark and do not reign after it.
-    fn below(&self, record: &SessionMarkRecord, but: Option<SessionId>) -> Vec<SessionId> {
-        let is_below = |claim: &Claim| claim.who == who(record) && claim.reign <= record.reign;
-        let claims = self.claims.iter().filter(|(session, claim)| Some(**session) != but && is_below(claim));
-        claims.map(|(session, _)| *session).collect()
+    /// Ends connections here, but this one, that claim the session of a mark and do not reign after it. They have no say from
+    /// now on, whatever they have said in this turn.
+    fn end_below<S: Sockets>(
+        &mut self,
+        record: &SessionMarkRecord,
+        but: Option<SessionId>,
+        connections: &mut Connections<S>,
+    ) {
+        self.claims.retain(|&session, claim| {
+            let stays = Some(session) == but || claim.who != who(record) || claim.reign > record.reign;
+            if !stays {
+                connections.take_over(session);
+            }
+            stays
+        });
     }
-}
-
-fn seen(record: &SessionMarkRecord) -> Seen {
-    (record.reign, record.gateway, record.mark.out_max)
 }
 
 fn who(record: &SessionMarkRecord) -> Who {
     (record.mark.member, record.mark.session)
-}
-
-/// Whether two gateways took one reign.
-fn is_rival(one: &SessionMarkRecord, other: &SessionMarkRecord) -> bool {
-    one.reign == other.reign && one.gateway != other.gateway
-}
-
-/// The higher, the newer; of equal ones, which are of one log, the later.
-fn rank(record: &SessionMarkRecord) -> (u32, GatewayId) {
-    (record.reign, record.gateway)
 }

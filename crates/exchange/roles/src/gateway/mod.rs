@@ -226,7 +226,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                     self.peers.iter_mut().for_each(Inlet::look);
                     self.poll_peers();
                     let mark = self.marks.claim(session, who);
-                    self.edge.connections.claimed(session, DoorTime { utc_ns: now_ns, mono_ns }, mark);
+                    self.edge.connections.claimed(
+                        session,
+                        DoorTime { utc_ns: now_ns, mono_ns },
+                        mark.as_ref(),
+                    );
                 }
             }
         }
@@ -265,7 +269,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             return asked;
         }
         for (session, mark) in new {
-            marks.keep(self.id, (session, mark), edge);
+            marks.keep((session, mark), edge);
         }
         edge.writer.publish();
         asked + 1

@@ -234,7 +234,7 @@ fn recover_own(
     rules: &mut Gateway,
     last: u64,
 ) -> Result<(u64, Marks), NodeError> {
-    let mut marks = Marks::default();
+    let mut marks = Marks::new(id);
     let log = NodeId::Gateway(id);
     let mut own = world.read_log_from_start(log)?;
     // What is released was recorded; which numbers that were nobody can tell.

@@ -14,22 +14,23 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_load::{
-    Killer, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Stretch, Venues, failed,
+    Killer, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Stolen, Stretch, Venues, failed,
     setup::durability,
 };
 use pares_node::checkpoints::{self, StoredCheckpoint};
 use pares_node::config::{DurabilitySetting, InstrumentConfig};
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
 use pares_os::CountersReader;
-use pares_text::grouped;
 use pares_text::progress;
 use pares_types::{Position, ShardId, VenueId};
 use serde::Serialize;
 
 use self::filling::fill;
+use self::telling::print;
 use crate::experiment::stage::median;
 
 mod filling;
+mod telling;
 
 /// Bytes of a plain order in a checkpoint.
 const ORDER_BYTES: u64 = 64;
@@ -95,6 +96,8 @@ pub(crate) struct Figures {
     pub checkpoint_ms: f64,
     /// From the kill until it had caught up: median.
     pub join_ms: f64,
+    /// Of that, processor time that the host of a virtual machine did not give it, of all processors together: median.
+    pub join_stolen_ms: f64,
     /// Checkpoints seen under way.
     pub checkpoints: u64,
     /// MiB the venues handed out as checkpoints meanwhile.
@@ -161,10 +164,12 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
     watch.bytes_handed_out = 0;
     watch.checkpoints.clear();
     let bar = progress::steps("rounds", args.rounds);
-    let (mut rounds, mut joins) = (Vec::new(), Vec::new());
+    let (mut rounds, mut joins, mut stolen) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..args.rounds {
         watch.see_checkpoints(Duration::from_secs(args.quiet_seconds))?;
+        let kept = Stolen::begin();
         joins.push(watch.see_join(VenueId((round % 2) as u16))?);
+        stolen.push(kept.ms());
         rounds.push(watch.take_percentiles()?);
         bar.inc(1);
     }
@@ -174,6 +179,7 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
     [figures.quiet_p99_us, figures.checkpoint_p99_us, figures.join_p99_us] = [0, 1, 2].map(|at| of(at, 1));
     figures.rounds_p99_us = rounds.iter().map(|round| round.map(|[_, p99]| p99)).collect();
     figures.join_ms = median(joins.iter().map(|took| took.as_secs_f64() * 1e3));
+    figures.join_stolen_ms = median(stolen.into_iter());
     watch.conclude(&mut figures)?;
     Ok(figures)
 }
@@ -373,27 +379,4 @@ fn patient(begun: Instant, what: &str) -> LabResult {
         true => Ok(()),
         false => Err(LabError::Failed(format!("{what} within {} seconds", PATIENCE.as_secs()))),
     }
-}
-
-fn print(figures: &Figures) {
-    pares_text::say!(
-        "{:.1} MiB of state: {} orders entered in {:.1} s",
-        figures.state_mib,
-        grouped(figures.orders),
-        figures.fill_s
-    );
-    pares_text::say!("latency us            p50       p99");
-    let row = |what, p50: f64, p99: f64| pares_text::say!("{what:<16} {p50:>8.1} {p99:>9.1}");
-    row("quiet", figures.quiet_p50_us, figures.quiet_p99_us);
-    row("checkpoint", figures.checkpoint_p50_us, figures.checkpoint_p99_us);
-    row("join", figures.join_p50_us, figures.join_p99_us);
-    pares_text::say!(
-        "{} checkpoints seen, {:.1} MiB handed out, {:.0} ms each (median); {} not stored",
-        figures.checkpoints,
-        figures.checkpoint_mib,
-        figures.checkpoint_ms,
-        figures.checkpoint_failures
-    );
-    pares_text::say!("a killed venue had caught up after {:.0} ms (median)", figures.join_ms);
-    pares_text::say!("requests lost    {}", figures.lost);
 }

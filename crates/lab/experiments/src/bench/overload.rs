@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_load::{
-    Excess, ExcessPlan, ExcessTally, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, setup,
+    Excess, ExcessPlan, ExcessTally, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Stolen, setup,
 };
 use pares_node::{NodeId, SystemConfig};
 use pares_text::grouped;
@@ -66,6 +66,8 @@ struct Figures {
     p99_us: f64,
     /// 99th percentile of cancels.
     cancel_p99_us: f64,
+    /// Processor time that the host of a virtual machine kept meanwhile, of all processors together, milliseconds a second.
+    stolen_ms_per_s: f64,
     /// Processor time of an answer at the highest rate, of all nodes, nanoseconds.
     answer_ns: f64,
     /// The gateway's part of it.
@@ -110,6 +112,7 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
         p50_us: us(&over.latencies.all, 0.5),
         p99_us: us(&over.latencies.all, 0.99),
         cancel_p99_us: us(&over.latencies.cancels, 0.99),
+        stolen_ms_per_s: over.stolen_ms / over.took.as_secs_f64(),
         answer_ns: highest.answer_ns,
         answer_gateway_ns: highest.answer_gateway_ns,
         refusal_ns,
@@ -137,6 +140,7 @@ fn highest(args: &Args, config: &SystemConfig) -> Result<Highest, LabError> {
     std::thread::sleep(WARM_UP);
     let answered = || load.observed().completed.load(Ordering::Relaxed);
     let used = || (used(&system, |_| true), used(&system, is_gateway));
+    let kept = Stolen::begin();
     let (before, first, begun) = (used(), answered(), Instant::now());
     std::thread::sleep(Duration::from_secs(args.setup.seconds));
     let (after, answers, took) = (used(), (answered() - first).max(1), begun.elapsed());
@@ -151,6 +155,7 @@ fn highest(args: &Args, config: &SystemConfig) -> Result<Highest, LabError> {
 
 /// What became of what was offered in the time.
 struct Offered {
+    stolen_ms: f64,
     sent: u64,
     answered: u64,
     rejected: u64,
@@ -174,10 +179,20 @@ fn overload(args: &Args, config: &SystemConfig, rate: u64, sleep: bool) -> Resul
     };
     let (before, first, begun) = (used(&system, is_gateway), counts(&offer.tally), Instant::now());
     pass(&mut system, Duration::from_secs(args.setup.seconds), sleep)?;
+    let stolen_ms = kept.ms();
     let (after, last, took) = (used(&system, is_gateway), counts(&offer.tally), begun.elapsed());
     let latencies = offer.finish()?;
     let [sent, answered, rejected, cancels_rejected] = std::array::from_fn(|n| last[n] - first[n]);
-    Ok(Offered { sent, answered, rejected, cancels_rejected, took, used: after - before, latencies })
+    Ok(Offered {
+        sent,
+        answered,
+        rejected,
+        cancels_rejected,
+        took,
+        used: after - before,
+        stolen_ms,
+        latencies,
+    })
 }
 
 /// Waits for so long, and has the venues sleep most of it if they are to.
@@ -226,6 +241,10 @@ fn print(args: &Args, figures: &Figures) {
         us(figures.p50_us),
         us(figures.p99_us),
         us(figures.cancel_p99_us)
+    );
+    pares_text::say!(
+        "             the host kept {:.0} ms of the processors each second",
+        figures.stolen_ms_per_s
     );
     pares_text::say!(
         "refused      {:>12} a second; cancels among them {}",

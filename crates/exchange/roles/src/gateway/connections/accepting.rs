@@ -60,9 +60,11 @@ impl<S: Sockets> Connections<S> {
         }
         if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
             self.refused += 1;
-            write_refusal(connection.output(), Reason::Overloaded);
-            // Told why if the socket takes it; dropping closes it.
-            let _ = connection.flush(false);
+            // Told why if the socket takes it; dropping closes it. Other protocols have no word for it before a logon.
+            if !connection.has_door() {
+                write_refusal(connection.output(), Reason::Overloaded);
+                let _ = connection.flush(false);
+            }
             return;
         }
         let slot = self.free.pop().unwrap_or_else(|| {

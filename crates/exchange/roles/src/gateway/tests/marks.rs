@@ -24,7 +24,7 @@ fn of_peer(reign: u32, out_max: u64) -> Vec<u8> {
 
 impl Rig {
     fn keep(&mut self, session: SessionId, out_max: u64) {
-        self.gateway.marks.keep(GatewayId(0), (session, mark(out_max)), &mut self.gateway.edge);
+        self.gateway.marks.keep((session, mark(out_max)), &mut self.gateway.edge);
         self.gateway.edge.writer.publish();
         self.settle();
     }
@@ -76,15 +76,58 @@ fn where_two_gateways_took_a_session_at_once_neither_has_it_and_the_next_goes_on
     rig.read_peer(&[of_peer(1, 800)]);
     assert!(!rig.net.is_open(client), "nobody knows who was first");
     assert_eq!(rig.out_max(), Some(1_024));
-    rig.read_peer(&[of_peer(1, 2_048), of_peer(1, 600)]);
-    let mark = rig.gateway.marks.claim(SessionId(99), WHO).cloned();
-    assert_eq!(
-        mark,
-        Some(SessionMark { next_in: 300, told: vec![(ShardId(0), 1_800)], ..self::mark(2_048) })
-    );
+    rig.read_peer(&[of_peer(1, 2_048)]);
+    let mark = rig.gateway.marks.claim(SessionId(99), WHO);
+    let both = SessionMark { next_in: 512, told: vec![(ShardId(0), 3_072)], ..self::mark(2_048) };
+    assert_eq!(mark, Some(both));
     rig.gateway.marks.on_disconnect(SessionId(99));
     rig.read_peer(&[of_peer(2, 3_000), of_peer(2, 2_100)]);
     assert_eq!(rig.out_max(), Some(2_100), "another reign is its own");
+}
+
+#[test]
+fn what_rivals_gave_outlives_a_restart() {
+    let mut rig = Rig::new();
+    rig.sign_on(7);
+    rig.gateway.marks.claim(session(0, 1), WHO);
+    rig.keep(session(0, 1), 3_000);
+    rig.read_peer(&[of_peer(1, 1_024)]);
+    assert!(rig.gateway.marks.keep_behind(u64::MAX >> 1, &mut rig.gateway.edge) > 0);
+    rig.settle();
+    let mut rig = rig.restart(|_| ()).unwrap();
+    rig.settle();
+    assert_eq!(rig.out_max(), Some(3_000), "its own, written again, and its peer's");
+    let told = rig.gateway.marks.claim(SessionId(98), WHO).unwrap().told;
+    assert_eq!(told, [(ShardId(0), 3_072)]);
+}
+
+#[test]
+fn who_lost_a_session_says_nothing_more_in_the_same_turn() {
+    let mut rig = Rig::new();
+    rig.sign_on(7);
+    rig.gateway.marks.claim(session(0, 1), WHO);
+    rig.keep(session(0, 1), 1_024);
+    let of_rival = SessionMarkRecord { reign: 1, gateway: GatewayId(1), mark: mark(5_000) };
+    rig.gateway.marks.on_peer(of_rival, &mut rig.gateway.edge.connections);
+    rig.keep(session(0, 1), 2_048);
+    assert_eq!(rig.out_max(), Some(5_000));
+}
+
+#[test]
+fn of_rivals_each_shard_goes_on_where_the_first_of_them_was() {
+    let mut rig = Rig::new();
+    let mut of = |gateway, told: &[(u16, u64)]| {
+        let told = told.iter().map(|&(shard, next)| (ShardId(shard), next)).collect();
+        let mark = SessionMark { told, ..mark(100) };
+        let record = SessionMarkRecord { reign: 1, gateway: GatewayId(gateway), mark };
+        rig.gateway.marks.on_peer(record, &mut rig.gateway.edge.connections);
+    };
+    of(1, &[(0, 30), (1, 0), (2, 0)]);
+    of(2, &[(0, 20), (1, 7), (3, 5)]);
+    of(3, &[(0, 25), (2, 0)]);
+    let told = rig.gateway.marks.claim(SessionId(99), WHO).unwrap().told;
+    let expected = [(0, 20), (1, 7), (2, 0), (3, 5)].map(|(shard, next)| (ShardId(shard), next));
+    assert_eq!(told, expected);
 }
 
 #[test]
