@@ -179,7 +179,7 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
     [figures.quiet_p99_us, figures.checkpoint_p99_us, figures.join_p99_us] = [0, 1, 2].map(|at| of(at, 1));
     figures.rounds_p99_us = rounds.iter().map(|round| round.map(|[_, p99]| p99)).collect();
     figures.join_ms = median(joins.iter().map(|took| took.as_secs_f64() * 1e3));
-    figures.join_stolen_ms = median(stolen.into_iter());
+    figures.join_stolen_ms = median(stolen);
     watch.conclude(&mut figures)?;
     Ok(figures)
 }

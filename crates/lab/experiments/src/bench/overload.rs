@@ -140,7 +140,6 @@ fn highest(args: &Args, config: &SystemConfig) -> Result<Highest, LabError> {
     std::thread::sleep(WARM_UP);
     let answered = || load.observed().completed.load(Ordering::Relaxed);
     let used = || (used(&system, |_| true), used(&system, is_gateway));
-    let kept = Stolen::begin();
     let (before, first, begun) = (used(), answered(), Instant::now());
     std::thread::sleep(Duration::from_secs(args.setup.seconds));
     let (after, answers, took) = (used(), (answered() - first).max(1), begun.elapsed());
@@ -177,6 +176,7 @@ fn overload(args: &Args, config: &SystemConfig, rate: u64, sleep: bool) -> Resul
         let all = [&tally.sent, &tally.answered, &tally.rejected, &tally.cancels_rejected];
         all.map(|count: &AtomicU64| count.load(Ordering::Relaxed))
     };
+    let kept = Stolen::begin();
     let (before, first, begun) = (used(&system, is_gateway), counts(&offer.tally), Instant::now());
     pass(&mut system, Duration::from_secs(args.setup.seconds), sleep)?;
     let stolen_ms = kept.ms();
