@@ -38,8 +38,10 @@ pub(crate) struct Desk {
     instruments: Instruments,
     known: Known,
     changes: BTreeMap<ClientOrderId, Change>,
-    /// The highest UserRefNum that was used.
-    highest: u32,
+    /// The highest UserRefNum that the client has sent, and that the stream has told. A client that comes again sends what was not answered, also below
+    /// what was.
+    sent: u32,
+    told: u32,
     is_disabled: bool,
     pub(crate) utc_ns: u64,
     pub(crate) asks: Vec<ClientFrame>,
@@ -55,7 +57,8 @@ impl Desk {
             instruments: Instruments::default(),
             known: Known::new(orders_max),
             changes: BTreeMap::new(),
-            highest: 0,
+            sent: 0,
+            told: 0,
             is_disabled: false,
             utc_ns: 0,
             asks: Vec::new(),
@@ -79,7 +82,7 @@ impl Desk {
             b'M' => self.on_modify(fields),
             b'C' => self.on_mass_cancel(fields),
             b'D' | b'E' => self.on_entry_switch(*kind == b'D', fields),
-            b'Q' => self.said.push(format!("Q {}", self.highest.saturating_add(1))),
+            b'Q' => self.said.push(format!("Q {}", self.sent.max(self.told).saturating_add(1))),
             _ => self.refuse('?', 0, UNSUPPORTED),
         }
     }
@@ -90,8 +93,8 @@ impl Desk {
 
     /// Whether a UserRefNum is new; what repeats one is ignored.
     fn is_new(&mut self, user_ref_num: u32) -> bool {
-        let is_new = user_ref_num > self.highest;
-        self.highest = self.highest.max(user_ref_num);
+        let is_new = user_ref_num > self.sent;
+        self.sent = self.sent.max(user_ref_num);
         is_new
     }
 
@@ -247,7 +250,7 @@ impl Desk {
     pub(crate) fn on_stream(&mut self, reply: &Reply, is_live: bool) {
         let Reply::Answer(answer) = reply else { return };
         self.changes.remove(&answer.client_order_id);
-        self.highest = self.highest.max(self.names.user_ref_num(answer.client_order_id));
+        self.told = self.told.max(self.names.user_ref_num(answer.client_order_id));
         self.known.on_answer(&self.names, answer, is_live);
     }
 
@@ -257,7 +260,7 @@ impl Desk {
         let number = self.names.user_ref_num(answer.client_order_id);
         let change = self.changes.remove(&answer.client_order_id).map(|change| change.user_ref_num);
         let asked = self.known.is_open(number).then_some(number);
-        self.highest = self.highest.max(number);
+        self.told = self.told.max(number);
         if let Some(number) = change.or(asked) {
             self.known.forget_price(number);
             self.say_elsewhere(number, answer.shard);

@@ -248,7 +248,7 @@ pub trait File: Send + 'static {
 }
 
 /// The port of a protocol of others, at which doors translate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DoorPort {
     /// FIX (docs/protocols/fix.md).
     Fix,

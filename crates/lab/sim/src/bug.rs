@@ -70,6 +70,10 @@ pub enum Bug {
     ShortMarks,
     /// Gateways read of FIX sessions that all that was sent has been read.
     BelieveAllRead,
+    /// What an OUCH session is told in one go lacks its second packet.
+    LeavePacketOut,
+    /// Orders that come by OUCH are named by the clock at which they come.
+    NameByClock,
     /// Member servers are told a quorum of one, whatever it is.
     TellBeforeQuorum,
     /// A member server that is behind the window proposes all the same.

@@ -121,6 +121,37 @@ pub(crate) fn believe_all_read(mark: &mut SessionMark) {
     mark.told.clear();
 }
 
+/// Whole SoupBinTCP packets, each with where it begins; `None` if the bytes are anything else.
+fn soup_packets(bytes: &[u8]) -> Option<Vec<(usize, &[u8])>> {
+    let (mut at, mut packets) = (0, Vec::new());
+    while at < bytes.len() {
+        let length = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
+        packets.push((at, bytes.get(at..at + 2 + usize::from(length))?));
+        at += 2 + usize::from(length);
+    }
+    Some(packets)
+}
+
+/// Sequenced Data without the second packet of those that are sent at once.
+pub(crate) fn leave_packet_out(bytes: &mut Vec<u8>) {
+    let Some(packets) = soup_packets(bytes) else { return };
+    let mut sequenced = packets.iter().filter(|(_, packet)| packet.get(2) == Some(&b'S'));
+    if let Some((at, packet)) = sequenced.nth(1) {
+        let gap = *at..*at + packet.len();
+        bytes.drain(gap);
+    }
+}
+
+/// Orders that bear the time in place of their UserRefNums.
+pub(crate) fn name_by_clock(bytes: &mut [u8], now_ns: u64) {
+    let Some(packets) = soup_packets(bytes) else { return };
+    let orders = packets.iter().filter(|(_, packet)| packet.get(2..4) == Some(b"UO"));
+    let places: Vec<usize> = orders.map(|(at, _)| at + 4).collect();
+    for (number, at) in (now_ns as u32..).zip(places) {
+        bytes[at..at + 4].copy_from_slice(&number.to_be_bytes());
+    }
+}
+
 /// A result without the end of the business day in it.
 pub(crate) fn miss_day_end(_: &mut Request, events: &mut Vec<Event>) {
     events.retain(|event| !matches!(event, Event::DayEnded { .. }));

@@ -24,7 +24,9 @@
 //! and revokes keys; gateways tell the time.
 //!
 //! Some members come by FIX, by engines of the simulator's own that keep their numbers for life: cut anywhere, from gateway to gateway, they answer
-//! ResendRequests by old orders or gaps, ask again under old names, send wrong sums and floods; strangers send garbage, and Logons in other's names.
+//! ResendRequests by old orders or gaps, ask again under old names, send wrong sums and floods; strangers send garbage, and Logons in other's names. Others come by OUCH, with
+//! packets of their own making and a decoder written from the page alone: cut anywhere, from gateway to gateway, they log in from the number they lack, an
+//! older one or none, and send again under their UserRefNums what was not answered.
 //!
 //! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot;
 //! datagrams of two lines, requests and answers are lost, doubled and late, and connections break; subscribers come early, late and again,
@@ -32,7 +34,7 @@
 //!
 //! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own.
 //!
-//! **Not simulated**: proofs of FIX Logons; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
+//! **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
 //! lost; engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory
 //! model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power
 //! that takes back what publishers have sent.
@@ -41,7 +43,8 @@
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
 //! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; of FIX sessions, X1 that no number comes lower than
 //! expected or stands for two messages, X2 that all of the stream is told as it is in the record, and what is told twice says so (what a gateway's lost
-//! disk or power takes of a session excuses both); that an epoch is used
+//! disk or power takes of a session excuses both); of OUCH sessions, which nothing excuses, Y1 that a packet has the same bytes at every gateway and every telling, Y2 that all of
+//! the stream is told, each message as the page says, Y3 that under one UserRefNum there is one order, as it was asked for; that an epoch is used
 //! once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
 //! outcome and event again. Where builds differ: that a contradiction halts every recorder. Of market data, against one publication of each
 //! shard that is driven by the committed record alone: F1 publishers log and send what it gives, byte by byte, in every life, F2 and nothing
@@ -59,10 +62,12 @@ mod defects;
 mod engine;
 mod fault_mix;
 mod fix;
+mod guest;
 mod ledger;
 pub mod member;
 mod memory;
 mod oracle;
+mod ouch;
 mod queue;
 mod random;
 mod record;
@@ -77,6 +82,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use bug::Bug;
 pub use fault_mix::FaultMix;
 pub use fix::FixSeen;
+pub use ouch::OuchSeen;
 pub use scenario::{Durability, Feed, Scenario};
 
 use trace::Watcher;
@@ -125,6 +131,8 @@ pub struct Summary {
     pub feed: FeedSeen,
     /// What members that come by FIX met.
     pub fix: FixSeen,
+    /// What members that come by OUCH met.
+    pub ouch: OuchSeen,
     /// The longest time from asking to the answer that no fault but a venue's excuses, ns.
     pub completion_max_ns: u64,
     /// Virtual time it all took, ns.

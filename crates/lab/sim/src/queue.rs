@@ -25,8 +25,8 @@ pub(crate) enum Action {
     BeginEpoch,
     /// A client looks at what it has to do.
     Wake { client: usize },
-    /// A FIX engine does.
-    WakeFix { client: usize },
+    /// A member that comes by another protocol does.
+    WakeGuest { guest: usize },
     /// Bytes from a client reach its gateway.
     ToGateway { connection: usize, bytes: Vec<u8> },
     /// The gateway learns that a client is gone.

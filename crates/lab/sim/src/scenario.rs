@@ -4,6 +4,7 @@ mod feed;
 mod fix;
 mod flood;
 mod members;
+mod ouch;
 
 use crate::bug::Bug;
 use crate::fault_mix::FaultMix;
@@ -36,6 +37,8 @@ pub struct Scenario {
     pub clients: usize,
     /// Members that come by FIX besides.
     pub fix: usize,
+    /// Members that come by OUCH besides, each with a session for each shard.
+    pub ouch: usize,
     /// Requests each client makes, repeats not counted.
     pub requests_per_client: u64,
     /// Mean time between two requests of a client, ns.
@@ -80,7 +83,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "quick",
         "crashes",
         "power",
@@ -97,6 +100,7 @@ impl Scenario {
         "sessions",
         "feed",
         "fix",
+        "ouch",
     ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
@@ -119,6 +123,7 @@ impl Scenario {
             "sessions" => Self::sessions(seed),
             "feed" => Self::feed(seed),
             "fix" => Self::fix(seed),
+            "ouch" => Self::ouch(seed),
             _ => return None,
         })
     }
@@ -132,6 +137,7 @@ impl Scenario {
             duration_ns: 45 * MS,
             clients: 3,
             fix: 0,
+            ouch: 0,
             requests_per_client: 100,
             think_ns: 600 * US,
             gateways: 2,

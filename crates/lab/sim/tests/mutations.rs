@@ -48,6 +48,18 @@ fn a_mark_that_calls_read_what_was_only_sent_is_found() {
     assert!(failure.invariant == ANSWERED && failure.what.contains("was not told"), "{failure}");
 }
 
+/// All that follows has another number.
+#[test]
+fn a_packet_that_an_ouch_session_is_not_told_is_found() {
+    found_as("Y1 a packet is the same everywhere", "ouch", Bug::LeavePacketOut, 5);
+}
+
+/// What was not answered is sent again at another gateway, and is another order.
+#[test]
+fn an_ouch_order_that_is_named_by_the_clock_is_found() {
+    found_as("Y3 an order once", "ouch", Bug::NameByClock, 5);
+}
+
 #[test]
 fn a_log_that_promises_before_it_has_synced_is_found() {
     found_as(DURABILITY, "power", Bug::PromiseBeforeSync, 50);

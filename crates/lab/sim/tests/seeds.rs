@@ -193,6 +193,23 @@ fn fix_sessions_go_from_gateway_to_gateway_with_no_number_twice_and_nothing_unto
     );
 }
 
+/// Whatever befalls gateways, their disks, clocks and power: what a session is told is of the record.
+#[test]
+fn ouch_sessions_are_told_the_same_packets_by_every_gateway_and_enter_each_order_once() {
+    occurred(
+        &hold("ouch", 0..60),
+        &[
+            ("logins", |run| run.ouch.logins, 1_500),
+            ("packets", |run| run.ouch.packets, 50_000),
+            ("told again", |run| run.ouch.told_again, 25_000),
+            ("beside the stream", |run| run.ouch.beside, 3_000),
+            ("sent again", |run| run.ouch.sent_again, 1_000),
+            ("answered", |run| run.ouch.answered, 12_000),
+            ("hostile", |run| run.hostile, 1_000),
+        ],
+    );
+}
+
 /// One venue has other rules: where its results or a state hash show it, all recorders halt, and take nothing more.
 #[test]
 fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {

@@ -109,13 +109,28 @@ fn a_user_ref_num_that_was_used_is_ignored() {
         rig.says(&enter(number, "ACME", &[]));
     }
     assert_eq!((rig.asked.len(), rig.packets()), (0, vec![]));
-    // One that the stream tells of was used too.
+}
+
+/// A client that comes again sends what was not answered, though what it had sent later was: the exchange knows whether it has it.
+#[test]
+fn what_was_not_answered_on_the_last_connection_is_sent_again() {
+    let mut rig = Rig::logged_on("1-0", 1);
     rig.told(Reply::Answer(answer(8, 1, Status::Resting, 0, 100)));
     rig.packets();
-    rig.says(&enter(8, "ACME", &[]));
-    assert_eq!(rig.asked, []);
     rig.says(b"Q");
     assert_eq!(rig.texts(), ["+ Q 9"]);
+    for number in [5, 8] {
+        rig.says(&enter(number, "ACME", &[]));
+        assert_eq!(rig.request().client_order_id(), named(number.into()));
+    }
+    // At which price it was entered, and what became of it since, is not known.
+    rig.says(&cancel(8, 10));
+    assert_eq!(rig.texts(), ["+ I 8 price_unknown"]);
+    rig.says(&enter(9, "ACME", &[]));
+    rig.request();
+    rig.told(Reply::Answer(Answer { repeat: true, ..answer(9, 0, Status::Resting, 0, 100) }));
+    rig.says(&cancel(9, 10));
+    assert_eq!(rig.texts(), ["+ I 9 price_unknown"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ const OF_THE_SENDING: [u16; 6] = [8, 9, 10, 43, 52, 122];
 
 /// The fields of a message that came, in order.
 #[derive(Clone, Debug)]
-pub(crate) struct Message(Vec<(u16, String)>);
+pub(super) struct Message(Vec<(u16, String)>);
 
 impl Message {
     /// Of a body that was parsed before.

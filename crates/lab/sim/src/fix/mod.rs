@@ -3,6 +3,7 @@
 //! It keeps its numbers, and all that it was ever told, over its whole life: whichever gateway it calls, none may come lower than it
 //! expects, none may stand for two messages, and what is told twice must say so.
 
+mod guest;
 mod message;
 mod orders;
 mod resend;
@@ -17,24 +18,25 @@ use pares_fix::parser::FixParser;
 use pares_types::MemberId;
 
 use crate::Broken;
+use crate::guest::Seat;
 use crate::random::Random;
 use crate::scenario::MS;
 
-pub(crate) use message::Message;
-pub(crate) use orders::{Asked, Open};
+use message::Message;
+use orders::{Asked, Open};
 pub use seen::FixSeen;
-pub(crate) use told::{Said, expected};
+use told::{Said, expected};
 
 /// What a session promises about its numbers.
-pub(crate) const NUMBERS: &str = "X1 no number twice";
+const NUMBERS: &str = "X1 no number twice";
 /// That all is told, and what is told twice says so.
-pub(crate) const TOLD: &str = "X2 all is told";
+const TOLD: &str = "X2 all is told";
 /// Before a client gives up a Logon, or a Logout, that is not answered.
 const PATIENCE_NS: u64 = 8 * MS;
 /// Before it asks again for what it lacks.
 const GAP_PATIENCE_NS: u64 = 5 * MS;
 
-pub(crate) fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
+fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
     Err(Broken { invariant, what })
 }
 
@@ -48,16 +50,15 @@ enum Phase {
 
 /// A member's engine and all it knows.
 pub(crate) struct FixClient {
-    pub(crate) member: MemberId,
+    member: MemberId,
     comp_id: String,
     dictionary: &'static FixDictionary,
     parser: FixParser,
     random: Random,
     instruments: u32,
     /// Orders and the like that it has still to ask.
-    pub(crate) left: u64,
-    pub(crate) connection: Option<usize>,
-    pub(crate) home: usize,
+    left: u64,
+    seat: Seat,
     phase: Phase,
     /// When it last called, or said goodbye.
     since_ns: u64,
@@ -77,13 +78,13 @@ pub(crate) struct FixClient {
     sent: BTreeMap<u64, orders::Sent>,
     names: u64,
     open: BTreeMap<u64, Open>,
-    pub(crate) asked: BTreeMap<u64, Asked>,
-    pub(crate) told: BTreeMap<String, Said>,
+    asked: BTreeMap<u64, Asked>,
+    told: BTreeMap<String, Said>,
     /// The exchange may have lost what it knew of the session: a host's disk or power was lost.
-    pub(crate) is_excused: bool,
+    is_excused: bool,
     /// Numbers begin anew with the next Logon.
     begins_anew: bool,
-    pub(crate) counts: FixSeen,
+    counts: FixSeen,
 }
 
 impl FixClient {
@@ -95,11 +96,10 @@ impl FixClient {
             dictionary,
             parser: FixParser::default(),
             keeps_early: random.chance(500),
-            home: random.next() as usize & 7,
+            seat: Seat { connection: None, home: random.next() as usize & 7 },
             random,
             instruments,
             left: requests,
-            connection: None,
             phase: Phase::Away,
             since_ns: 0,
             input: Vec::new(),
@@ -120,38 +120,35 @@ impl FixClient {
         }
     }
 
-    /// The connection is gone.
-    pub(crate) fn on_disconnected(&mut self) {
-        (self.connection, self.phase, self.gap) = (None, Phase::Away, None);
+    fn forget_connection(&mut self) {
+        (self.seat.connection, self.phase, self.gap) = (None, Phase::Away, None);
         self.input.clear();
         self.early.clear();
         self.highest = self.next_in - 1;
     }
 
-    /// Whether it has waited too long for an answer.
-    pub(crate) fn is_stuck(&self, now_ns: u64) -> bool {
+    fn waits_too_long(&self, now_ns: u64) -> bool {
         matches!(self.phase, Phase::LoggingOn | Phase::LoggingOut) && now_ns > self.since_ns + PATIENCE_NS
     }
 
-    /// Whether it is logged on and waits for nothing.
-    pub(crate) fn is_quiet(&self) -> bool {
+    fn waits_for_nothing(&self) -> bool {
         let lacks_nothing = self.gap.is_none() && self.highest < self.next_in;
         self.phase == Phase::On && lacks_nothing && self.left == 0 && self.open.is_empty()
     }
 
     /// Whether a Logon under the number 1 in its name must be refused.
-    pub(crate) fn has_gone_on(&self) -> bool {
+    fn has_gone_on(&self) -> bool {
         self.counts.logons > 0 && self.next_out > 3 && !self.begins_anew && !self.is_excused
     }
 
-    pub(crate) fn state(&self) -> String {
+    fn describe(&self) -> String {
         let Self { phase, next_in, highest, gap, open, next_out, .. } = self;
         let open: Vec<_> = open.keys().take(3).collect();
         format!("{phase:?}, next in {next_in} of {highest}, gap {gap:?}, next out {next_out}, open {open:?}")
     }
 
-    /// Calls a gateway: its Logon.
-    pub(crate) fn log_on(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+    /// Its Logon.
+    fn log_on(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         (self.phase, self.since_ns) = (Phase::LoggingOn, now_ns);
         if self.begins_anew {
             (self.next_out, self.next_in, self.highest) = (1, 1, 0);
@@ -169,15 +166,14 @@ impl FixClient {
         self.say(now_ns, "A", &fields, out);
     }
 
-    pub(crate) fn log_out(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+    fn say_goodbye(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         if self.phase == Phase::On {
             (self.phase, self.since_ns) = (Phase::LoggingOut, now_ns);
             self.say(now_ns, "5", "", out);
         }
     }
 
-    /// Bytes of the exchange. Says whether the connection is to be closed.
-    pub(crate) fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Broken> {
+    fn read(&mut self, now_ns: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Broken> {
         let mut input = std::mem::take(&mut self.input);
         input.extend_from_slice(bytes);
         let (mut rest, mut is_over) = (&input[..], false);
@@ -318,7 +314,7 @@ impl FixClient {
     }
 
     /// Asks for what is missing, once, and again if nothing comes.
-    pub(crate) fn ask_for_gap(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+    fn ask_for_gap(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         self.gap = self.gap.filter(|(to, at_ns)| *to >= self.next_in && now_ns < at_ns + GAP_PATIENCE_NS);
         if self.gap.is_none() && self.highest >= self.next_in && self.phase == Phase::On {
             self.counts.gaps += 1;

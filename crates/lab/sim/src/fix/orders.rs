@@ -21,7 +21,7 @@ pub(super) struct Sent {
 }
 
 /// A request that is not answered.
-pub(crate) struct Open {
+pub(super) struct Open {
     kind: &'static str,
     fields: String,
     pub(super) retry_at_ns: u64,
@@ -29,16 +29,16 @@ pub(crate) struct Open {
 
 /// An order that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub(crate) instrument: InstrumentId,
-    pub(crate) side: Side,
-    pub(crate) price: Price,
-    pub(crate) quantity: Quantity,
+pub(super) struct Asked {
+    pub(super) instrument: InstrumentId,
+    pub(super) side: Side,
+    pub(super) price: Price,
+    pub(super) quantity: Quantity,
 }
 
 impl FixClient {
     /// Does what is due: asks again, asks something new.
-    pub(crate) fn wake(&mut self, now_ns: u64, is_calm: bool, out: &mut Vec<u8>) {
+    pub(super) fn go_on(&mut self, now_ns: u64, is_calm: bool, out: &mut Vec<u8>) {
         self.ask_for_gap(now_ns, out);
         if self.phase != Phase::On {
             return;
@@ -142,7 +142,7 @@ impl FixClient {
     }
 
     /// What no engine should send on its own session: garbage, wrong sums, floods of questions.
-    pub(crate) fn misbehave(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+    pub(super) fn send_something_wrong(&mut self, now_ns: u64, out: &mut Vec<u8>) {
         if self.phase != Phase::On {
             return;
         }

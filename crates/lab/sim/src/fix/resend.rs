@@ -60,7 +60,7 @@ impl FixClient {
     }
 
     /// A Logon under the number 1, as somebody else could send it.
-    pub(crate) fn first_logon(&self, now_ns: u64) -> Vec<u8> {
+    pub(super) fn first_logon(&self, now_ns: u64) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(now_ns, 1, "A", (None, "98=0|108=30|"), &mut out);
         out

@@ -12,7 +12,7 @@ use crate::record::Record;
 /// What a report says that must be the same at every telling: the order, and of a trade the price, in units of the fourth decimal, the
 /// shares, and what was left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(super) struct Said {
     order: String,
     trade: Option<(i64, u64, u64)>,
 }
@@ -55,7 +55,7 @@ fn units(text: &str) -> i64 {
 }
 
 /// What a shard's record tells a member that trades over one FIX session, by ExecID; without a value what may be told, and need not.
-pub(crate) fn expected<'a>(
+pub(super) fn expected<'a>(
     records: impl Iterator<Item = &'a Record>,
     member: MemberId,
 ) -> BTreeMap<String, Option<Said>> {

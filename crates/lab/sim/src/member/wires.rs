@@ -33,7 +33,7 @@ impl Member<'_> {
         let mut state = self.machine.lock();
         let node = super::servers::node_of(server);
         let fate = *state.fate(node);
-        let number = fate.listens.then(|| state.net.connect(node, fate.life))?;
+        let number = fate.listens.then(|| state.net.connect(node, fate.life, None))?;
         drop(state);
         self.wires.insert(number, Wire { to: To::Trader(trader), from_ns: 0, at_ns: 0, is_over: false });
         self.schedule(server);

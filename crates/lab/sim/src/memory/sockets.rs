@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     /// Which node serves it, in which of its lives.
     pub(crate) server: NodeId,
     pub(crate) life: u32,
+    /// The port, if it is one of another protocol.
+    port: Option<DoorPort>,
     /// Arrived at the server and not read.
     to_server: VecDeque<u8>,
     /// Sent by the server; the network takes it.
@@ -45,6 +47,7 @@ impl Connection {
         Self {
             server,
             life,
+            port: None,
             to_server,
             to_client,
             is_gone,
@@ -61,36 +64,25 @@ impl Connection {
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     pub(super) connections: Vec<Connection>,
-    pub(super) waiting: BTreeMap<NodeId, VecDeque<usize>>,
-    /// The same at ports for FIX.
-    pub(super) waiting_fix: BTreeMap<NodeId, VecDeque<usize>>,
+    pub(super) waiting: BTreeMap<(NodeId, Option<DoorPort>), VecDeque<usize>>,
     pub(super) became_waiting: BTreeMap<NodeId, bool>,
     /// Connections that a server may have open.
     pub(crate) descriptors_max: usize,
 }
 
 impl Net {
-    /// A client connects to a server.
-    pub(crate) fn connect(&mut self, server: NodeId, life: u32) -> usize {
-        self.connections.push(Connection::new(server, life));
+    /// A client connects to a server, perhaps at its port of another protocol.
+    pub(crate) fn connect(&mut self, server: NodeId, life: u32, port: Option<DoorPort>) -> usize {
+        self.connections.push(Connection { port, ..Connection::new(server, life) });
         let number = self.connections.len() - 1;
-        self.waiting.entry(server).or_default().push_back(number);
-        self.became_waiting.insert(server, true);
-        number
-    }
-
-    /// A client connects to a server's port for FIX.
-    pub(crate) fn connect_fix(&mut self, server: NodeId, life: u32) -> usize {
-        self.connections.push(Connection::new(server, life));
-        let number = self.connections.len() - 1;
-        self.waiting_fix.entry(server).or_default().push_back(number);
+        self.waiting.entry((server, port)).or_default().push_back(number);
         self.became_waiting.insert(server, true);
         number
     }
 
     /// A node connects to another one. Its own end.
     fn dial(&mut self, (from, from_life): (NodeId, u32), (to, to_life): (NodeId, u32)) -> usize {
-        let there = self.connect(to, to_life);
+        let there = self.connect(to, to_life, None);
         let mut here = Connection::new(from, from_life);
         here.twin = Some(there);
         self.connections.push(here);
@@ -123,8 +115,7 @@ impl Net {
 
     /// The server's process is dead: so are its connections.
     pub(crate) fn drop_all_of(&mut self, server: NodeId) -> Vec<usize> {
-        self.waiting.remove(&server);
-        self.waiting_fix.remove(&server);
+        self.waiting.retain(|(of, _), _| *of != server);
         let open = self.connections.iter_mut().enumerate();
         let open = open.filter(|(_, connection)| connection.server == server && !connection.is_closed);
         open.map(|(number, connection)| {
@@ -200,14 +191,21 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.host.passes();
+        let said = bytes.len();
         let mut bytes = bytes.to_vec();
         if self.host.with_seam(|seam, node| node.only_tells() && seam.has(Bug::SkipAfterSnapshot)) {
             defects::skip_after_snapshot(&mut bytes);
         }
+        let leaves_out = self.host.with_seam(|seam, _| seam.has(Bug::LeavePacketOut));
         self.host.with_net(|net| {
             let one = &mut net.connections[self.number];
             if one.is_gone {
                 return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            if leaves_out && one.port == Some(DoorPort::Ouch) && one.to_client.len() + said <= SEND_BYTES {
+                defects::leave_packet_out(&mut bytes);
+                one.to_client.extend(&bytes);
+                return Ok(said);
             }
             let taken = bytes.len().min(SEND_BYTES - one.to_client.len().min(SEND_BYTES));
             if taken == 0 {
@@ -243,22 +241,18 @@ impl Dial for MemorySockets {
 }
 
 impl MemorySockets {
-    fn accept_from(
-        &mut self,
-        waiting: impl Fn(&mut Net) -> &mut BTreeMap<NodeId, VecDeque<usize>>,
-    ) -> io::Result<Stream> {
+    fn accept_at(&mut self, port: Option<DoorPort>) -> io::Result<Stream> {
         self.host.passes();
         let (host, server) = (self.host.clone(), self.server);
         self.host.with_net(|net| {
-            if waiting(net).get(&server).is_none_or(VecDeque::is_empty) {
+            if net.waiting.get(&(server, port)).is_none_or(VecDeque::is_empty) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             if net.open_of(server) >= net.descriptors_max {
                 return Err(io::Error::from_raw_os_error(EMFILE));
             }
-            let number =
-                waiting(net).get_mut(&server).and_then(VecDeque::pop_front).expect("looked at above");
-            Ok(Stream { host, number })
+            let waiting = net.waiting.get_mut(&(server, port)).and_then(VecDeque::pop_front);
+            Ok(Stream { host, number: waiting.expect("looked at above") })
         })
     }
 }
@@ -267,14 +261,11 @@ impl Sockets for MemorySockets {
     type Stream = Stream;
 
     fn accept(&mut self) -> io::Result<Stream> {
-        self.accept_from(|net| &mut net.waiting)
+        self.accept_at(None)
     }
 
     fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Stream> {
-        match protocol {
-            DoorPort::Fix => self.accept_from(|net| &mut net.waiting_fix),
-            DoorPort::Ouch => Err(io::ErrorKind::WouldBlock.into()),
-        }
+        self.accept_at(Some(protocol))
     }
 
     fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {

@@ -195,7 +195,7 @@ impl World<'_> {
 
     /// A repeated mass cancel of everything has its missing parts taken in on top, and the exchange has room of its own.
     fn in_flight_max(&self) -> usize {
-        let parts = self.scenario.shards * (self.clients.len() + self.fix_clients.len());
+        let parts = self.scenario.shards * (self.clients.len() + self.guests.len());
         self.scenario.in_flight_max + parts + 2 * usize::from(SESSION_IN_FLIGHT_MAX)
     }
 
@@ -233,7 +233,7 @@ impl World<'_> {
                 return Ok(false);
             }
         }
-        if !self.fix_is_quiet()
+        if !self.guests_are_quiet()
             || !self.streams_are_told()
             || self.left_behind()?.is_some()
             || !self.feed_is_told()?
@@ -259,13 +259,16 @@ impl World<'_> {
         if let Ok(Some(untold)) = self.untold() {
             return Broken { invariant: super::feed::EVERYBODY, what: untold };
         }
+        if let Err(broken) = self.check_guests_asked() {
+            return broken;
+        }
         let mut what = String::from("not at rest long after faults stopped:");
         for (index, client) in self.clients.iter().enumerate() {
             for (name, open) in client.open.iter().take(3) {
                 what += &format!("\n  client {index} waits for {name}: {:?}", open.request);
             }
         }
-        what += &self.fix_state();
+        what += &self.guests_state();
         if !self.streams_are_told() {
             what += "\n  somebody was not told all of a stream";
         }
@@ -325,7 +328,7 @@ impl World<'_> {
         }
         self.collect_counts();
         self.check_feed_end()?;
-        self.check_fix_end()?;
+        self.check_guests_end()?;
         self.check_names(orders)
     }
 

@@ -14,7 +14,7 @@ use crate::queue::Action;
 use crate::scenario::{MS, US};
 
 use super::asking::Asked;
-use super::fix::FixEnd;
+use super::guests::GuestEnd;
 use super::revocations::SESSION;
 use super::{World, gateway_id};
 
@@ -43,8 +43,8 @@ pub(super) struct Session {
     /// By shard, the number of its member's stream that comes next, if it follows that.
     stream: Option<Vec<u64>>,
     pub(super) asked: Asked,
-    /// Whose it is if it is one at a port for FIX.
-    pub(super) fix: Option<FixEnd>,
+    /// Whose it is if it is one at a port of another protocol.
+    pub(super) guest: Option<GuestEnd>,
 }
 
 impl Session {
@@ -181,13 +181,15 @@ impl World<'_> {
         self.open_connection_as(client, gateway, None)
     }
 
-    pub(super) fn open_connection_as(&mut self, client: usize, gateway: usize, fix: Option<FixEnd>) -> usize {
+    pub(super) fn open_connection_as(
+        &mut self,
+        client: usize,
+        gateway: usize,
+        guest: Option<GuestEnd>,
+    ) -> usize {
         let life = self.life(gateway_id(gateway));
-        let connection = {
-            let net = &mut self.machine.lock().net;
-            let server = gateway_id(gateway);
-            if fix.is_some() { net.connect_fix(server, life) } else { net.connect(server, life) }
-        };
+        let port = guest.map(|end| end.port);
+        let connection = self.machine.lock().net.connect(gateway_id(gateway), life, port);
         let now_ns = self.now_ns;
         self.sessions.push(Session {
             client,
@@ -201,7 +203,7 @@ impl World<'_> {
             input: Vec::new(),
             stream: None,
             asked: Asked::default(),
-            fix,
+            guest,
         });
         self.schedule(gateway_id(gateway));
         connection
@@ -236,8 +238,8 @@ impl World<'_> {
     }
 
     pub(super) fn break_one(&mut self) {
-        if !self.fix_clients.is_empty() && self.random.chance(500) {
-            return self.break_one_of_fix();
+        if !self.guests.is_empty() && self.random.chance(500) {
+            return self.break_one_of_guests();
         }
         let client = self.random.index(self.clients.len());
         let home = self.clients[client].home;
@@ -266,8 +268,8 @@ impl World<'_> {
 
     pub(super) fn on_broken(&mut self, connection: usize) {
         self.sessions[connection].is_alive = false;
-        if let Some(end) = self.sessions[connection].fix {
-            return self.on_fix_broken(connection, end);
+        if let Some(end) = self.sessions[connection].guest {
+            return self.on_guest_broken(connection, end);
         }
         let Session { client, gateway, .. } = self.sessions[connection];
         let now_ns = self.now_ns;
@@ -288,8 +290,8 @@ impl World<'_> {
         if !session.is_alive {
             return Ok(());
         }
-        if let Some(end) = session.fix {
-            return self.on_fix_bytes(connection, end, bytes);
+        if let Some(end) = session.guest {
+            return self.on_guest_bytes(connection, end, bytes);
         }
         let mut input = std::mem::take(&mut session.input);
         input.extend_from_slice(bytes);

@@ -164,7 +164,7 @@ impl World<'_> {
             }
             NodeId::Gateway(id) => {
                 self.summary.ills.gateways_wiped += 1;
-                self.excuse_fix();
+                self.excuse_guests();
                 self.journalled[usize::from(id.0)].clear();
                 // A request may be decided whose body is nowhere any more: the operator starts everything anew.
                 let for_ns = self.random.between(5 * MS, 15 * MS);
@@ -208,7 +208,7 @@ impl World<'_> {
             self.note("a bit of the disk of process {} flips", &[number(node)]);
             self.summary.ills.damaged += 1;
             if matches!(node, NodeId::Gateway(_)) {
-                self.excuse_fix();
+                self.excuse_guests();
             }
             if !node.only_tells() {
                 self.disturb(10 * MS);

@@ -305,7 +305,7 @@ impl World<'_> {
         let Some(log) = self.machine.log(source).filter(|_| reader != source) else { return };
         // Who takes a FIX session reads the other gateways' logs to their ends, and one host's memory is as others see it.
         let are_gateways = matches!((reader, source), (NodeId::Gateway(_), NodeId::Gateway(_)));
-        if are_gateways && !self.fix_clients.is_empty() {
+        if are_gateways && self.scenario.fix > 0 {
             return;
         }
         let written = log.lock().written;
@@ -331,7 +331,7 @@ impl World<'_> {
         self.note("faults stop", &[]);
         self.calm = true;
         self.clients.iter_mut().for_each(|client| client.left = 0);
-        self.fix_clients.iter_mut().for_each(|client| client.left = 0);
+        self.guests.iter_mut().for_each(|guest| guest.calm_down());
         self.heal();
         for node in self.nodes() {
             self.process(node).stops_for_ns = None;

@@ -211,7 +211,7 @@ impl World<'_> {
         }
         if power {
             self.note("power fails", &[]);
-            self.excuse_fix();
+            self.excuse_guests();
             for node in self.nodes() {
                 if let Some(log) = self.machine.log(node) {
                     log.lock().power_failed(&mut self.random);

@@ -7,8 +7,8 @@ mod disks;
 mod effects;
 pub(crate) mod faults;
 pub(crate) mod feed;
-mod fix;
 mod guards;
+mod guests;
 mod life;
 pub(crate) mod revocations;
 mod settings;
@@ -32,7 +32,7 @@ use pares_types::{Epoch, GatewayId, MemberId, Position, RecorderId, RequestId, S
 
 use crate::client::{Client, EXCHANGE};
 use crate::engine::Poison;
-use crate::fix::FixClient;
+use crate::guest::Guest;
 use crate::ledger::Ledger;
 use crate::memory::datagrams::{MemoryDatagrams, MemoryLines};
 use crate::memory::host::Host;
@@ -123,8 +123,8 @@ pub(crate) struct World<'a> {
     /// By connection: the client, and when the last byte under way arrives, each way.
     sessions: Vec<clients::Session>,
     clients: Vec<Client>,
-    /// Members that come by FIX.
-    fix_clients: Vec<FixClient>,
+    /// Members that come by other protocols.
+    guests: Vec<Box<dyn Guest>>,
     ledger: Ledger,
     streams: streams::Streams,
     /// By shard: its orders as of a position that was told of.
@@ -165,13 +165,13 @@ impl<'a> World<'a> {
         let looks_away =
             scenario.bug == Some(crate::Bug::ExecuteWrongly) || scenario.faults.other_build_ns > 0;
         let feed = feed::Feed::new(scenario, &instruments, &mut random);
-        let fix_clients = fix::clients(scenario, &mut random);
+        let guests = guests::guests(scenario, &mut random);
         let processes = NodeId::all(&config).into_iter().map(|node| (node, Process::default()));
         Self {
             now_ns: 0,
             queue: Queue::default(),
             clients,
-            fix_clients,
+            guests,
             trace: Trace::new(watcher),
             machine: Machine::new(Seam::new(scenario.bug, poison, scenario.seed), true),
             epoch: Epoch(0),
@@ -213,9 +213,9 @@ impl<'a> World<'a> {
             let at_ns = self.random.below(self.scenario.think_ns);
             self.queue.push(at_ns, Action::Wake { client });
         }
-        for client in 0..self.fix_clients.len() {
+        for guest in 0..self.guests.len() {
             let at_ns = self.random.below(self.scenario.think_ns);
-            self.queue.push(at_ns, Action::WakeFix { client });
+            self.queue.push(at_ns, Action::WakeGuest { guest });
         }
         self.queue.push(self.scenario.duration_ns, Action::Calm);
         let ended = self.come_to_rest();
@@ -264,7 +264,7 @@ impl<'a> World<'a> {
             Action::Resume { node, life } => self.resume(node, life),
             Action::BeginEpoch => return self.begin_epoch(),
             Action::Wake { client } => self.wake(client),
-            Action::WakeFix { client } => self.wake_fix(client),
+            Action::WakeGuest { guest } => self.wake_guest(guest),
             Action::ToGateway { connection, bytes } => self.on_bytes(connection, &bytes),
             Action::HangUp { connection } => self.on_hang_up(connection),
             Action::ToClient { connection, bytes } => return self.on_frames(connection, &bytes),
@@ -298,10 +298,9 @@ impl<'a> World<'a> {
             },
             took_ns: self.now_ns,
             feed: self.feed.as_ref().map(feed::Feed::seen).unwrap_or_default(),
-            fix: self.fix_seen(),
             trace_hash: self.trace.hash(),
             state_hash: self.state_hash(),
-            ..self.summary
+            ..self.count_guests(self.summary)
         }
     }
 

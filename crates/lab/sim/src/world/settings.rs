@@ -49,6 +49,10 @@ pub(super) fn config(scenario: &Scenario) -> SystemConfig {
             SocketAddr::from(([127, 0, 0, 1], 0));
             if scenario.fix > 0 { scenario.gateways } else { 0 }
         ],
+        ouch: vec![
+            SocketAddr::from(([127, 0, 0, 1], 0));
+            if scenario.ouch > 0 { scenario.gateways } else { 0 }
+        ],
         instruments: instruments(scenario),
         feed: scenario.feed.map(feed),
         ..revocations::settings(scenario)

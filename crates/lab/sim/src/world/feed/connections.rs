@@ -26,7 +26,7 @@ impl World<'_> {
             return false;
         }
         let life = self.life(replayer);
-        let connection = self.machine.lock().feed_net.connect(replayer, life);
+        let connection = self.machine.lock().feed_net.connect(replayer, life, None);
         let Some(feed) = &mut self.feed else { return false };
         let (to_replayer_ns, to_subscriber_ns) = (self.now_ns, self.now_ns);
         let call = Call { subscriber, is_alive: true, is_closing: false, to_replayer_ns, to_subscriber_ns };

@@ -1,0 +1,221 @@
+//! Members that come by other protocols: their connections, and strangers at their ports.
+
+use pares_roles::world::DoorPort;
+use pares_types::MemberId;
+
+use crate::fix::FixClient;
+use crate::guest::{Guest, Recorded, Seat};
+use crate::ouch::OuchClient;
+use crate::queue::Action;
+use crate::random::Random;
+use crate::scenario::{MS, Scenario, US};
+use crate::{Broken, Bug, Summary, defects};
+
+use super::{World, gateway_id};
+
+/// Who has a connection at a port of another protocol: a guest, or a stranger.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GuestEnd {
+    pub(super) port: DoorPort,
+    guest: Option<usize>,
+}
+
+/// The guests, whose members come behind the others.
+pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Box<dyn Guest>> {
+    let instruments = u32::try_from(scenario.shards * scenario.instruments_per_shard).expect("few");
+    let requests = scenario.requests_per_client;
+    let mut members =
+        (scenario.clients + 1..).map(|member| MemberId(u32::try_from(member).expect("few members")));
+    let mut guests: Vec<Box<dyn Guest>> = Vec::new();
+    for member in members.by_ref().take(scenario.fix) {
+        guests.push(Box::new(FixClient::new(member, requests, instruments, random.fork())));
+    }
+    for member in members.take(scenario.ouch) {
+        // One session for each shard's stream.
+        for shard in 0..scenario.shards {
+            guests.push(Box::new(OuchClient::new(member, shard, scenario, random.fork())));
+        }
+    }
+    guests
+}
+
+impl World<'_> {
+    pub(super) fn wake_guest(&mut self, guest: usize) {
+        match self.guests[guest].seat().connection {
+            None => self.call_as_guest(guest),
+            Some(connection) => self.go_on_as_guest(guest, connection),
+        }
+        let think_ns = if self.calm { 2 * MS } else { self.random.between(1, 2 * self.scenario.think_ns) };
+        self.queue.push(self.now_ns + think_ns, Action::WakeGuest { guest });
+    }
+
+    fn call_as_guest(&mut self, guest: usize) {
+        let Seat { home, .. } = self.guests[guest].seat();
+        let gateway = home % self.scenario.gateways;
+        if !self.is_up(gateway_id(gateway)) {
+            self.guests[guest].seat_mut().home += 1;
+            return;
+        }
+        let end = GuestEnd { port: self.guests[guest].port(), guest: Some(guest) };
+        let connection = self.open_guest_connection(gateway, end);
+        self.note("guest {} calls gateway {}", &[guest as u64, gateway as u64]);
+        let (now_ns, mut out) = (self.now_ns, Vec::new());
+        self.guests[guest].seat_mut().connection = Some(connection);
+        self.guests[guest].call(now_ns, &mut out);
+        self.send_as_guest(connection, &out);
+    }
+
+    fn open_guest_connection(&mut self, gateway: usize, end: GuestEnd) -> usize {
+        let nobody = self.clients.len() - 1;
+        self.open_connection_as(nobody, gateway, Some(end))
+    }
+
+    fn go_on_as_guest(&mut self, guest: usize, connection: usize) {
+        let (now_ns, is_calm) = (self.now_ns, self.calm);
+        let leaves = !is_calm && self.random.chance(15);
+        if self.guests[guest].is_stuck(now_ns) || leaves {
+            return self.hang_up_as_guest(guest, connection);
+        }
+        let mut out = Vec::new();
+        let one = &mut self.guests[guest];
+        one.wake(now_ns, is_calm, &mut out);
+        if !is_calm && self.random.chance(self.scenario.faults.hostile_permille) {
+            self.summary.hostile += 1;
+            one.misbehave(now_ns, &mut out);
+        } else if !is_calm && self.random.chance(10) {
+            one.log_out(now_ns, &mut out);
+        }
+        self.send_as_guest(connection, &out);
+        if !is_calm && self.random.chance(self.scenario.faults.hostile_permille) {
+            self.send_something_hostile_as_stranger(guest);
+        }
+    }
+
+    /// The guest ends its connection, and calls again at once or later, here or elsewhere.
+    fn hang_up_as_guest(&mut self, guest: usize, connection: usize) {
+        self.break_connection(connection);
+        self.leave_as_guest(guest);
+    }
+
+    fn leave_as_guest(&mut self, guest: usize) {
+        let elsewhere = usize::from(self.random.chance(600));
+        let one = &mut self.guests[guest];
+        one.on_disconnected();
+        one.seat_mut().home += elsewhere;
+    }
+
+    /// In pieces, cut anywhere.
+    fn send_as_guest(&mut self, connection: usize, bytes: &[u8]) {
+        let mut bytes = bytes.to_vec();
+        if self.scenario.bug == Some(Bug::NameByClock) {
+            defects::name_by_clock(&mut bytes, self.now_ns);
+        }
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let cut = if self.random.chance(300) { 1 + self.random.index(rest.len()) } else { rest.len() };
+            self.send_to_gateway(connection, &rest[..cut]);
+            rest = &rest[cut..];
+        }
+    }
+
+    pub(super) fn on_guest_bytes(
+        &mut self,
+        connection: usize,
+        end: GuestEnd,
+        bytes: &[u8],
+    ) -> Result<(), Broken> {
+        let Some(guest) = end.guest else { return Ok(()) };
+        let (now_ns, mut out) = (self.now_ns, Vec::new());
+        let one = &mut self.guests[guest];
+        if one.seat().connection != Some(connection) {
+            return Ok(());
+        }
+        let is_over = one.on_bytes(now_ns, bytes, &mut out)?;
+        self.send_as_guest(connection, &out);
+        if is_over {
+            self.hang_up_as_guest(guest, connection);
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_guest_broken(&mut self, connection: usize, end: GuestEnd) {
+        if let Some(guest) = end.guest
+            && self.guests[guest].seat().connection == Some(connection)
+        {
+            self.leave_as_guest(guest);
+        }
+    }
+
+    pub(super) fn break_one_of_guests(&mut self) {
+        let guest = self.random.index(self.guests.len());
+        if let Some(connection) = self.guests[guest].seat().connection {
+            self.break_connection(connection);
+        }
+    }
+
+    /// Somebody else calls, and says something or nothing.
+    fn send_something_hostile_as_stranger(&mut self, victim: usize) {
+        self.summary.hostile += 1;
+        let gateway = self.random.index(self.scenario.gateways);
+        if !self.is_up(gateway_id(gateway)) {
+            return;
+        }
+        let bytes = self.guests[victim].forge(self.now_ns, &mut self.random);
+        let end = GuestEnd { port: self.guests[victim].port(), guest: None };
+        let connection = self.open_guest_connection(gateway, end);
+        if !bytes.is_empty() {
+            self.send_to_gateway(connection, &bytes);
+        }
+        let for_ns = self.random.between(200 * US, 4 * MS);
+        self.queue.push(self.now_ns + for_ns, Action::HangUp { connection });
+        self.queue.push(self.now_ns + for_ns, Action::Broken { connection });
+    }
+
+    /// Whether what was written on a connection is under way: what a process has written for FIX in a turn in which it was stopped before it
+    /// published is written behind that.
+    pub(super) fn is_taken(&self, connection: usize) -> bool {
+        let session = &self.sessions[connection];
+        let is_fix = session.guest.is_some_and(|end| end.port == DoorPort::Fix);
+        !is_fix || !self.processes[&gateway_id(session.gateway)].is_hidden
+    }
+
+    /// What gateways knew of sessions may be lost.
+    pub(super) fn excuse_guests(&mut self) {
+        self.guests.iter_mut().for_each(|guest| guest.excuse());
+    }
+
+    pub(super) fn count_guests(&self, mut summary: Summary) -> Summary {
+        self.guests.iter().for_each(|guest| guest.count(&mut summary));
+        summary
+    }
+
+    fn recorded(&self) -> Recorded<'_> {
+        Recorded { ledger: &self.ledger, shards: self.scenario.shards }
+    }
+
+    fn untold_guest(&self) -> Option<String> {
+        self.guests.iter().find_map(|guest| guest.untold(self.recorded()))
+    }
+
+    pub(super) fn guests_are_quiet(&self) -> bool {
+        self.guests.iter().all(|guest| guest.is_quiet()) && self.untold_guest().is_none()
+    }
+
+    /// Why they are not at rest.
+    pub(super) fn guests_state(&self) -> String {
+        let loud = self.guests.iter().filter(|guest| !guest.is_quiet());
+        let loud: String =
+            loud.map(|one| format!("\n  {:?} {}: {}", one.port(), one.member(), one.state())).collect();
+        self.untold_guest().map_or_else(String::new, |what| format!("\n  {what}")) + &loud
+    }
+
+    /// What guests asked for is in the record, as they asked for it and once.
+    pub(super) fn check_guests_asked(&self) -> Result<(), Broken> {
+        self.guests.iter().try_for_each(|guest| guest.check_asked(self.recorded()))
+    }
+
+    pub(super) fn check_guests_end(&self) -> Result<(), Broken> {
+        self.check_guests_asked()?;
+        self.guests.iter().try_for_each(|guest| guest.check_told(self.recorded()))
+    }
+}
