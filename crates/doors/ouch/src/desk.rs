@@ -1,6 +1,6 @@
 //! Messages of the member, one by one, and what the gateway says of them outside of the stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, InstrumentId, NewTerms, OrderKind, Price, Quantity, Reason, Reply,
@@ -18,6 +18,8 @@ use crate::orders::{self, Entry, MALFORMED, Refused, Replacement, UNSUPPORTED, t
 const CHANGES_MAX: usize = 1 << 16;
 /// Names that are tried for one change.
 const TRIES_MAX: u32 = 8;
+/// UserRefNums that were refused and are free; of more the lowest are forgotten.
+const FREE_MAX: usize = 1 << 16;
 
 /// An X or M that waits for its answer.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +44,8 @@ pub(crate) struct Desk {
     /// what was.
     sent: u32,
     told: u32,
+    /// Sent and not taken: they may be sent again.
+    free: BTreeSet<u32>,
     is_disabled: bool,
     pub(crate) utc_ns: u64,
     pub(crate) asks: Vec<ClientFrame>,
@@ -59,6 +63,7 @@ impl Desk {
             changes: BTreeMap::new(),
             sent: 0,
             told: 0,
+            free: BTreeSet::new(),
             is_disabled: false,
             utc_ns: 0,
             asks: Vec::new(),
@@ -82,7 +87,8 @@ impl Desk {
             b'M' => self.on_modify(fields),
             b'C' => self.on_mass_cancel(fields),
             b'D' | b'E' => self.on_entry_switch(*kind == b'D', fields),
-            b'Q' => self.said.push(format!("Q {}", self.sent.max(self.told).saturating_add(1))),
+            // 0 if there is none left.
+            b'Q' => self.said.push(format!("Q {}", self.sent.max(self.told).wrapping_add(1))),
             _ => self.refuse('?', 0, UNSUPPORTED),
         }
     }
@@ -91,9 +97,21 @@ impl Desk {
         self.said.push(format!("{letter} {user_ref_num} {word}"));
     }
 
-    /// Whether a UserRefNum is new; what repeats one is ignored.
+    /// What bears that UserRefNum is not taken. Under a higher number it could be taken twice, if it was sent before and is on its way at
+    /// another gateway; so the number itself is free.
+    fn refuse_number(&mut self, number: u32, word: &str) {
+        self.refuse('J', number, word);
+        if number > 0 {
+            self.free.insert(number);
+        }
+        if self.free.len() > FREE_MAX {
+            self.free.pop_first();
+        }
+    }
+
+    /// Whether a UserRefNum is new, or free again; what repeats one is ignored.
     fn is_new(&mut self, user_ref_num: u32) -> bool {
-        let is_new = user_ref_num > self.sent;
+        let is_new = user_ref_num > self.sent || self.free.remove(&user_ref_num);
         self.sent = self.sent.max(user_ref_num);
         is_new
     }
@@ -113,7 +131,7 @@ impl Desk {
                 let client_order_id = self.names.of(number);
                 self.ask(ClientRequest::Enter { client_order_id, instrument, order });
             }
-            Err(word) => self.refuse('J', number, word),
+            Err(word) => self.refuse_number(number, word),
         }
     }
 
@@ -144,11 +162,11 @@ impl Desk {
         match self.may_enter().and(terms) {
             Ok(terms) => {
                 let target = self.names.of(self.known.entry(original));
-                self.known.replace(original, user_ref_num);
+                self.known.replace(original, user_ref_num, terms.price);
                 let client_order_id = self.names.of(user_ref_num);
                 self.ask(ClientRequest::Amend { client_order_id, target, terms });
             }
-            Err(word) => self.refuse('J', user_ref_num, word),
+            Err(word) => self.refuse_number(user_ref_num, word),
         }
     }
 
@@ -210,7 +228,7 @@ impl Desk {
                 let client_order_id = self.names.of(number);
                 self.ask(ClientRequest::MassCancel { client_order_id, instrument, side });
             }
-            Err(word) => self.refuse('J', number, word),
+            Err(word) => self.refuse_number(number, word),
         }
     }
 
@@ -249,9 +267,20 @@ impl Desk {
     /// A message of the stream; `is_live` unless the stream is being told again.
     pub(crate) fn on_stream(&mut self, reply: &Reply, is_live: bool) {
         let Reply::Answer(answer) = reply else { return };
-        self.changes.remove(&answer.client_order_id);
+        self.names.on_told(answer.client_order_id);
+        if let Some(change) = self.changes.remove(&answer.client_order_id)
+            && self.is_another(&change, answer)
+        {
+            return self.try_again(change, Reason::DuplicateRequest);
+        }
         self.told = self.told.max(self.names.user_ref_num(answer.client_order_id));
         self.known.on_answer(&self.names, answer, is_live);
+    }
+
+    /// Whether the answer is of another change of that name, which was on its way already: a later login's, or another gateway's.
+    fn is_another(&self, change: &Change, answer: &Answer) -> bool {
+        let id = self.known.id(self.names.user_ref_num(change.target));
+        answer.status != Status::Refused && id.is_some_and(|id| id != answer.order)
     }
 
     /// A message of another shard's stream: told there, and if it answers this connection, where.
@@ -259,10 +288,9 @@ impl Desk {
         let Reply::Answer(answer) = reply else { return };
         let number = self.names.user_ref_num(answer.client_order_id);
         let change = self.changes.remove(&answer.client_order_id).map(|change| change.user_ref_num);
-        let asked = self.known.is_open(number).then_some(number);
         self.told = self.told.max(number);
+        let asked = Some(number).filter(|number| self.known.on_repeat(*number));
         if let Some(number) = change.or(asked) {
-            self.known.forget_price(number);
             self.say_elsewhere(number, answer.shard);
         }
     }
@@ -285,12 +313,7 @@ impl Desk {
         let is_old = answer.reason == Reason::TooOld;
         match self.changes.remove(&answer.client_order_id) {
             // Nobody repeats the name of a change, so another change has it: this one was not done.
-            Some(change) if (is_used || is_old) && change.tries < TRIES_MAX => {
-                if is_old {
-                    self.names.jump();
-                }
-                self.ask_change(Change { tries: change.tries + 1, ..change });
-            }
+            Some(change) if is_used || is_old => self.try_again(change, answer.reason),
             Some(change) => self.refuse('I', change.user_ref_num, answer.reason.word()),
             None if answer.status == Status::Refused && !answer.repeat => {
                 self.on_refused(answer.client_order_id, answer.reason);
@@ -299,10 +322,20 @@ impl Desk {
         }
     }
 
+    /// Under a name that is far from those that are used.
+    fn try_again(&mut self, change: Change, reason: Reason) {
+        if change.tries >= TRIES_MAX {
+            let reason = if reason == Reason::TooOld { reason } else { Reason::Overloaded };
+            return self.refuse('I', change.user_ref_num, reason.word());
+        }
+        self.names.jump();
+        self.ask_change(Change { tries: change.tries + 1, ..change });
+    }
+
     /// It was answered before, and may have been changed since.
     fn on_repeat(&mut self, answer: &Answer) {
         let number = self.names.user_ref_num(answer.client_order_id);
-        self.known.forget_price(number);
+        self.known.on_repeat(number);
         if answer.shard != self.shard {
             self.say_elsewhere(number, answer.shard);
         }
@@ -312,7 +345,11 @@ impl Desk {
     fn on_refused(&mut self, name: ClientOrderId, reason: Reason) {
         match self.changes.remove(&name) {
             Some(change) => self.refuse('I', change.user_ref_num, reason.word()),
-            None => self.refuse('J', self.names.user_ref_num(name), reason.word()),
+            None => {
+                let number = self.names.user_ref_num(name);
+                self.known.on_refused(number);
+                self.refuse_number(number, reason.word());
+            }
         }
     }
 }

@@ -27,7 +27,10 @@ impl Instruments {
     /// One by its symbol, or by `#` and its number.
     pub(crate) fn find(&self, text: &str) -> Option<(InstrumentId, ShardId)> {
         let by_symbol = Symbol::new(text).ok().and_then(|symbol| self.by_symbol.get(&symbol).copied());
-        let by_number = || text.strip_prefix('#').and_then(|digits| digits.parse().ok()).map(InstrumentId);
+        let by_number = || {
+            let number = text.strip_prefix('#')?.parse().ok().map(InstrumentId)?;
+            (format!("#{number}") == text).then_some(number)
+        };
         let instrument = by_symbol.or_else(by_number)?;
         self.shards.get(&instrument).map(|shard| (instrument, *shard))
     }
@@ -47,6 +50,6 @@ mod tests {
         let found = |text| instruments.find(text).map(|(instrument, shard)| (instrument.0, shard.0));
         assert_eq!(found("ACME"), Some((2, 0)));
         assert_eq!([found("#1"), found("#2"), found("#3")], [Some((1, 1)), Some((2, 0)), Some((3, 2))]);
-        assert_eq!([found("#4"), found("#"), found("")], [None; 3]);
+        assert_eq!([found("#4"), found("#"), found(""), found("#+1"), found("#01")], [None; 5]);
     }
 }

@@ -56,6 +56,13 @@ impl Names {
         ClientOrderId(u64::from(self.session | CHANGES) << NUMBER_BITS | self.last)
     }
 
+    /// An X or M of the session has that name, perhaps.
+    pub(crate) fn on_told(&mut self, name: ClientOrderId) {
+        if self.is_change(name) {
+            self.last = self.last.max(name.number());
+        }
+    }
+
     /// The series is ahead of this gateway's clock.
     pub(crate) fn jump(&mut self) {
         self.last += JUMP;
