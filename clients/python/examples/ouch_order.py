@@ -1,5 +1,5 @@
-"""An OUCH client's first minute. Start an exchange where nobody has to prove who he is (docs/protocols/ouch.md, "Try it"), then
-`python3 examples/ouch_order.py 127.0.0.1:PORT MEMBER [SYMBOL]`.
+"""An OUCH client's first minute. Start an exchange (docs/protocols/ouch.md, "Try it"), then
+`python3 examples/ouch_order.py 127.0.0.1:PORT MEMBER [SYMBOL [PASSWORD]]`.
 
 It reads what its member was told before, enters an order, cancels it, and logs out. A program that trades remembers the number it has
 read up to, and logs in with the next one, at whichever gateway."""
@@ -17,11 +17,11 @@ FIELDS = {"A": 62, "U": 66, "M": 18, "E": 34, "C": 18, "D": 32, "B": 36, "J": 29
 class Session:
     """Packets out and in, as docs/protocols/ouch.md has them."""
 
-    def __init__(self, address: str, member: str, session: str, first: int) -> None:
+    def __init__(self, address: str, who: tuple[str, str], session: str, first: int) -> None:
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=10)
         self.lines = self.socket.makefile("rb")
-        self.send(b"L", f"{member:<6}{'':<10}{session:>10}{first:>20}".encode())
+        self.send(b"L", f"{who[0]:<6}{who[1]:<10}{session:>10}{first:>20}".encode())
         kind, payload = self.packet()
         if kind != "A":
             raise ConnectionError(f"the login is rejected: {payload.decode()}")
@@ -71,8 +71,8 @@ class Session:
         return message
 
 
-def trade(address: str, member: str, symbol: str) -> None:
-    session = Session(address, member, "1-0", 1)
+def trade(address: str, member: str, symbol: str = "ALFA", password: str = "") -> None:
+    session = Session(address, (member, password), "1-0", 1)
     print(f"member {member} is logged in to {session.name}, from {session.next} on")
     # UserRefNums are for life and rise: seconds will do for a client that sends one order a second.
     number = int(time.time())
@@ -86,9 +86,9 @@ def trade(address: str, member: str, symbol: str) -> None:
     session.send(b"O", b"")
 
 
-if len(sys.argv) not in (3, 4):
-    sys.exit("usage: ouch_order.py HOST:PORT MEMBER [SYMBOL]   such as: ouch_order.py 127.0.0.1:7120 7 ALFA")
+if len(sys.argv) not in (3, 4, 5):
+    sys.exit("usage: ouch_order.py HOST:PORT MEMBER [SYMBOL [PASSWORD]]   such as: ouch_order.py 127.0.0.1:7120 7 ALFA")
 try:
-    trade(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) == 4 else "ALFA")
+    trade(*sys.argv[1:])
 except (OSError, ValueError) as error:
     sys.exit(f"ouch_order.py: {error}")

@@ -26,7 +26,13 @@ use ring::{digest, hmac};
 /// Bytes of a proof.
 pub const PROOF_BYTES: usize = 64;
 
+/// Characters of a token, six bits each.
+pub const TOKEN_BYTES: usize = 10;
+
 const CLIENT_KEY: &[u8] = b"Pares client key";
+const TOKEN_KEY: &[u8] = b"Pares token key";
+/// What tokens are made of.
+const TOKEN_CHARACTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// Argon2id: 64 MiB, 3 passes, 1 lane.
 const PASSWORD_COST: (u32, u32, u32) = (64 << 10, 3, 1);
 
@@ -64,6 +70,13 @@ pub fn random() -> [u8; 32] {
     bytes
 }
 
+/// A token that nobody can guess: of 60 random bits.
+#[must_use]
+pub fn random_token() -> [u8; TOKEN_BYTES] {
+    let bytes = random();
+    std::array::from_fn(|at| TOKEN_CHARACTERS[usize::from(bytes[at] & 63)])
+}
+
 impl Secret {
     /// A new Ed25519 key pair.
     #[must_use]
@@ -88,6 +101,13 @@ impl Secret {
         let mut secret = [0; 32];
         argon.hash_password_into(password, salt, &mut secret).map_err(PasswordError)?;
         Ok(Self::Shared(secret))
+    }
+
+    /// The secret that ten random characters stand for, which are too short to be anything else: quick, since a gateway makes it of each that it is sent.
+    /// Who has the verifier can try 2^60 of them at home.
+    #[must_use]
+    pub fn from_token(token: &[u8; TOKEN_BYTES], salt: &[u8]) -> Self {
+        Self::Shared(hmac_sha256(&[TOKEN_KEY, salt].concat(), token))
     }
 
     /// What others may know of it.
@@ -169,6 +189,17 @@ mod tests {
     fn secrets() -> [Secret; 3] {
         let of_password = Secret::from_password(b"correct horse", b"Pares salt of 7").unwrap();
         [Secret::Ed25519([7; 32]), Secret::Shared([7; 32]), of_password]
+    }
+
+    #[test]
+    fn a_token_is_of_one_session_and_no_two_are_alike() {
+        let (one, other) = (random_token(), random_token());
+        assert_ne!(one, other);
+        assert!(one.iter().all(|character| TOKEN_CHARACTERS.contains(character)));
+        let verifier = Secret::from_token(&one, b"session 1").verifier();
+        assert_eq!(verifier, Secret::from_token(&one, b"session 1").verifier());
+        assert_ne!(verifier, Secret::from_token(&one, b"session 2").verifier());
+        assert_ne!(verifier, Secret::from_token(&other, b"session 1").verifier());
     }
 
     #[test]

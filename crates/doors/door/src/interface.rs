@@ -28,17 +28,24 @@ pub struct DoorConfig {
 
 /// What a Logon says of its member's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogonProof {
-    /// What is proven: SendingTime, MsgSeqNum, SenderCompID and TargetCompID as they were sent, each ended by SOH.
-    pub message: Vec<u8>,
-    /// That the sender knows the secret and meant this message: RawData (96), in hexadecimal digits.
-    pub proof: [u8; PROOF_BYTES],
-    /// SendingTime, nanoseconds since 1970; within two minutes of the gateway's.
-    pub time_ns: u64,
+pub enum LogonProof {
+    /// Of FIX, by the key.
+    Signed {
+        /// What is proven: SendingTime, MsgSeqNum, SenderCompID and TargetCompID as they were sent, each ended by SOH.
+        message: Vec<u8>,
+        /// That the sender knows the secret and meant this message: RawData (96), in hexadecimal digits.
+        proof: [u8; PROOF_BYTES],
+        /// SendingTime, nanoseconds since 1970; within two minutes of the gateway's.
+        time_ns: u64,
+    },
+    /// Of OUCH, whose passwords are short: the token itself, of which the key was made.
+    Token([u8; TOKEN_BYTES]),
 }
 
 /// Bytes of a proof, as everywhere.
 const PROOF_BYTES: usize = 64;
+/// Bytes of a token, as everywhere.
+const TOKEN_BYTES: usize = 10;
 
 /// What a door wants done, in this order.
 #[derive(Clone, Copy, Debug)]

@@ -104,7 +104,11 @@ fn proof(at: DoorTime, logon: &FixMessage<'_>) -> Option<LogonProof> {
         message.extend_from_slice(logon.text(tag)?);
         message.push(SOH);
     }
-    (time_ns.abs_diff(at.utc_ns) <= TIME_TOLERANCE_NS).then_some(LogonProof { message, proof, time_ns })
+    (time_ns.abs_diff(at.utc_ns) <= TIME_TOLERANCE_NS).then_some(LogonProof::Signed {
+        message,
+        proof,
+        time_ns,
+    })
 }
 
 fn from_hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {

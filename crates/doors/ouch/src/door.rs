@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime};
+use pares_door::{DoorAction, DoorConfig, DoorTime, LogonProof};
 use pares_types::{List, ListRequest, Reason, Reply, ShardId};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
 
@@ -112,7 +112,8 @@ impl OuchDoor {
                     ..SignOn::default()
                 };
                 self.stage = Stage::SigningOn(login, shard);
-                sink(DoorAction::LogOn { sign_on, proof: None });
+                let proof = login.password.map(LogonProof::Token);
+                sink(DoorAction::LogOn { sign_on, proof: proof.as_ref() });
             }
             Err(code) => self.reject(at, code, sink),
         }

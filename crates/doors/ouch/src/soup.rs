@@ -54,6 +54,8 @@ pub(crate) struct Login {
     pub(crate) shard: Option<ShardId>,
     /// The number of the first message wanted; 0: what comes from now on.
     pub(crate) next: u64,
+    /// What proves it, if it is not left blank.
+    pub(crate) password: Option<[u8; 10]>,
 }
 
 /// Why a login is refused.
@@ -66,13 +68,15 @@ impl Login {
         let (username, rest) = payload.split_at_checked(6).ok_or(NOT_AUTHORIZED)?;
         let member =
             member(username.trim_ascii()).filter(|_| payload.len() == LOGIN_BYTES).ok_or(NOT_AUTHORIZED)?;
-        let (requested, number) = rest[10..].split_at(10);
+        let (password, rest) = rest.split_first_chunk::<10>().ok_or(NOT_AUTHORIZED)?;
+        let password = Some(*password).filter(|password| *password != [b' '; 10]);
+        let (requested, number) = rest.split_at(10);
         let (session, is_guarded, shard) = session(requested.trim_ascii()).ok_or(NO_SUCH_SESSION)?;
         let next = match number.trim_ascii() {
             b"" => 0,
             digits => decimal(digits).ok_or(NO_SUCH_SESSION)?,
         };
-        Ok(Self { member, session, is_guarded, shard, next })
+        Ok(Self { member, session, is_guarded, shard, next, password })
     }
 
     /// The session as a Login Accepted names it.

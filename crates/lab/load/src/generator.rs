@@ -15,9 +15,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::RequestSource;
 use crate::connection::{Connection, Told};
 use crate::error::LabError;
-use crate::fix::FixSession;
+use crate::fix::{FixCaller, FixEngine};
+use crate::front::session::FrontSession;
 use crate::numbers::Numbers;
 use crate::observed::{Observed, histogram};
+use crate::ouch::{OuchCaller, OuchEngine};
 use crate::plan::{LoadPlan, LoadProtocol, Rate};
 use crate::session::Session;
 
@@ -308,7 +310,14 @@ impl Answers {
 fn connect(plan: &LoadPlan, place: usize) -> Result<Box<dyn Connection + Send>, LabError> {
     Ok(match &plan.protocol {
         LoadProtocol::Binary => Box::new(Session::connect(plan, place)?),
-        LoadProtocol::Fix(fix) => Box::new(FixSession::connect(plan, fix, place)?),
+        LoadProtocol::Fix(fix) => {
+            let caller = FixCaller::of(plan, fix, place);
+            Box::new(FrontSession::<FixEngine>::connect(plan, caller, place)?)
+        }
+        LoadProtocol::Ouch(ouch) => {
+            let caller = OuchCaller::of(plan, ouch, place);
+            Box::new(FrontSession::<OuchEngine>::connect(plan, caller, place)?)
+        }
     })
 }
 

@@ -14,7 +14,8 @@
 //! | `members` | members of a system that requires sign-on |
 //! | `connection` | one member's connection, whatever it speaks |
 //! | `session` | the exchange's own protocol, and how a member comes back |
-//! | `fix` | FIX, and how a member goes on at another gateway |
+//! | `front` | standard protocols, and how a member goes on at another gateway |
+//! | `fix`, `ouch` | how it speaks them |
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
 //! | `system` | systems started for the length of one command |
@@ -32,12 +33,14 @@ mod connection;
 mod distant_sites;
 mod error;
 mod fix;
+mod front;
 mod generator;
 mod killer;
 mod members;
 mod numbers;
 mod observed;
 mod offer;
+mod ouch;
 mod plan;
 mod records;
 mod scratch;
@@ -50,12 +53,14 @@ mod venues;
 
 pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
 pub use error::{LabError, LabResult, failed};
-pub use fix::{FixPlan, FixTold};
+pub use fix::FixPlan;
+pub use front::FrontTold;
 pub use generator::Load;
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
 pub use offer::{Excess, ExcessPlan, ExcessTally, Latencies};
+pub use ouch::OuchPlan;
 pub use plan::{LoadPlan, LoadProtocol, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;

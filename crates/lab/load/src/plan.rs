@@ -10,6 +10,7 @@ use pares_node::SystemConfig;
 use pares_types::{ClientOrderId, InstrumentId, MemberId, Price, Quantity};
 
 use crate::fix::FixPlan;
+use crate::ouch::OuchPlan;
 
 /// How fast to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub enum LoadProtocol {
     Binary,
     /// FIX 4.4; the plan's addresses are the gateways' ports for it.
     Fix(FixPlan),
+    /// OUCH; likewise. Members prove nothing.
+    Ouch(OuchPlan),
 }
 
 /// A load.

@@ -118,6 +118,15 @@ impl ScratchSystem {
         self.supervisor.config().gateway_ids().map(|id| read_address(&layout.fix_address(id))).collect()
     }
 
+    /// Where the gateways listen for OUCH.
+    ///
+    /// # Errors
+    /// If a gateway has not said so.
+    pub fn ouch_addresses(&self) -> Result<Vec<SocketAddr>, LabError> {
+        let layout = self.supervisor.layout();
+        self.supervisor.config().gateway_ids().map(|id| read_address(&layout.ouch_address(id))).collect()
+    }
+
     /// Whom to believe to be a gateway; none if their ports are not TLS.
     ///
     /// # Errors

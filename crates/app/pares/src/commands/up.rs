@@ -27,7 +27,7 @@ pub struct Args {
     /// Listen for FIX, at a free port of loopback for each gateway: a new system with `fix` in its pares.toml; one that has none gets it
     #[arg(long)]
     fix: bool,
-    /// Listen for OUCH, likewise with `ouch`. Nobody proves anything there: it takes a system with `sign_on = "open"`
+    /// Listen for OUCH, likewise with `ouch`. Passwords go there in the clear
     #[arg(long)]
     ouch: bool,
 }

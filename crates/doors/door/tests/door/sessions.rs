@@ -70,7 +70,7 @@ fn a_logon_proves_its_time_and_number_and_an_old_one_proves_nothing() {
         rig.gives(&logon);
         let Some((_, proof)) = rig.logon else { panic!("it asks to be signed on") };
         let message = b"20260921-14:13:20.000\x011\x01M7-1\x01PARES\x01".to_vec();
-        let expected = LogonProof { message, proof: [15; 64], time_ns: NOON_NS };
+        let expected = LogonProof::Signed { message, proof: [15; 64], time_ns: NOON_NS };
         assert_eq!(proof, is_proof.then_some(expected));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime};
+use pares_door::{DoorAction, DoorConfig, DoorTime, LogonProof};
 use pares_ouch::OuchDoor;
 use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus,
@@ -112,7 +112,7 @@ impl Rig {
                 DoorAction::Send(bytes) => sent.extend_from_slice(bytes),
                 DoorAction::Ask(frame) => asked.push(frame),
                 DoorAction::LogOn { sign_on, proof } => {
-                    assert_eq!(proof, None);
+                    assert_eq!(proof, Some(&LogonProof::Token(*b"secret    ")));
                     *signs_on = Some(sign_on);
                 }
                 DoorAction::Close => *is_closed = true,

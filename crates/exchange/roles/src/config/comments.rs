@@ -60,7 +60,7 @@ const COMMENTS: &[(&str, &str)] = &[
     ),
     (
         "ouch",
-        "Where gateways listen for OUCH (docs/protocols/ouch.md), likewise. Nobody proves anything there: it takes `sign_on = \"open\"`. Default [].",
+        "Where gateways listen for OUCH (docs/protocols/ouch.md), likewise. Passwords go there in the clear. Default [].",
     ),
     (
         "sign_on",

@@ -5,18 +5,18 @@
 //!  stranger --SignOn------------------------> signed on           sign-on open
 //! ```
 //! Who comes by FIX, which has no challenge, proves with the Logon itself who it is: the proof is of its time and number, and an accepted one
-//! is worth nothing afterwards. Who comes by OUCH, whose passwords are short, proves nothing.
+//! is worth nothing afterwards. Who comes by OUCH, whose passwords are short, sends a token, from which the key was made.
 //!
 //! Everybody else is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
 //! up for one connection and used once, so a proof that somebody wrote down fits no other sign-on.
 
 use pares_door::LogonProof;
 use pares_gateway::SessionId;
-use pares_keys::{PROOF_BYTES, Verifier};
+use pares_keys::{PROOF_BYTES, Secret, Verifier};
 use pares_register::EXCHANGE;
 use pares_types::{GatewayId, Key, MemberId, Reason, Timestamp};
-use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, Proof, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn, SignedOn};
+use pares_wire::{Transcript, password_salt};
 
 use super::GatewayNode;
 use super::connection::Close;
@@ -129,9 +129,15 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         proof: Option<&LogonProof>,
     ) -> Result<(), Reason> {
         let key = self.rules.key_to_prove(asked.who(), now)?;
-        let verifier = verifier(key.unwrap_or(NOBODYS));
-        let right = proof.filter(|proof| verifier.accepts(&proof.message, &proof.proof) && key.is_some());
-        if right.is_some_and(|proof| self.marks.is_new_logon(asked.who(), proof.time_ns)) {
+        // Looked at whether or not there is such a session.
+        let is_right = proof.is_some_and(|proof| proves(proof, key.unwrap_or(NOBODYS), asked.who()));
+        let is_new = match proof {
+            Some(LogonProof::Signed { time_ns, .. }) if is_right => {
+                self.marks.is_new_logon(asked.who(), *time_ns)
+            }
+            _ => true,
+        };
+        if is_right && is_new && key.is_some() {
             return Ok(());
         }
         self.rules.on_wrong_key(asked.who(), now);
@@ -176,9 +182,39 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     }
 }
 
+/// Whether who sent it knows the secret of the session's key.
+fn proves(proof: &LogonProof, key: Key, (member, session): (MemberId, u16)) -> bool {
+    match proof {
+        LogonProof::Signed { message, proof, .. } => verifier(key).accepts(message, proof),
+        LogonProof::Token(token) => {
+            Secret::from_token(token, &password_salt(member, session)).verifier() == verifier(key)
+        }
+    }
+}
+
 fn verifier(key: Key) -> Verifier {
     match key {
         Key::Ed25519(key) => Verifier::Ed25519(key),
         Key::Shared(key) => Verifier::Shared(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_proves_its_session_and_no_other() {
+        let (who, token) = ((MemberId(7), 1), pares_keys::random_token());
+        let Verifier::Shared(digest) = Secret::from_token(&token, &password_salt(who.0, who.1)).verifier()
+        else {
+            panic!("a token stands for a shared secret")
+        };
+        let proof = LogonProof::Token(token);
+        assert!(proves(&proof, Key::Shared(digest), who));
+        assert!(!proves(&proof, Key::Ed25519(digest), who));
+        assert!(!proves(&proof, Key::Shared(digest), (MemberId(7), 2)));
+        assert!(!proves(&LogonProof::Token(*b"0123456789"), Key::Shared(digest), who));
+        assert!(!proves(&proof, NOBODYS, who));
     }
 }

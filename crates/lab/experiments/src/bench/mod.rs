@@ -5,7 +5,9 @@ pub mod checkpoint;
 pub mod end_to_end;
 pub mod feed;
 pub mod fix;
+mod fronts;
 pub mod kill_switch;
+pub mod ouch;
 pub mod overload;
 pub mod peer;
 mod processor;
@@ -41,6 +43,8 @@ enum Bench {
     Feed(feed::Args),
     /// Orders over FIX through a whole exchange: codec, latency, highest rate, beside its own protocol and QuickFIX/J
     Fix(fix::Args),
+    /// Orders over OUCH through a whole exchange: translation, latency, highest rate, beside its own protocol
+    Ouch(ouch::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
@@ -69,6 +73,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Overload(args) => overload::run(args),
         Bench::Feed(args) => feed::run(args),
         Bench::Fix(args) => fix::run(args),
+        Bench::Ouch(args) => ouch::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 
 use pares_client::Credential;
 use pares_fix::SOH;
@@ -12,29 +13,24 @@ use pares_fix::parser::FixParser;
 use pares_fix::time::stamp;
 use pares_fix::writer::FixWriter;
 use pares_os::clock::now_ns;
-use pares_types::ClientRequest;
+use pares_types::{ClientRequest, MemberId};
 
+use super::FixCaller;
 use super::messages::{self, Ends};
 use super::numbers::{Numbers, Turn};
+use crate::front::{self, FrontEnd, FrontEngine, FrontTold, Heard};
 
 /// Bytes read at once. Less than a message of them is left behind each time, so there is always room.
 const READ_BYTES: usize = 64 << 10;
 /// Seconds: of a load both ends hear each other all the time.
 const HEARTBEAT_S: u64 = 60;
 
-/// Why a connection is of no more use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum FixEnd {
-    /// It is gone, or the gateway has said goodbye: another gateway may do.
-    Lost(String),
-    /// One end does not keep to the protocol.
-    Broken(String),
-}
-
 /// A session on a connection.
 #[derive(Debug)]
-pub(super) struct FixEngine {
-    pub(super) socket: TcpStream,
+pub(crate) struct FixEngine {
+    socket: TcpStream,
+    member: MemberId,
+    told: Option<Arc<FrontTold>>,
     parser: FixParser,
     /// Of a fixed length, beyond that of any message.
     input: Vec<u8>,
@@ -56,45 +52,55 @@ struct End {
     has_filled: bool,
 }
 
-impl FixEngine {
-    /// Connects, and asks to be logged on under the session's numbers.
-    ///
-    /// # Errors
-    /// If nobody listens there.
-    pub(super) fn connect(
+impl FrontEngine for FixEngine {
+    type Caller = FixCaller;
+    type Numbers = Numbers;
+
+    fn name(caller: &FixCaller) -> &str {
+        &caller.ends.sender
+    }
+
+    fn can_say(request: &ClientRequest) -> bool {
+        messages::msg_type(request).is_some()
+    }
+
+    fn call(
         address: SocketAddr,
-        ends: &Ends,
+        caller: &FixCaller,
         mut numbers: Numbers,
-        credential: Option<&Credential>,
     ) -> Result<Self, (std::io::Error, Numbers)> {
-        let connected = TcpStream::connect(address).and_then(|socket| {
-            socket.set_nodelay(true)?;
-            socket.set_nonblocking(true)?;
-            Ok(socket)
-        });
-        let socket = match connected {
+        let socket = match front::connect(address) {
             Ok(socket) => socket,
             Err(error) => return Err((error, numbers)),
         };
         numbers.forget_early();
-        let output = Vec::with_capacity(READ_BYTES);
-        let mut end =
-            End { ends: ends.clone(), numbers, output, is_logged_on: false, gaps: 0, has_filled: false };
-        end.log_on(credential);
-        Ok(Self { socket, parser: FixParser::default(), input: vec![0; READ_BYTES], filled: 0, end })
+        let (ends, output) = (caller.ends.clone(), Vec::with_capacity(READ_BYTES));
+        let mut end = End { ends, numbers, output, is_logged_on: false, gaps: 0, has_filled: false };
+        end.log_on(caller.credential.as_ref());
+        Ok(Self {
+            socket,
+            member: caller.member,
+            told: caller.told.clone(),
+            parser: FixParser::default(),
+            input: vec![0; READ_BYTES],
+            filled: 0,
+            end,
+        })
     }
 
-    /// The numbers, for the next connection.
-    pub(super) fn into_numbers(self) -> Numbers {
+    fn into_numbers(self) -> Numbers {
         self.end.numbers
     }
 
-    pub(super) fn is_logged_on(&self) -> bool {
+    fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    fn is_logged_on(&self) -> bool {
         self.end.is_logged_on
     }
 
-    /// Buffers a request; `again` says that it may have been sent before.
-    pub(super) fn send(&mut self, request: &ClientRequest, again: bool) {
+    fn send(&mut self, request: &ClientRequest, again: bool) {
         let Some(kind) = messages::msg_type(request) else { return };
         let now_ns = now_ns();
         self.end.message(kind, now_ns, |writer| {
@@ -105,28 +111,57 @@ impl FixEngine {
         });
     }
 
-    /// Sends what is buffered, as much of it as the connection takes.
-    ///
-    /// # Errors
-    /// If the connection is gone.
-    pub(super) fn flush(&mut self) -> Result<(), FixEnd> {
+    fn flush(&mut self) -> Result<(), FrontEnd> {
         let mut sent = 0;
         while sent < self.end.output.len() {
             match self.socket.write(&self.end.output[sent..]) {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(FixEnd::Lost(error.to_string())),
+                Err(error) => return Err(FrontEnd::Lost(error.to_string())),
             }
         }
         self.end.output.drain(..sent);
         Ok(())
     }
 
+    fn poll(&mut self, on: &mut dyn FnMut(Heard)) -> Result<usize, FrontEnd> {
+        let (member, told) = (self.member, self.told.clone());
+        let polled = self.poll_messages(&mut |message| hear(message, member, told.as_deref(), on));
+        let gaps = std::mem::take(&mut self.end.gaps);
+        told.into_iter().for_each(|told| (0..gaps).for_each(|_| told.note_gap()));
+        polled
+    }
+
+    /// Messages were filled as a gap: requests may be among them.
+    fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.end.has_filled)
+    }
+}
+
+/// What a message of the application says.
+fn hear(message: &FixMessage<'_>, member: MemberId, told: Option<&FrontTold>, on: &mut dyn FnMut(Heard)) {
+    let exec_id = message.text(tag::EXEC_ID).unwrap_or(b"");
+    let is_refused_at_once = exec_id.starts_with(b"R");
+    if let Some(told) = told.filter(|_| !exec_id.is_empty() && !is_refused_at_once) {
+        let exec_id = String::from_utf8_lossy(exec_id).into_owned();
+        told.note(member, exec_id, message.flag(tag::POSS_RESEND) || message.flag(tag::POSS_DUP_FLAG));
+    }
+    let kind = message.text(tag::EXEC_TYPE).unwrap_or(b"");
+    if kind == b"F" {
+        on(Heard::Traded);
+    }
+    // An order is told as taken before all else that happens to it. An echo has no kind.
+    let is_answer = matches!(kind, b"" | b"0" | b"4" | b"5" | b"8");
+    let Some(name) = message.number(tag::CL_ORD_ID).filter(|_| is_answer) else { return };
+    if let Some(told) = told.filter(|_| message.msg_type() == b"9") {
+        told.note_refused(name);
+    }
+    on(if is_refused_at_once { Heard::Rejected(name) } else { Heard::Answered(name) });
+}
+
+impl FixEngine {
     /// Hands out what has come in of the application, in the order of its numbers. Says how many messages came.
-    ///
-    /// # Errors
-    /// If the connection is of no more use.
-    pub(super) fn poll(&mut self, on: &mut dyn FnMut(&FixMessage<'_>)) -> Result<usize, FixEnd> {
+    fn poll_messages(&mut self, on: &mut dyn FnMut(&FixMessage<'_>)) -> Result<usize, FrontEnd> {
         let is_gone = self.read()?;
         let Self { parser, input, filled, end, .. } = self;
         let (mut at, mut count) = (0, 0);
@@ -135,35 +170,25 @@ impl FixEngine {
             match found {
                 Cut::Incomplete => break,
                 Cut::Whole(frame) => end.on_frame(parser, &frame, on)?,
-                Cut::Garbled | Cut::TooLong => return Err(FixEnd::Broken("garbled bytes came".into())),
+                Cut::Garbled | Cut::TooLong => return Err(FrontEnd::Broken("garbled bytes came".into())),
             }
             count += 1;
             at += used;
         }
         input.copy_within(at..*filled, 0);
         *filled -= at;
-        if is_gone { Err(FixEnd::Lost("the gateway closed the connection".into())) } else { Ok(count) }
+        if is_gone { Err(FrontEnd::Lost("the gateway closed the connection".into())) } else { Ok(count) }
     }
 
     /// Reads what is there; whether the connection is at its end.
-    fn read(&mut self) -> Result<bool, FixEnd> {
+    fn read(&mut self) -> Result<bool, FrontEnd> {
         let read = self.socket.read(&mut self.input[self.filled..]);
         self.filled += read.as_ref().copied().unwrap_or(0);
         match read {
             Ok(count) => Ok(count == 0),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            Err(error) => Err(FixEnd::Lost(error.to_string())),
+            Err(error) => Err(FrontEnd::Lost(error.to_string())),
         }
-    }
-
-    /// Takes how many gaps were asked for since this was last called.
-    pub(super) fn take_gaps(&mut self) -> u64 {
-        std::mem::take(&mut self.end.gaps)
-    }
-
-    /// Whether messages were filled as a gap since this was last called: requests may be among them.
-    pub(super) fn take_filled(&mut self) -> bool {
-        std::mem::take(&mut self.end.has_filled)
     }
 }
 
@@ -197,9 +222,9 @@ impl End {
         parser: &mut FixParser,
         frame: &FixFrame<'_>,
         on: &mut dyn FnMut(&FixMessage<'_>),
-    ) -> Result<(), FixEnd> {
+    ) -> Result<(), FrontEnd> {
         let message =
-            parser.parse(&FIX44, frame).map_err(|_| FixEnd::Broken("a message is unreadable".into()))?;
+            parser.parse(&FIX44, frame).map_err(|_| FrontEnd::Broken("a message is unreadable".into()))?;
         self.at_once(&message)?;
         match self.numbers.turn(&message) {
             Turn::Now => self.in_turn(&message, on)?,
@@ -217,14 +242,14 @@ impl End {
     }
 
     /// What does not wait for what is missing before it.
-    fn at_once(&mut self, message: &FixMessage<'_>) -> Result<(), FixEnd> {
+    fn at_once(&mut self, message: &FixMessage<'_>) -> Result<(), FrontEnd> {
         match message.msg_type() {
             b"A" => self.is_logged_on = true,
             b"2" => self.fill(message.number(tag::BEGIN_SEQ_NO).unwrap_or(1)),
             b"5" => {
                 let text = String::from_utf8_lossy(message.text(tag::TEXT).unwrap_or(b"")).into_owned();
                 let is_ours = text.contains("too low");
-                return Err(if is_ours { FixEnd::Broken(text) } else { FixEnd::Lost(text) });
+                return Err(if is_ours { FrontEnd::Broken(text) } else { FrontEnd::Lost(text) });
             }
             _ => {}
         }
@@ -235,7 +260,7 @@ impl End {
         &mut self,
         message: &FixMessage<'_>,
         on: &mut dyn FnMut(&FixMessage<'_>),
-    ) -> Result<(), FixEnd> {
+    ) -> Result<(), FrontEnd> {
         match message.msg_type() {
             b"0" | b"2" | b"4" | b"A" => {}
             b"1" => {
@@ -244,7 +269,7 @@ impl End {
             }
             b"3" | b"j" => {
                 let said = String::from_utf8_lossy(message.frame().bytes).replace('\x01', "|");
-                return Err(FixEnd::Broken(format!("the gateway rejects a message: {said}")));
+                return Err(FrontEnd::Broken(format!("the gateway rejects a message: {said}")));
             }
             _ => on(message),
         }

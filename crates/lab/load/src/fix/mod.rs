@@ -1,27 +1,27 @@
 //! Members that trade over FIX: an engine, small and of our own.
 //!
-//! What is measured or killed must be met as members meet it: bytes on a socket, a session with numbers of both ends, gaps that are asked
-//! for. The engine keeps no store. What it sent it fills as a gap when asked, and what is unanswered it asks again
-//! under the same names with 97=Y.
+//! It keeps no store. What it sent it fills as a gap when asked, and what is unanswered it asks again under the same names with 97=Y.
 //!
 //! | module | what |
 //! |---|---|
 //! | `numbers` | the numbers of both ends, and what comes too early |
 //! | `messages` | requests as messages |
 //! | `engine` | a session on a connection |
-//! | `session` | one member, and how it goes on at another gateway |
-//! | `told` | the executions that members were told |
 
 mod engine;
 mod messages;
 mod numbers;
-mod session;
-mod told;
 
 use std::sync::Arc;
 
-pub(crate) use session::FixSession;
-pub use told::FixTold;
+use pares_client::Credential;
+use pares_types::MemberId;
+
+use crate::LoadPlan;
+use crate::front::FrontTold;
+
+pub(crate) use engine::FixEngine;
+use messages::Ends;
 
 /// How members speak FIX.
 #[derive(Clone, Debug)]
@@ -29,11 +29,31 @@ pub struct FixPlan {
     /// Whom they call: TargetCompID.
     pub target: String,
     /// Keeps what they are told; nobody does without.
-    pub told: Option<Arc<FixTold>>,
+    pub told: Option<Arc<FrontTold>>,
 }
 
 impl Default for FixPlan {
     fn default() -> Self {
         Self { target: "PARES".into(), told: None }
+    }
+}
+
+/// A member that calls, and as whom.
+#[derive(Clone, Debug)]
+pub(crate) struct FixCaller {
+    member: MemberId,
+    ends: Ends,
+    credential: Option<Credential>,
+    told: Option<Arc<FrontTold>>,
+}
+
+impl FixCaller {
+    /// The member of a plan at that place.
+    pub(crate) fn of(plan: &LoadPlan, fix: &FixPlan, place: usize) -> Self {
+        let member = plan.member(place);
+        let credential = plan.credentials.get(place).cloned();
+        let session = credential.as_ref().map_or(1, |credential| credential.session);
+        let ends = Ends { sender: format!("M{member}-{session}"), target: fix.target.clone() };
+        Self { member, ends, credential, told: fix.told.clone() }
     }
 }

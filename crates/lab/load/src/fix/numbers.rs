@@ -18,7 +18,7 @@ pub(super) enum Turn {
 
 /// The numbers of a session. They outlive its connections.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     /// The number that the gateway's next message must have.
     pub(super) next_in: u64,
     /// The number of our next message.

@@ -8,7 +8,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pares_client::{Answer, KeyFile, Secret, Verifier, from_hex, password_salt, to_hex};
+use pares_client::{Answer, KeyFile, Secret, Verifier, from_hex, password_salt, random_token, to_hex};
 use pares_node::Layout;
 use pares_types::{Key, MemberId, Reason};
 
@@ -32,6 +32,9 @@ pub(super) struct NewKey {
     /// Make a key for HMAC-SHA256 instead of one for Ed25519, for programs without a library for that
     #[arg(long, conflicts_with_all = ["public_key", "password"])]
     shared: bool,
+    /// Make a password of ten characters for logins by OUCH; it is said once and kept nowhere
+    #[arg(long, conflicts_with_all = ["public_key", "password", "shared"])]
+    token: bool,
 }
 
 /// A key to be registered.
@@ -85,14 +88,14 @@ pub(super) fn forget_new((member, session): (u32, Option<u16>), layout: &Layout)
 }
 
 impl NewKey {
-    /// Holds the keys. A password leaves no file, so nothing is held.
+    /// Holds the keys. A password or token leaves no file, so nothing is held.
     pub(super) fn hold(&self, layout: &Layout) -> Result<Option<File>, CommandError> {
-        (!self.password).then(|| hold(layout)).transpose()
+        (!self.password && !self.token).then(|| hold(layout)).transpose()
     }
 
     /// Whether another operator can name it, who asks for what was proposed.
     pub(super) fn is_public(&self) -> bool {
-        !self.shared && !self.password
+        !self.shared && !self.password && !self.token
     }
 }
 
@@ -113,6 +116,12 @@ impl MadeKey {
             return Ok(Self { key: registered(&secret), about, file: None, is_new: false });
         }
         let (member, session) = who;
+        if wanted.token {
+            let token = random_token();
+            let secret = Secret::from_token(&token, &password_salt(MemberId(member), session));
+            let about = format!("the password {} (note it down)", String::from_utf8_lossy(&token));
+            return Ok(Self { key: registered(&secret), about, file: None, is_new: false });
+        }
         let (new, path) = places_of(who, layout);
         let is_new = !new.exists();
         let key = if is_new {
@@ -235,7 +244,7 @@ fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
 mod tests {
     use super::*;
 
-    const MADE: NewKey = NewKey { public_key: None, password: false, shared: false };
+    const MADE: NewKey = NewKey { public_key: None, password: false, shared: false, token: false };
 
     #[test]
     fn a_key_that_was_refused_leaves_no_file_and_one_that_may_be_in_force_stays_and_is_asked_for_again() {

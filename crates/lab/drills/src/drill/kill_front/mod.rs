@@ -2,7 +2,7 @@
 //! everything once or says so, and those who trade elsewhere notice nothing.
 //!
 //! ```text
-//!  members over FIX:     trade at gateway 0 | gateway 1 ............ | gateway 0 ............
+//!  members over FIX, OUCH: trade at gateway 0 | gateway 1 ............ | gateway 0 ............
 //!  gateways 0 and 1:              0 killed ... is back      1 killed ... is back
 //!  others, binary:       trade at gateway 2, which lives ....................................
 //!                        quiet     | disturbed        | quiet | disturbed  | quiet
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use hdrhistogram::Histogram;
 use pares_load::{
-    FixPlan, FixTold, LabError, LabResult, Load, LoadPlan, LoadProtocol, Observed, Rate, Records,
+    FixPlan, FrontTold, LabError, LabResult, Load, LoadPlan, LoadProtocol, Observed, OuchPlan, Rate, Records,
     ScratchSystem, Stretch, setup,
 };
 use pares_node::config::SignOnSetting;
@@ -28,7 +28,7 @@ use pares_types::GatewayId;
 use rustix::process::Signal;
 use serde::Serialize;
 
-use self::told::FixNotes;
+use self::told::FrontNotes;
 use super::figures::Spread;
 
 /// Gateways that are killed by turns; one more lives.
@@ -45,6 +45,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 enum FrontProtocol {
     /// FIX 4.4
     Fix,
+    /// OUCH 5.0; nobody proves who he is, and all instruments are of one shard
+    Ouch,
 }
 
 /// Arguments of `pares drill kill-front`.
@@ -94,14 +96,14 @@ struct Outcome {
     others_p99_ratio: f64,
     /// Requests that no gateway took in.
     rejected: u64,
-    /// Requests that members over FIX sent again, with 97=Y.
+    /// Requests that members over FIX or OUCH sent again.
     client_retries: u64,
     /// Different executions that they were told; of those, told again and marked so.
     executions: u64,
     told_again: u64,
-    /// Gaps in the gateways' numbers that they asked for.
+    /// Gaps in the gateways' numbers that they asked for, over FIX.
     gaps: u64,
-    /// Requests answered, over FIX and to the others.
+    /// Requests answered, over FIX or OUCH and to the others.
     completed: u64,
     others_completed: u64,
     records: u64,
@@ -170,13 +172,71 @@ fn print(outcome: &Outcome) {
     );
 }
 
+/// The system for it, and where its files are.
+fn config(args: &Args) -> (SystemConfig, Option<std::path::PathBuf>) {
+    let is_ouch = args.protocol == FrontProtocol::Ouch;
+    // A session over OUCH is told one shard's stream, and cannot prove anything.
+    let load = setup::Args {
+        gateways: VICTIMS + 1,
+        symbols: args.load.symbols.max(2),
+        shards: if is_ouch { Some(1) } else { args.load.shards },
+        ..args.load.clone()
+    };
+    let config = load.config();
+    let sign_on = if is_ouch { SignOnSetting::Open } else { SignOnSetting::Required };
+    let (fix, ouch) = match args.protocol {
+        FrontProtocol::Fix => (config.gateways.clone(), Vec::new()),
+        FrontProtocol::Ouch => (Vec::new(), config.gateways.clone()),
+    };
+    (SystemConfig { sign_on, fix, ouch, ..config }, load.dir)
+}
+
+/// What is offered to the gateways that are killed, and to the one that lives.
+fn plans(
+    args: &Args,
+    rate: u64,
+    system: &ScratchSystem,
+    told: &Arc<FrontTold>,
+) -> Result<[LoadPlan; 2], LabError> {
+    let (victims, tally) = (usize::from(VICTIMS), Some(Arc::clone(told)));
+    let (addresses, protocol, credentials) = match args.protocol {
+        FrontProtocol::Fix => {
+            let plan = FixPlan { told: tally, ..FixPlan::default() };
+            (system.fix_addresses()?, LoadProtocol::Fix(plan), system.let_in(2 * MEMBERS)?)
+        }
+        FrontProtocol::Ouch => {
+            (system.ouch_addresses()?, LoadProtocol::Ouch(OuchPlan { told: tally }), Vec::new())
+        }
+    };
+    let plan = LoadPlan::new(system.supervisor.config(), Vec::new(), Rate::PerSecond(rate));
+    let plan = LoadPlan { members: MEMBERS, seed: args.load.seed, ..plan };
+    let (some, rest) = plan.instruments.split_at(plan.instruments.len() / 2);
+    let (of_fronts, of_others) = credentials.split_at(credentials.len() / 2);
+    let fronts = LoadPlan {
+        addresses: addresses[..victims].to_vec(),
+        protocol,
+        credentials: of_fronts.to_vec(),
+        instruments: some.to_vec(),
+        resume: true,
+        ..plan.clone()
+    };
+    let others = LoadPlan {
+        addresses: system.addresses()?[victims..].to_vec(),
+        credentials: of_others.to_vec(),
+        first_member: MEMBERS + 1,
+        instruments: rest.to_vec(),
+        ..plan.clone()
+    };
+    Ok([fronts, others])
+}
+
 /// The drill under way.
 struct KillFront {
     protocol: FrontProtocol,
     system: ScratchSystem,
-    told: Arc<FixTold>,
-    records: Records<FixNotes>,
-    fix: Load,
+    told: Arc<FrontTold>,
+    records: Records<FrontNotes>,
+    fronts: Load,
     others: Load,
     gaps: Vec<u64>,
     baseline: Vec<u64>,
@@ -185,41 +245,16 @@ struct KillFront {
 
 impl KillFront {
     fn start(args: &Args, rate: u64) -> Result<Self, LabError> {
-        let load =
-            setup::Args { gateways: VICTIMS + 1, symbols: args.load.symbols.max(2), ..args.load.clone() };
-        let config = load.config();
-        let (sign_on, fix) = (SignOnSetting::Required, config.gateways.clone());
-        let system = ScratchSystem::start(&SystemConfig { sign_on, fix, ..config }, load.dir.clone())?;
-        let credentials = system.let_in(2 * MEMBERS)?;
-        let (of_fix, of_others) = credentials.split_at(MEMBERS as usize);
-        let config = system.supervisor.config();
-        let plan = LoadPlan::new(config, Vec::new(), Rate::PerSecond(rate));
-        let (some, rest) = plan.instruments.split_at(plan.instruments.len() / 2);
-        let (victims, told) = (usize::from(VICTIMS), Arc::<FixTold>::default());
-        let fix = LoadPlan {
-            addresses: system.fix_addresses()?[..victims].to_vec(),
-            protocol: LoadProtocol::Fix(FixPlan { told: Some(Arc::clone(&told)), ..FixPlan::default() }),
-            credentials: of_fix.to_vec(),
-            members: MEMBERS,
-            instruments: some.to_vec(),
-            seed: args.load.seed,
-            resume: true,
-            ..plan.clone()
-        };
-        let others = LoadPlan {
-            addresses: system.addresses()?[victims..].to_vec(),
-            credentials: of_others.to_vec(),
-            members: MEMBERS,
-            first_member: MEMBERS + 1,
-            instruments: rest.to_vec(),
-            seed: args.load.seed,
-            ..plan
-        };
-        let records = Records::new(system.supervisor.layout(), config, FixNotes::of(MEMBERS));
-        let (fix, others) = (Load::start(fix)?, Load::start(others)?);
+        let (config, dir) = config(args);
+        let system = ScratchSystem::start(&config, dir)?;
+        let told = Arc::<FrontTold>::default();
+        let [fronts, others] = plans(args, rate, &system, &told)?;
+        let records =
+            Records::new(system.supervisor.layout(), system.supervisor.config(), FrontNotes::of(MEMBERS));
+        let (fronts, others) = (Load::start(fronts)?, Load::start(others)?);
         let (protocol, gaps) = (args.protocol, Vec::new());
         let (baseline, moved) = (gaps.clone(), gaps.clone());
-        Ok(Self { protocol, system, told, records, fix, others, gaps, baseline, moved })
+        Ok(Self { protocol, system, told, records, fronts, others, gaps, baseline, moved })
     }
 
     fn rounds(&mut self, args: &Args) -> LabResult {
@@ -250,17 +285,17 @@ impl KillFront {
 
     fn kill(&mut self, victim: GatewayId) -> LabResult {
         let node = NodeId::Gateway(victim);
-        self.fix.observed().take_gap_max_ns();
-        self.fix.observed().take_resumed_ns();
+        self.fronts.observed().take_gap_max_ns();
+        self.fronts.observed().take_resumed_ns();
         self.system.supervisor.hold(node, true);
         self.system.supervisor.signal(node, Signal::KILL)?;
         let mut has_gone_on = false;
         self.wait_until("a session goes on at the other gateway", |drill| {
-            let observed = drill.fix.observed();
+            let observed = drill.fronts.observed();
             has_gone_on = has_gone_on || observed.take_resumed_ns().is_some();
             has_gone_on && observed.away.load(Ordering::Relaxed) == 0 && !drill.system.supervisor.is_up(node)
         })?;
-        self.moved.push(self.fix.observed().take_gap_max_ns());
+        self.moved.push(self.fronts.observed().take_gap_max_ns());
         self.system.supervisor.hold(node, false);
         self.wait_until("the gateway is back", |drill| drill.system.supervisor.is_up(node))
     }
@@ -281,7 +316,7 @@ impl KillFront {
         let begun = Instant::now();
         loop {
             self.system.supervisor.tick();
-            if self.fix.is_finished() || self.others.is_finished() {
+            if self.fronts.is_finished() || self.others.is_finished() {
                 return Err(LabError::Failed("a load ended by itself".into()));
             }
             let left = stretch.saturating_sub(begun.elapsed());
@@ -294,16 +329,16 @@ impl KillFront {
 
     /// What a load that ended by itself says of it.
     fn why(self, error: LabError) -> LabError {
-        let said = [self.fix, self.others].map(|load| load.is_finished().then(|| load.finish().err()));
+        let said = [self.fronts, self.others].map(|load| load.is_finished().then(|| load.finish().err()));
         said.into_iter().flatten().flatten().next().unwrap_or(error)
     }
 
     /// Ends the load, and holds what members were told against the record.
     fn finish(self) -> Result<Outcome, LabError> {
-        let Self { protocol, mut system, told, mut records, fix, others, gaps, baseline, moved } = self;
-        let (fix, others) = (fix.finish()?, others.finish()?);
+        let Self { protocol, mut system, told, mut records, fronts, others, gaps, baseline, moved } = self;
+        let (fronts, others) = (fronts.finish()?, others.finish()?);
         records.await_level(&mut system.supervisor)?;
-        let answered = fix.answered();
+        let answered = fronts.answered();
         let not_recorded = records.notes().map(|notes| notes.missing(&answered, &told)).max().unwrap_or(0);
         let resend_missing = records.notes().map(|notes| notes.untold(&told)).max().unwrap_or(0);
         let executed_twice = records.notes().map(|notes| notes.executed_twice).max().unwrap_or(0);
@@ -312,7 +347,7 @@ impl KillFront {
         let [quiet, disturbed] =
             [Stretch::Quiet, Stretch::Disturbed].map(|one| p99_us(&others.latencies(one)));
         let of = |observed: &Observed| observed.completed.load(Ordering::Relaxed);
-        let rejected = [&fix, &others].map(|load| load.rejected.load(Ordering::Relaxed)).iter().sum();
+        let rejected = [&fronts, &others].map(|load| load.rejected.load(Ordering::Relaxed)).iter().sum();
         Ok(Outcome {
             drill: "kill-front",
             protocol: protocol.to_possible_value().expect("none is hidden").get_name().to_owned(),
@@ -323,18 +358,18 @@ impl KillFront {
             baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
             moved_max_gap_ms: moved.max.unwrap_or(0.0),
             moved_median_gap_ms: moved.median.unwrap_or(0.0),
-            lost: fix.in_flight() + others.in_flight() + not_recorded + resend_missing,
+            lost: fronts.in_flight() + others.in_flight() + not_recorded + resend_missing,
             duplicated: told.repeated() + executed_twice + others.duplicated.load(Ordering::Relaxed),
             resend_missing,
             others_p99_us_quiet: quiet,
             others_p99_us_disturbed: disturbed,
             others_p99_ratio: disturbed / quiet,
             rejected,
-            client_retries: fix.retried.load(Ordering::Relaxed),
+            client_retries: fronts.retried.load(Ordering::Relaxed),
             executions: told.executions(),
             told_again: told.marked(),
             gaps: told.gaps(),
-            completed: of(&fix),
+            completed: of(&fronts),
             others_completed: of(&others),
             records: recorded,
             records_differing,

@@ -4,46 +4,34 @@
 //! frame and sum included; write an ExecutionReport. Each figure is the median of 101 batches.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use pares_fix::dictionary::{FIX44, tag};
 use pares_fix::framing::{Cut, cut};
 use pares_fix::parser::FixParser;
 use pares_fix::writer::FixWriter;
 
-const BATCHES: usize = 101;
+use crate::bench::fronts::median_ns;
+
 const BATCH: u32 = 20_000;
 const NOW_NS: u64 = 1_790_000_000_123_000_000;
 
 /// Nanoseconds for an order in, and for a report out.
 pub(super) fn measure() -> (f64, f64) {
     let (order, mut parser) = (order(), FixParser::default());
-    let new_order_ns = median_ns(|| {
+    let new_order_ns = median_ns(BATCH, || {
         let (Cut::Whole(frame), _) = cut(black_box(&order)) else { unreachable!("it is one") };
         let message = parser.parse(&FIX44, &frame).expect("it has fields");
         assert!(message.fault().is_none());
         black_box(&message);
     });
     let (mut out, mut number) = (Vec::with_capacity(1_024), 0);
-    let report_ns = median_ns(|| {
+    let report_ns = median_ns(BATCH, || {
         number += 1;
         out.clear();
         report(&mut out, black_box(number));
         black_box(&out);
     });
     (new_order_ns, report_ns)
-}
-
-fn median_ns(mut once: impl FnMut()) -> f64 {
-    let mut batches: Vec<f64> = (0..BATCHES)
-        .map(|_| {
-            let begun = Instant::now();
-            (0..BATCH).for_each(|_| once());
-            begun.elapsed().as_nanos() as f64 / f64::from(BATCH)
-        })
-        .collect();
-    batches.sort_by(f64::total_cmp);
-    batches[BATCHES / 2]
 }
 
 fn header(writer: &mut FixWriter<'_>, number: u64) {

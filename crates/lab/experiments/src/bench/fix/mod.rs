@@ -10,40 +10,26 @@
 
 mod codec;
 mod echo;
-mod orders;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
-use pares_load::{FixPlan, LabError, LabResult, Load, LoadPlan, LoadProtocol, Rate, ScratchSystem, setup};
+use pares_load::{FixPlan, LabError, LabResult, LoadPlan, LoadProtocol, Rate, setup};
 use pares_node::SystemConfig;
 use pares_node::config::SignOnSetting;
 use pares_text::grouped;
 use serde::Serialize;
 
 use super::end_to_end;
-use orders::Pairs;
+use super::fronts::{self, RATE, Spoken};
 
 pub(crate) use echo::serve;
 
-/// Orders a second where latency is measured.
-const RATE: u64 = 1_000;
-/// What counts from then on.
-const WARM_UP: Duration = Duration::from_millis(500);
-
 /// Arguments of `pares bench fix`.
 #[derive(clap::Args, Clone, Debug)]
+#[group(skip)] // its name would be that of the flattened one
 pub struct Args {
-    /// How long each part lasts
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
-    seconds: u64,
-    /// Members, one connection each
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
-    connections: u32,
-    /// Orders in flight over all connections where the highest rate is sought
-    #[arg(long, default_value_t = 2_048)]
-    in_flight: usize,
+    #[command(flatten)]
+    load: fronts::Args,
     /// Where `cargo xtask setup` has built QuickFIX/J; without it there is no figure of it
     #[arg(long, default_value = "target/quickfixj")]
     quickfixj: PathBuf,
@@ -98,17 +84,17 @@ pub fn run(args: &Args) -> LabResult {
 fn measure(args: &Args) -> Result<Figures, LabError> {
     let (new_order_ns, report_ns) = codec::measure();
     let parts = [
-        (true, Rate::PerSecond(RATE)),
-        (false, Rate::PerSecond(RATE)),
-        (true, Rate::Max),
-        (false, Rate::Max),
+        (Spoken::Fix, Rate::PerSecond(RATE)),
+        (Spoken::Binary, Rate::PerSecond(RATE)),
+        (Spoken::Fix, Rate::Max),
+        (Spoken::Binary, Rate::Max),
     ];
-    let [fix, binary, fix_max, binary_max] = parts.map(|(is_fix, rate)| exchange(args, is_fix, rate));
+    let [fix, binary, fix_max, binary_max] = parts.map(|part| fronts::exchange(&args.load, config(), part));
     let (fix, binary, fix_max, binary_max) = (fix?, binary?, fix_max?, binary_max?);
-    let own = echo::Echo::own(args.connections)?;
+    let own = echo::Echo::own(args.load.connections)?;
     let echo = at_echo(args, &own)?;
     drop(own);
-    let quickfixj = echo::Echo::quickfixj(&args.quickfixj, args.connections)?;
+    let quickfixj = echo::Echo::quickfixj(&args.quickfixj, args.load.connections)?;
     let quickfixj = quickfixj.map(|echo| at_echo(args, &echo)).transpose()?;
     let all = [&fix, &binary, &fix_max, &binary_max, &echo].into_iter().chain(&quickfixj);
     let (lost, rejected) =
@@ -131,47 +117,17 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
 
 /// The exchange as it ships: sessions prove who they are, venues and recorders are two.
 fn config() -> SystemConfig {
-    let gateways: Vec<SocketAddr> = vec![([127, 0, 0, 1], 0).into()];
     SystemConfig {
         durability: pares_node::config::DurabilitySetting::Os,
         sign_on: SignOnSetting::Required,
-        fix: gateways.clone(),
-        gateways,
         instruments: (1..=10).map(setup::instrument).collect(),
         ..SystemConfig::default()
     }
 }
 
-fn exchange(args: &Args, is_fix: bool, rate: Rate) -> Result<end_to_end::Figures, LabError> {
-    let mut system = ScratchSystem::start(&config(), None)?;
-    let credentials = system.let_in(args.connections)?;
-    let addresses = if is_fix { system.fix_addresses()? } else { system.addresses()? };
-    let protocol = if is_fix { LoadProtocol::Fix(FixPlan::default()) } else { LoadProtocol::Binary };
-    let plan = LoadPlan::new(system.supervisor.config(), addresses, rate);
-    load(args, LoadPlan { credentials, protocol, ..plan }, || _ = system.supervisor.tick())
-}
-
 fn at_echo(args: &Args, echo: &echo::Echo) -> Result<end_to_end::Figures, LabError> {
     let plan = LoadPlan::new(&config(), vec![echo.address], Rate::PerSecond(RATE));
-    load(args, LoadPlan { protocol: LoadProtocol::Fix(FixPlan::default()), ..plan }, || {})
-}
-
-fn load(args: &Args, plan: LoadPlan, mut look: impl FnMut()) -> Result<end_to_end::Figures, LabError> {
-    let in_flight_max = if plan.rate == Rate::Max { args.in_flight } else { plan.in_flight_max };
-    let duration = Some(Duration::from_secs(args.seconds));
-    let plan = LoadPlan { members: args.connections, in_flight_max, duration, ..plan };
-    let pairs = Pairs::of(&plan);
-    let (load, begun) = (Load::start_with(plan, Box::new(pairs))?, Instant::now());
-    let mut is_warm = false;
-    while !load.is_finished() {
-        std::thread::sleep(Duration::from_millis(100));
-        look();
-        if !is_warm && begun.elapsed() > WARM_UP {
-            is_warm = true;
-            load.observed().forget_latencies();
-        }
-    }
-    Ok(end_to_end::Figures::of(&*load.finish()?, args.seconds as f64))
+    fronts::load(&args.load, LoadPlan { protocol: LoadProtocol::Fix(FixPlan::default()), ..plan }, || {})
 }
 
 fn print(args: &Args, figures: &Figures) {
@@ -179,7 +135,7 @@ fn print(args: &Args, figures: &Figures) {
     pares_text::say!("the codec, one message of each kind in the nearest cache");
     pares_text::say!("  NewOrderSingle: cut, parse, validate   {:>8.0} ns", figures.new_order_ns);
     pares_text::say!("  ExecutionReport: write                 {:>8.0} ns", figures.report_ns);
-    pares_text::say!("the whole exchange, one gateway, {} connections", args.connections);
+    pares_text::say!("the whole exchange, one gateway, {} connections", args.load.connections);
     pares_text::say!("  at 1,000/s, order to report over FIX   {p50_us:>8.1} us (p99 {p99_us:.1})");
     pares_text::say!(
         "              over its own protocol      {binary_p50_us:>8.1} us (p99 {binary_p99_us:.1})"

@@ -4,27 +4,19 @@
 //!              lost               the next gateway, by the same numbers
 //!  [logged on] ----> [nowhere] --------------------------------------> [logging on] --Logon--> [logged on]
 //!                        ^                                                  |                  all that is open goes out
-//!                        +---------- refused, or no answer in time ---------+                  again, with 97=Y
+//!                        +---------- refused, or no answer in time ---------+                  again
 //! ```
 //! It stays where it is: a session has no home but its numbers.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pares_client::Credential;
-use pares_fix::dictionary::tag;
-use pares_fix::message::FixMessage;
 use pares_os::clock::mono_ns;
-use pares_types::{ClientOrderId, ClientRequest, MemberId};
+use pares_types::{ClientOrderId, ClientRequest};
 
-use super::FixPlan;
-use super::engine::{FixEnd, FixEngine};
-use super::messages::{self, Ends};
-use super::numbers::Numbers;
-use super::told::FixTold;
+use super::{FrontEnd, FrontEngine, Heard};
 use crate::LoadPlan;
 use crate::connection::{Connection, Told};
 use crate::error::LabError;
@@ -37,17 +29,14 @@ const LOGON_MAX_NS: u64 = 2_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One member.
-pub(crate) struct FixSession {
-    member: MemberId,
+pub(crate) struct FrontSession<E: FrontEngine> {
     addresses: Vec<SocketAddr>,
-    ends: Ends,
-    credential: Option<Credential>,
-    told: Option<Arc<FixTold>>,
+    caller: E::Caller,
     /// Whether lost connections are to be survived.
     resume: bool,
     /// Index of the gateway in use, or to be tried next.
     at: usize,
-    line: Line,
+    line: Line<E>,
     /// What is unanswered, and whether it was sent.
     open: BTreeMap<u64, (ClientRequest, bool)>,
     repeated: u64,
@@ -58,30 +47,24 @@ pub(crate) struct FixSession {
 }
 
 /// Where its numbers are.
-enum Line {
-    Nowhere { numbers: Numbers, retry_ns: u64 },
-    LoggingOn { engine: FixEngine, until_ns: u64 },
-    LoggedOn(FixEngine),
+enum Line<E: FrontEngine> {
+    Nowhere { numbers: E::Numbers, retry_ns: u64 },
+    LoggingOn { engine: E, until_ns: u64 },
+    LoggedOn(E),
 }
 
-impl FixSession {
+impl<E: FrontEngine> FrontSession<E> {
     /// Connects a member of the plan, by its place among them, and waits until it is logged on.
     ///
     /// # Errors
     /// If its gateway cannot be reached, or refuses it.
-    pub(crate) fn connect(plan: &LoadPlan, fix: &FixPlan, place: usize) -> Result<Self, LabError> {
-        let member = plan.member(place);
-        let credential = plan.credentials.get(place).cloned();
-        let session = credential.as_ref().map_or(1, |credential| credential.session);
+    pub(crate) fn connect(plan: &LoadPlan, caller: E::Caller, place: usize) -> Result<Self, LabError> {
         let mut connected = Self {
-            member,
             addresses: plan.addresses.clone(),
-            ends: Ends { sender: format!("M{member}-{session}"), target: fix.target.clone() },
-            credential,
-            told: fix.told.clone(),
+            caller,
             resume: true,
             at: place % plan.addresses.len(),
-            line: Line::Nowhere { numbers: Numbers::default(), retry_ns: 0 },
+            line: Line::Nowhere { numbers: E::Numbers::default(), retry_ns: 0 },
             open: BTreeMap::new(),
             repeated: 0,
             tried: 0,
@@ -90,7 +73,8 @@ impl FixSession {
         let begun = Instant::now();
         while !matches!(connected.line, Line::LoggedOn(_)) {
             if begun.elapsed() > PATIENCE {
-                return Err(LabError::Failed(format!("{}: nobody answers the Logon", connected.ends.sender)));
+                let name = E::name(&connected.caller);
+                return Err(LabError::Failed(format!("{name}: nobody answers the Logon")));
             }
             connected.come_back(mono_ns());
             connected.flush()?;
@@ -101,7 +85,7 @@ impl FixSession {
         Ok(connected)
     }
 
-    fn engine(&mut self) -> Option<&mut FixEngine> {
+    fn engine(&mut self) -> Option<&mut E> {
         match &mut self.line {
             Line::Nowhere { .. } => None,
             Line::LoggingOn { engine, .. } | Line::LoggedOn(engine) => Some(engine),
@@ -109,21 +93,21 @@ impl FixSession {
     }
 
     /// Goes on without this connection, if it may be lost.
-    fn survive(&mut self, end: FixEnd) -> Result<(), LabError> {
+    fn survive(&mut self, end: FrontEnd) -> Result<(), LabError> {
         match end {
-            FixEnd::Lost(_) if self.resume => {
+            FrontEnd::Lost(_) if self.resume => {
                 self.leave();
                 (self.tried, self.at) = (0, (self.at + 1) % self.addresses.len());
                 Ok(())
             }
-            FixEnd::Lost(why) | FixEnd::Broken(why) => {
-                Err(LabError::Failed(format!("{}: {why}", self.ends.sender)))
+            FrontEnd::Lost(why) | FrontEnd::Broken(why) => {
+                Err(LabError::Failed(format!("{}: {why}", E::name(&self.caller))))
             }
         }
     }
 
     fn leave(&mut self) {
-        let nowhere = Line::Nowhere { numbers: Numbers::default(), retry_ns: 0 };
+        let nowhere = Line::Nowhere { numbers: E::Numbers::default(), retry_ns: 0 };
         self.line = match std::mem::replace(&mut self.line, nowhere) {
             Line::LoggingOn { engine, .. } | Line::LoggedOn(engine) => {
                 Line::Nowhere { numbers: engine.into_numbers(), retry_ns: 0 }
@@ -133,9 +117,9 @@ impl FixSession {
     }
 
     /// Calls the gateway whose turn it is.
-    fn call(&mut self, numbers: Numbers, now_ns: u64) -> Line {
+    fn call(&mut self, numbers: E::Numbers, now_ns: u64) -> Line<E> {
         let address = self.addresses[self.at];
-        match FixEngine::connect(address, &self.ends, numbers, self.credential.as_ref()) {
+        match E::call(address, &self.caller, numbers) {
             Ok(engine) => Line::LoggingOn { engine, until_ns: now_ns + LOGON_MAX_NS },
             Err((_, numbers)) => {
                 self.at = (self.at + 1) % self.addresses.len();
@@ -146,7 +130,7 @@ impl FixSession {
         }
     }
 
-    /// Sends all that is open: again, with 97=Y, what may have come before.
+    /// Sends all that is open: again what may have come before.
     fn repeat_all(&mut self) {
         let Line::LoggedOn(engine) = &mut self.line else { return };
         for (request, was_sent) in self.open.values_mut() {
@@ -156,14 +140,11 @@ impl FixSession {
         }
     }
 
-    /// What a connection has come to: logged on, or with a gap filled in which requests may have been.
+    /// What a connection has come to: logged on, or with requests lost on it.
     fn settle(&mut self) {
         let Some(engine) = self.engine() else { return };
-        let (gaps, has_filled, is_on) = (engine.take_gaps(), engine.take_filled(), engine.is_logged_on());
-        if let Some(told) = &self.told {
-            (0..gaps).for_each(|_| told.note_gap());
-        }
-        let nowhere = Line::Nowhere { numbers: Numbers::default(), retry_ns: 0 };
+        let (has_lost, is_on) = (engine.take_lost(), engine.is_logged_on());
+        let nowhere = Line::Nowhere { numbers: E::Numbers::default(), retry_ns: 0 };
         match std::mem::replace(&mut self.line, nowhere) {
             Line::LoggingOn { engine, .. } if is_on => {
                 (self.line, self.fresh) = (Line::LoggedOn(engine), true);
@@ -171,7 +152,7 @@ impl FixSession {
             }
             line => {
                 self.line = line;
-                if has_filled {
+                if has_lost {
                     self.repeat_all();
                 }
             }
@@ -179,10 +160,10 @@ impl FixSession {
     }
 }
 
-impl Connection for FixSession {
+impl<E: FrontEngine> Connection for FrontSession<E> {
     fn socket(&self) -> Option<BorrowedFd<'_>> {
         match &self.line {
-            Line::LoggedOn(engine) => Some(engine.socket.as_fd()),
+            Line::LoggedOn(engine) => Some(engine.socket().as_fd()),
             Line::LoggingOn { .. } | Line::Nowhere { .. } => None,
         }
     }
@@ -196,9 +177,9 @@ impl Connection for FixSession {
     }
 
     fn send(&mut self, request: &ClientRequest) -> Result<(), LabError> {
-        if messages::msg_type(request).is_none() {
+        if !E::can_say(request) {
             return Err(LabError::Usage(
-                "a load over FIX enters limit and market orders, amends and cancels".into(),
+                "a load over a standard protocol enters limit and market orders, amends and cancels".into(),
             ));
         }
         let is_on = matches!(self.line, Line::LoggedOn(_));
@@ -210,16 +191,21 @@ impl Connection for FixSession {
     }
 
     fn flush(&mut self) -> Result<(), LabError> {
-        match self.engine().map_or(Ok(()), FixEngine::flush) {
+        match self.engine().map_or(Ok(()), E::flush) {
             Ok(()) => Ok(()),
             Err(end) => self.survive(end),
         }
     }
 
     fn poll(&mut self, on: &mut dyn FnMut(Told)) -> Result<usize, LabError> {
-        let Self { line, open, told, member, .. } = self;
+        let Self { line, open, .. } = self;
         let (Line::LoggingOn { engine, .. } | Line::LoggedOn(engine)) = line else { return Ok(0) };
-        let polled = engine.poll(&mut |message| take(message, *member, open, told.as_deref(), on));
+        let polled = engine.poll(&mut |heard| match heard {
+            Heard::Traded => on(Told::Traded),
+            Heard::Answered(name) if open.remove(&name).is_some() => on(Told::Answered(ClientOrderId(name))),
+            Heard::Rejected(name) if open.remove(&name).is_some() => on(Told::Rejected),
+            Heard::Answered(_) | Heard::Rejected(_) => {}
+        });
         match polled {
             Ok(count) => {
                 self.settle();
@@ -248,33 +234,5 @@ impl Connection for FixSession {
 
     fn take_fresh(&mut self) -> bool {
         std::mem::take(&mut self.fresh)
-    }
-}
-
-/// Takes in what the exchange says.
-fn take(
-    message: &FixMessage<'_>,
-    member: MemberId,
-    open: &mut BTreeMap<u64, (ClientRequest, bool)>,
-    told: Option<&FixTold>,
-    on: &mut dyn FnMut(Told),
-) {
-    let exec_id = message.text(tag::EXEC_ID).unwrap_or(b"");
-    let is_refused_at_once = exec_id.starts_with(b"R");
-    if let Some(told) = told.filter(|_| !exec_id.is_empty() && !is_refused_at_once) {
-        told.note(member, exec_id, message.flag(tag::POSS_RESEND) || message.flag(tag::POSS_DUP_FLAG));
-    }
-    let kind = message.text(tag::EXEC_TYPE).unwrap_or(b"");
-    if kind == b"F" {
-        on(Told::Traded);
-    }
-    // An order is told as taken before all else that happens to it. An echo has no kind.
-    let is_answer = matches!(kind, b"" | b"0" | b"4" | b"5" | b"8");
-    let Some(name) = message.number(tag::CL_ORD_ID).filter(|_| is_answer) else { return };
-    if let Some(told) = told.filter(|_| message.msg_type() == b"9") {
-        told.note_refused(name);
-    }
-    if open.remove(&name).is_some() {
-        on(if is_refused_at_once { Told::Rejected } else { Told::Answered(ClientOrderId(name)) });
     }
 }

@@ -5,7 +5,7 @@ use pares_load::{LoadPlan, RequestSource};
 use pares_types::{ClientOrderId, MemberId, NewOrder, Quantity, Side};
 
 /// An endless row of them, over all instruments and members by turns.
-pub(super) struct Pairs {
+pub(crate) struct Pairs {
     instruments: Vec<FlowInstrument>,
     members: Vec<MemberId>,
     first_name: u64,
@@ -13,7 +13,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    pub(super) fn of(plan: &LoadPlan) -> Self {
+    pub(crate) fn of(plan: &LoadPlan) -> Self {
         let members = (0..plan.members as usize).map(|place| plan.member(place)).collect();
         Self {
             instruments: plan.instruments.clone(),

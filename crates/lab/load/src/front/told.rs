@@ -1,7 +1,7 @@
-//! The executions that members were told.
+//! What members were told, over whichever protocol.
 //!
-//! An ExecID says the place in the record, so what a member was told can be held against the record later; and one that comes a
-//! second time must say that it may have been told before.
+//! What is told has a place in the record: `SHARD-POSITION-A` of what became of a request, `SHARD-POSITION-INDEX-NAME` of a trade. FIX has it as ExecID. So what a member was
+//! told can be held against the record later; and what comes a second time must say that it may have been told before.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use pares_types::MemberId;
 
 /// What all members of a load were told.
 #[derive(Debug, Default)]
-pub struct FixTold {
+pub struct FrontTold {
     executions: Mutex<HashSet<(MemberId, String)>>,
     repeated: AtomicU64,
     marked: AtomicU64,
@@ -19,14 +19,14 @@ pub struct FixTold {
     gaps: AtomicU64,
 }
 
-impl FixTold {
+impl FrontTold {
     /// Whether a member was told of an execution.
     pub fn has(&self, member: MemberId, exec_id: &str) -> bool {
         let executions = self.executions.lock().expect("nobody panics while holding this");
         executions.contains(&(member, exec_id.to_owned()))
     }
 
-    /// Different executions that members were told.
+    /// Different places that members were told of.
     pub fn executions(&self) -> u64 {
         self.executions.lock().expect("nobody panics while holding this").len() as u64
     }
@@ -41,8 +41,8 @@ impl FixTold {
         self.marked.load(Ordering::Relaxed)
     }
 
-    /// Names of changes that were refused: in the record, or at once by a gateway that has forgotten their order, which has ended. FIX
-    /// does not say which.
+    /// Names of changes whose answers do not say that they are in the record: refused there, or at once by a gateway that has forgotten their order, which
+    /// has ended; over OUCH all cancels, which have no names of their own.
     pub fn refused(&self) -> HashSet<u64> {
         self.refused.lock().expect("nobody panics while holding this").clone()
     }
@@ -52,8 +52,8 @@ impl FixTold {
         self.gaps.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn note(&self, member: MemberId, exec_id: &[u8], says_so: bool) {
-        let exec_id = String::from_utf8_lossy(exec_id).into_owned();
+    /// A member is told of that place; again, if it was told before, or says that it may have been.
+    pub fn note(&self, member: MemberId, exec_id: String, says_so: bool) {
         let is_new =
             self.executions.lock().expect("nobody panics while holding this").insert((member, exec_id));
         let counter = match (is_new, says_so) {
@@ -64,7 +64,8 @@ impl FixTold {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn note_refused(&self, name: u64) {
+    /// A change was answered, and by nothing of the record.
+    pub fn note_refused(&self, name: u64) {
         self.refused.lock().expect("nobody panics while holding this").insert(name);
     }
 
