@@ -44,8 +44,7 @@
 //! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; of FIX sessions, X1 that no number comes lower than
 //! expected or stands for two messages, X2 that all of the stream is told as it is in the record, and what is told twice says so (what a gateway's lost
 //! disk or power takes of a session excuses both); of OUCH sessions, which nothing excuses, Y1 that a packet has the same bytes at every gateway and every telling, Y2 that all of
-//! the stream is told, each message as the page says, Y3 that under one UserRefNum there is one order, as it was asked for; that an epoch is used
-//! once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
+//! the stream is told, each message as the page says, Y3 that under one UserRefNum there is one order, as it was asked for; that an epoch is used once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
 //! outcome and event again. Where builds differ: that a contradiction halts every recorder. Of market data, against one publication of each
 //! shard that is driven by the committed record alone: F1 publishers log and send what it gives, byte by byte, in every life, F2 and nothing
 //! before it is committed; F3 what is told again and handed out is the same, once and in order; F4 who is shown something as current has
