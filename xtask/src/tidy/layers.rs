@@ -8,10 +8,10 @@
 //!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
 //!   broker     brokerage  routing | accounts | front  router  broker                        day trading
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   doors      acceptor | door  fix  ouch                           how members reach the exchange by protocols of others
+//!   doors      api  acceptor | door  fix  ouch  resources           how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
-//!   base       keys  link  log  chart | text | os  tls | table                what everything stands on
+//!   base       http  keys  link  log  chart | text | os  tls | table                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through somebody else: what they may reach is listed, and everything
@@ -77,6 +77,7 @@ pub(super) const CRATES: &[Place] = &[
     place("base", "pares-log", 2, &["pares-os"]), // is made of mapped files
     place("base", "pares-tls", 2, &[]),
     place("base", "pares-keys", 2, &[]),
+    place("base", "pares-http", 2, &["pares-tls"]), // serves by TLS where people are not on this machine
     place("base", "pares-link", 2, &["pares-tls"]), // is TLS where clusters are apart
     place("base", "pares-text", 2, &[]),
     place("base", "pares-chart", 2, &["pares-text"]), // writes figures on its axes
@@ -104,6 +105,8 @@ pub(super) const CRATES: &[Place] = &[
     place("doors", "pares-acceptor", 2, &[]),
     place("doors", "pares-door", 1, &["pares-fix"]), // speaks to members by the one
     place("doors", "pares-ouch", 1, &["pares-door"]), // says to its connection what the other says
+    place("doors", "pares-resources", 1, &[]),
+    place("doors", "pares-api", 2, &[]),
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

@@ -60,6 +60,8 @@ enum Command {
     Feed(commands::feed::Args),
     /// Try the FIX session layer: an acceptor that echoes
     Fix(commands::fix::Args),
+    /// Serve an exchange over HTTP and WebSocket
+    Web(commands::web::Args),
     /// Run a member's trading system, and use it as a trader
     Member(commands::member::Args),
     /// Say whether a configuration is legal, and what a production system must think about
@@ -110,6 +112,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Day(args) => commands::day::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
         Command::Fix(args) => commands::fix::run(&args),
+        Command::Web(args) => commands::web::run(&args),
         Command::Member(args) => commands::member::run(&args),
         Command::CheckConfig(args) => commands::check_config::run(&args),
         Command::Archive(args) => commands::archive::run(&args),

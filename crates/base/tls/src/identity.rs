@@ -207,6 +207,12 @@ impl Trust {
         Self(Arc::new(config))
     }
 
+    /// What it believes, for those who make their connections themselves.
+    #[must_use]
+    pub fn config(&self) -> &Arc<ClientConfig> {
+        &self.0
+    }
+
     /// The TLS of a connection to the one of that name.
     ///
     /// # Errors

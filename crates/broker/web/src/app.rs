@@ -10,11 +10,11 @@ use crate::allowances::Allowances;
 use crate::broker::Broker;
 use crate::follow::Follows;
 use crate::passwords::Passwords;
-use crate::places::Places;
 use crate::points::Points;
-use crate::problem::Problem;
-use crate::server::WebTransport;
+use crate::problem::{self, Problem};
 use crate::settings::WebSettings;
+use pares_http::connections::WebTransport;
+use pares_http::places::Places;
 
 /// Most sockets of a user.
 const SOCKETS_OF_USER: usize = 8;
@@ -126,6 +126,6 @@ impl App {
     /// The answer, if it comes in time.
     pub(crate) async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
         let patience = self.settings.patience;
-        tokio::time::timeout(patience, answer).await.map_err(|_| Problem::unavailable())
+        tokio::time::timeout(patience, answer).await.map_err(|_| problem::unavailable())
     }
 }

@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use pares_broker::{
     Asked, BrokerRead, PersonAsked, PersonRead, PersonRight, SessionDigest, SessionFound, UserName,
 };
+pub(crate) use pares_http::connections::Peer;
 use ring::digest::{SHA256, digest};
 
 use crate::app::Shared;
@@ -21,10 +22,6 @@ pub(crate) const COOKIE: &str = "pares_session";
 const SEEN_EACH_MS: u64 = 60_000;
 /// Longest token, bytes.
 const TOKEN_BYTES_MAX: usize = 128;
-
-/// From which address a request came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer(pub(crate) std::net::IpAddr);
 
 /// Who asks, and may.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use totp_rs::{Builder, Secret, Totp};
 
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 20;
@@ -15,7 +15,7 @@ pub(crate) fn new_secret() -> Vec<u8> {
 /// A secret as people type it, and as a QR code shows it.
 pub(crate) fn shown(secret: &[u8], name: &str) -> Result<(String, String), Problem> {
     let codes = of(secret, name)?;
-    let uri = codes.to_url().map_err(|_| Problem::unavailable())?;
+    let uri = codes.to_url().map_err(|_| problem::unavailable())?;
     Ok((Secret::from(secret).to_base32(), uri))
 }
 
@@ -27,5 +27,5 @@ pub(crate) fn step_of(secret: &[u8], code: &str, now_ms: u64) -> Option<u64> {
 fn of(secret: &[u8], name: &str) -> Result<Totp, Problem> {
     let builder =
         Builder::new().with_secret(Secret::from(secret)).with_account_name(name).with_issuer(Some("Pares"));
-    builder.build().map_err(|_| Problem::unavailable())
+    builder.build().map_err(|_| problem::unavailable())
 }

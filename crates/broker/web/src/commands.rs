@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::app::Shared;
 use crate::body::Said;
 use crate::caller::Caller;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 /// A front asks anew for a quote that has less left, ms.
 const QUOTE_LEFT_MS: u64 = 3_000;
@@ -121,7 +121,7 @@ async fn may_ask(
         return Ok(None);
     };
     if !app.has_account(user).await? {
-        return Err(Problem::refused(Refusal::NoAccount));
+        return Err(problem::refused(Refusal::NoAccount));
     }
     let now_ms = app.now_ms();
     let is_usable = |quote: StockQuote| now_ms < quote.server_ms.saturating_add(WINDOW_MS - QUOTE_LEFT_MS);
@@ -203,7 +203,7 @@ fn outcome(reply: BrokerReply) -> Result<Outcome, Problem> {
 pub(crate) fn not_done(reply: &BrokerReply) -> Problem {
     let conflict = |detail: &str, reason: &str| Problem::of(StatusCode::CONFLICT, detail).reason(reason);
     match reply {
-        BrokerReply::Refused { refusal } => Problem::refused(*refusal),
+        BrokerReply::Refused { refusal } => problem::refused(*refusal),
         BrokerReply::NameTaken => {
             conflict("another command was sent under this Idempotency-Key", "name-taken")
         }
@@ -211,7 +211,7 @@ pub(crate) fn not_done(reply: &BrokerReply) -> Problem {
             conflict("it was done once, too long ago to say what it came to: the history says", "repeated")
         }
         // Too many wait for one before them.
-        BrokerReply::Early => Problem::busy(),
+        BrokerReply::Early => problem::busy(),
         // No front answers a command with anything else.
         _ => Problem::of(StatusCode::BAD_GATEWAY, "the accounts gave no answer to this command")
             .reason("no-answer"),
@@ -224,6 +224,6 @@ mod tests {
 
     #[test]
     fn a_command_that_a_front_has_no_room_for_is_told_so_and_not_that_there_is_no_answer() {
-        assert_eq!(not_done(&BrokerReply::Early), Problem::busy());
+        assert_eq!(not_done(&BrokerReply::Early), problem::busy());
     }
 }

@@ -17,7 +17,7 @@ use crate::body::Said;
 use crate::caller::Caller;
 use crate::commands::not_done;
 use crate::orders::read;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 const DAY_MS: u64 = 86_400_000;
 /// So often it is said to the sites, if others are taken first.
@@ -128,7 +128,7 @@ async fn customer(app: &App, name: &str) -> Result<UserName, Problem> {
 async fn of_another(app: &App, caller: Caller, name: &str) -> Result<(UserName, UserName), Problem> {
     let by = caller.with(PersonRight::Supervisor)?.name;
     if by.as_str() == name {
-        return Err(Problem::refused(Refusal::OwnLimits));
+        return Err(problem::refused(Refusal::OwnLimits));
     }
     Ok((by, customer(app, name).await?))
 }
@@ -157,7 +157,7 @@ fn limits_of(said: &LimitsSaid) -> Result<CustomerLimits, Problem> {
     let money = |text: &Option<String>| match text.as_deref().map(cents_of) {
         None => Ok(0),
         Some(Some(cents)) if cents > 0 => Ok(cents),
-        Some(_) => Err(Problem::refused(Refusal::BadAmount)),
+        Some(_) => Err(problem::refused(Refusal::BadAmount)),
     };
     Ok(CustomerLimits {
         shares_max: number(said.shares, i64::MAX as u64)?,

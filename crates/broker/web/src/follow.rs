@@ -137,8 +137,8 @@ mod tests {
 
     use super::*;
     use crate::broker::{Broker, BrokerAnswer, Costs};
-    use crate::server::WebTransport;
     use crate::settings::WebSettings;
+    use pares_http::connections::WebTransport;
 
     /// A log of so many entries.
     #[derive(Clone, Default)]

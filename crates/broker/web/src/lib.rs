@@ -6,7 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | `broker` | what it needs of a front |
-//! | `server`, `places`, `stall` | connections, TLS, and those who take too long |
+//! | `server` | the paths behind connections with limits (`pares-http`) |
 //! | `routes`, `pages` | which path is served by what; the pages |
 //! | `caller`, `body`, `problem`, `allowances` | who asks, what is said, what is answered if not, and how often |
 //! | `people`, `passwords`, `second_factor`, `codes` | signing up, in and out |
@@ -18,7 +18,6 @@
 mod account;
 mod allowances;
 mod app;
-mod asked;
 mod body;
 mod broker;
 mod caller;
@@ -34,7 +33,6 @@ mod orders;
 mod pages;
 mod passwords;
 mod people;
-mod places;
 mod points;
 mod problem;
 mod quotes;
@@ -42,12 +40,12 @@ mod routes;
 mod second_factor;
 mod server;
 mod settings;
-mod stall;
 mod supervisor;
 
 pub use broker::{Broker, BrokerAnswer, Costs, Unavailable};
+pub use pares_http::connections::{WebError, WebTransport};
 pub use people::{PersonError, add_person, person_of};
-pub use server::{WebError, WebServer, WebTransport};
+pub use server::WebServer;
 pub use settings::{Allowance, WebClock, WebSettings};
 
 /// The server's paths without connections, for tests.

@@ -19,7 +19,7 @@ use crate::app::{App, Shared};
 use crate::body::Said;
 use crate::caller::Caller;
 use crate::commands::{command_name, not_done};
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 /// Buy or sell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
@@ -140,7 +140,7 @@ pub(crate) async fn place(
 ) -> Result<(StatusCode, Json<OrderPlaced>), Problem> {
     let user = trader(&app, caller)?;
     let name = command_name(&headers)?;
-    let asked = OrderAsked::Place { user: user.clone(), terms: terms(&wanted).map_err(Problem::refused)? };
+    let asked = OrderAsked::Place { user: user.clone(), terms: terms(&wanted).map_err(problem::refused)? };
     match app.in_time(app.front.ask(Some(user), name, Asked::Order { asked })).await?? {
         BrokerReply::Order { reply: OrderReply::Placed { order } } => {
             Ok((StatusCode::CREATED, Json(OrderPlaced { number: order.to_string() })))
@@ -226,7 +226,7 @@ fn trader(app: &App, caller: Caller) -> Result<UserName, Problem> {
 }
 
 fn id(user: UserName, number: &str) -> Result<CustomerOrderId, Problem> {
-    let number = number.parse().map_err(|_| Problem::refused(Refusal::NoOrder))?;
+    let number = number.parse().map_err(|_| problem::refused(Refusal::NoOrder))?;
     Ok(CustomerOrderId { user, number })
 }
 
@@ -253,7 +253,7 @@ pub(crate) async fn read<T: pares_wice::codec::Coded>(app: &App, read: OrderRead
 async fn now(app: &App, of: CustomerOrderId) -> Result<Json<OrderShown>, Problem> {
     let number = of.number;
     let order: Option<Order> = read(app, OrderRead::One { of }).await?;
-    order.map(|order| Json(shown(number, &order))).ok_or_else(|| Problem::refused(Refusal::NoOrder))
+    order.map(|order| Json(shown(number, &order))).ok_or_else(|| problem::refused(Refusal::NoOrder))
 }
 
 fn shown(number: u64, order: &Order) -> OrderShown {

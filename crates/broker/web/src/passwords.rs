@@ -10,7 +10,7 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as
 use pares_broker::PasswordString;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 use crate::settings::WebSettings;
 
 /// So many wait for each that is looked at.
@@ -89,14 +89,14 @@ impl Passwords {
     ) -> Result<T, Problem> {
         let _inside = if asker == Asker::SignedIn { Some(place(&self.places_inside)?) } else { None };
         let _place = place(&self.places)?;
-        let turn = self.looking.clone().acquire_owned().await.map_err(|_| Problem::unavailable())?;
+        let turn = self.looking.clone().acquire_owned().await.map_err(|_| problem::unavailable())?;
         // The turn goes along: who gives up waiting does not make room for another while this one is still looked at.
         let job = move || {
             let answer = job();
             drop(turn);
             answer
         };
-        tokio::task::spawn_blocking(job).await.map_err(|_| Problem::unavailable())
+        tokio::task::spawn_blocking(job).await.map_err(|_| problem::unavailable())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::broker::{Broker, Unavailable};
 use crate::caller::{COOKIE, Caller, Peer, address, csrf_of, digest_of, is_other_site};
 use crate::codes;
 use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 use crate::settings::WebSettings;
 
 /// Who wants to be known.
@@ -120,7 +120,7 @@ fn refuse_other_site(headers: &HeaderMap) -> Result<(), Problem> {
 /// If it was refused.
 pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
     match reply {
-        BrokerReply::Refused { refusal } => Err(Problem::refused(refusal)),
+        BrokerReply::Refused { refusal } => Err(problem::refused(refusal)),
         _ => Ok(()),
     }
 }
@@ -160,9 +160,9 @@ pub(crate) async fn counted(app: &App, name: &UserName) -> Result<Option<Person>
         BrokerReply::Person { person } => Ok(Some(person)),
         BrokerReply::Refused { refusal: Refusal::TooManyTries } => {
             let wait_ms = person(app, name).await?.wait_until_ms.saturating_sub(app.now_ms());
-            Err(Problem::refused(Refusal::TooManyTries).retry(wait_ms.div_ceil(1_000)))
+            Err(problem::refused(Refusal::TooManyTries).retry(wait_ms.div_ceil(1_000)))
         }
-        BrokerReply::Refused { refusal: Refusal::ClockOff } => Err(Problem::refused(Refusal::ClockOff)),
+        BrokerReply::Refused { refusal: Refusal::ClockOff } => Err(problem::refused(Refusal::ClockOff)),
         _ => Ok(None),
     }
 }
@@ -202,7 +202,7 @@ fn cookie(app: &App, token: &str) -> Result<HeaderValue, Problem> {
     let secure = if app.is_secure { "; Secure" } else { "" };
     let forget = if token.is_empty() { "; Max-Age=0" } else { "" };
     let text = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{forget}");
-    HeaderValue::from_str(&text).map_err(|_| Problem::unavailable())
+    HeaderValue::from_str(&text).map_err(|_| problem::unavailable())
 }
 
 /// The session that this request has.

@@ -1,11 +1,11 @@
 //! Which path is served by what, and what every answer has.
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
+use pares_http::{asked, told};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
@@ -13,7 +13,6 @@ use utoipa::openapi::{RefOr, Required};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
-use crate::asked;
 use crate::caller::COOKIE;
 use crate::problem::Problem;
 use crate::{
@@ -150,39 +149,22 @@ async fn nothing() -> Problem {
 }
 
 async fn not_allowed() -> Problem {
-    Problem::of(StatusCode::METHOD_NOT_ALLOWED, "this has other methods").reason("other-methods")
+    Problem::other_methods()
 }
 
 /// Answers of the API are nobody's but their caller's: nothing on the way keeps them.
 async fn not_kept(mut response: Response) -> Response {
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    told::forbid_keeping(response.headers_mut());
     response
 }
 
 /// What browsers are told of every answer.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
-    const TOLD: [(&str, &str); 6] = [
-        (
-            "content-security-policy",
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
-             base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-        ),
-        ("x-content-type-options", "nosniff"),
-        ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-    ];
-    let mut response = match asked::refusal(&request, &app) {
+    let names = app.looks_at_host.then_some(app.settings.hosts.as_slice());
+    let mut response = match asked::refusal(&request, names) {
         Some(problem) => not_kept(problem.into_response()).await,
         None => next.run(request).await.into_response(),
     };
-    let headers = response.headers_mut();
-    for (name, value) in TOLD {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if app.is_secure {
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
-    }
+    told::tell(response.headers_mut(), app.is_secure);
     response
 }

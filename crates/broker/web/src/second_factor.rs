@@ -14,7 +14,7 @@ use crate::body::Said;
 use crate::caller::Caller;
 use crate::codes;
 use crate::people::{done, person, proved, step};
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 /// A secret, told once.
 #[derive(Serialize, ToSchema)]
@@ -75,7 +75,7 @@ pub(crate) async fn confirm(
 ) -> Result<StatusCode, Problem> {
     let (name, session) = (caller.name, caller.session);
     let secret = person(&app, &name).await?.code.filter(|code| !code.is_confirmed);
-    let secret = secret.ok_or_else(|| Problem::refused(Refusal::PersonChanged))?.secret;
+    let secret = secret.ok_or_else(|| problem::refused(Refusal::PersonChanged))?.secret;
     let wrong = || Problem::of(StatusCode::UNPROCESSABLE_ENTITY, "the code is wrong").reason("wrong-code");
     let step = codes::step_of(&secret, &code, app.now_ms()).ok_or_else(wrong)?;
     done(app.person(PersonAsked::ConfirmCode { name, secret, step, session }).await?)?;
@@ -94,7 +94,7 @@ pub(crate) async fn end(
     let name = caller.name;
     let step = step(&app, &person, proof.code.as_deref())?;
     match app.person(PersonAsked::DropCode { name, step }).await? {
-        BrokerReply::Refused { refusal } => Err(Problem::refused(refusal)),
+        BrokerReply::Refused { refusal } => Err(problem::refused(refusal)),
         _ => Ok(StatusCode::NO_CONTENT),
     }
 }

@@ -1,66 +1,19 @@
-//! The server: connections, TLS, and limits of both.
-//!
-//! The usual one-line server waits for ever for a request that comes a letter at a time, and takes as many connections as the system has. Here a connection has so long to say what it
-//! wants, there are so many, and no address has more than half of them.
+//! The server: the broker's paths behind connections with limits.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::SocketAddr;
 
 use axum::Router;
-use axum::extract::Request;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use pares_tls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt as _;
+use pares_http::connections::{Connections, WebError, WebTransport};
 
 use crate::app::App;
 use crate::broker::Broker;
-use crate::caller::Peer;
-use crate::places::Places;
 use crate::routes::router;
 use crate::settings::WebSettings;
 
-/// A connection has so long for a handshake, and for the head of each request.
-const HEAD_LIMIT: Duration = Duration::from_secs(10);
-/// After a connection could not be accepted.
-const BREATH: Duration = Duration::from_millis(50);
-
-/// Why there is no server.
-#[derive(Debug, thiserror::Error)]
-pub enum WebError {
-    /// Passwords would go through a network in the open.
-    #[error("{0} is not on this machine alone: it needs a certificate, or a proxy in front that has one")]
-    Plain(SocketAddr),
-    /// The address cannot be listened to.
-    #[error("listening on {0}: {1}")]
-    Listen(SocketAddr, io::Error),
-}
-
-/// How people's connections reach a server.
-#[derive(Clone, Debug)]
-pub enum WebTransport {
-    /// Plain, and from this machine alone.
-    Loopback,
-    /// By TLS.
-    Tls(Arc<ServerConfig>),
-    /// Plain, on any address: nobody reaches it but a proxy, which people reach by TLS.
-    BehindProxy,
-}
-
 /// A server that listens, and serves once it is [run](WebServer::run).
 pub struct WebServer {
-    listener: TcpListener,
-    address: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    connections: Connections,
     router: Router,
-    connections: Arc<Places<IpAddr>>,
-    patience: Duration,
 }
 
 impl WebServer {
@@ -74,86 +27,21 @@ impl WebServer {
         broker: impl Broker,
         settings: WebSettings,
     ) -> Result<Self, WebError> {
-        if matches!(transport, WebTransport::Loopback) && !address.ip().is_loopback() {
-            return Err(WebError::Plain(address));
-        }
-        let failed = |why| WebError::Listen(address, why);
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let most = settings.connections_max;
-        let connections = Places::new(most, most.div_ceil(2));
-        let patience = settings.patience;
+        let (most, patience) = (settings.connections_max, settings.patience);
+        let connections = Connections::bind(address, transport.clone(), most, patience).await?;
         let app = App::new(broker, settings, &transport);
         app.watch();
-        Ok(Self {
-            address: listener.local_addr().map_err(failed)?,
-            listener,
-            tls: match transport {
-                WebTransport::Tls(config) => Some(TlsAcceptor::from(config)),
-                WebTransport::Loopback | WebTransport::BehindProxy => None,
-            },
-            router: router(app),
-            connections,
-            patience,
-        })
+        Ok(Self { connections, router: router(app) })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.connections.address()
     }
 
     /// Serves until the future is dropped.
     pub async fn run(self) {
-        loop {
-            let Ok((stream, from)) = self.listener.accept().await else {
-                tokio::time::sleep(BREATH).await;
-                continue;
-            };
-            let Some(place) = self.connections.place(from.ip().to_canonical()) else { continue };
-            let (tls, router, patience) = (self.tls.clone(), self.router.clone(), self.patience);
-            tokio::spawn(async move {
-                let _place = place;
-                connection(stream, from, tls, router, patience).await;
-            });
-        }
+        self.connections.serve(self.router).await;
     }
-}
-
-async fn connection(
-    stream: TcpStream,
-    from: SocketAddr,
-    tls: Option<TlsAcceptor>,
-    router: Router,
-    patience: Duration,
-) {
-    // Without it each answer would wait for the acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
-    match tls {
-        None => serve(stream, from, router, patience).await,
-        Some(tls) => {
-            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(stream)).await {
-                serve(stream, from, router, patience).await;
-            }
-        }
-    }
-}
-
-async fn serve<S>(stream: S, from: SocketAddr, router: Router, patience: Duration)
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(Peer(from.ip()));
-        request.map(axum::body::Body::new)
-    });
-    let stream = TokioIo::new(crate::stall::Stalling::new(stream, patience));
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_LIMIT)
-        .max_buf_size(32 << 10)
-        .serve_connection(stream, TowerToHyperService::new(service))
-        .with_upgrades();
-    // What a connection dies of is its client's affair.
-    let _ = serving.await;
 }

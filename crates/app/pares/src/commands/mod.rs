@@ -14,3 +14,4 @@ pub mod member;
 pub mod node;
 pub mod stat;
 pub mod up;
+pub mod web;

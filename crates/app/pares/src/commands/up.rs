@@ -1,12 +1,15 @@
 //! `pares up`: a system that runs until Ctrl-C.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_node::config::TlsSetting;
 use pares_node::config::{DoorPort, FeedConfig, SignOnSetting};
 use pares_node::lost::OnLoss;
+use pares_node::watched::{Watched, last_words};
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 
 use crate::error::{CommandError, CommandResult};
@@ -30,6 +33,9 @@ pub struct Args {
     /// Listen for OUCH, likewise with `ouch`. Passwords go there in the clear
     #[arg(long)]
     ouch: bool,
+    /// Serve HTTP and WebSocket too, at this address of this machine: a process of its own, as `pares web` is
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = super::web::LISTEN)]
+    web: Option<SocketAddr>,
 }
 
 /// Starts the system, restarts what dies, and stops everything on Ctrl-C.
@@ -41,8 +47,10 @@ pub fn run(args: &Args) -> CommandResult {
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
         Ok(mut supervisor) => {
-            tell(&supervisor);
-            look_after(&mut supervisor, &stop);
+            let mut web = args.web.map(|listen| WebChild::new(listen, supervisor.layout()));
+            tell(&supervisor, args.web);
+            look_after(&mut supervisor, &mut web, &stop);
+            web.map_or(Ok(()), |mut web| web.watched.stop())?;
             supervisor.stop()?;
             pares_text::tell!("stopped");
             Ok(())
@@ -77,7 +85,7 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
 }
 
 /// Says how the system has come up.
-fn tell(supervisor: &Supervisor) {
+fn tell(supervisor: &Supervisor, web: Option<SocketAddr>) {
     let (config, layout) = (supervisor.config(), supervisor.layout());
     pares_text::tell!(
         "up: {}, {}, {}, {}; epoch {}; {}",
@@ -118,6 +126,9 @@ fn tell(supervisor: &Supervisor) {
                 key.display()
             );
         }
+    }
+    if let Some(listen) = web {
+        pares_text::tell!("the exchange is at http://{listen}/v1 over HTTP");
     }
     for node in supervisor.missing() {
         pares_text::tell!("{node} is not up yet; the others trade");
@@ -160,9 +171,47 @@ fn tell_feed(config: &SystemConfig, layout: &Layout) {
     }
 }
 
+/// The process that serves HTTP, kept running.
+struct WebChild {
+    watched: Watched,
+    listen: SocketAddr,
+    dir: PathBuf,
+    log: PathBuf,
+    announced: PathBuf,
+}
+
+impl WebChild {
+    fn new(listen: SocketAddr, layout: &Layout) -> Self {
+        let (log, announced) = (layout.run().join("web.log"), layout.run().join("web.addr"));
+        // A leftover of the last run must not look like one that listens.
+        let _ = std::fs::remove_file(&announced);
+        Self { watched: Watched::default(), listen, dir: layout.root().to_owned(), log, announced }
+    }
+
+    /// Starts it if it does not run. Says how it ended, or why it did not begin.
+    fn tick(&mut self) -> Option<String> {
+        let ended = self.watched.reap();
+        if ended.is_some() || !self.watched.is_due() {
+            let complaint = ended.as_ref().and_then(|_| last_words(&self.log));
+            return ended.map(|how| complaint.map_or(how.clone(), |complaint| format!("{how}: {complaint}")));
+        }
+        let program = match std::env::current_exe() {
+            Ok(program) => program,
+            Err(error) => return Some(error.to_string()),
+        };
+        let mut command = Command::new(program);
+        command.arg("web").arg("--exchange").arg(&self.dir).arg("--listen").arg(self.listen.to_string());
+        command.arg("--announce").arg(&self.announced);
+        self.watched.start(&mut command, &self.log).err().map(|error| error.to_string())
+    }
+}
+
 /// Restarts what dies, until it is told to stop.
-fn look_after(supervisor: &mut Supervisor, stop: &AtomicBool) {
+fn look_after(supervisor: &mut Supervisor, web: &mut Option<WebChild>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
+        if let Some(how) = web.as_mut().and_then(WebChild::tick) {
+            pares_text::tell!("web ended ({how}); restarting it");
+        }
         for death in supervisor.tick() {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
             let (node, how) = (death.node, death.how);

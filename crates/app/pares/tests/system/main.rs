@@ -42,6 +42,7 @@ mod streams;
 mod supervision;
 mod tls;
 mod topologies;
+mod web;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pares");

@@ -6,6 +6,7 @@ pub mod end_to_end;
 pub mod feed;
 pub mod fix;
 mod fronts;
+pub mod http;
 pub mod kill_switch;
 pub mod ouch;
 pub mod overload;
@@ -45,6 +46,8 @@ enum Bench {
     Fix(fix::Args),
     /// Orders over OUCH through a whole exchange: translation, latency, highest rate, beside its own protocol
     Ouch(ouch::Args),
+    /// Orders over HTTP through a whole exchange: highest rate, latency at 10,000/s
+    Http(http::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
@@ -74,6 +77,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Feed(args) => feed::run(args),
         Bench::Fix(args) => fix::run(args),
         Bench::Ouch(args) => ouch::run(args),
+        Bench::Http(args) => http::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),

@@ -33,6 +33,13 @@ pub(crate) enum Peer {
         /// Where both logs lie.
         dir: PathBuf,
     },
+    /// Serves the exchange in DIR over HTTP
+    Http {
+        /// Where the exchange lies.
+        dir: PathBuf,
+        /// Where to listen.
+        port: u16,
+    },
     /// Sends FIX orders back
     FixEcho {
         /// Where to listen.
@@ -51,6 +58,7 @@ pub(crate) fn run(peer: &Peer) -> LabResult {
     match peer {
         Peer::Contend { dir, batch } => super::sequencer::contend(dir, *batch),
         Peer::Read { log } => read(log),
+        Peer::Http { dir, port } => super::http::serve(dir, *port),
         Peer::FixEcho { port, sessions } => super::fix::serve(*port, *sessions),
         Peer::Echo { dir } => {
             ready()?;

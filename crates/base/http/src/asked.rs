@@ -8,16 +8,16 @@ use std::net::IpAddr;
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
 
-use crate::app::Shared;
 use crate::problem::Problem;
 
-/// Why a request is refused before anybody looks what it asks for.
-pub(crate) fn refusal(request: &Request, app: &Shared) -> Option<Problem> {
+/// Why a request is refused before anybody looks what it asks for. With `names` it is to come by one of them, or by one of this machine.
+#[must_use]
+pub fn refusal(request: &Request, names: Option<&[String]>) -> Option<Problem> {
     if !is_utf8(request.uri().path()) {
         return Some(Problem::bad("the path is not UTF-8"));
     }
     let host = request.headers().get(header::HOST)?;
-    let is_ours = host.to_str().is_ok_and(|host| !app.looks_at_host || is_of_here(host, &app.settings.hosts));
+    let is_ours = host.to_str().is_ok_and(|host| names.is_none_or(|names| is_of_here(host, names)));
     let misdirected = || Problem::of(StatusCode::MISDIRECTED_REQUEST, "this server has another name");
     (!is_ours).then(|| misdirected().reason("other-host"))
 }

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Places, and who has taken how many.
-pub(crate) struct Places<K> {
+pub struct Places<K> {
     in_all: usize,
     of_each: usize,
     taken: Mutex<BTreeMap<K, usize>>,
 }
 
 impl<K: Ord + Clone> Places<K> {
-    pub(crate) fn new(in_all: usize, of_each: usize) -> Arc<Self> {
+    /// So many in all, and so many of each.
+    #[must_use]
+    pub fn new(in_all: usize, of_each: usize) -> Arc<Self> {
         Arc::new(Self { in_all, of_each, taken: Mutex::default() })
     }
 
     /// A place until it is dropped, if there is one.
-    pub(crate) fn place(self: &Arc<Self>, who: impl Into<K>) -> Option<Place<K>> {
+    pub fn place(self: &Arc<Self>, who: impl Into<K>) -> Option<Place<K>> {
         let who = who.into();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = taken.values().sum();
@@ -30,7 +32,7 @@ impl<K: Ord + Clone> Places<K> {
 }
 
 /// A place that is taken.
-pub(crate) struct Place<K: Ord> {
+pub struct Place<K: Ord> {
     of: Arc<Places<K>>,
     who: K,
 }

@@ -1,0 +1,153 @@
+//! Connections, TLS, and limits of both.
+//!
+//! The usual one-line server waits for ever for a request that comes a letter at a time, and takes as many connections as the system has. Here a connection has so long to say what it
+//! wants, there are so many, and no address has more than half of them.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use pares_tls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt as _;
+
+use crate::places::Places;
+use crate::stall::Stalling;
+
+/// A connection has so long for a handshake, and for the head of each request.
+const HEAD_LIMIT: Duration = Duration::from_secs(10);
+/// After a connection could not be accepted.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// Passwords would go through a network in the open.
+    #[error("{0} is not on this machine alone: it needs a certificate, or a proxy in front that has one")]
+    Plain(SocketAddr),
+    /// The address cannot be listened to.
+    #[error("listening on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+}
+
+/// How people's connections reach a server.
+#[derive(Clone, Debug)]
+pub enum WebTransport {
+    /// Plain, and from this machine alone.
+    Loopback,
+    /// By TLS.
+    Tls(Arc<ServerConfig>),
+    /// Plain, on any address: nobody reaches it but a proxy, which people reach by TLS.
+    BehindProxy,
+}
+
+/// From which address a request came: an extension of each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
+
+/// A server that listens, and serves once it is [run](Connections::serve).
+pub struct Connections {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    places: Arc<Places<IpAddr>>,
+    patience: Duration,
+}
+
+impl Connections {
+    /// Listens on `address`; port 0 is any free one. There are `most` connections at a time, half of them of one address, and none keeps an
+    /// answer longer than `patience` without taking a byte. Needs a runtime of tokio with I/O and time.
+    ///
+    /// # Errors
+    /// If it may not be reached so, or cannot be listened to.
+    pub async fn bind(
+        address: SocketAddr,
+        transport: WebTransport,
+        most: usize,
+        patience: Duration,
+    ) -> Result<Self, WebError> {
+        if matches!(transport, WebTransport::Loopback) && !address.ip().is_loopback() {
+            return Err(WebError::Plain(address));
+        }
+        let failed = |why| WebError::Listen(address, why);
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        Ok(Self {
+            address: listener.local_addr().map_err(failed)?,
+            listener,
+            tls: match transport {
+                WebTransport::Tls(config) => Some(TlsAcceptor::from(config)),
+                WebTransport::Loopback | WebTransport::BehindProxy => None,
+            },
+            places: Places::new(most, most.div_ceil(2)),
+            patience,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until the future is dropped.
+    pub async fn serve(self, router: Router) {
+        loop {
+            let Ok((stream, from)) = self.listener.accept().await else {
+                tokio::time::sleep(BREATH).await;
+                continue;
+            };
+            let Some(place) = self.places.place(from.ip().to_canonical()) else { continue };
+            let (tls, router, patience) = (self.tls.clone(), router.clone(), self.patience);
+            tokio::spawn(async move {
+                let _place = place;
+                connection(stream, from, tls, router, patience).await;
+            });
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    from: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    patience: Duration,
+) {
+    // Without it each answer would wait for the acknowledgement of the one before.
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => serve(stream, from, router, patience).await,
+        Some(tls) => {
+            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(stream)).await {
+                serve(stream, from, router, patience).await;
+            }
+        }
+    }
+}
+
+async fn serve<S>(stream: S, from: SocketAddr, router: Router, patience: Duration)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(Peer(from.ip()));
+        request.map(axum::body::Body::new)
+    });
+    let stream = TokioIo::new(Stalling::new(stream, patience));
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_LIMIT)
+        .max_buf_size(32 << 10)
+        .serve_connection(stream, TowerToHyperService::new(service))
+        .with_upgrades();
+    // What a connection dies of is its client's affair.
+    let _ = serving.await;
+}

@@ -1,0 +1,20 @@
+//! What every HTTP server of ours is, whatever it serves: connections with limits, bodies with bounds, problem documents.
+//!
+//! The broker and the exchange serve different things to different people by the same rules of defence. Kept twice, the second copy would miss what the first one learnt.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`connections`] | listening, TLS, how long a head may take, how many connections there are |
+//! | [`places`], `stall` | so many at a time; those who do not read |
+//! | [`asked`] | what no request may be, whatever it asks for |
+//! | [`body`] | a body in time, of bounded length |
+//! | [`problem`] | what went wrong, as RFC 9457 says it |
+//! | [`told`] | what browsers are told of every answer |
+
+pub mod asked;
+pub mod body;
+pub mod connections;
+pub mod places;
+pub mod problem;
+mod stall;
+pub mod told;

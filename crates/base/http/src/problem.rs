@@ -1,0 +1,118 @@
+//! What went wrong, as `application/problem+json` (RFC 9457). It says what a client can do about it, and nothing of the inside.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A problem document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Problem {
+    /// Always `about:blank`: the status says of which kind it is.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status in words.
+    title: &'static str,
+    /// The status.
+    status: u16,
+    /// What is wrong, for people.
+    detail: String,
+    /// What is wrong, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Of what the rules refuse: its number in the table of refusals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u8>,
+    #[serde(skip)]
+    retry_s: Option<u64>,
+}
+
+impl Problem {
+    /// A problem of that status.
+    pub fn of(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: detail.into(),
+            reason: None,
+            code: None,
+            retry_s: None,
+        }
+    }
+
+    /// The same with a word for programs.
+    #[must_use]
+    pub fn reason(self, reason: &str) -> Self {
+        Self { reason: Some(reason.to_owned()), ..self }
+    }
+
+    /// The same with a number of the table of refusals.
+    #[must_use]
+    pub fn code(self, code: u8) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    /// The same again makes sense after so long.
+    #[must_use]
+    pub fn retry(self, after_s: u64) -> Self {
+        Self { retry_s: Some(after_s.max(1)), ..self }
+    }
+
+    /// What was sent is not of its form.
+    pub fn bad(detail: impl Into<String>) -> Self {
+        Self::of(StatusCode::BAD_REQUEST, detail).reason("bad-form")
+    }
+
+    /// There is no such thing.
+    pub fn unknown(detail: impl Into<String>) -> Self {
+        Self::of(StatusCode::NOT_FOUND, detail).reason("not-found")
+    }
+
+    /// Who asks may not.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::of(StatusCode::FORBIDDEN, detail)
+    }
+
+    /// Nobody has signed in.
+    #[must_use]
+    pub fn no_session() -> Self {
+        Self::of(StatusCode::UNAUTHORIZED, "sign in first").reason("no-session")
+    }
+
+    /// Asked too often.
+    #[must_use]
+    pub fn too_many(after_s: u64) -> Self {
+        Self::of(StatusCode::TOO_MANY_REQUESTS, "too many requests: wait").reason("too-many").retry(after_s)
+    }
+
+    /// The path has other methods.
+    #[must_use]
+    pub fn other_methods() -> Self {
+        Self::of(StatusCode::METHOD_NOT_ALLOWED, "this has other methods").reason("other-methods")
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let retry_s = self.retry_s;
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = retry_s {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,136 @@
+//! What all requests share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use pares_http::connections::WebTransport;
+use pares_http::problem::Problem;
+use pares_resources::{InstrumentTold, Question, Told};
+
+use crate::refused;
+use crate::session::Session;
+use crate::sessions::Sessions;
+use crate::settings::ApiSettings;
+
+/// So old may be what is known of symbols.
+const SYMBOLS_KNOWN: Duration = Duration::from_secs(1);
+/// Symbols that are not known are not looked for more often.
+const SYMBOLS_EACH: Duration = Duration::from_millis(100);
+/// How often sessions are looked through.
+const SWEEP_EACH: Duration = Duration::from_secs(1);
+
+pub(crate) type Shared = Arc<App>;
+
+/// Instruments by symbol, and when that was told.
+struct Symbols {
+    told: Instant,
+    by_symbol: BTreeMap<String, InstrumentTold>,
+}
+
+pub(crate) struct App {
+    pub(crate) settings: ApiSettings,
+    pub(crate) sessions: Sessions,
+    symbols: RwLock<Option<Symbols>>,
+    /// One asks for them at a time.
+    asking: tokio::sync::Mutex<()>,
+    pub(crate) is_secure: bool,
+    looks_at_host: bool,
+}
+
+impl App {
+    pub(crate) fn new(settings: ApiSettings, transport: &WebTransport) -> Shared {
+        Arc::new(Self {
+            sessions: Sessions::default(),
+            symbols: RwLock::default(),
+            asking: tokio::sync::Mutex::default(),
+            is_secure: !matches!(transport, WebTransport::Loopback),
+            looks_at_host: match transport {
+                WebTransport::Loopback => true,
+                WebTransport::Tls(_) => false,
+                WebTransport::BehindProxy => !settings.hosts.is_empty(),
+            },
+            settings,
+        })
+    }
+
+    /// Looks after sessions, until nobody has this any more.
+    pub(crate) fn look_after(self: &Arc<Self>) {
+        let app = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut turn = tokio::time::interval(SWEEP_EACH);
+            loop {
+                turn.tick().await;
+                let Some(app) = app.upgrade() else { break };
+                app.sessions.sweep(app.settings.idle);
+            }
+        });
+    }
+
+    /// The names by which requests may come, if that counts.
+    pub(crate) fn names(&self) -> Option<&[String]> {
+        self.looks_at_host.then_some(self.settings.hosts.as_slice())
+    }
+
+    /// The instrument of that symbol.
+    pub(crate) async fn instrument(
+        &self,
+        session: &Session,
+        symbol: &str,
+    ) -> Result<InstrumentTold, Problem> {
+        if let Some(known) = self.known(symbol, SYMBOLS_KNOWN) {
+            return Ok(known);
+        }
+        let _asking = self.asking.lock().await;
+        // Another one may have asked meanwhile.
+        let is_fresh = self.told_within(SYMBOLS_EACH);
+        if !is_fresh {
+            self.instruments(session).await?;
+        }
+        self.known(symbol, SYMBOLS_KNOWN)
+            .ok_or_else(|| refused::refused(pares_types::Reason::UnknownInstrument))
+    }
+
+    /// All instruments, asked for anew.
+    pub(crate) async fn instruments(&self, session: &Session) -> Result<Vec<InstrumentTold>, Problem> {
+        let Told::Instruments(instruments) = session.question(Question::Instruments).await? else {
+            return Err(refused::no_answer_yet());
+        };
+        let by_symbol = instruments.iter().map(|one| (one.status.symbol.to_string(), one.clone())).collect();
+        let symbols = Symbols { told: Instant::now(), by_symbol };
+        *self.symbols.write().unwrap_or_else(PoisonError::into_inner) = Some(symbols);
+        Ok(instruments)
+    }
+
+    fn known(&self, symbol: &str, within: Duration) -> Option<InstrumentTold> {
+        let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);
+        symbols.as_ref().filter(|symbols| symbols.told.elapsed() < within)?.by_symbol.get(symbol).cloned()
+    }
+
+    fn told_within(&self, within: Duration) -> bool {
+        let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);
+        symbols.as_ref().is_some_and(|symbols| symbols.told.elapsed() < within)
+    }
+}
+
+/// Who asks: the session of the bearer's token.
+pub(crate) struct Caller(pub(crate) Arc<Session>);
+
+impl FromRequestParts<Shared> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
+        let mut named = parts.headers.get_all(header::AUTHORIZATION).iter();
+        let text = named.next().filter(|_| named.next().is_none()).and_then(|text| text.to_str().ok());
+        let bearer = text.and_then(|text| text.split_once(' '));
+        let token =
+            bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
+        let session = token.and_then(|token| app.sessions.find(token.trim()));
+        let session = session.ok_or_else(refused::sign_on_again)?;
+        session.note_used();
+        Ok(Self(session))
+    }
+}

@@ -1,0 +1,84 @@
+//! Several orders in one request. They are sent in their order and answered each by itself: a batch is no transaction.
+
+use axum::extract::State;
+use axum::response::Response;
+use futures_util::future::join_all;
+use pares_http::problem::Problem;
+use pares_types::ClientRequest;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::app::{App, Caller, Shared};
+use crate::forms::{OrderForm, Outcome};
+use crate::orders::committed;
+use crate::session::Session;
+use crate::spoken::{Said, Spoken};
+
+/// Orders in a batch at most.
+const BATCH_MAX: usize = 100;
+
+/// Orders.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Batch {
+    #[schema(min_items = 1, max_items = 100)]
+    orders: Vec<OrderForm>,
+}
+
+/// What became of each, in their order.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BatchAnswered {
+    results: Vec<BatchResult>,
+}
+
+/// What became of one: an outcome or a problem.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BatchResult {
+    client_order_id: String,
+    /// The status that it would have been answered with alone.
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
+}
+
+/// Enters up to 100 orders.
+#[utoipa::path(post, path = "/v1/orders/batch", tag = "orders", request_body = Batch, responses(
+    (status = 200, description = "Each for itself", body = BatchAnswered),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn enter(
+    State(app): State<Shared>,
+    Caller(session): Caller,
+    spoken: Spoken,
+    Said(Batch { orders }): Said<Batch>,
+) -> Result<Response, Problem> {
+    if orders.is_empty() || orders.len() > BATCH_MAX {
+        return Err(Problem::bad("a batch has 1 to 100 orders"));
+    }
+    let mut requests = Vec::with_capacity(orders.len());
+    for form in &orders {
+        requests.push(request(&app, &session, form).await);
+    }
+    let asking = requests.into_iter().map(|request| async { committed(&session, request?).await });
+    let answers = join_all(asking).await;
+    let results = orders.into_iter().zip(answers).map(|(form, answer)| result(form.client_order_id, answer));
+    Ok(spoken.ok("batch", &BatchAnswered { results: results.collect() }))
+}
+
+async fn request(app: &App, session: &Session, form: &OrderForm) -> Result<ClientRequest, Problem> {
+    let (client_order_id, order) = (form.name()?, form.order()?);
+    let instrument = app.instrument(session, &form.symbol).await?.status.instrument;
+    Ok(ClientRequest::Enter { client_order_id, instrument, order })
+}
+
+fn result(client_order_id: String, answer: Result<pares_types::Answer, Problem>) -> BatchResult {
+    match answer {
+        Ok(answer) => {
+            BatchResult { client_order_id, status: 201, outcome: Some(Outcome::from(&answer)), problem: None }
+        }
+        Err(problem) => {
+            BatchResult { client_order_id, status: problem.status(), outcome: None, problem: Some(problem) }
+        }
+    }
+}

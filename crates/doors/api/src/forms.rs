@@ -1,0 +1,228 @@
+//! What requests say and answers tell, field by field. Numbers that may be above 2^53, prices and quantities are text.
+
+use pares_http::problem::Problem;
+use pares_resources::decimal::{natural, price_text};
+use pares_resources::words::{BadField, OrderWords, TermsWords, side_word, state_word};
+use pares_types::{
+    Answer, ClientOrderId, InstrumentId, NewOrder, NewTerms, OrderId, OrderStatus, Reason, RequestId,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::refused;
+
+/// A new order.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OrderForm {
+    /// The order's name: unique of the member for life, rising in its series.
+    #[schema(pattern = "^[0-9]{1,20}$", example = "1")]
+    pub(crate) client_order_id: String,
+    /// The instrument's symbol.
+    #[schema(min_length = 1, max_length = 16, example = "ABC")]
+    pub(crate) symbol: String,
+    /// `buy` or `sell`.
+    #[schema(example = "buy")]
+    side: String,
+    /// `limit` (if nothing is said), `market`, `peg_best` or `peg_mid`.
+    kind: Option<String>,
+    /// The limit; of a market order none.
+    #[schema(example = "223.82")]
+    price: Option<String>,
+    /// Shares.
+    #[schema(example = "100")]
+    quantity: String,
+    /// `day` (if nothing is said; of a market order `ioc`), `ioc`, `fok`, `gtc`, `gtd`, `at_open` or `at_close`.
+    time_in_force: Option<String>,
+    /// Of `gtd`: ns since 1970.
+    until_ns: Option<String>,
+    /// Refuse it rather than let it take liquidity.
+    #[serde(default)]
+    post_only: bool,
+    /// `allow` (if nothing is said), `cancel_resting`, `cancel_incoming`, `cancel_both` or `decrement`.
+    self_trade: Option<String>,
+    /// Shares that an iceberg shows at a time.
+    display: Option<String>,
+    /// Shares that must match at once.
+    minimum: Option<String>,
+    /// The price that a stop order waits for.
+    trigger: Option<String>,
+}
+
+impl OrderForm {
+    pub(crate) fn name(&self) -> Result<ClientOrderId, Problem> {
+        name("client_order_id", &self.client_order_id)
+    }
+
+    pub(crate) fn order(&self) -> Result<NewOrder, Problem> {
+        let words = OrderWords {
+            side: &self.side,
+            kind: self.kind.as_deref(),
+            price: self.price.as_deref(),
+            quantity: &self.quantity,
+            time_in_force: self.time_in_force.as_deref(),
+            until_ns: self.until_ns.as_deref(),
+            post_only: self.post_only,
+            self_trade: self.self_trade.as_deref(),
+            display: self.display.as_deref(),
+            minimum: self.minimum.as_deref(),
+            trigger: self.trigger.as_deref(),
+        };
+        words.order().map_err(refused::bad_field)
+    }
+}
+
+/// New terms of an order. What is left out stays as it is.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TermsForm {
+    /// The name of this request.
+    #[schema(pattern = "^[0-9]{1,20}$", example = "2")]
+    pub(crate) client_order_id: String,
+    /// The new limit.
+    #[schema(example = "223.80")]
+    price: String,
+    /// The new total quantity, executed part included.
+    #[schema(example = "50")]
+    quantity: String,
+    /// Shares to show at a time.
+    display: Option<String>,
+    /// The new trigger of an order that waits for it.
+    trigger: Option<String>,
+    /// `day`, `gtc` or `gtd`.
+    time_in_force: Option<String>,
+    /// Of `gtd`: ns since 1970.
+    until_ns: Option<String>,
+}
+
+impl TermsForm {
+    pub(crate) fn terms(&self) -> Result<NewTerms, Problem> {
+        let words = TermsWords {
+            price: &self.price,
+            quantity: &self.quantity,
+            display: self.display.as_deref(),
+            trigger: self.trigger.as_deref(),
+            time_in_force: self.time_in_force.as_deref(),
+            until_ns: self.until_ns.as_deref(),
+        };
+        words.terms().map_err(refused::bad_field)
+    }
+}
+
+/// What became of a request.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Outcome {
+    /// The name of the request.
+    client_order_id: String,
+    /// The order concerned; of a cancel of many the request itself.
+    order_id: String,
+    /// The instrument's number; 0 if it was for all.
+    instrument: u32,
+    /// The shard whose total order it is part of.
+    shard: u16,
+    /// Its place there.
+    position: String,
+    /// `resting`, `filled`, `cancelled`, `held`, `mass_cancelled`.
+    status: &'static str,
+    /// Why it was cancelled, or is not done in one step; `none` otherwise.
+    reason: &'static str,
+    /// Shares of the order executed so far; of a cancel of many the orders cancelled.
+    executed: String,
+    /// Shares of the order that are still there; of a cancel of many the orders left to cancel.
+    remaining: String,
+    /// Its place in the member's stream of the shard; 0 outside of that.
+    number: String,
+    /// Whether this repeats an answer.
+    repeat: bool,
+}
+
+impl From<&Answer> for Outcome {
+    fn from(answer: &Answer) -> Self {
+        Self {
+            client_order_id: answer.client_order_id.0.to_string(),
+            order_id: order_text(answer.order),
+            instrument: answer.instrument.0,
+            shard: answer.shard.0,
+            position: answer.position.to_string(),
+            status: answer.status.word(),
+            reason: reason_word(answer.reason),
+            executed: answer.executed.to_string(),
+            remaining: answer.remaining.to_string(),
+            number: answer.number.to_string(),
+            repeat: answer.repeat,
+        }
+    }
+}
+
+/// How an order is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OrderShown {
+    /// The name under which it was entered.
+    client_order_id: String,
+    /// Its id.
+    order_id: String,
+    /// The instrument's number.
+    instrument: u32,
+    /// Its shard.
+    shard: u16,
+    /// The position to come there: what lies before it is counted in.
+    next_position: String,
+    /// `in_flight`, `working`, `ended`.
+    state: &'static str,
+    /// `buy` or `sell`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<&'static str>,
+    /// Shares of it that have traded.
+    executed: String,
+    /// Shares that are still there; of one in flight, those it asks for.
+    remaining: String,
+}
+
+impl From<&OrderStatus> for OrderShown {
+    fn from(status: &OrderStatus) -> Self {
+        Self {
+            client_order_id: status.client_order_id.0.to_string(),
+            order_id: order_text(status.order),
+            instrument: status.instrument.0,
+            shard: status.shard.0,
+            next_position: status.next.to_string(),
+            state: state_word(status.state),
+            side: status.side.map(side_word),
+            executed: status.executed.to_string(),
+            remaining: status.remaining.to_string(),
+        }
+    }
+}
+
+/// An order's id as text.
+pub(crate) fn order_text(OrderId(request): OrderId) -> String {
+    request.to_bits().to_string()
+}
+
+/// Reads an order's id.
+pub(crate) fn order_id(text: &str) -> Result<OrderId, Problem> {
+    let id = natural(text).and_then(RequestId::from_bits).map(OrderId);
+    id.ok_or_else(refused::no_order)
+}
+
+/// Reads a name.
+pub(crate) fn name(field: &'static str, text: &str) -> Result<ClientOrderId, Problem> {
+    // The gateway has name 0 for what has none.
+    let name = natural(text).filter(|name| *name > 0).map(ClientOrderId);
+    name.ok_or_else(|| {
+        refused::bad_field(BadField { field, why: "a whole number above 0 as text, as \"1\"" })
+    })
+}
+
+/// A reason as a word.
+pub(crate) fn reason_word(reason: Reason) -> &'static str {
+    if reason == Reason::None { "none" } else { reason.word() }
+}
+
+/// A price, if there is one.
+pub(crate) fn maybe_price(price: Option<pares_types::Price>) -> Option<String> {
+    price.map(price_text)
+}
+
+/// All instruments.
+pub(crate) const ALL: InstrumentId = InstrumentId(0);

@@ -1,0 +1,48 @@
+//! The exchange over HTTP and WebSocket: docs/protocols/http.md.
+//!
+//! The obvious front keeps members' keys, so that it can speak for them, and what it was told, so that it can answer. Then it is worth breaking into, and what it knows dies with
+//! it. This one is a client of the gateways, once for each session: it passes their challenge on and the proof back, and answers from what they say. There may be any number.
+//!
+//! ```text
+//!  HTTP --> routes --> Session (a Line) --frames--> any gateway
+//!                         ^ the next one, if that dies
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | `server`, `app`, `settings` | what listens, what all requests share, what it is told when it starts |
+//! | `routes`, `spoken` | paths; JSON and XML |
+//! | `wire`, `session`, `sessions` | a connection to a gateway; a signed-on session; all of them, by token |
+//! | `sign_on` | the gateway's challenge there, the proof back |
+//! | `orders`, `changes`, `batches` | orders |
+//! | `fills`, `instruments`, `standing` | what can be read |
+//! | `socket`, `reports` | the member's stream, and books, as they happen |
+//! | `market` | books, as they are received |
+//! | `refused` | refusals as problem documents |
+
+mod app;
+mod batches;
+mod changes;
+mod fills;
+mod forms;
+mod instruments;
+mod market;
+mod orders;
+mod refused;
+mod reports;
+mod routes;
+mod server;
+mod session;
+mod sessions;
+mod settings;
+mod sign_on;
+mod socket;
+mod spoken;
+mod standing;
+mod wire;
+
+pub use market::{BookTold, Market};
+pub use pares_http::connections::{WebError, WebTransport};
+pub use routes::document;
+pub use server::ApiServer;
+pub use settings::{ApiSettings, Gateways};

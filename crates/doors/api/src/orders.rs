@@ -1,0 +1,122 @@
+//! Orders: entered, and looked at.
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use pares_http::problem::Problem;
+use pares_resources::{Question, Told};
+use pares_types::{Answer, ClientRequest, OrderKey, OrderStatus, Status};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::app::{App, Caller, Shared};
+use crate::forms::{OrderForm, OrderShown, Outcome, name, order_id, order_text};
+use crate::refused;
+use crate::session::Session;
+use crate::spoken::{Queried, Said, Spoken};
+
+/// The member's orders.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OrdersShown {
+    orders: Vec<OrderShown>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OfInstrument {
+    /// Only those in this instrument.
+    symbol: Option<String>,
+}
+
+/// Enters an order. The same name again is answered with what the first one came to.
+#[utoipa::path(post, path = "/v1/orders", tag = "orders", request_body = OrderForm, responses(
+    (status = 201, description = "Committed", body = Outcome),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn enter(
+    State(app): State<Shared>,
+    Caller(session): Caller,
+    spoken: Spoken,
+    Said(form): Said<OrderForm>,
+) -> Result<Response, Problem> {
+    let answer = entered(&app, &session, &form).await?;
+    let mut response = spoken.answer(StatusCode::CREATED, "outcome", &Outcome::from(&answer));
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/orders/{}", order_text(answer.order))) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    Ok(response)
+}
+
+/// The answer to an order that was not refused.
+pub(crate) async fn entered(app: &App, session: &Session, form: &OrderForm) -> Result<Answer, Problem> {
+    let (client_order_id, order) = (form.name()?, form.order()?);
+    let instrument = app.instrument(session, &form.symbol).await?.status.instrument;
+    committed(session, ClientRequest::Enter { client_order_id, instrument, order }).await
+}
+
+/// Asks, and gives the answer unless that is a refusal.
+pub(crate) async fn committed(session: &Session, request: ClientRequest) -> Result<Answer, Problem> {
+    match session.ask(request).await? {
+        Told::Answer(answer) if answer.status == Status::Refused => Err(refused::refused(answer.reason)),
+        Told::Answer(answer) => Ok(answer),
+        _ => Err(refused::no_answer_yet()),
+    }
+}
+
+/// How an order is, by our id.
+#[utoipa::path(get, path = "/v1/orders/{order_id}", tag = "orders", params(("order_id" = String, Path)), responses(
+    (status = 200, description = "The order", body = OrderShown),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn one(
+    Path(id): Path<String>,
+    Caller(session): Caller,
+    spoken: Spoken,
+) -> Result<Response, Problem> {
+    let status = status(&session, OrderKey::Id(order_id(&id)?)).await?;
+    Ok(spoken.ok("order", &OrderShown::from(&status)))
+}
+
+/// How an order is, by its name.
+#[utoipa::path(get, path = "/v1/orders/by-name/{client_order_id}", tag = "orders",
+    params(("client_order_id" = String, Path)), responses(
+    (status = 200, description = "The order", body = OrderShown),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn one_by_name(
+    Path(text): Path<String>,
+    Caller(session): Caller,
+    spoken: Spoken,
+) -> Result<Response, Problem> {
+    let status = status(&session, OrderKey::Name(name("client_order_id", &text)?)).await?;
+    Ok(spoken.ok("order", &OrderShown::from(&status)))
+}
+
+/// How the order is.
+pub(crate) async fn status(session: &Session, key: OrderKey) -> Result<OrderStatus, Problem> {
+    match session.question(Question::Order(key)).await? {
+        Told::Order(status) => status.ok_or_else(refused::no_order),
+        _ => Err(refused::no_answer_yet()),
+    }
+}
+
+/// The member's orders that are in flight or work.
+#[utoipa::path(get, path = "/v1/orders", tag = "orders", params(OfInstrument), responses(
+    (status = 200, description = "They", body = OrdersShown),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    Caller(session): Caller,
+    spoken: Spoken,
+    Queried(asked): Queried<OfInstrument>,
+) -> Result<Response, Problem> {
+    let instrument = match &asked.symbol {
+        None => None,
+        Some(symbol) => Some(app.instrument(&session, symbol).await?.status.instrument),
+    };
+    match session.question(Question::Orders(instrument)).await? {
+        Told::Orders(orders) => {
+            let orders = orders.iter().map(OrderShown::from).collect();
+            Ok(spoken.ok("orders", &OrdersShown { orders }).into_response())
+        }
+        _ => Err(refused::no_answer_yet()),
+    }
+}

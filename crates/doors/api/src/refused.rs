@@ -1,0 +1,54 @@
+//! Refusals as problem documents.
+
+use axum::http::StatusCode;
+use pares_http::problem::Problem;
+use pares_resources::status;
+use pares_resources::words::BadField;
+use pares_types::Reason;
+
+/// The exchange refuses it.
+pub(crate) fn refused(reason: Reason) -> Problem {
+    let status = StatusCode::from_u16(status::of(reason)).expect("statuses of the table are statuses");
+    let problem = Problem::of(status, reason.meaning()).reason(reason.word()).code(reason as u8);
+    match status::retry_s(reason) {
+        Some(after_s) => problem.retry(after_s),
+        None => problem,
+    }
+}
+
+/// The token is of no session that goes on.
+pub(crate) fn sign_on_again() -> Problem {
+    let detail = "no session goes on with this token: sign on, and ask again what was asked, under the same client_order_id";
+    Problem::of(StatusCode::UNAUTHORIZED, detail).reason("sign_on_again")
+}
+
+/// Nobody answered in time.
+pub(crate) fn no_answer_yet() -> Problem {
+    let detail = "no answer yet: it may be done or not. The same again, under the same client_order_id, is done once and answered";
+    Problem::of(StatusCode::GATEWAY_TIMEOUT, detail).reason("no_answer_yet").retry(1)
+}
+
+/// No gateway is there.
+pub(crate) fn no_gateway() -> Problem {
+    Problem::of(StatusCode::SERVICE_UNAVAILABLE, "no gateway answers: nothing was done")
+        .reason("no_gateway")
+        .retry(1)
+}
+
+/// This server has as many of them as it may.
+pub(crate) fn full(what: &str) -> Problem {
+    let detail = format!("this server has as many {what} as it takes: nothing was done");
+    Problem::of(StatusCode::SERVICE_UNAVAILABLE, detail).reason("full").retry(1)
+}
+
+/// There is no such order, as far as the gateway knows.
+pub(crate) fn no_order() -> Problem {
+    Problem::of(StatusCode::NOT_FOUND, Reason::UnknownOrder.meaning())
+        .reason(Reason::UnknownOrder.word())
+        .code(Reason::UnknownOrder as u8)
+}
+
+/// A field is not as it should be.
+pub(crate) fn bad_field(BadField { field, why }: BadField) -> Problem {
+    Problem::bad(format!("{field}: {why}"))
+}

@@ -1,0 +1,116 @@
+//! Which path is served by what, and what every answer has.
+
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use pares_http::problem::Problem;
+use pares_http::{asked, told};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::app::Shared;
+use crate::{batches, changes, fills, instruments, market, orders, sign_on, socket, standing};
+
+/// The document that describes this interface.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Pares exchange", version = "1", description = "docs/protocols/http.md says what a document of fields cannot."),
+    paths(
+        sign_on::begin,
+        sign_on::prove,
+        sign_on::end,
+        orders::enter,
+        orders::list,
+        orders::one,
+        orders::one_by_name,
+        changes::cancel,
+        changes::cancel_by_name,
+        changes::amend,
+        changes::amend_by_name,
+        changes::cancel_all,
+        batches::enter,
+        fills::fills,
+        instruments::list,
+        instruments::one,
+        market::book,
+        standing::status,
+        socket::socket,
+        health,
+        served_document
+    ),
+    modifiers(&SignedOn),
+    security(("bearer" = []))
+)]
+struct Document;
+
+/// How a request says whose it is.
+struct SignedOn;
+
+impl Modify for SignedOn {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let schemes = document.components.get_or_insert_default();
+        schemes.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    }
+}
+
+/// What this interface has, as OpenAPI 3.1.
+#[must_use]
+pub fn document() -> String {
+    Document::openapi().to_pretty_json().expect("the document is plain") + "\n"
+}
+
+pub(crate) fn router(app: Shared) -> Router {
+    let one = get(orders::one).delete(changes::cancel).patch(changes::amend);
+    let by_name = get(orders::one_by_name).delete(changes::cancel_by_name).patch(changes::amend_by_name);
+    let api = Router::new()
+        .route("/sign-on", post(sign_on::begin))
+        .route("/sign-on/{sign_on}", post(sign_on::prove))
+        .route("/session", delete(sign_on::end))
+        .route("/status", get(standing::status))
+        .route("/orders", get(orders::list).post(orders::enter).delete(changes::cancel_all))
+        .route("/orders/batch", post(batches::enter))
+        .route("/orders/{order_id}", one)
+        .route("/orders/by-name/{client_order_id}", by_name)
+        .route("/fills", get(fills::fills))
+        .route("/instruments", get(instruments::list))
+        .route("/instruments/{symbol}", get(instruments::one))
+        .route("/instruments/{symbol}/book", get(market::book))
+        .route("/socket", get(socket::socket))
+        .route("/openapi.json", get(served_document))
+        .route("/health", get(health));
+    Router::new()
+        .nest("/v1", api)
+        .fallback(nothing)
+        .method_not_allowed_fallback(async || Problem::other_methods())
+        .layer(middleware::from_fn_with_state(app.clone(), guard))
+        .with_state(app)
+}
+
+/// This document.
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "server", security(()), responses((status = 200, description = "OpenAPI 3.1")))]
+async fn served_document() -> Json<utoipa::openapi::OpenApi> {
+    Json(Document::openapi())
+}
+
+/// Whether this process answers. It asks no gateway.
+#[utoipa::path(get, path = "/v1/health", tag = "server", security(()), responses((status = 200, description = "It does; gateways were not asked.")))]
+async fn health() -> Json<serde_json::Value> {
+    Json(serde_json::json!({ "status": "ok" }))
+}
+
+async fn nothing() -> Problem {
+    Problem::unknown("there is nothing of this name")
+}
+
+/// What no request may be, and what browsers are told of every answer.
+async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = match asked::refusal(&request, app.names()) {
+        Some(problem) => problem.into_response(),
+        None => next.run(request).await,
+    };
+    told::forbid_keeping(response.headers_mut());
+    told::tell(response.headers_mut(), app.is_secure);
+    response
+}

@@ -1,0 +1,250 @@
+//! A signed-on session: its line, the connection that carries it, and those who wait.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pares_http::problem::Problem;
+use pares_resources::{Effect, Line, Question, Told};
+use pares_types::{ClientRequest, MemberId, Reason, Reply, ShardId};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{interval, timeout};
+
+use crate::refused;
+use crate::settings::ApiSettings;
+use crate::wire::{Agreed, SignedOn, Waiter, Wire};
+
+/// A follower that has so many messages unread is cut off.
+const UNREAD_MAX: usize = 65_536;
+/// Heartbeats that a gateway may miss.
+const BEATS_MISSED: u32 = 3;
+/// Between two rounds of calls while no gateway is there.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a follower of the member's stream is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Followed {
+    /// A message.
+    Message(ShardId, u64, Reply),
+    /// Told up to the present; that number comes next.
+    Live(ShardId, u64),
+    /// Not told, for that reason; the lowest that is kept.
+    NotTold(ShardId, u64, Reason),
+}
+
+pub(crate) struct Session {
+    pub(crate) member: MemberId,
+    pub(crate) number: u16,
+    line: Mutex<Line<Waiter>>,
+    /// Something is to be sent.
+    to_send: Notify,
+    followers: Mutex<Vec<mpsc::Sender<Followed>>>,
+    has_ended: AtomicBool,
+    ending: Notify,
+    patience: Duration,
+    begun: Instant,
+    /// When it was used last, ms since it began.
+    used_ms: AtomicU64,
+}
+
+impl Session {
+    pub(crate) fn new(member: MemberId, number: u16, patience: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            member,
+            number,
+            line: Mutex::default(),
+            to_send: Notify::new(),
+            followers: Mutex::default(),
+            has_ended: AtomicBool::new(false),
+            ending: Notify::new(),
+            patience,
+            begun: Instant::now(),
+            used_ms: AtomicU64::new(0),
+        })
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line<Waiter>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn followers(&self) -> MutexGuard<'_, Vec<mpsc::Sender<Followed>>> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Takes note that it is used.
+    pub(crate) fn note_used(&self) {
+        self.used_ms.store(self.now_ms(), Ordering::Relaxed);
+    }
+
+    /// Whether it was not used for so long. One that is followed is used.
+    pub(crate) fn is_idle(&self, after: Duration) -> bool {
+        let unused_ms = self.now_ms().saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        u128::from(unused_ms) > after.as_millis() && self.followers().is_empty()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Ends it: all who wait are told.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        let waiting = self.line().abandon();
+        waiting.into_iter().for_each(|waiter| drop(waiter.send(Told::SignOnAgain)));
+        self.followers().clear();
+        self.ending.notify_one();
+    }
+
+    /// Asks, and waits for the answer as long as anybody waits.
+    pub(crate) async fn ask(&self, request: ClientRequest) -> Result<Told, Problem> {
+        self.answered(|line, waiter| line.ask(request, waiter)).await
+    }
+
+    pub(crate) async fn question(&self, question: Question) -> Result<Told, Problem> {
+        self.answered(|line, waiter| line.question(question, waiter)).await
+    }
+
+    async fn answered(
+        &self,
+        ask: impl FnOnce(&mut Line<Waiter>, Waiter) -> Result<(), pares_resources::Refused>,
+    ) -> Result<Told, Problem> {
+        let (waiter, told) = oneshot::channel();
+        {
+            let mut line = self.line();
+            if self.has_ended() {
+                return Err(refused::sign_on_again());
+            }
+            ask(&mut line, waiter).map_err(|_| refused::refused(Reason::Overloaded))?;
+        }
+        self.to_send.notify_one();
+        match timeout(self.patience, told).await {
+            Ok(Ok(Told::SignOnAgain) | Err(_)) => Err(refused::sign_on_again()),
+            Ok(Ok(Told::Rejected(reason))) => Err(refused::refused(reason)),
+            Ok(Ok(told)) => Ok(told),
+            Err(_) => Err(refused::no_answer_yet()),
+        }
+    }
+
+    /// Follows the member's streams of shards, each from a number on (0: from now on). What comes of other shards is to be left out by who follows.
+    pub(crate) fn follow(&self, from: &[(ShardId, u64)]) -> mpsc::Receiver<Followed> {
+        let (follower, followed) = mpsc::channel(UNREAD_MAX);
+        self.followers().push(follower);
+        let mut line = self.line();
+        from.iter().for_each(|(shard, number)| line.follow(*shard, *number));
+        drop(line);
+        self.to_send.notify_one();
+        followed
+    }
+
+    /// Carries the line over this connection, and over others if it breaks and no proof is needed, until the session ends.
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        settings: ApiSettings,
+        wire: Wire,
+        agreed: Agreed,
+        needs_proof: bool,
+    ) {
+        let mut carried = Some((wire, agreed));
+        let mut turn = usize::from(agreed.gateway.0);
+        while let Some((wire, agreed)) = carried.take() {
+            self.line().on_signed_on(agreed.in_flight_max);
+            self.to_send.notify_one();
+            tokio::select! {
+                _ = self.carry(wire, agreed.heartbeat) => {}
+                () = self.ending.notified() => {}
+            }
+            self.line().on_lost();
+            if needs_proof || self.has_ended() {
+                break;
+            }
+            turn += 1;
+            carried = tokio::select! {
+                next = self.next_gateway(&settings, turn) => next,
+                () = self.ending.notified() => None,
+            };
+        }
+        self.end();
+    }
+
+    /// The next gateway that takes the session; none if it is refused.
+    async fn next_gateway(&self, settings: &ApiSettings, mut turn: usize) -> Option<(Wire, Agreed)> {
+        loop {
+            match Wire::sign_on(settings, turn, (self.member, self.number)).await {
+                Ok((wire, SignedOn::Done(agreed))) => return Some((wire, agreed)),
+                Ok((_, SignedOn::Refused(Reason::Overloaded))) | Err(_) => {}
+                Ok((_, SignedOn::Challenged(_) | SignedOn::Refused(_))) => return None,
+            }
+            turn += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn carry(&self, wire: Wire, heartbeat: Duration) -> io::Result<()> {
+        let Wire { mut inbox, mut to } = wire;
+        let writing = async {
+            let mut out = Vec::new();
+            loop {
+                self.to_send.notified().await;
+                self.line().take_out(&mut out);
+                if !out.is_empty() {
+                    to.write_all(&out).await?;
+                    to.flush().await?;
+                }
+            }
+        };
+        let reading = async {
+            let mut effects = Vec::new();
+            loop {
+                timeout(heartbeat * BEATS_MISSED, inbox.fill()).await??;
+                let has_out = {
+                    let mut line = self.line();
+                    while let Some(frame) = inbox.next()? {
+                        line.on_frame(frame, |effect| effects.push(effect));
+                    }
+                    line.has_out()
+                };
+                if has_out {
+                    self.to_send.notify_one();
+                }
+                effects.drain(..).for_each(|effect| self.carry_out(effect));
+            }
+        };
+        let beating = async {
+            let mut beat = interval(heartbeat);
+            loop {
+                beat.tick().await;
+                self.line().beat();
+                self.to_send.notify_one();
+            }
+        };
+        tokio::select! {
+            ended = writing => ended,
+            ended = reading => ended,
+            () = beating => Ok(()),
+        }
+    }
+
+    fn carry_out(&self, effect: Effect<Waiter>) {
+        match effect {
+            // Who waited may be gone.
+            Effect::Told(waiter, told) => drop(waiter.send(told)),
+            Effect::Stream(shard, number, reply) => self.tell(Followed::Message(shard, number, reply)),
+            Effect::Live(shard, next) => self.tell(Followed::Live(shard, next)),
+            Effect::NotTold(shard, oldest, reason) => self.tell(Followed::NotTold(shard, oldest, reason)),
+            Effect::Ended(Reason::TakenOver | Reason::Revoked | Reason::WrongKey) => self.end(),
+            Effect::Ended(_) => {}
+        }
+    }
+
+    /// Tells all who follow. One who does not read is cut off: its receiver ends.
+    fn tell(&self, followed: Followed) {
+        let mut followers = self.followers();
+        followers.retain(|follower| follower.try_send(followed).is_ok());
+    }
+}

@@ -1,0 +1,157 @@
+//! Signing on. The gateway's challenge goes there, the member's proof comes back; nothing of the key ever is here.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use pares_http::problem::Problem;
+use pares_types::MemberId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::app::{Caller, Shared};
+use crate::refused;
+use crate::session::Session;
+use crate::spoken::{Said, Spoken};
+use crate::wire::{Agreed, SignedOn, Wire};
+
+/// Who signs on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignOnForm {
+    /// The member.
+    #[schema(example = 7)]
+    member: u32,
+    /// Which of its sessions, from 1; where sign-on is open 0 will do.
+    #[serde(default)]
+    session: u16,
+}
+
+/// A proof.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProofForm {
+    /// 64 bytes as 128 hex digits.
+    #[schema(pattern = "^[0-9a-fA-F]{128}$")]
+    proof: String,
+}
+
+/// A session that is signed on.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Session201 {
+    /// To be sent as `Authorization: Bearer TOKEN`.
+    token: String,
+    /// The member.
+    member: u32,
+    /// Its session.
+    session: u16,
+    /// The gateway that took it.
+    gateway: u16,
+    /// Requests that it may have unanswered.
+    in_flight_max: u16,
+}
+
+/// What is to be proved.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Challenge {
+    /// The path of the proof: `POST /v1/sign-on/{sign_on}`, within ten seconds, once.
+    sign_on: String,
+    /// The gateway that asks.
+    gateway: u16,
+    /// What it has made up, 32 bytes in hex.
+    nonce: String,
+    /// What is to be signed, 64 bytes in hex: docs/protocols/order-entry.md, *Sign-on*.
+    transcript: String,
+}
+
+/// Signs a session on, or asks for a proof.
+#[utoipa::path(post, path = "/v1/sign-on", tag = "session", security(()), request_body = SignOnForm, responses(
+    (status = 201, description = "Signed on: no proof is needed here", body = Session201),
+    (status = 202, description = "Prove it", body = Challenge),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn begin(
+    State(app): State<Shared>,
+    spoken: Spoken,
+    Said(form): Said<SignOnForm>,
+) -> Result<Response, Problem> {
+    if app.sessions.len() >= app.settings.sessions_max {
+        return Err(refused::full("sessions"));
+    }
+    let who = (MemberId(form.member), form.session);
+    let first = usize::from(form.session);
+    match Wire::sign_on(&app.settings, first, who).await.map_err(|_| refused::no_gateway())? {
+        (wire, SignedOn::Done(agreed)) => Ok(signed_on(&app, spoken, who, wire, agreed, false)),
+        (wire, SignedOn::Challenged(transcript)) => {
+            let challenge = Challenge {
+                gateway: transcript.gateway.0,
+                nonce: hex(&transcript.nonce),
+                transcript: hex(&transcript.bytes()),
+                sign_on: app.sessions.keep(wire, transcript),
+            };
+            Ok(spoken.answer(StatusCode::ACCEPTED, "challenge", &challenge))
+        }
+        (_, SignedOn::Refused(reason)) => Err(refused::refused(reason)),
+    }
+}
+
+/// Passes a proof on to the gateway that asked for it.
+#[utoipa::path(post, path = "/v1/sign-on/{sign_on}", tag = "session", security(()), request_body = ProofForm,
+    params(("sign_on" = String, Path, description = "of the challenge")), responses(
+    (status = 201, description = "Signed on", body = Session201),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn prove(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    spoken: Spoken,
+    Said(form): Said<ProofForm>,
+) -> Result<Response, Problem> {
+    let proof = bytes_of(&form.proof).ok_or_else(|| Problem::bad("proof: 64 bytes as 128 hex digits"))?;
+    let gone = || Problem::unknown("no sign-on of that name waits for a proof: begin again");
+    let mut pending = app.sessions.take(&id).ok_or_else(gone)?;
+    let proved = pending.wire.prove(&proof, pending.transcript).await;
+    match proved.map_err(|_| refused::no_gateway())? {
+        SignedOn::Done(agreed) => {
+            let who = (pending.transcript.member, pending.transcript.session);
+            Ok(signed_on(&app, spoken, who, pending.wire, agreed, true))
+        }
+        SignedOn::Refused(reason) => Err(refused::refused(reason)),
+        SignedOn::Challenged(_) => Err(refused::no_gateway()),
+    }
+}
+
+/// Ends the session: its connection to the gateway is closed, and what it guards is cancelled.
+#[utoipa::path(delete, path = "/v1/session", tag = "session", responses(
+    (status = 204, description = "It has ended"),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn end(Caller(session): Caller) -> StatusCode {
+    session.end();
+    StatusCode::NO_CONTENT
+}
+
+fn signed_on(
+    app: &Shared,
+    spoken: Spoken,
+    (member, number): (MemberId, u16),
+    wire: Wire,
+    agreed: Agreed,
+    needs_proof: bool,
+) -> Response {
+    let session = Session::new(member, number, app.settings.patience);
+    let running = Arc::clone(&session).run(app.settings.clone(), wire, agreed, needs_proof);
+    let token = app.sessions.add(session);
+    tokio::spawn(running);
+    let Agreed { gateway, in_flight_max, .. } = agreed;
+    let told = Session201 { token, member: member.0, session: number, gateway: gateway.0, in_flight_max };
+    spoken.answer(StatusCode::CREATED, "session", &told)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes_of(text: &str) -> Option<[u8; 64]> {
+    let (first, second) = text.split_at_checked(64)?;
+    let halves = [pares_keys::from_hex(first)?, pares_keys::from_hex(second)?];
+    halves.concat().try_into().ok()
+}

@@ -1,0 +1,187 @@
+//! JSON and XML: the same forms in both, by `Content-Type` and `Accept`.
+//!
+//! An XML document may define words of its own that unfold without end, and name files to be read. Here what begins like a definition is refused before anything is read of it.
+
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use pares_http::body;
+use pares_http::problem::Problem;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::app::Shared;
+
+const JSON: &str = "application/json";
+const XML: &str = "application/xml";
+/// Longest body, bytes.
+pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
+/// Elements within elements: a form has a list in it at most.
+const DEPTH_MAX: usize = 8;
+
+/// What a body says.
+pub(crate) struct Said<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
+        let is_json = body::is_kind(request.headers(), JSON);
+        let is_xml = body::is_kind(request.headers(), XML);
+        let bytes = body::read(request, BODY_BYTES_MAX, app.settings.patience).await?;
+        let said = match (is_json, is_xml) {
+            (true, _) => of_json(&bytes),
+            (_, true) => of_xml(&bytes),
+            _ => {
+                let detail = "the body is JSON or XML in UTF-8, not compressed, with its Content-Type";
+                return Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).reason("other-kind"));
+            }
+        };
+        said.map(Self).map_err(|why| Problem::bad(format!("the body: {why}")))
+    }
+}
+
+/// An object's fields. An array is none: serde takes its values for the fields in the order in which they stand in this program, which no client is told.
+pub(crate) fn of_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err("no object".to_owned());
+    }
+    serde_json::from_slice(bytes).map_err(|why| why.to_string())
+}
+
+fn of_xml<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8")?;
+    if text.contains("<!") {
+        return Err("definitions, comments and CDATA are not taken".to_owned());
+    }
+    if depth(text) > DEPTH_MAX {
+        return Err("elements lie too deep".to_owned());
+    }
+    quick_xml::de::from_str(text).map_err(|why| why.to_string())
+}
+
+/// How deep elements lie at most, if each that is opened is closed.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for tag in text.split('<').skip(1) {
+        let end = tag.split('>').next().unwrap_or_default();
+        match tag.as_bytes().first() {
+            Some(b'/') => depth = depth.saturating_sub(1),
+            Some(b'?') => {}
+            _ if end.ends_with('/') => deepest = deepest.max(depth + 1),
+            _ => depth += 1,
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// In which of the two the answer is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    Json,
+    Xml,
+}
+
+impl FromRequestParts<Shared> for Spoken {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        wanted(&parts.headers).ok_or_else(|| {
+            Problem::of(StatusCode::NOT_ACCEPTABLE, "there are application/json and application/xml")
+                .reason("other-kind")
+        })
+    }
+}
+
+/// The first that is accepted and not refused by a weight of zero; JSON if nothing is said.
+fn wanted(headers: &HeaderMap) -> Option<Spoken> {
+    let mut has_said = false;
+    for value in headers.get_all(header::ACCEPT) {
+        for range in value.to_str().ok()?.split(',').map(str::trim).filter(|range| !range.is_empty()) {
+            has_said = true;
+            let (kind, weight) = range.split_once(';').unwrap_or((range, ""));
+            if weight.trim().starts_with("q=0") && !weight.contains(|digit| ('1'..='9').contains(&digit)) {
+                continue;
+            }
+            match kind.trim().to_ascii_lowercase().as_str() {
+                JSON | "*/*" | "application/*" => return Some(Spoken::Json),
+                XML | "text/xml" => return Some(Spoken::Xml),
+                _ => {}
+            }
+        }
+    }
+    (!has_said).then_some(Spoken::Json)
+}
+
+impl Spoken {
+    /// The answer.
+    pub(crate) fn answer(self, status: StatusCode, root: &str, what: &impl Serialize) -> Response {
+        let (kind, text) = match self {
+            Self::Json => (JSON, serde_json::to_string(what).map_err(|why| why.to_string())),
+            Self::Xml => (XML, quick_xml::se::to_string_with_root(root, what).map_err(|why| why.to_string())),
+        };
+        match text {
+            Ok(text) => {
+                (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
+            }
+            Err(_) => Problem::of(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written so")
+                .reason("not-written")
+                .into_response(),
+        }
+    }
+
+    /// The same, for what went well.
+    pub(crate) fn ok(self, root: &str, what: &impl Serialize) -> Response {
+        self.answer(StatusCode::OK, root, what)
+    }
+}
+
+/// What stands behind the question mark.
+pub(crate) struct Queried<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Queried<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        let Query(queried) = Query::try_from_uri(&parts.uri).map_err(|why| Problem::bad(why.body_text()))?;
+        Ok(Self(queried))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepting(text: &'static str) -> Option<Spoken> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static(text));
+        wanted(&headers)
+    }
+
+    #[test]
+    fn what_is_accepted_first_is_spoken() {
+        assert_eq!(wanted(&HeaderMap::new()), Some(Spoken::Json));
+        for (text, spoken) in [
+            ("application/xml", Some(Spoken::Xml)),
+            ("application/xml;q=0, application/json", Some(Spoken::Json)),
+            ("text/html, application/xml;q=0.9, */*;q=0.1", Some(Spoken::Xml)),
+            ("*/*", Some(Spoken::Json)),
+            ("text/html", None),
+        ] {
+            assert_eq!(accepting(text), spoken, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_unfolds_or_lies_deep_is_not_read() {
+        let refused = |text: &str| of_xml::<serde_json::Value>(text.as_bytes()).unwrap_err();
+        let bomb = "<!DOCTYPE o [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><order>&b;</order>";
+        assert!(refused(bomb).contains("definitions"));
+        assert!(refused(&"<a>".repeat(10_000)).contains("deep"));
+        assert_eq!(depth("<?xml version=\"1.0\"?><a><b/><c>x</c></a>"), 2);
+        assert!(of_json::<serde_json::Value>("[".repeat(1_000_000).as_bytes()).is_err());
+        assert!(of_json::<serde_json::Value>("{\"a\":".repeat(1_000_000).as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,62 @@
+//! What a session may do, and what is used of it.
+
+use axum::response::Response;
+use pares_http::problem::Problem;
+use pares_resources::{Question, Told};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::Caller;
+use crate::refused;
+use crate::spoken::Spoken;
+
+/// What the session may do; 0 is no limit.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Standing {
+    /// The member.
+    member: u32,
+    /// Its session.
+    session: u16,
+    /// Orders of the member that are in flight or work.
+    orders: u32,
+    /// How many there may be.
+    orders_max: u32,
+    /// Requests of the session that are unanswered.
+    in_flight: u32,
+    /// How many there may be.
+    in_flight_max: u16,
+    /// Orders a second.
+    rate_max: u32,
+    /// So many of them at once.
+    burst_max: u32,
+    /// Shares of an order.
+    quantity_max: String,
+    /// Price units (1/10,000) times shares of an order.
+    value_max: String,
+    /// What the member may have bought or sold more of than the other in a day, shares.
+    position_max: String,
+}
+
+/// What the session may do.
+#[utoipa::path(get, path = "/v1/status", tag = "session", responses(
+    (status = 200, description = "It", body = Standing),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn status(Caller(session): Caller, spoken: Spoken) -> Result<Response, Problem> {
+    let Told::Limits(own) = session.question(Question::Limits).await? else {
+        return Err(refused::no_answer_yet());
+    };
+    let standing = Standing {
+        member: own.member.0,
+        session: own.session,
+        orders: own.orders,
+        orders_max: own.limits.orders_max,
+        in_flight: own.in_flight,
+        in_flight_max: own.in_flight_max,
+        rate_max: own.limits.rate_max,
+        burst_max: own.limits.burst_max,
+        quantity_max: own.limits.quantity_max.to_string(),
+        value_max: own.limits.value_max.to_string(),
+        position_max: own.position_max.to_string(),
+    };
+    Ok(spoken.ok("status", &standing))
+}

@@ -1,0 +1,32 @@
+//! A member's session as resources: rules, without sockets, clocks or JSON.
+//!
+//! A server between a member and the gateways is easily made the place where orders are lost: it answers before it knows, forgets what it asked when a connection breaks,
+//! or repeats under a new name. Here it has no names of its own. Each request has the member's name, is kept until it is answered, and is asked again under that name at
+//! the next gateway; so whatever dies, asking again is the answer.
+//!
+//! ```text
+//!  resource --ask--> Line --frames--> gateway
+//!           <--told--      <--frames--
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`line`](mod@line) | a signed-on session at some gateway: what is in flight, and what follows from each frame |
+//! | `questions` | what changes nothing, answered in the order it was asked |
+//! | `streams` | the member's streams: what was resumed, from where |
+//! | [`book`] | a book's prices, and what changed |
+//! | [`decimal`] | prices and quantities as text |
+//! | [`words`] | orders as words |
+//! | [`status`] | a refusal as an HTTP status |
+
+pub mod book;
+pub mod decimal;
+pub mod line;
+mod questions;
+pub mod status;
+mod streams;
+pub mod words;
+
+pub use line::{Effect, Line, Refused, Told};
+pub use questions::{InstrumentTold, Question};
+pub use streams::{Cursor, Standing};

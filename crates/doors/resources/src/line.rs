@@ -1,0 +1,260 @@
+//! A signed-on session at some gateway: what is in flight, and what follows from each frame.
+//!
+//! ```text
+//!            ask            on_frame: Answer, Rejected
+//!   free ----------> asked ---------------------------> free
+//!                     | ^
+//!          lost       | | on_signed_on: asked again, by name, in the order they were asked
+//!                     +-+
+//! ```
+//! The same name asked twice is one request with two who wait: the exchange executes it once anyway, and says the same to both.
+
+use std::collections::BTreeMap;
+
+use pares_types::{Answer, ClientOrderId, ClientRequest, OrderStatus, OwnLimits, Reason, Reply, ShardId};
+use pares_wire::frame::{self, GatewayFrame, Ping};
+
+use crate::questions::{InstrumentTold, Question, Questions};
+use crate::streams::Streams;
+
+/// So many may wait for one name.
+const WAITERS_MAX: usize = 8;
+/// So many questions may wait.
+const QUESTIONS_MAX: usize = 1_024;
+
+/// What somebody who waits is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The one answer to a request.
+    Answer(Answer),
+    /// Nothing was done, for that reason.
+    Rejected(Reason),
+    /// How the order is; `None` if the gateway knows of none.
+    Order(Option<OrderStatus>),
+    /// The member's orders that are in flight or work.
+    Orders(Vec<OrderStatus>),
+    /// All instruments.
+    Instruments(Vec<InstrumentTold>),
+    /// What the session may do.
+    Limits(OwnLimits),
+    /// The session has ended: sign on, and ask again by name.
+    SignOnAgain,
+}
+
+/// What follows from a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect<W> {
+    /// Who waits is told.
+    Told(W, Told),
+    /// Something of the member's stream of a shard, to all who follow it.
+    Stream(ShardId, u64, Reply),
+    /// All that was asked for of a shard is told; that number comes next.
+    Live(ShardId, u64),
+    /// The stream is not told, for that reason; the lowest number that is kept.
+    NotTold(ShardId, u64, Reason),
+    /// The gateway ends the session.
+    Ended(Reason),
+}
+
+/// Why a request was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// As many are unanswered as may be.
+    Full,
+}
+
+struct Asked<W> {
+    request: ClientRequest,
+    /// Its place among those asked.
+    place: u64,
+    waiters: Vec<W>,
+}
+
+/// A session. `W` is who waits for an answer.
+pub struct Line<W> {
+    out: Vec<u8>,
+    is_up: bool,
+    in_flight_max: usize,
+    asked: BTreeMap<ClientOrderId, Asked<W>>,
+    places: u64,
+    questions: Questions<W>,
+    streams: Streams,
+}
+
+impl<W> Default for Line<W> {
+    fn default() -> Self {
+        Self {
+            out: Vec::new(),
+            is_up: false,
+            in_flight_max: 1,
+            asked: BTreeMap::new(),
+            places: 0,
+            questions: Questions::default(),
+            streams: Streams::default(),
+        }
+    }
+}
+
+impl<W> Line<W> {
+    /// What is to be sent; it is empty afterwards, and `into` takes its place.
+    pub fn take_out(&mut self, into: &mut Vec<u8>) {
+        into.clear();
+        std::mem::swap(&mut self.out, into);
+    }
+
+    /// Requests that are unanswered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// Asks. One of a name that is in flight joins it.
+    ///
+    /// # Errors
+    /// If too many wait; nothing was done.
+    pub fn ask(&mut self, request: ClientRequest, waiter: W) -> Result<(), Refused> {
+        let room = self.asked.len() < self.in_flight_max;
+        let (place, out, is_up) = (self.places, &mut self.out, self.is_up);
+        match self.asked.entry(request.client_order_id()) {
+            std::collections::btree_map::Entry::Occupied(mut same) => {
+                let waiters = &mut same.get_mut().waiters;
+                if waiters.len() >= WAITERS_MAX {
+                    return Err(Refused::Full);
+                }
+                waiters.push(waiter);
+            }
+            std::collections::btree_map::Entry::Vacant(free) if room => {
+                free.insert(Asked { request, place, waiters: vec![waiter] });
+                self.places += 1;
+                if is_up {
+                    frame::write_request(out, &request);
+                }
+            }
+            std::collections::btree_map::Entry::Vacant(_) => return Err(Refused::Full),
+        }
+        Ok(())
+    }
+
+    /// Asks what changes nothing.
+    ///
+    /// # Errors
+    /// If too many wait.
+    pub fn question(&mut self, question: Question, waiter: W) -> Result<(), Refused> {
+        if self.questions.len() >= QUESTIONS_MAX {
+            return Err(Refused::Full);
+        }
+        self.questions.ask(question, waiter);
+        if self.is_up {
+            self.questions.send(&mut self.out);
+        }
+        Ok(())
+    }
+
+    /// Somebody wants the member's stream of a shard from a number on; from now on if that is 0.
+    pub fn follow(&mut self, shard: ShardId, from: u64) {
+        // While it is down that is sent once, on the next connection.
+        let mut unsent = Vec::new();
+        self.streams.follow(shard, from, if self.is_up { &mut self.out } else { &mut unsent });
+    }
+
+    /// Tells the gateway that this end is there.
+    pub fn beat(&mut self) {
+        if self.is_up {
+            frame::write(&mut self.out, &Ping { token: 0.into() });
+        }
+    }
+
+    /// Whether there is something to be sent.
+    #[must_use]
+    pub fn has_out(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// A gateway has signed the session on: what is unanswered is asked again, in the order it was asked.
+    pub fn on_signed_on(&mut self, in_flight_max: u16) {
+        self.out.clear();
+        (self.is_up, self.in_flight_max) = (true, usize::from(in_flight_max).max(1));
+        self.streams.begin_anew(&mut self.out);
+        let mut again: Vec<(u64, ClientRequest)> =
+            self.asked.values().map(|asked| (asked.place, asked.request)).collect();
+        again.sort_unstable_by_key(|(place, _)| *place);
+        again.iter().for_each(|(_, request)| frame::write_request(&mut self.out, request));
+        self.questions.begin_anew();
+        self.questions.send(&mut self.out);
+    }
+
+    /// The connection is lost. What is in flight stays.
+    pub fn on_lost(&mut self) {
+        self.is_up = false;
+        self.out.clear();
+    }
+
+    /// The session has ended for good: all who wait are to be told.
+    pub fn abandon(&mut self) -> Vec<W> {
+        self.on_lost();
+        let asked = std::mem::take(&mut self.asked).into_values().flat_map(|asked| asked.waiters);
+        asked.chain(self.questions.abandon()).collect()
+    }
+
+    /// Takes in a frame.
+    pub fn on_frame(&mut self, frame: GatewayFrame, mut effect: impl FnMut(Effect<W>)) {
+        match frame {
+            GatewayFrame::Reply(reply) => self.on_reply(reply, &mut effect),
+            GatewayFrame::Resumed { shard, next, reason: Reason::None } => {
+                self.streams.on_live(shard, next, &mut self.out);
+                effect(Effect::Live(shard, next));
+            }
+            GatewayFrame::Resumed { shard, next: oldest, reason } => {
+                self.streams.on_not_told(shard, oldest, &mut self.out);
+                effect(Effect::NotTold(shard, oldest, reason));
+            }
+            GatewayFrame::Challenge(_) | GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_) => {}
+            answer => {
+                if let Some((waiter, told)) = self.questions.on_frame(&answer) {
+                    effect(Effect::Told(waiter, told));
+                    self.questions.send(&mut self.out);
+                }
+            }
+        }
+    }
+
+    fn on_reply(&mut self, reply: Reply, effect: &mut impl FnMut(Effect<W>)) {
+        if let Some((shard, number)) = place_of(&reply) {
+            self.streams.on_number(shard, number);
+            effect(Effect::Stream(shard, number, reply));
+        }
+        match reply {
+            Reply::Answer(answer) if !answer.is_part() => {
+                self.answer(answer.client_order_id, &Told::Answer(answer), effect);
+            }
+            Reply::Rejected { client_order_id: ClientOrderId(0), reason } => effect(Effect::Ended(reason)),
+            Reply::Rejected { client_order_id, reason } => {
+                self.answer(client_order_id, &Told::Rejected(reason), effect);
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, name: ClientOrderId, told: &Told, effect: &mut impl FnMut(Effect<W>)) {
+        let asked = self.asked.remove(&name);
+        for waiter in asked.into_iter().flat_map(|asked| asked.waiters) {
+            effect(Effect::Told(waiter, told.clone()));
+        }
+    }
+}
+
+/// Where a reply stands in the member's stream, if it does.
+fn place_of(reply: &Reply) -> Option<(ShardId, u64)> {
+    let (shard, number) = match reply {
+        Reply::Answer(answer) => (answer.shard, answer.number),
+        Reply::Trade(trade) => (trade.shard, trade.number),
+        Reply::Cancelled(cancelled) => (cancelled.shard, cancelled.number),
+        Reply::News(news) => (news.shard, news.number),
+        Reply::Busted(bust) => (bust.shard, bust.number),
+        Reply::Journalled { .. } | Reply::Rejected { .. } => return None,
+    };
+    (number > 0).then_some((shard, number))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+use pares_types::{
+    GatewayId, InstrumentId, List, ListEnd, ListRequest, OrderId, OrderKey, OrderState, Position, Quantity,
+    RequestId, Side, Status,
+};
+use pares_wire::frame::{ClientFrame, decode_client, split};
+
+use super::*;
+
+type Effects = Vec<Effect<u32>>;
+
+fn cancel(name: u64) -> ClientRequest {
+    ClientRequest::Cancel { client_order_id: ClientOrderId(name), target: ClientOrderId(1) }
+}
+
+fn answer(name: u64, number: u64) -> Answer {
+    let request = RequestId::new(GatewayId(0), name);
+    Answer {
+        client_order_id: ClientOrderId(name),
+        request,
+        order: OrderId(request),
+        shard: ShardId(0),
+        position: Position(name),
+        instrument: InstrumentId(1),
+        status: Status::Cancelled,
+        reason: Reason::Requested,
+        executed: Quantity(0),
+        remaining: Quantity(0),
+        events: 1,
+        repeat: false,
+        number,
+    }
+}
+
+fn sent(line: &mut Line<u32>) -> Vec<ClientFrame> {
+    let (mut out, mut frames) = (Vec::new(), Vec::new());
+    line.take_out(&mut out);
+    let mut rest = &out[..];
+    while let Some((kind, body, behind)) = split(rest).unwrap() {
+        frames.push(decode_client(kind, body).unwrap());
+        rest = behind;
+    }
+    frames
+}
+
+fn hear(line: &mut Line<u32>, frame: GatewayFrame) -> Effects {
+    let mut effects = Vec::new();
+    line.on_frame(frame, |effect| effects.push(effect));
+    effects
+}
+
+fn up() -> Line<u32> {
+    let mut line = Line::default();
+    line.on_signed_on(4);
+    line
+}
+
+fn resume(next: u64) -> ClientFrame {
+    ClientFrame::Resume { shard: Some(ShardId(0)), next }
+}
+
+fn resumed(next: u64) -> GatewayFrame {
+    GatewayFrame::Resumed { shard: ShardId(0), next, reason: Reason::None }
+}
+
+fn status(name: u64) -> OrderStatus {
+    OrderStatus {
+        client_order_id: ClientOrderId(name),
+        order: OrderId(RequestId::new(GatewayId(0), name)),
+        instrument: InstrumentId(1),
+        shard: ShardId(0),
+        next: Position(9),
+        state: OrderState::Working,
+        remaining: Quantity(5),
+        side: Some(Side::Buy),
+        executed: Quantity(0),
+    }
+}
+
+fn told(name: u64) -> GatewayFrame {
+    GatewayFrame::OrderStatus(OrderKey::Name(ClientOrderId(name)), Some(status(name)))
+}
+
+#[test]
+fn what_a_lost_connection_leaves_is_asked_again_by_name_in_order() {
+    let mut line = up();
+    for (waiter, name) in [(1, 30), (2, 10), (3, 20)] {
+        line.ask(cancel(name), waiter).unwrap();
+    }
+    let first = sent(&mut line);
+    hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(10, 0))));
+    line.on_lost();
+    line.ask(cancel(5), 4).unwrap();
+    assert_eq!(sent(&mut line), []);
+    line.on_signed_on(4);
+    assert_eq!(sent(&mut line), [first[0], first[2], ClientFrame::Request(cancel(5))]);
+    assert_eq!(
+        hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(30, 0)))),
+        [Effect::Told(1, Told::Answer(answer(30, 0)))]
+    );
+}
+
+#[test]
+fn a_name_in_flight_is_one_request_and_all_who_wait_are_told() {
+    let mut line = up();
+    line.ask(cancel(7), 1).unwrap();
+    line.ask(cancel(7), 2).unwrap();
+    assert_eq!(sent(&mut line).len(), 1);
+    let rejected = Reply::Rejected { client_order_id: ClientOrderId(7), reason: Reason::Throttled };
+    let effects = hear(&mut line, GatewayFrame::Reply(rejected));
+    let told = Told::Rejected(Reason::Throttled);
+    assert_eq!(effects, [Effect::Told(1, told.clone()), Effect::Told(2, told)]);
+    assert_eq!(line.in_flight(), 0);
+}
+
+#[test]
+fn no_more_are_in_flight_than_the_gateway_takes() {
+    let mut line = up();
+    (1..=4).for_each(|name| line.ask(cancel(name), 0).unwrap());
+    assert_eq!(line.ask(cancel(5), 0), Err(Refused::Full));
+    for _ in 1..WAITERS_MAX {
+        line.ask(cancel(4), 0).unwrap();
+    }
+    assert_eq!(line.ask(cancel(4), 0), Err(Refused::Full));
+}
+
+#[test]
+fn one_shards_part_of_an_answer_is_of_the_stream_and_answers_nobody() {
+    let mut line = up();
+    line.ask(cancel(7), 1).unwrap();
+    let part = Answer { instrument: InstrumentId(0), ..answer(7, 3) };
+    let effects = hear(&mut line, GatewayFrame::Reply(Reply::Answer(part)));
+    assert_eq!(effects, [Effect::Stream(ShardId(0), 3, Reply::Answer(part))]);
+    assert_eq!(line.in_flight(), 1);
+}
+
+#[test]
+fn a_list_is_asked_for_alone() {
+    let mut line = up();
+    let key = |name| OrderKey::Name(ClientOrderId(name));
+    line.question(Question::Order(key(1)), 1).unwrap();
+    line.question(Question::Order(key(2)), 2).unwrap();
+    line.question(Question::Orders(None), 3).unwrap();
+    line.question(Question::Order(key(4)), 4).unwrap();
+    let list = ListRequest { token: 0, list: List::Orders, instrument: None };
+    let ask = |name| ClientFrame::OrderStatusRequest(key(name));
+    assert_eq!(sent(&mut line), [ask(1), ask(2)]);
+    assert_eq!(hear(&mut line, told(1)), [Effect::Told(1, Told::Order(Some(status(1))))]);
+    assert_eq!(sent(&mut line), []);
+    hear(&mut line, GatewayFrame::OrderStatus(key(2), None));
+    assert_eq!(sent(&mut line), [ClientFrame::ListRequest(list)]);
+    assert_eq!(hear(&mut line, told(8)), []);
+    let end = GatewayFrame::ListEnd(ListEnd { request: list, count: 1, reason: Reason::None });
+    assert_eq!(hear(&mut line, end), [Effect::Told(3, Told::Orders(vec![status(8)]))]);
+    assert_eq!(sent(&mut line), [ask(4)]);
+}
+
+#[test]
+fn a_stream_is_told_from_the_lowest_number_that_anybody_wants_and_one_at_a_time() {
+    let mut line = up();
+    line.follow(ShardId(0), 5);
+    assert_eq!(sent(&mut line), [resume(0)], "whether 5 is used is not known");
+    line.follow(ShardId(0), 3);
+    assert_eq!(sent(&mut line), []);
+    assert_eq!(hear(&mut line, resumed(10)), [Effect::Live(ShardId(0), 10)]);
+    assert_eq!(sent(&mut line), [resume(3)]);
+    hear(&mut line, resumed(10));
+    assert_eq!(sent(&mut line), [], "5 was told with it");
+}
+
+#[test]
+fn a_number_that_is_not_used_yet_is_not_waited_for() {
+    let mut line = up();
+    line.follow(ShardId(0), 1_000);
+    assert_eq!(sent(&mut line), [resume(0)]);
+    assert_eq!(hear(&mut line, resumed(4)), [Effect::Live(ShardId(0), 4)]);
+    assert_eq!(sent(&mut line), []);
+}
+
+#[test]
+fn at_another_gateway_a_stream_goes_on_where_it_stands() {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(4));
+    hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(9, 4))));
+    line.on_lost();
+    line.on_signed_on(4);
+    assert_eq!(sent(&mut line), [resume(5)]);
+}
+
+#[test]
+fn what_is_wanted_while_it_is_down_is_asked_for_once_it_is_up() {
+    let mut line: Line<u32> = Line::default();
+    line.follow(ShardId(0), 2);
+    line.on_signed_on(4);
+    assert_eq!(sent(&mut line), [resume(0)]);
+    hear(&mut line, resumed(4));
+    assert_eq!(sent(&mut line), [resume(2)]);
+}
+
+#[test]
+fn all_who_wait_are_known_when_a_session_ends() {
+    let mut line = up();
+    line.ask(cancel(7), 1).unwrap();
+    line.question(Question::Limits, 2).unwrap();
+    assert_eq!(line.abandon(), [1, 2]);
+    assert_eq!(line.in_flight(), 0);
+}

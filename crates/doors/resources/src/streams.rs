@@ -1,0 +1,178 @@
+//! The member's streams at a gateway: which are followed, and from which number something was asked for.
+//!
+//! ```text
+//!   idle --follow(n)--> telling(n) --Resumed--> live --follow(n)--> telling(n) ...
+//! ```
+//! A gateway ignores what is asked for while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for at a
+//! time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next.
+
+use std::collections::BTreeMap;
+
+use pares_types::ShardId;
+use pares_wire::frame;
+
+/// One shard's.
+#[derive(Clone, Debug, Default)]
+struct Stream {
+    /// The number that comes next, once it is known.
+    next: Option<u64>,
+    /// Asked for, and not told up to the present yet.
+    telling: Option<u64>,
+    /// To be asked for.
+    wanted: Vec<u64>,
+}
+
+/// All of a session's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Streams(BTreeMap<ShardId, Stream>);
+
+impl Streams {
+    /// Somebody wants the stream of a shard from a number on; from now on if that is 0.
+    pub(crate) fn follow(&mut self, shard: ShardId, from: u64, out: &mut Vec<u8>) {
+        let stream = self.0.entry(shard).or_default();
+        stream.wanted.push(from);
+        stream.send(shard, out);
+    }
+
+    /// A message with that number was told.
+    pub(crate) fn on_number(&mut self, shard: ShardId, number: u64) {
+        if let Some(Stream { next: Some(next), .. }) = self.0.get_mut(&shard)
+            && number >= *next
+        {
+            *next = number + 1;
+        }
+    }
+
+    /// All that was asked for is told; live from `next` on.
+    pub(crate) fn on_live(&mut self, shard: ShardId, next: u64, out: &mut Vec<u8>) {
+        let stream = self.0.entry(shard).or_default();
+        let told = stream.telling.take();
+        stream.next = Some(stream.next.unwrap_or(next).max(next));
+        // Whoever wanted what comes now, or what is not there yet, has it or is told so.
+        stream.wanted.retain(|want| match told {
+            Some(from) if from > 0 => *want != 0 && *want < from,
+            _ => *want != 0 && *want < next,
+        });
+        stream.send(shard, out);
+    }
+
+    /// Nothing is kept of what was asked for.
+    pub(crate) fn on_not_told(&mut self, shard: ShardId, oldest: u64, out: &mut Vec<u8>) {
+        let Some(stream) = self.0.get_mut(&shard) else { return };
+        stream.telling = None;
+        stream.wanted.retain(|want| *want >= oldest.max(1));
+        if let Some(next) = stream.next {
+            // Those who were live go on.
+            stream.wanted.push(next);
+        }
+        stream.send(shard, out);
+    }
+
+    /// The connection is another one: what was live, or being told, is asked for from where it stands.
+    pub(crate) fn begin_anew(&mut self, out: &mut Vec<u8>) {
+        for (shard, stream) in &mut self.0 {
+            if let Some(from) = stream.telling.take() {
+                stream.wanted.push(from);
+            }
+            stream.wanted.extend(stream.next);
+            stream.send(*shard, out);
+        }
+    }
+}
+
+impl Stream {
+    fn send(&mut self, shard: ShardId, out: &mut Vec<u8>) {
+        let Some(lowest) = self.wanted.iter().copied().min().filter(|_| self.telling.is_none()) else {
+            return;
+        };
+        // The next number may be asked for: at another gateway it is waited for.
+        let is_known = self.next.is_some_and(|next| (1..=next).contains(&lowest));
+        let from = if is_known { lowest } else { 0 };
+        self.wanted.retain(|want| !is_known || *want != lowest);
+        self.telling = Some(from);
+        frame::write_resume(out, Some(shard), from);
+    }
+}
+
+/// Where one who follows a stream stands. Others may have it told again from an earlier number: each takes what comes next for him.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    next: Option<u64>,
+    is_live: bool,
+}
+
+/// How one who follows stands when all that was asked for is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// He has all that there is, and did not know.
+    Live,
+    /// He knew that, or something is told for him yet.
+    AsBefore,
+    /// He asked for a number that is not used yet.
+    Ahead,
+}
+
+impl Cursor {
+    /// From that number on; from now on if it is 0.
+    #[must_use]
+    pub fn from(number: u64) -> Self {
+        Self { next: Some(number).filter(|number| *number > 0), is_live: false }
+    }
+
+    /// The number that comes next for him, once it is known.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        self.next
+    }
+
+    /// Whether a message of that number is the next one for him; it then counts as told.
+    pub fn takes(&mut self, number: u64) -> bool {
+        let is_next = self.next == Some(number);
+        if is_next {
+            self.next = Some(number + 1);
+        }
+        is_next
+    }
+
+    /// All that was asked for is told, and `next` comes next.
+    pub fn on_live(&mut self, next: u64) -> Standing {
+        let own = *self.next.get_or_insert(next);
+        match own.cmp(&next) {
+            core::cmp::Ordering::Equal if !self.is_live => {
+                self.is_live = true;
+                Standing::Live
+            }
+            core::cmp::Ordering::Greater if !self.is_live => Standing::Ahead,
+            _ => Standing::AsBefore,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_takes_every_number_once_whatever_is_told_again_for_others() {
+        let mut cursor = Cursor::from(3);
+        let told = [1, 2, 3, 4, 2, 3, 4, 5, 7, 6];
+        let taken: Vec<u64> = told.into_iter().filter(|number| cursor.takes(*number)).collect();
+        assert_eq!(taken, [3, 4, 5, 6]);
+        assert_eq!(cursor.on_live(9), Standing::AsBefore, "7 and 8 are told yet");
+        assert_eq!(cursor.on_live(7), Standing::Live);
+        assert_eq!(cursor.on_live(7), Standing::AsBefore);
+    }
+
+    #[test]
+    fn from_now_on_is_from_the_number_that_comes() {
+        let mut cursor = Cursor::from(0);
+        assert!(!cursor.takes(5));
+        assert_eq!(cursor.on_live(6), Standing::Live);
+        assert!(cursor.takes(6));
+    }
+
+    #[test]
+    fn a_number_that_is_not_used_is_ahead() {
+        assert_eq!(Cursor::from(9).on_live(6), Standing::Ahead);
+    }
+}
