@@ -1,4 +1,4 @@
-//! Connections, TLS, and limits of both.
+//! HttpListener, TLS, and limits of both.
 //!
 //! The usual one-line server waits for ever for a request that comes a letter at a time, and takes as many connections as the system has. Here a connection has so long to say what it
 //! wants, there are so many, and no address has more than half of them.
@@ -51,10 +51,10 @@ pub enum WebTransport {
 
 /// From which address a request came: an extension of each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer(pub IpAddr);
+pub struct CallerAddress(pub IpAddr);
 
-/// A server that listens, and serves once it is [run](Connections::serve).
-pub struct Connections {
+/// A server that listens, and serves once it is [run](HttpListener::serve).
+pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
@@ -62,7 +62,7 @@ pub struct Connections {
     patience: Duration,
 }
 
-impl Connections {
+impl HttpListener {
     /// Listens on `address`; port 0 is any free one. There are `most` connections at a time, half of them of one address, and none keeps an
     /// answer longer than `patience` without taking a byte. Needs a runtime of tokio with I/O and time.
     ///
@@ -138,7 +138,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(Peer(from.ip()));
+        request.extensions_mut().insert(CallerAddress(from.ip()));
         request.map(axum::body::Body::new)
     });
     let stream = TokioIo::new(Stalling::new(stream, patience));

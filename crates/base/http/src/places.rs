@@ -18,7 +18,7 @@ impl<K: Ord + Clone> Places<K> {
     }
 
     /// A place until it is dropped, if there is one.
-    pub fn place(self: &Arc<Self>, who: impl Into<K>) -> Option<Place<K>> {
+    pub fn place(self: &Arc<Self>, who: impl Into<K>) -> Option<TakenPlace<K>> {
         let who = who.into();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = taken.values().sum();
@@ -27,17 +27,17 @@ impl<K: Ord + Clone> Places<K> {
             return None;
         }
         taken.insert(who.clone(), of_who + 1);
-        Some(Place { of: self.clone(), who })
+        Some(TakenPlace { of: self.clone(), who })
     }
 }
 
 /// A place that is taken.
-pub struct Place<K: Ord> {
+pub struct TakenPlace<K: Ord> {
     of: Arc<Places<K>>,
     who: K,
 }
 
-impl<K: Ord> Drop for Place<K> {
+impl<K: Ord> Drop for TakenPlace<K> {
     fn drop(&mut self) {
         let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = taken.get_mut(&self.who) {

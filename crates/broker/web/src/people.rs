@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::app::{App, Shared};
 use crate::body::Said;
 use crate::broker::{Broker, Unavailable};
-use crate::caller::{COOKIE, Caller, Peer, address, csrf_of, digest_of, is_other_site};
+use crate::caller::{COOKIE, Caller, CallerAddress, address, csrf_of, digest_of, is_other_site};
 use crate::codes;
 use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
 use crate::problem::{self, Problem};
@@ -91,7 +91,7 @@ pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
     (status = 201, description = "made", body = Named), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_up(
     State(app): State<Shared>,
-    peer: Option<Extension<Peer>>,
+    peer: Option<Extension<CallerAddress>>,
     headers: HeaderMap,
     Said(who): Said<SignUp>,
 ) -> Result<Response, Problem> {
@@ -130,7 +130,7 @@ pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
     (status = 200, description = "the answer", body = Session), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_in(
     State(app): State<Shared>,
-    peer: Option<Extension<Peer>>,
+    peer: Option<Extension<CallerAddress>>,
     headers: HeaderMap,
     Said(who): Said<SignIn>,
 ) -> Result<Response, Problem> {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use pares_http::connections::{Connections, WebError, WebTransport};
+use pares_http::connections::{HttpListener, WebError, WebTransport};
 
 use crate::app::App;
 use crate::broker::Broker;
@@ -12,7 +12,7 @@ use crate::settings::WebSettings;
 
 /// A server that listens, and serves once it is [run](WebServer::run).
 pub struct WebServer {
-    connections: Connections,
+    connections: HttpListener,
     router: Router,
 }
 
@@ -28,7 +28,7 @@ impl WebServer {
         settings: WebSettings,
     ) -> Result<Self, WebError> {
         let (most, patience) = (settings.connections_max, settings.patience);
-        let connections = Connections::bind(address, transport.clone(), most, patience).await?;
+        let connections = HttpListener::bind(address, transport.clone(), most, patience).await?;
         let app = App::new(broker, settings, &transport);
         app.watch();
         Ok(Self { connections, router: router(app) })

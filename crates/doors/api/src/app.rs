@@ -9,7 +9,7 @@ use axum::http::header;
 use axum::http::request::Parts;
 use pares_http::connections::WebTransport;
 use pares_http::problem::Problem;
-use pares_resources::{InstrumentTold, Question, Told};
+use pares_resources::{InstrumentTold, LineTold, Question};
 
 use crate::refused;
 use crate::session::Session;
@@ -96,7 +96,7 @@ impl App {
 
     /// All instruments, asked for anew.
     pub(crate) async fn instruments(&self, session: &Session) -> Result<Vec<InstrumentTold>, Problem> {
-        let Told::Instruments(instruments) = session.question(Question::Instruments).await? else {
+        let LineTold::Instruments(instruments) = session.question(Question::Instruments).await? else {
             return Err(refused::no_answer_yet());
         };
         let by_symbol = instruments.iter().map(|one| (one.status.symbol.to_string(), one.clone())).collect();

@@ -4,7 +4,7 @@ use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::words::BadField;
-use pares_resources::{Cursor, Standing};
+use pares_resources::{Cursor, FollowerStanding};
 use pares_types::{Reply, ShardId};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
@@ -85,7 +85,7 @@ async fn page(
                 _ => {}
             },
             Followed::Live(shard, next) if shard == of => {
-                fills.is_all = cursor.on_live(next) != Standing::AsBefore;
+                fills.is_all = cursor.on_live(next) != FollowerStanding::AsBefore;
             }
             Followed::NotTold(shard, _, reason) if shard == of => return Err(refused::refused(reason)),
             _ => {}

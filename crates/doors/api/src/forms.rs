@@ -19,7 +19,7 @@ pub(crate) struct OrderForm {
     #[schema(pattern = "^[0-9]{1,20}$", example = "1")]
     pub(crate) client_order_id: String,
     /// The instrument's symbol.
-    #[schema(min_length = 1, max_length = 16, example = "ABC")]
+    #[schema(example = "ABC")]
     pub(crate) symbol: String,
     /// `buy` or `sell`.
     #[schema(example = "buy")]
@@ -117,6 +117,7 @@ pub(crate) struct Outcome {
     /// The order concerned; of a cancel of many the request itself.
     order_id: String,
     /// The instrument's number; 0 if it was for all.
+    #[schema(value_type = u64)]
     instrument: u32,
     /// The shard whose total order it is part of.
     shard: u16,
@@ -162,6 +163,7 @@ pub(crate) struct OrderShown {
     /// Its id.
     order_id: String,
     /// The instrument's number.
+    #[schema(value_type = u64)]
     instrument: u32,
     /// Its shard.
     shard: u16,

@@ -19,6 +19,7 @@ pub(crate) struct InstrumentShown {
     /// Its symbol.
     symbol: String,
     /// Its number.
+    #[schema(value_type = u64)]
     instrument: u32,
     /// Its shard.
     shard: u16,

@@ -41,7 +41,7 @@ mod spoken;
 mod standing;
 mod wire;
 
-pub use market::{BookTold, Market};
+pub use market::{BookTold, MarketBooks};
 pub use pares_http::connections::{WebError, WebTransport};
 pub use routes::document;
 pub use server::ApiServer;

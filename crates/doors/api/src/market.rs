@@ -1,4 +1,4 @@
-//! Books of the market, as whoever receives market data tells them, for all who look.
+//! Books of the market, as a receiver of market data tells them, for all who look.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -46,9 +46,9 @@ pub(crate) struct BookNow {
 
 /// All books, by symbol.
 #[derive(Default)]
-pub struct Market(RwLock<BTreeMap<String, Shelf>>);
+pub struct MarketBooks(RwLock<BTreeMap<String, Shelf>>);
 
-impl Market {
+impl MarketBooks {
     /// Takes in how a book is now. One that looks as before is told to nobody.
     pub fn tell(&self, symbol: &str, told: BookTold) {
         let mut books = self.0.write().unwrap_or_else(PoisonError::into_inner);

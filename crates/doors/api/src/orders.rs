@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pares_http::problem::Problem;
-use pares_resources::{Question, Told};
+use pares_resources::{LineTold, Question};
 use pares_types::{Answer, ClientRequest, OrderKey, OrderStatus, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -57,8 +57,8 @@ pub(crate) async fn entered(app: &App, session: &Session, form: &OrderForm) -> R
 /// Asks, and gives the answer unless that is a refusal.
 pub(crate) async fn committed(session: &Session, request: ClientRequest) -> Result<Answer, Problem> {
     match session.ask(request).await? {
-        Told::Answer(answer) if answer.status == Status::Refused => Err(refused::refused(answer.reason)),
-        Told::Answer(answer) => Ok(answer),
+        LineTold::Answer(answer) if answer.status == Status::Refused => Err(refused::refused(answer.reason)),
+        LineTold::Answer(answer) => Ok(answer),
         _ => Err(refused::no_answer_yet()),
     }
 }
@@ -93,7 +93,7 @@ pub(crate) async fn one_by_name(
 /// How the order is.
 pub(crate) async fn status(session: &Session, key: OrderKey) -> Result<OrderStatus, Problem> {
     match session.question(Question::Order(key)).await? {
-        Told::Order(status) => status.ok_or_else(refused::no_order),
+        LineTold::Order(status) => status.ok_or_else(refused::no_order),
         _ => Err(refused::no_answer_yet()),
     }
 }
@@ -113,7 +113,7 @@ pub(crate) async fn list(
         Some(symbol) => Some(app.instrument(&session, symbol).await?.status.instrument),
     };
     match session.question(Question::Orders(instrument)).await? {
-        Told::Orders(orders) => {
+        LineTold::Orders(orders) => {
             let orders = orders.iter().map(OrderShown::from).collect();
             Ok(spoken.ok("orders", &OrdersShown { orders }).into_response())
         }

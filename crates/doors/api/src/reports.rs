@@ -16,6 +16,7 @@ pub(crate) struct Fill {
     /// Its id.
     order_id: String,
     /// The instrument's number.
+    #[schema(value_type = u64)]
     instrument: u32,
     /// The shard.
     shard: u16,
@@ -130,6 +131,7 @@ pub(crate) struct Bust {
     /// Its id.
     order_id: String,
     /// The instrument's number.
+    #[schema(value_type = u64)]
     instrument: u32,
     /// The shard.
     shard: u16,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use pares_http::connections::{Connections, WebError, WebTransport};
+use pares_http::connections::{HttpListener, WebError, WebTransport};
 
 use crate::app::App;
 use crate::routes::router;
@@ -11,7 +11,7 @@ use crate::settings::ApiSettings;
 
 /// A server that listens, and serves once it is [run](ApiServer::run).
 pub struct ApiServer {
-    connections: Connections,
+    connections: HttpListener,
     router: Router,
 }
 
@@ -26,7 +26,7 @@ impl ApiServer {
         settings: ApiSettings,
     ) -> Result<Self, WebError> {
         let (most, patience) = (settings.connections_max, settings.patience);
-        let connections = Connections::bind(address, transport.clone(), most, patience).await?;
+        let connections = HttpListener::bind(address, transport.clone(), most, patience).await?;
         let app = App::new(settings, &transport);
         app.look_after();
         Ok(Self { connections, router: router(app) })

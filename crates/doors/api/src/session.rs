@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pares_http::problem::Problem;
-use pares_resources::{Effect, Line, Question, Told};
+use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{ClientRequest, MemberId, Reason, Reply, ShardId};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) enum Followed {
     /// A message.
     Message(ShardId, u64, Reply),
-    /// Told up to the present; that number comes next.
+    /// LineTold up to the present; that number comes next.
     Live(ShardId, u64),
     /// Not told, for that reason; the lowest that is kept.
     NotTold(ShardId, u64, Reason),
@@ -96,24 +96,24 @@ impl Session {
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
         let waiting = self.line().abandon();
-        waiting.into_iter().for_each(|waiter| drop(waiter.send(Told::SignOnAgain)));
+        waiting.into_iter().for_each(|waiter| drop(waiter.send(LineTold::SignOnAgain)));
         self.followers().clear();
         self.ending.notify_one();
     }
 
     /// Asks, and waits for the answer as long as anybody waits.
-    pub(crate) async fn ask(&self, request: ClientRequest) -> Result<Told, Problem> {
+    pub(crate) async fn ask(&self, request: ClientRequest) -> Result<LineTold, Problem> {
         self.answered(|line, waiter| line.ask(request, waiter)).await
     }
 
-    pub(crate) async fn question(&self, question: Question) -> Result<Told, Problem> {
+    pub(crate) async fn question(&self, question: Question) -> Result<LineTold, Problem> {
         self.answered(|line, waiter| line.question(question, waiter)).await
     }
 
     async fn answered(
         &self,
         ask: impl FnOnce(&mut Line<Waiter>, Waiter) -> Result<(), pares_resources::Refused>,
-    ) -> Result<Told, Problem> {
+    ) -> Result<LineTold, Problem> {
         let (waiter, told) = oneshot::channel();
         {
             let mut line = self.line();
@@ -124,8 +124,8 @@ impl Session {
         }
         self.to_send.notify_one();
         match timeout(self.patience, told).await {
-            Ok(Ok(Told::SignOnAgain) | Err(_)) => Err(refused::sign_on_again()),
-            Ok(Ok(Told::Rejected(reason))) => Err(refused::refused(reason)),
+            Ok(Ok(LineTold::SignOnAgain) | Err(_)) => Err(refused::sign_on_again()),
+            Ok(Ok(LineTold::Rejected(reason))) => Err(refused::refused(reason)),
             Ok(Ok(told)) => Ok(told),
             Err(_) => Err(refused::no_answer_yet()),
         }

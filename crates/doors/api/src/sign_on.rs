@@ -21,7 +21,7 @@ use crate::wire::{Agreed, SignedOn, Wire};
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignOnForm {
     /// The member.
-    #[schema(example = 7)]
+    #[schema(value_type = u64, maximum = 4_294_967_295_u64, example = 7)]
     member: u32,
     /// Which of its sessions, from 1; where sign-on is open 0 will do.
     #[serde(default)]
@@ -43,6 +43,7 @@ pub(crate) struct Session201 {
     /// To be sent as `Authorization: Bearer TOKEN`.
     token: String,
     /// The member.
+    #[schema(value_type = u64)]
     member: u32,
     /// Its session.
     session: u16,
@@ -79,7 +80,8 @@ pub(crate) async fn begin(
         return Err(refused::full("sessions"));
     }
     let who = (MemberId(form.member), form.session);
-    let first = usize::from(form.session);
+    // Members are spread over the gateways.
+    let first = form.member as usize % 65_536 + usize::from(form.session);
     match Wire::sign_on(&app.settings, first, who).await.map_err(|_| refused::no_gateway())? {
         (wire, SignedOn::Done(agreed)) => Ok(signed_on(&app, spoken, who, wire, agreed, false)),
         (wire, SignedOn::Challenged(transcript)) => {

@@ -12,7 +12,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
-use pares_resources::{Cursor, Standing};
+use pares_resources::{Cursor, FollowerStanding};
 use pares_types::ShardId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -225,11 +225,11 @@ impl Listener {
             }
             Followed::Live(shard, next) => {
                 match self.cursors.get_mut(&shard).map(|cursor| cursor.on_live(next)) {
-                    Some(Standing::Live) => {
+                    Some(FollowerStanding::Live) => {
                         self.tell(&Told::OrdersLive { shard: shard.0, next: next.to_string() }).await
                     }
-                    Some(Standing::Ahead) => self.tell_not(shard, "not_used_yet", next).await,
-                    Some(Standing::AsBefore) | None => Ok(()),
+                    Some(FollowerStanding::Ahead) => self.tell_not(shard, "not_used_yet", next).await,
+                    Some(FollowerStanding::AsBefore) | None => Ok(()),
                 }
             }
             Followed::NotTold(shard, oldest, reason) if self.cursors.contains_key(&shard) => {

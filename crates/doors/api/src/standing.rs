@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use pares_http::problem::Problem;
-use pares_resources::{Question, Told};
+use pares_resources::{LineTold, Question};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,20 +14,26 @@ use crate::spoken::Spoken;
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Standing {
     /// The member.
+    #[schema(value_type = u64)]
     member: u32,
     /// Its session.
     session: u16,
     /// Orders of the member that are in flight or work.
+    #[schema(value_type = u64)]
     orders: u32,
     /// How many there may be.
+    #[schema(value_type = u64)]
     orders_max: u32,
     /// Requests of the session that are unanswered.
+    #[schema(value_type = u64)]
     in_flight: u32,
     /// How many there may be.
     in_flight_max: u16,
     /// Orders a second.
+    #[schema(value_type = u64)]
     rate_max: u32,
     /// So many of them at once.
+    #[schema(value_type = u64)]
     burst_max: u32,
     /// Shares of an order.
     quantity_max: String,
@@ -42,7 +48,7 @@ pub(crate) struct Standing {
     (status = 200, description = "It", body = Standing),
     (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn status(Caller(session): Caller, spoken: Spoken) -> Result<Response, Problem> {
-    let Told::Limits(own) = session.question(Question::Limits).await? else {
+    let LineTold::Limits(own) = session.question(Question::Limits).await? else {
         return Err(refused::no_answer_yet());
     };
     let standing = Standing {

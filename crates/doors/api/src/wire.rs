@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_resources::Told;
+use pares_resources::LineTold;
 use pares_types::{GatewayId, MemberId, Reason, Reply};
 use pares_wire::frame::{self, GatewayFrame, Proof, SignOn};
 use pares_wire::{GATEWAYS_NAME, Transcript};
@@ -195,4 +195,4 @@ impl Wire {
 }
 
 /// Who waits for an answer.
-pub(crate) type Waiter = tokio::sync::oneshot::Sender<Told>;
+pub(crate) type Waiter = tokio::sync::oneshot::Sender<LineTold>;

@@ -1,6 +1,6 @@
 //! A book as prices and shares: what it looks like, what changed from one look to another, and a sum by which a client knows that it has the same.
 //!
-//! Handing every change to everybody makes whoever reads slowly fall behind for ever. Here nothing is queued: each reader is told the difference between what it was told last and
+//! Handing every change to everybody makes slow readers fall behind for ever. Here nothing is queued: each reader is told the difference between what it was told last and
 //! what is there now, whatever lies between. The numbers say so: each difference names the one that it builds on.
 
 use std::collections::BTreeMap;

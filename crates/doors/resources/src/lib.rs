@@ -27,6 +27,6 @@ pub mod status;
 mod streams;
 pub mod words;
 
-pub use line::{Effect, Line, Refused, Told};
+pub use line::{Effect, Line, LineTold, Refused};
 pub use questions::{InstrumentTold, Question};
-pub use streams::{Cursor, Standing};
+pub use streams::{Cursor, FollowerStanding};

@@ -24,7 +24,7 @@ const QUESTIONS_MAX: usize = 1_024;
 
 /// What somebody who waits is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum LineTold {
     /// The one answer to a request.
     Answer(Answer),
     /// Nothing was done, for that reason.
@@ -45,7 +45,7 @@ pub enum Told {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect<W> {
     /// Who waits is told.
-    Told(W, Told),
+    Told(W, LineTold),
     /// Something of the member's stream of a shard, to all who follow it.
     Stream(ShardId, u64, Reply),
     /// All that was asked for of a shard is told; that number comes next.
@@ -225,17 +225,17 @@ impl<W> Line<W> {
         }
         match reply {
             Reply::Answer(answer) if !answer.is_part() => {
-                self.answer(answer.client_order_id, &Told::Answer(answer), effect);
+                self.answer(answer.client_order_id, &LineTold::Answer(answer), effect);
             }
             Reply::Rejected { client_order_id: ClientOrderId(0), reason } => effect(Effect::Ended(reason)),
             Reply::Rejected { client_order_id, reason } => {
-                self.answer(client_order_id, &Told::Rejected(reason), effect);
+                self.answer(client_order_id, &LineTold::Rejected(reason), effect);
             }
             _ => {}
         }
     }
 
-    fn answer(&mut self, name: ClientOrderId, told: &Told, effect: &mut impl FnMut(Effect<W>)) {
+    fn answer(&mut self, name: ClientOrderId, told: &LineTold, effect: &mut impl FnMut(Effect<W>)) {
         let asked = self.asked.remove(&name);
         for waiter in asked.into_iter().flat_map(|asked| asked.waiters) {
             effect(Effect::Told(waiter, told.clone()));

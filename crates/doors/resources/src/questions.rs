@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use pares_types::{InstrumentId, InstrumentStatus, List, ListRequest, OrderKey, OrderStatus, Price, Reason};
 use pares_wire::frame::{self, GatewayFrame};
 
-use crate::line::Told;
+use crate::line::LineTold;
 
 /// What a gateway is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +92,14 @@ impl<W> Questions<W> {
     }
 
     /// Takes in what may be an answer; gives who waits for it once it is whole.
-    pub(crate) fn on_frame(&mut self, frame: &GatewayFrame) -> Option<(W, Told)> {
+    pub(crate) fn on_frame(&mut self, frame: &GatewayFrame) -> Option<(W, LineTold)> {
         let (first, _) = self.asked.front().filter(|_| self.sent > 0)?;
         let told = match (*frame, first) {
             (GatewayFrame::OrderStatus(_, Some(status)), Question::Orders(_)) => {
                 self.orders.push(status);
                 return None;
             }
-            (GatewayFrame::OrderStatus(_, status), Question::Order(_)) => Told::Order(status),
+            (GatewayFrame::OrderStatus(_, status), Question::Order(_)) => LineTold::Order(status),
             (GatewayFrame::InstrumentStatus(status), Question::Instruments) => {
                 self.instruments.push(InstrumentTold { status, ticks: Vec::new() });
                 return None;
@@ -109,21 +109,21 @@ impl<W> Questions<W> {
                 return None;
             }
             (GatewayFrame::ListEnd(end), Question::Orders(_) | Question::Instruments) => self.end(end.reason),
-            (GatewayFrame::OwnLimits(own), Question::Limits) => Told::Limits(own),
+            (GatewayFrame::OwnLimits(own), Question::Limits) => LineTold::Limits(own),
             _ => return None,
         };
         self.sent -= 1;
         self.asked.pop_front().map(|(_, waiter)| (waiter, told))
     }
 
-    fn end(&mut self, reason: Reason) -> Told {
+    fn end(&mut self, reason: Reason) -> LineTold {
         let orders = std::mem::take(&mut self.orders);
         let instruments = std::mem::take(&mut self.instruments);
         let is_of_orders = matches!(self.asked.front(), Some((Question::Orders(_), _)));
         match reason {
-            Reason::None if is_of_orders => Told::Orders(orders),
-            Reason::None => Told::Instruments(instruments),
-            reason => Told::Rejected(reason),
+            Reason::None if is_of_orders => LineTold::Orders(orders),
+            Reason::None => LineTold::Instruments(instruments),
+            reason => LineTold::Rejected(reason),
         }
     }
 

@@ -48,7 +48,7 @@ impl Streams {
         let stream = self.0.entry(shard).or_default();
         let told = stream.telling.take();
         stream.next = Some(stream.next.unwrap_or(next).max(next));
-        // Whoever wanted what comes now, or what is not there yet, has it or is told so.
+        // Who wanted what comes now, or what is not there yet, has it or is told so.
         stream.wanted.retain(|want| match told {
             Some(from) if from > 0 => *want != 0 && *want < from,
             _ => *want != 0 && *want < next,
@@ -103,7 +103,7 @@ pub struct Cursor {
 
 /// How one who follows stands when all that was asked for is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FollowerStanding {
     /// He has all that there is, and did not know.
     Live,
     /// He knew that, or something is told for him yet.
@@ -135,15 +135,15 @@ impl Cursor {
     }
 
     /// All that was asked for is told, and `next` comes next.
-    pub fn on_live(&mut self, next: u64) -> Standing {
+    pub fn on_live(&mut self, next: u64) -> FollowerStanding {
         let own = *self.next.get_or_insert(next);
         match own.cmp(&next) {
             core::cmp::Ordering::Equal if !self.is_live => {
                 self.is_live = true;
-                Standing::Live
+                FollowerStanding::Live
             }
-            core::cmp::Ordering::Greater if !self.is_live => Standing::Ahead,
-            _ => Standing::AsBefore,
+            core::cmp::Ordering::Greater if !self.is_live => FollowerStanding::Ahead,
+            _ => FollowerStanding::AsBefore,
         }
     }
 }
@@ -158,21 +158,21 @@ mod tests {
         let told = [1, 2, 3, 4, 2, 3, 4, 5, 7, 6];
         let taken: Vec<u64> = told.into_iter().filter(|number| cursor.takes(*number)).collect();
         assert_eq!(taken, [3, 4, 5, 6]);
-        assert_eq!(cursor.on_live(9), Standing::AsBefore, "7 and 8 are told yet");
-        assert_eq!(cursor.on_live(7), Standing::Live);
-        assert_eq!(cursor.on_live(7), Standing::AsBefore);
+        assert_eq!(cursor.on_live(9), FollowerStanding::AsBefore, "7 and 8 are told yet");
+        assert_eq!(cursor.on_live(7), FollowerStanding::Live);
+        assert_eq!(cursor.on_live(7), FollowerStanding::AsBefore);
     }
 
     #[test]
     fn from_now_on_is_from_the_number_that_comes() {
         let mut cursor = Cursor::from(0);
         assert!(!cursor.takes(5));
-        assert_eq!(cursor.on_live(6), Standing::Live);
+        assert_eq!(cursor.on_live(6), FollowerStanding::Live);
         assert!(cursor.takes(6));
     }
 
     #[test]
     fn a_number_that_is_not_used_is_ahead() {
-        assert_eq!(Cursor::from(9).on_live(6), Standing::Ahead);
+        assert_eq!(Cursor::from(9).on_live(6), FollowerStanding::Ahead);
     }
 }

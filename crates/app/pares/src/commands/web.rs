@@ -86,14 +86,14 @@ pub fn run(args: &Args) -> CommandResult {
     Ok(())
 }
 
-/// Where nobody proves who he is, whoever reaches this port trades for any member: that is the gateways' rule too.
+/// Where nobody proves who he is, all who reach this port trade for any member: that is the gateways' rule too.
 fn check_exposure(args: &Args, config: &SystemConfig) -> CommandResult {
     let is_of_here = args.listen.ip().is_loopback() && args.tls_cert.is_none() && !args.plain_behind_proxy;
     if is_of_here || config.sign_on == SignOnSetting::Required || config.gateways_exposed {
         return Ok(());
     }
     Err(CommandError::Usage(
-        "the exchange's sign-on is open, so that whoever reaches this server trades for any member: serve this machine alone, or set sign_on = \"required\" (or gateways_exposed = true, if that is meant) in its pares.toml".into(),
+        "the exchange's sign-on is open, so that all who reach this server trade for any member: serve this machine alone, or set sign_on = \"required\" (or gateways_exposed = true, if that is meant) in its pares.toml".into(),
     ))
 }
 

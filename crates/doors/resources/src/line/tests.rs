@@ -1,3 +1,5 @@
+//! What a line asks of a gateway, and what it tells of what comes back.
+
 use pares_types::{
     GatewayId, InstrumentId, List, ListEnd, ListRequest, OrderId, OrderKey, OrderState, Position, Quantity,
     RequestId, Side, Status,
@@ -95,7 +97,7 @@ fn what_a_lost_connection_leaves_is_asked_again_by_name_in_order() {
     assert_eq!(sent(&mut line), [first[0], first[2], ClientFrame::Request(cancel(5))]);
     assert_eq!(
         hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(30, 0)))),
-        [Effect::Told(1, Told::Answer(answer(30, 0)))]
+        [Effect::Told(1, LineTold::Answer(answer(30, 0)))]
     );
 }
 
@@ -107,7 +109,7 @@ fn a_name_in_flight_is_one_request_and_all_who_wait_are_told() {
     assert_eq!(sent(&mut line).len(), 1);
     let rejected = Reply::Rejected { client_order_id: ClientOrderId(7), reason: Reason::Throttled };
     let effects = hear(&mut line, GatewayFrame::Reply(rejected));
-    let told = Told::Rejected(Reason::Throttled);
+    let told = LineTold::Rejected(Reason::Throttled);
     assert_eq!(effects, [Effect::Told(1, told.clone()), Effect::Told(2, told)]);
     assert_eq!(line.in_flight(), 0);
 }
@@ -144,13 +146,13 @@ fn a_list_is_asked_for_alone() {
     let list = ListRequest { token: 0, list: List::Orders, instrument: None };
     let ask = |name| ClientFrame::OrderStatusRequest(key(name));
     assert_eq!(sent(&mut line), [ask(1), ask(2)]);
-    assert_eq!(hear(&mut line, told(1)), [Effect::Told(1, Told::Order(Some(status(1))))]);
+    assert_eq!(hear(&mut line, told(1)), [Effect::Told(1, LineTold::Order(Some(status(1))))]);
     assert_eq!(sent(&mut line), []);
     hear(&mut line, GatewayFrame::OrderStatus(key(2), None));
     assert_eq!(sent(&mut line), [ClientFrame::ListRequest(list)]);
     assert_eq!(hear(&mut line, told(8)), []);
     let end = GatewayFrame::ListEnd(ListEnd { request: list, count: 1, reason: Reason::None });
-    assert_eq!(hear(&mut line, end), [Effect::Told(3, Told::Orders(vec![status(8)]))]);
+    assert_eq!(hear(&mut line, end), [Effect::Told(3, LineTold::Orders(vec![status(8)]))]);
     assert_eq!(sent(&mut line), [ask(4)]);
 }
 

@@ -1,10 +1,10 @@
-//! Market data for those who ask by HTTP: received on a thread of its own, and handed on as books look, some hundred times a second.
+//! MarketBooks data for those who ask by HTTP: received on a thread of its own, and handed on as books look, some hundred times a second.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pares_api::{BookTold, Market};
+use pares_api::{BookTold, MarketBooks};
 use pares_node::config::FeedConfig;
 use pares_node::{Layout, SystemConfig};
 use pares_receiver::{
@@ -24,9 +24,12 @@ const WAIT: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// If there is no room for another thread.
-pub(super) fn receive(layout: &Layout, config: &SystemConfig) -> Result<Option<Arc<Market>>, CommandError> {
+pub(super) fn receive(
+    layout: &Layout,
+    config: &SystemConfig,
+) -> Result<Option<Arc<MarketBooks>>, CommandError> {
     let Some(feed) = &config.feed else { return Ok(None) };
-    let market = Arc::<Market>::default();
+    let market = Arc::<MarketBooks>::default();
     let (layout, config, feed, told) = (layout.clone(), config.clone(), feed.clone(), Arc::clone(&market));
     let run = move || loop {
         // Replayers may come up later than this, or elsewhere: then all begins anew.
@@ -58,7 +61,7 @@ fn by_tcp(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Result<R
 
 struct Watch {
     receiver: FeedReceiver,
-    market: Arc<Market>,
+    market: Arc<MarketBooks>,
     /// What comes next, by shard.
     numbers: BTreeMap<ShardId, u64>,
     /// Books that changed since they were handed on: shard, locate.
@@ -67,7 +70,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(receiver: FeedReceiver, market: Arc<Market>) -> Self {
+    fn new(receiver: FeedReceiver, market: Arc<MarketBooks>) -> Self {
         Self { receiver, market, numbers: BTreeMap::new(), changed: BTreeSet::new(), next: Instant::now() }
     }
 
