@@ -28,7 +28,7 @@ pub(crate) type Shared = Arc<App>;
 /// Instruments by symbol, and when that was told.
 struct Symbols {
     told: Instant,
-    by_symbol: BTreeMap<String, InstrumentTold>,
+    by_symbol: BTreeMap<String, Arc<InstrumentTold>>,
 }
 
 pub(crate) struct App {
@@ -80,7 +80,7 @@ impl App {
         &self,
         session: &Session,
         symbol: &str,
-    ) -> Result<InstrumentTold, Problem> {
+    ) -> Result<Arc<InstrumentTold>, Problem> {
         if let Some(known) = self.known(symbol, SYMBOLS_KNOWN) {
             return Ok(known);
         }
@@ -99,13 +99,14 @@ impl App {
         let LineTold::Instruments(instruments) = session.question(Question::Instruments).await? else {
             return Err(refused::no_answer_yet());
         };
-        let by_symbol = instruments.iter().map(|one| (one.status.symbol.to_string(), one.clone())).collect();
+        let by_symbol =
+            instruments.iter().map(|one| (one.status.symbol.to_string(), Arc::new(one.clone()))).collect();
         let symbols = Symbols { told: Instant::now(), by_symbol };
         *self.symbols.write().unwrap_or_else(PoisonError::into_inner) = Some(symbols);
         Ok(instruments)
     }
 
-    fn known(&self, symbol: &str, within: Duration) -> Option<InstrumentTold> {
+    fn known(&self, symbol: &str, within: Duration) -> Option<Arc<InstrumentTold>> {
         let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);
         symbols.as_ref().filter(|symbols| symbols.told.elapsed() < within)?.by_symbol.get(symbol).cloned()
     }

@@ -102,5 +102,5 @@ pub(crate) async fn one(
     spoken: Spoken,
 ) -> Result<Response, Problem> {
     let told = app.instrument(&session, &symbol).await?;
-    Ok(spoken.ok("instrument", &InstrumentShown::from(&told)))
+    Ok(spoken.ok("instrument", &InstrumentShown::from(&*told)))
 }

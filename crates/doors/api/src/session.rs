@@ -14,7 +14,7 @@ use tokio::time::{interval, timeout};
 
 use crate::refused;
 use crate::settings::ApiSettings;
-use crate::wire::{Agreed, SignedOn, Waiter, Wire};
+use crate::wire::{Agreed, Inbox, SignedOn, Waiter, Wire};
 
 /// A follower that has so many messages unread is cut off.
 const UNREAD_MAX: usize = 65_536;
@@ -85,7 +85,9 @@ impl Session {
     /// Whether it was not used for so long. One that is followed is used.
     pub(crate) fn is_idle(&self, after: Duration) -> bool {
         let unused_ms = self.now_ms().saturating_sub(self.used_ms.load(Ordering::Relaxed));
-        u128::from(unused_ms) > after.as_millis() && self.followers().is_empty()
+        let mut followers = self.followers();
+        followers.retain(|follower| !follower.is_closed());
+        u128::from(unused_ms) > after.as_millis() && followers.is_empty()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -134,8 +136,16 @@ impl Session {
     /// Follows the member's streams of shards, each from a number on (0: from now on). What comes of other shards is to be left out by who follows.
     pub(crate) fn follow(&self, from: &[(ShardId, u64)]) -> mpsc::Receiver<Followed> {
         let (follower, followed) = mpsc::channel(UNREAD_MAX);
-        self.followers().push(follower);
+        {
+            let mut followers = self.followers();
+            followers.retain(|follower| !follower.is_closed());
+            followers.push(follower);
+        }
         let mut line = self.line();
+        if self.has_ended() {
+            // It may have ended before that follower was there.
+            self.followers().clear();
+        }
         from.iter().for_each(|(shard, number)| line.follow(*shard, *number));
         drop(line);
         self.to_send.notify_one();
@@ -202,17 +212,9 @@ impl Session {
             let mut effects = Vec::new();
             loop {
                 timeout(heartbeat * BEATS_MISSED, inbox.fill()).await??;
-                let has_out = {
-                    let mut line = self.line();
-                    while let Some(frame) = inbox.next()? {
-                        line.on_frame(frame, |effect| effects.push(effect));
-                    }
-                    line.has_out()
-                };
-                if has_out {
-                    self.to_send.notify_one();
-                }
+                let taken = self.take_in(&mut inbox, &mut effects);
                 effects.drain(..).for_each(|effect| self.carry_out(effect));
+                taken?;
             }
         };
         let beating = async {
@@ -228,6 +230,18 @@ impl Session {
             ended = reading => ended,
             () = beating => Ok(()),
         }
+    }
+
+    /// Takes in all frames that are whole.
+    fn take_in(&self, inbox: &mut Inbox, effects: &mut Vec<Effect<Waiter>>) -> io::Result<()> {
+        let mut line = self.line();
+        while let Some(frame) = inbox.next()? {
+            line.on_frame(frame, |effect| effects.push(effect));
+        }
+        if line.has_out() {
+            self.to_send.notify_one();
+        }
+        Ok(())
     }
 
     fn carry_out(&self, effect: Effect<Waiter>) {

@@ -5,6 +5,9 @@ mod hostile;
 mod socket;
 mod support;
 
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+
 use pares_client::KeyFile;
 use pares_types::GatewayId;
 use rustix::process::Signal;
@@ -12,7 +15,7 @@ use serde_json::json;
 
 use self::support::{Answer, Asker, Web};
 use crate::common::eventually;
-use crate::common::exchange::{Exchange, small};
+use crate::common::exchange::{Exchange, PROGRAM, small};
 use crate::common::process::{Up, pid_of};
 use crate::sign_on::{done, key, required};
 
@@ -194,4 +197,32 @@ fn xml_says_the_same() {
     let two = format!("<batch>{inner}{}</batch>", inner.replace(">1<", ">2<"));
     let batch = asker.ask("POST", "/v1/orders/batch", &two);
     assert_eq!(batch.body.matches("<status>201</status>").count(), 2, "{}", batch.body);
+}
+
+#[test]
+fn an_exchange_comes_up_with_a_server_restarts_it_and_takes_it_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = pares_node::Layout::new(dir.path());
+    pares_node::config::save(&small(1), &layout.config()).unwrap();
+    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir.path()).stdout(Stdio::null());
+    let mut up = command.spawn().unwrap();
+    let is_there = || TcpStream::connect(free).is_ok();
+    eventually("it serves", is_there);
+    assert_eq!(Asker::open(&free.to_string(), 7).limit(1, "sell", 10, "5").status, 201);
+
+    let pid = |of: &std::path::Path| {
+        let listed =
+            Command::new("pgrep").arg("-P").arg(up.id().to_string()).arg("-f").arg(of).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap().trim().parse::<i32>().ok()
+    };
+    let server = pid(&layout.run().join("web.addr")).expect("its process is there");
+    rustix::process::kill_process(rustix::process::Pid::from_raw(server).unwrap(), Signal::KILL).unwrap();
+    eventually("it serves again", || {
+        pid(&layout.run().join("web.addr")).is_some_and(|again| again != server) && is_there()
+    });
+    rustix::process::kill_process(rustix::process::Pid::from_child(&up), Signal::TERM).unwrap();
+    assert!(up.wait().unwrap().success());
+    assert!(!is_there(), "it ended too");
 }
