@@ -8,7 +8,7 @@
 //!   lab        lab | drills  experiments | load | books  faults | sim  wholesale | tpcc  flow  wan | isolation   what proves and measures
 //!   broker     brokerage  routing | accounts | front  router  broker                        day trading
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   doors      api  acceptor | door  fix  ouch  resources           how members reach the exchange by protocols of others
+//!   doors      api  acceptor | door  fix  ouch  resources  tap      how members reach the exchange by protocols of others
 //!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       http  keys  link  log  chart | text | os  tls | table                what everything stands on
@@ -107,6 +107,7 @@ pub(super) const CRATES: &[Place] = &[
     place("doors", "pares-ouch", 1, &["pares-door"]), // says to its connection what the other says
     place("doors", "pares-resources", 1, &[]),
     place("doors", "pares-api", 2, &[]),
+    place("doors", "pares-tap", 1, &["pares-fix"]),  // cuts what was said by the one
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

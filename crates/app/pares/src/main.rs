@@ -72,6 +72,8 @@ enum Command {
     Backup(commands::archive::BackupArgs),
     /// Make a system of a backup
     Restore(commands::archive::RestoreArgs),
+    /// Look into what gateways' connections said: find, export, time, hold against the record
+    Tap(commands::tap::Args),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
@@ -118,6 +120,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Archive(args) => commands::archive::run(&args),
         Command::Backup(args) => commands::archive::backup(&args),
         Command::Restore(args) => commands::archive::restore_system(&args),
+        Command::Tap(args) => commands::tap::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         Command::Broker(args) => pares_brokerage::run(&args).map_err(Into::into),

@@ -23,6 +23,7 @@ pub struct Config {
     pub(crate) segment_bytes: u64,
     pub(crate) durability: Durability,
     pub(crate) existing: bool,
+    pub(crate) prepared_only: bool,
     pub(crate) device: Arc<dyn Device>,
 }
 
@@ -33,6 +34,7 @@ impl Default for Config {
             segment_bytes: 64 << 20,
             durability: Durability::Os,
             existing: false,
+            prepared_only: false,
             device: Arc::new(Plain),
         }
     }
@@ -52,6 +54,12 @@ impl Config {
     /// Opens only a log that is there; makes none.
     pub fn existing(self) -> Config {
         Config { existing: true, ..self }
+    }
+
+    /// Makes no segment in line: while the next one is not ready, records are refused as `Full`. For a log that may lack something, and whose
+    /// writer may not wait.
+    pub fn prepared_only(self) -> Config {
+        Config { prepared_only: true, ..self }
     }
 
     /// The device that the log lies on, if it is not to be taken as it is.

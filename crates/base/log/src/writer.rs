@@ -231,7 +231,7 @@ impl Writer {
     }
 
     fn make_in_line(&mut self, base: u64, now_ns: u64) -> Result<Arc<Segment>, AppendError> {
-        if now_ns < self.retry_full_ns {
+        if self.shared.config.prepared_only || now_ns < self.retry_full_ns {
             return Err(self.full());
         }
         match self.make(base) {

@@ -82,16 +82,33 @@ pub fn add_ports(layout: &Layout, protocol: DoorPort) -> Result<(), NodeError> {
     if !ports.is_empty() {
         return Ok(());
     }
-    let text = std::fs::read_to_string(&path).map_err(NodeError::io("reading the configuration"))?;
+    let ports: Vec<String> = free_ports(&config).iter().map(|port| format!("\"{port}\"")).collect();
+    set(&path, key, &format!("[{}]", ports.join(", ")))
+}
+
+/// Has the gateways of a system that has a configuration keep taps. One that has none yet is left alone.
+///
+/// # Errors
+/// As [`add_feed`].
+pub fn set_tap(layout: &Layout) -> Result<(), NodeError> {
+    let path = layout.config();
+    if !path.exists() || load(&path)?.tap {
+        return Ok(());
+    }
+    set(&path, "tap", "true")
+}
+
+/// Gives a setting, which is of no table, another value in a configuration file.
+fn set(path: &Path, key: &str, value: &str) -> Result<(), NodeError> {
+    let text = std::fs::read_to_string(path).map_err(NodeError::io("reading the configuration"))?;
     let line = |text: &str| {
         text.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='))
     };
     let others: Vec<&str> = text.lines().filter(|text| !line(text)).collect();
-    let ports: Vec<String> = free_ports(&config).iter().map(|port| format!("\"{port}\"")).collect();
     // Before the first table.
-    let with_ports = format!("{key} = [{}]\n{}\n", ports.join(", "), others.join("\n"));
-    SystemConfig::parse(&with_ports)?;
-    pares_os::replace_file(&path, with_ports.as_bytes()).map_err(NodeError::io("writing the configuration"))
+    let changed = format!("{key} = {value}\n{}\n", others.join("\n"));
+    SystemConfig::parse(&changed)?;
+    pares_os::replace_file(path, changed.as_bytes()).map_err(NodeError::io("writing the configuration"))
 }
 
 /// Free ports of loopback, one for each gateway.

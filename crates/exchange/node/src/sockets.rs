@@ -247,6 +247,11 @@ impl Sockets for RealSockets {
         accept_plain(&listener.ok_or(io::ErrorKind::WouldBlock)?.1)
     }
 
+    fn ends(&self, stream: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
+        let socket = stream.socket();
+        Some([socket.peer_addr().ok()?, socket.local_addr().ok()?])
+    }
+
     fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {
         if stream.holds_input() {
             self.holding.push(slot);

@@ -15,7 +15,7 @@ use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salva
 use pares_os::scheduling::{self, Background};
 use pares_os::{Bells, CountersReader, CountersWriter, clock, open_file};
 use pares_roles::world::{Counters, File, Next, Ring, Task, Waker, World};
-use pares_types::{Epoch, Position, ShardId};
+use pares_types::{Epoch, GatewayId, Position, ShardId};
 use pares_window::{SharedWindow, WindowError};
 
 use crate::config::{Layout, bells};
@@ -70,6 +70,10 @@ impl World for HostWorld {
 
     fn write_log(&self, log: NodeId, config: Config) -> Result<Writer, OpenError> {
         Writer::open(&self.log(log), config).map(|(writer, _)| writer)
+    }
+
+    fn write_tap(&self, gateway: GatewayId, config: Config) -> Result<Writer, OpenError> {
+        Writer::open(&self.0.layout.tap(gateway), config).map(|(writer, _)| writer)
     }
 
     fn read_log(&self, log: NodeId, from: Offset) -> Result<Reader, ReadError> {

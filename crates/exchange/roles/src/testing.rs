@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_sequencer::{LocalWindow, Sequencer};
-use pares_types::{Epoch, Position, Request, RequestId, ShardId};
+use pares_types::{Epoch, GatewayId, Position, Request, RequestId, ShardId};
 
 use crate::NodeId;
 use crate::world::{Counters, File, Next, Ring, Task, Waker, World};
@@ -132,6 +132,11 @@ impl World for TestWorld {
 
     fn write_log(&self, log: NodeId, config: Config) -> Result<Writer, OpenError> {
         Writer::open(&self.log(log), config).map(|(writer, _)| writer)
+    }
+
+    fn write_tap(&self, gateway: GatewayId, config: Config) -> Result<Writer, OpenError> {
+        Writer::open(&self.real(&Path::new("tap").join(NodeId::Gateway(gateway).to_string())), config)
+            .map(|(writer, _)| writer)
     }
 
     fn read_log(&self, log: NodeId, from: Offset) -> Result<Reader, ReadError> {

@@ -15,12 +15,13 @@
 
 use std::fmt::Display;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
 use pares_sequencer::Sequencer;
-use pares_types::{Epoch, Position, Request, ShardId};
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
 
 use crate::NodeId;
 
@@ -50,6 +51,12 @@ pub trait World: Clone + Send + Sync + 'static {
     /// # Errors
     /// As [`pares_log::Writer::open`].
     fn write_log(&self, log: NodeId, config: Config) -> Result<Self::Writer, OpenError>;
+
+    /// Opens the log of a gateway's tap for writing; makes it if there is none.
+    ///
+    /// # Errors
+    /// As [`World::write_log`].
+    fn write_tap(&self, gateway: GatewayId, config: Config) -> Result<Self::Writer, OpenError>;
 
     /// Opens a node's log to read from `from`.
     ///
@@ -273,6 +280,11 @@ pub trait Sockets: Send + 'static {
     /// As [`Sockets::accept`].
     fn accept_by(&mut self, _: DoorPort) -> io::Result<Self::Stream> {
         Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// Where a connection's peer is and where it came to, if that can be said.
+    fn ends(&self, _: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
+        None
     }
 
     /// Tells of the stream's readiness from now on, once each time it becomes ready, under the name `slot`.

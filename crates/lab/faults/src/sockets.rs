@@ -1,6 +1,7 @@
 //! A gateway's sockets, at which it may die between being asked and having answered.
 
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,10 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
     fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Self::Stream> {
         let inner = self.inner.accept_by(protocol)?;
         Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
+    }
+
+    fn ends(&self, stream: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
+        self.inner.ends(&mut stream.inner)
     }
 
     fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {

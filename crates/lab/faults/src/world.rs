@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pares_log::{Config, Offset, OpenError, ReadError};
 use pares_roles::world::{Task, Waker};
 use pares_roles::{NodeId, World};
-use pares_types::{Epoch, Position, Request, ShardId};
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
 
 use crate::crash::Point;
 use crate::{Faulty, FaultyFile, FaultyReader, FaultyWindow, FaultyWriter};
@@ -42,6 +42,10 @@ impl<W: World> World for Faulty<W> {
         };
         let inner = self.inner.write_log(log, config)?;
         Ok(FaultyWriter::new(inner, Arc::clone(&self.faults)))
+    }
+
+    fn write_tap(&self, gateway: GatewayId, config: Config) -> Result<Self::Writer, OpenError> {
+        Ok(FaultyWriter::new(self.inner.write_tap(gateway, config)?, Arc::clone(&self.faults)))
     }
 
     fn read_log(&self, log: NodeId, from: Offset) -> Result<Self::Reader, ReadError> {

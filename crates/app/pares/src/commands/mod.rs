@@ -1,4 +1,4 @@
-//! The commands, one module each; `site` is a crate of its own, pares-operator.
+//! The commands, one module each, and files of packets (`frames`), which two of them write; `site` is a crate of its own, pares-operator.
 
 pub mod admin;
 pub mod archive;
@@ -7,11 +7,13 @@ pub mod check_config;
 pub mod day;
 pub mod feed;
 pub mod fix;
+pub mod frames;
 pub mod history;
 pub mod instruments;
 pub mod journal;
 pub mod member;
 pub mod node;
 pub mod stat;
+pub mod tap;
 pub mod up;
 pub mod web;

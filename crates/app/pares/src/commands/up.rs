@@ -36,6 +36,9 @@ pub struct Args {
     /// Serve HTTP and WebSocket too, at this address of this machine: a process of its own, as `pares web` is
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = super::web::LISTEN)]
     web: Option<SocketAddr>,
+    /// Keep what gateways' connections say, byte for byte, for `pares tap`: sets `tap = true` in pares.toml
+    #[arg(long)]
+    tap: bool,
 }
 
 /// Starts the system, restarts what dies, and stops everything on Ctrl-C.
@@ -80,6 +83,10 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     if args.ouch {
         pares_node::config::add_ports(&layout, DoorPort::Ouch)?;
         fresh.ouch = pares_node::config::free_ports(&fresh);
+    }
+    if args.tap {
+        pares_node::config::set_tap(&layout)?;
+        fresh.tap = true;
     }
     Ok(Supervisor::start(&program, layout, &fresh, on_loss, stop)?)
 }

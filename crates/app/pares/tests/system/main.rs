@@ -40,6 +40,7 @@ mod sign_on;
 mod stopped;
 mod streams;
 mod supervision;
+mod tap;
 mod tls;
 mod topologies;
 mod web;

@@ -63,6 +63,11 @@ const COMMENTS: &[(&str, &str)] = &[
         "Where gateways listen for OUCH (docs/protocols/ouch.md), likewise. Passwords go there in the clear. Default [].",
     ),
     (
+        "tap",
+        "true: gateways keep what their connections said, byte for byte, in tap/ (docs/protocols/tap.md). Default false.",
+    ),
+    ("tap_keep_mib", "How much of it each keeps, MiB: 64 to 16777216; the oldest goes. Default 1024."),
+    (
         "sign_on",
         "\"required\": sessions prove who they are, by keys (docs/security.md); \"open\": anybody is any member. Default \"required\".",
     ),

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/pares.toml                    the configuration
 //! DIR/gateway-G/                    log: requests of gateway G (journal and request stream)
+//! DIR/tap/gateway-G/                log: what the connections of gateway G said
 //! DIR/venue-V/                      log: results of venue V
 //! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
 //! DIR/recorder-R/checkpoints/       checkpoint files
@@ -90,6 +91,12 @@ impl Layout {
     #[must_use]
     pub fn gateway_log(&self, id: GatewayId) -> PathBuf {
         self.root.join(format!("gateway-{id}"))
+    }
+
+    /// The log of a gateway's tap.
+    #[must_use]
+    pub fn tap(&self, id: GatewayId) -> PathBuf {
+        self.root.join("tap").join(format!("gateway-{id}"))
     }
 
     /// A venue's log.

@@ -28,6 +28,10 @@ const WAIT_TARGET_MS_MAX: u64 = 10_000;
 /// The longest engine budget.
 const ENGINE_BUDGET_MS_MAX: u64 = 60_000;
 
+/// A tap keeps whole segments, of 16 MiB.
+const TAP_KEEP_MIB_MIN: u64 = 64;
+const TAP_KEEP_MIB_MAX: u64 = 16 << 20;
+
 /// Requests that all gateways together may have in flight: each venue may have to keep them all in its memory.
 const IN_FLIGHT_MAX: usize = 4 << 20;
 /// Names fill 32 bits at most.
@@ -107,6 +111,10 @@ pub struct SystemConfig {
     pub fix: Vec<SocketAddr>,
     /// The same for OUCH (see `run/gateway-G.ouch`).
     pub ouch: Vec<SocketAddr>,
+    /// Whether gateways keep what their connections said, byte for byte.
+    pub tap: bool,
+    /// How much of it each keeps, MiB.
+    pub tap_keep_mib: u64,
     /// Whether gateways may listen beyond loopback although anybody there may speak for any member, or read along.
     pub gateways_exposed: bool,
     /// Whether the gateways' ports are TLS 1.3.
@@ -158,6 +166,8 @@ impl Default for SystemConfig {
             gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
             fix: Vec::new(),
             ouch: Vec::new(),
+            tap: false,
+            tap_keep_mib: 1_024,
             gateways_exposed: false,
             tls: TlsSetting::Off,
             tls_names: Vec::new(),
@@ -274,6 +284,9 @@ impl SystemConfig {
             return wrong(
                 "`session_in_flight_max`, `sessions_max` and `member_sessions_max` must be positive",
             );
+        }
+        if !(TAP_KEEP_MIB_MIN..=TAP_KEEP_MIB_MAX).contains(&self.tap_keep_mib) {
+            return wrong("`tap_keep_mib` must be between 64 and 16777216");
         }
         if !(16..=NAMES_MAX).contains(&self.names_max) {
             return wrong("`names_max` must be between 16 and 2147483648");

@@ -6,6 +6,7 @@
 
 use pares_door::LogonProof;
 use pares_gateway::SessionId;
+use pares_tap::TapDoor;
 use std::io::{ErrorKind, Read, Write};
 
 use pares_types::ClientOrderId;
@@ -15,6 +16,7 @@ use pares_wire::frame::{self, ClientFrame, SignOn};
 use super::door_end::DoorEnd;
 use super::marks::Who;
 use super::sign_on::Asked;
+use super::tap::{Tap, Tapped};
 
 /// Unread output a client may pile up before it is disconnected.
 const OUT_MAX: usize = 8 << 20;
@@ -59,6 +61,8 @@ pub(super) enum ReadState {
 
 pub(super) struct Connection<T> {
     stream: T,
+    /// What its tap knows of it.
+    pub(super) tapped: Tapped,
     /// It came to the port of another protocol.
     pub(super) end: Option<Box<DoorEnd>>,
     pub(super) generation: u32,
@@ -97,6 +101,7 @@ impl<T: Read + Write> Connection<T> {
     pub(super) fn new(stream: T, generation: u32, mono_ns: u64) -> Self {
         Self {
             stream,
+            tapped: Tapped::new(generation, TapDoor::Binary),
             end: None,
             generation,
             stranger_since_ns: Some(mono_ns),
@@ -127,6 +132,7 @@ impl<T: Read + Write> Connection<T> {
 
     /// One that came to the port of another protocol: a message of it may need more room than a sign-on.
     pub(super) fn with_end(mut self, end: Box<DoorEnd>) -> Self {
+        self.tapped = Tapped::new(self.generation, end.as_taped());
         self.end = Some(end);
         self.grow_input();
         self
@@ -159,23 +165,23 @@ impl<T: Read + Write> Connection<T> {
 
     /// Reads what there is room for, or a portion. An operator that has hung up may have asked elsewhere for something else instead: what it
     /// sent is not taken in.
-    pub(super) fn read(&mut self, mono_ns: u64) -> Result<ReadState, Close> {
-        let state = self.fill()?;
+    pub(super) fn read(&mut self, mono_ns: u64, tap: &mut Tap) -> Result<ReadState, Close> {
+        let state = self.fill(tap)?;
         self.heard_ns = mono_ns;
-        if self.of_operator && self.input_len < self.input.len() { self.fill() } else { Ok(state) }
+        if self.of_operator && self.input_len < self.input.len() { self.fill(tap) } else { Ok(state) }
     }
 
     /// Whether an operator has sent something that nobody has read.
-    pub(super) fn has_unread_of_operator(&mut self) -> Result<bool, Close> {
+    pub(super) fn has_unread_of_operator(&mut self, tap: &mut Tap) -> Result<bool, Close> {
         let before = self.input_len;
-        Ok(self.of_operator && self.fill().map(|_| self.input_len > before)?)
+        Ok(self.of_operator && self.fill(tap).map(|_| self.input_len > before)?)
     }
 
     pub(super) fn is_full(&self) -> bool {
         self.input_len == self.input.len()
     }
 
-    fn fill(&mut self) -> Result<ReadState, Close> {
+    fn fill(&mut self, tap: &mut Tap) -> Result<ReadState, Close> {
         // Its door takes nothing for now: it is read again when there is room.
         if self.end.is_some() && self.is_full() {
             return Ok(ReadState::Drained);
@@ -185,6 +191,7 @@ impl<T: Read + Write> Connection<T> {
         match self.stream.read(&mut self.input[self.input_len..][..wanted]) {
             Ok(0) => Err(Close::Gone),
             Ok(read) => {
+                tap.came(&mut self.tapped, &self.input[self.input_len..][..read]);
                 self.input_len += read;
                 self.in_portions &= read == wanted;
                 Ok(if read == wanted { ReadState::More } else { ReadState::Drained })
@@ -193,7 +200,7 @@ impl<T: Read + Write> Connection<T> {
                 self.in_portions = false;
                 Ok(ReadState::Drained)
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => self.fill(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.fill(tap),
             Err(error) => Err(Close::of(&error)),
         }
     }
@@ -253,11 +260,14 @@ impl<T: Read + Write> Connection<T> {
     }
 
     /// Sends what the socket takes. What it does not take waits, up to [`OUT_MAX`], or to much less if `crowded`.
-    pub(super) fn flush(&mut self, crowded: bool) -> Result<(), Close> {
+    pub(super) fn flush(&mut self, crowded: bool, tap: &mut Tap) -> Result<(), Close> {
         while self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(Close::Gone),
-                Ok(written) => self.sent += written,
+                Ok(written) => {
+                    tap.went(&mut self.tapped, &self.output[self.sent..][..written]);
+                    self.sent += written;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(Close::of(&error)),
@@ -360,7 +370,7 @@ mod tests {
         for _ in 0..512 {
             let longer = connection.output().len() + (64 << 10);
             connection.output().resize(longer, 7);
-            connection.flush(false).unwrap();
+            connection.flush(false, &mut Tap::off()).unwrap();
             assert_eq!(connection.unsent(), BACKLOG, "never quite done");
             assert!(connection.output().len() <= 3 * BACKLOG, "{}", connection.output().len());
         }
@@ -370,8 +380,9 @@ mod tests {
     fn little_is_kept_for_a_client_that_does_not_read_while_all_keep_much() {
         let mut connection = connection(0);
         connection.output().resize(OUT_MAX_CROWDED + 1, 7);
-        assert_eq!((connection.flush(false), connection.flush(true)), (Ok(()), Err(Close::Slow)));
+        let mut flush = |crowded| connection.flush(crowded, &mut Tap::off());
+        assert_eq!((flush(false), flush(true)), (Ok(()), Err(Close::Slow)));
         connection.output().resize(OUT_MAX + 1, 7);
-        assert_eq!(connection.flush(false), Err(Close::Slow));
+        assert_eq!(connection.flush(false, &mut Tap::off()), Err(Close::Slow));
     }
 }

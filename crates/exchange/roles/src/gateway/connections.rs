@@ -35,6 +35,7 @@ use pares_wire::frame;
 use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
 use super::door_end::Heard;
 use super::sign_on::Asked;
+use super::tap::{Tally, Tap};
 use crate::world::{Ready, Sockets, TurnedAway};
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
@@ -78,6 +79,7 @@ pub(super) struct Connections<S: Sockets> {
     doors: Option<Arc<DoorConfig>>,
     doors_due: BTreeSet<(u64, usize)>,
     heard: Heard,
+    tap: Tap,
     /// When connections were read last.
     read_ns: u64,
     /// Bytes that sockets did not take, of all connections.
@@ -91,7 +93,7 @@ pub(super) struct Connections<S: Sockets> {
 }
 
 impl<S: Sockets> Connections<S> {
-    pub(super) fn new(sockets: S, sessions_max: usize, doors: Option<Arc<DoorConfig>>) -> Self {
+    pub(super) fn new(sockets: S, sessions_max: usize, doors: Option<Arc<DoorConfig>>, tap: Tap) -> Self {
         Self {
             sockets,
             ready: Vec::new(),
@@ -110,6 +112,7 @@ impl<S: Sockets> Connections<S> {
             doors,
             doors_due: BTreeSet::new(),
             heard: Heard::default(),
+            tap,
             read_ns: u64::MAX,
             unsent: 0,
             parkings: 0,
@@ -122,6 +125,11 @@ impl<S: Sockets> Connections<S> {
 
     pub(super) fn turned_away(&self) -> TurnedAway {
         self.sockets.turned_away()
+    }
+
+    /// A turn is over. How much the tap, if there is one, has taken and lost.
+    pub(super) fn tap_turn(&mut self) -> Option<Tally> {
+        self.tap.turn()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -232,7 +240,7 @@ impl<S: Sockets> Connections<S> {
         }
         let session = session(slot, connection.generation);
         let has_door = connection.has_door();
-        let state = connection.read(mono_ns).and_then(|state| {
+        let state = connection.read(mono_ns, &mut self.tap).and_then(|state| {
             if has_door {
                 return Ok(state);
             }
@@ -281,6 +289,10 @@ impl<S: Sockets> Connections<S> {
         let Some(connection) = self.connection(session) else { return };
         let since_ns = connection.stranger_since_ns;
         connection.sign_on(asked.is_of_operator());
+        connection.tapped.signed_on({
+            let (member, session) = asked.who();
+            (member.0, session)
+        });
         let has_heartbeat = connection.has_to_beat(asked.heartbeat_ms, mono_ns);
         self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
         if let Some(since_ns) = since_ns {
@@ -317,7 +329,7 @@ impl<S: Sockets> Connections<S> {
             connection.flushing = false;
             let crowded = self.unsent > CROWDED_BYTES;
             let before = connection.unsent_noted;
-            let flushed = connection.flush(crowded);
+            let flushed = connection.flush(crowded, &mut self.tap);
             connection.unsent_noted = connection.unsent();
             self.unsent = self.unsent - before + connection.unsent_noted;
             if let Some(why) = connection.broken.or(flushed.err()) {
@@ -339,6 +351,7 @@ impl<S: Sockets> Connections<S> {
             self.doors_due.remove(&(due_ns, slot));
         }
         self.unsent -= connection.unsent_noted;
+        self.tap.ended(&connection.tapped, why);
         self.sockets.deregister(connection.stream());
         self.free.push(slot);
         match why {

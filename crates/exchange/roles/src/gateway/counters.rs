@@ -26,5 +26,8 @@ counters! {
     Resuming "resuming" "Sessions being told from the record what they missed, each shard for itself."
     RecordsResumed "records_resumed" "Records read to tell sessions what they missed."
     LookedUp "looked_up" "Names looked for on disk."
+    TapBytes "tap_bytes" "Bytes that the tap has taken."
+    TapLostEntries "tap_lost_entries" "Entries that it has lost."
+    TapLostBytes "tap_lost_bytes" "Bytes in them."
     Damaged "damaged" "Records of other gateways passed over because they could not be read."
 }

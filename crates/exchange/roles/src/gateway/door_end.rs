@@ -13,6 +13,7 @@ use std::sync::Arc;
 use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor};
 use pares_gateway::SessionId;
 use pares_ouch::OuchDoor;
+use pares_tap::TapDoor;
 use pares_wire::frame::{self, GatewayFrame};
 use pares_wire::record::SessionMark;
 
@@ -98,6 +99,14 @@ impl DoorEnd {
             due_ns: None,
             is_silent: false,
         })
+    }
+
+    /// Which door it is, for the tap.
+    pub(super) fn as_taped(&self) -> TapDoor {
+        match self.door {
+            Door::Fix(_) => TapDoor::Fix,
+            Door::Ouch(_) => TapDoor::Ouch,
+        }
     }
 
     pub(super) fn frames(&mut self) -> &mut Vec<u8> {

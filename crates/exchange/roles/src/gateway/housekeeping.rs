@@ -32,6 +32,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.counters.set(Counter::SlowConnections, edge.connections.slow);
         edge.counters.set(Counter::SilentConnections, edge.connections.silent + turned_away.silent);
         edge.counters.set(Counter::SlowedReads, edge.connections.parkings);
+        if let Some(tally) = edge.connections.tap_turn() {
+            edge.counters.set(Counter::TapBytes, tally.bytes);
+            edge.counters.set(Counter::TapLostEntries, tally.lost_entries);
+            edge.counters.set(Counter::TapLostBytes, tally.lost_bytes);
+        }
         let unreadable = self.peers.iter().filter(|peer| peer.is_unreadable()).count();
         edge.counters.set(Counter::UnreadableLogs, (unreadable + self.committed.unreadable()) as u64);
         edge.counters.set(Counter::Damaged, self.peers.iter().map(Inlet::damaged).sum());

@@ -26,6 +26,7 @@ mod repeats;
 mod resuming;
 mod sign_on;
 mod sync;
+mod tap;
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +62,7 @@ use marks::Marks;
 use repeats::FirstAnswers;
 use resuming::Resuming;
 use sync::SyncTask;
+use tap::Tap;
 
 /// Records read from one log before the rest is looked at.
 const BATCH_MAX: usize = 512;
@@ -118,7 +120,12 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
         let edge = Edge {
             writer,
-            connections: Connections::new(sockets, config.sessions_max, doors(config)?),
+            connections: Connections::new(
+                sockets,
+                config.sessions_max,
+                doors(config)?,
+                Tap::open(id, config, &world),
+            ),
             counters,
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),

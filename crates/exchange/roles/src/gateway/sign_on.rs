@@ -68,7 +68,7 @@ impl Asked {
         self.transcript.member == EXCHANGE
     }
 
-    fn who(&self) -> (MemberId, u16) {
+    pub(super) fn who(&self) -> (MemberId, u16) {
         (self.transcript.member, self.transcript.session)
     }
 }

@@ -209,7 +209,19 @@ impl World for Host {
         };
         log.lock().open(durability)?;
         let lens = self.lens(node);
-        Ok(Writer { host: self.clone(), log, lens })
+        Ok(Writer { host: self.clone(), log, lens, is_tap: false })
+    }
+
+    fn write_tap(&self, gateway: GatewayId, config: Config) -> Result<Writer, OpenError> {
+        self.passes();
+        let durability = config.promises();
+        let log = {
+            let mut state = self.machine.lock();
+            let made = state.new_log(NodeId::Gateway(gateway), durability);
+            state.taps.entry(gateway).or_insert(made).clone()
+        };
+        log.lock().open(durability)?;
+        Ok(Writer { host: self.clone(), log, lens: Lens::default(), is_tap: true })
     }
 
     fn read_log(&self, log: NodeId, from: Offset) -> Result<Reader, ReadError> {

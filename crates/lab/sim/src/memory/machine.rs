@@ -9,7 +9,7 @@ use pares_log::{Durability, Offset};
 use pares_roles::NodeId;
 use pares_roles::world::Task;
 use pares_sequencer::LocalWindow;
-use pares_types::{Epoch, Position, ShardId};
+use pares_types::{Epoch, GatewayId, Position, ShardId};
 
 use super::files::Files;
 use super::log::{Lies, Log};
@@ -65,6 +65,8 @@ pub(crate) struct State {
     pub(crate) now_ns: u64,
     pub(crate) fates: BTreeMap<NodeId, Fate>,
     pub(crate) logs: BTreeMap<NodeId, Log>,
+    /// Of gateways.
+    pub(crate) taps: BTreeMap<GatewayId, Log>,
     logs_made: u64,
     pub(crate) files: Files,
     pub(crate) windows: BTreeMap<ShardId, LocalWindow>,
@@ -112,6 +114,7 @@ impl Machine {
             now_ns: 0,
             fates: BTreeMap::new(),
             logs: BTreeMap::new(),
+            taps: BTreeMap::new(),
             logs_made: 0,
             files: Files::default(),
             windows: BTreeMap::new(),

@@ -13,6 +13,8 @@ pub(crate) struct Writer {
     pub(super) host: Host,
     pub(super) log: Log,
     pub(super) lens: Lens,
+    /// Of a tap: what is appended is no record of the node's.
+    pub(super) is_tap: bool,
 }
 
 impl Writer {
@@ -44,7 +46,9 @@ impl LogWriter for Writer {
         log.is_full = full;
         let offset = log.append_with(payload.len(), |bytes| bytes.copy_from_slice(&payload))?;
         drop(log);
-        self.host.tell(Effect::Appended(self.host.node(), offset, payload));
+        if !self.is_tap {
+            self.host.tell(Effect::Appended(self.host.node(), offset, payload));
+        }
         Ok(offset)
     }
 

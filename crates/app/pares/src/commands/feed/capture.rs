@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::json;
 
 use super::feed_of;
-use super::frames::{MadeConnection, PacketFile};
+use crate::commands::frames::{MadeConnection, PacketFile};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text;

@@ -4,12 +4,10 @@
 //! |---|---|
 //! | [`tape`] | out of the record, as a file for each day |
 //! | [`capture`] | off the lines, as a file of packets |
-//! | `frames` | such a file |
 //! | `watch` | off the lines, as books |
 //! | `shown` | a book, for people and programs |
 
 pub mod capture;
-mod frames;
 mod shown;
 pub mod tape;
 mod watch;

@@ -10,6 +10,8 @@ mod inspect;
 pub mod request;
 mod verify;
 
+pub use inspect::failed;
+
 use crate::error::CommandResult;
 
 /// Arguments of `pares journal`.

@@ -58,13 +58,18 @@ impl<S: Sockets> Connections<S> {
         if let Some(end) = end {
             connection = connection.with_end(end);
         }
+        if self.tap.is_on() {
+            let ends = self.sockets.ends(connection.stream());
+            self.tap.opened(&connection.tapped, ends);
+        }
         if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
             self.refused += 1;
             // Told why if the socket takes it; dropping closes it. Other protocols have no word for it before a logon.
             if !connection.has_door() {
                 write_refusal(connection.output(), Reason::Overloaded);
-                let _ = connection.flush(false);
+                let _ = connection.flush(false, &mut self.tap);
             }
+            self.tap.ended(&connection.tapped, Close::Refused);
             return;
         }
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -76,6 +81,7 @@ impl<S: Sockets> Connections<S> {
             self.strangers.insert((mono_ns, slot));
         } else {
             self.refused += 1;
+            self.tap.ended(&connection.tapped, Close::Refused);
             self.free.push(slot);
         }
     }

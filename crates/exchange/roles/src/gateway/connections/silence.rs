@@ -46,7 +46,7 @@ impl<S: Sockets> Connections<S> {
         }
         for slot in 0..self.slots.len() {
             let Some(connection) = &mut self.slots[slot] else { continue };
-            match connection.has_unread_of_operator() {
+            match connection.has_unread_of_operator(&mut self.tap) {
                 Ok(false) => {}
                 Ok(true) => self.end(slot, Close::Silent),
                 Err(why) => self.end(slot, why),

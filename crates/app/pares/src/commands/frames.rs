@@ -1,4 +1,4 @@
-//! A file of packets, as tcpdump writes it: classic pcap, IP packets without a frame around them (`LINKTYPE_RAW`), nanoseconds.
+//! A file of packets, as tcpdump or Wireshark write it: classic pcap or pcapng, IP packets without a frame around them (`LINKTYPE_RAW`), nanoseconds.
 //!
 //! A socket gives payloads, not packets. So the headers are made: addresses and ports are the real ones, checksums are right, and a TCP
 //! connection has its handshake and its numbers, cut into segments as an Ethernet would have them.
@@ -11,18 +11,31 @@ use std::time::Duration;
 
 use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::{DataLink, PcapError, TsResolution};
 
 /// What a TCP segment holds, on an Ethernet.
 const SEGMENT_BYTES_MAX: usize = 1_460;
 /// The numbers that a connection's ends begin with; tshark takes 0 for none.
 const FIRST: [u32; 2] = [1_000, 2_000];
+/// A power of ten, as pcapng says it.
+const NANOSECONDS: u8 = 9;
 /// What made packets say of their way.
 const HOPS: u8 = 64;
 
+/// How a file says it.
+enum Format {
+    Classic(PcapWriter<BufWriter<File>>),
+    Ng(PcapNgWriter<BufWriter<File>>),
+}
+
 /// A file that packets are written to.
 pub struct PacketFile {
-    writer: PcapWriter<BufWriter<File>>,
+    writer: Format,
     /// Packets written.
     pub packets: u64,
     /// Their payloads.
@@ -30,7 +43,7 @@ pub struct PacketFile {
 }
 
 impl PacketFile {
-    /// An empty file.
+    /// An empty file, classic pcap.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -42,7 +55,22 @@ impl PacketFile {
         };
         let file = BufWriter::new(File::create(path)?);
         let writer = PcapWriter::with_header(file, header).map_err(as_io)?;
-        Ok(Self { writer, packets: 0, bytes: 0 })
+        Ok(Self { writer: Format::Classic(writer), packets: 0, bytes: 0 })
+    }
+
+    /// An empty file, pcapng.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn create_ng(path: &Path) -> io::Result<Self> {
+        let mut writer = PcapNgWriter::new(BufWriter::new(File::create(path)?)).map_err(as_io)?;
+        let interface = InterfaceDescriptionBlock {
+            linktype: DataLink::RAW,
+            snaplen: 0,
+            options: vec![InterfaceDescriptionOption::IfTsResol(NANOSECONDS)],
+        };
+        writer.write_pcapng_block(interface).map_err(as_io)?;
+        Ok(Self { writer: Format::Ng(writer), packets: 0, bytes: 0 })
     }
 
     /// A datagram that came.
@@ -69,7 +97,21 @@ impl PacketFile {
 
     fn put(&mut self, at: Duration, packet: &[u8], payload: usize) -> io::Result<()> {
         let length = u32::try_from(packet.len()).map_err(io::Error::other)?;
-        self.writer.write_packet(&PcapPacket::new(at, length, packet)).map_err(as_io)?;
+        match &mut self.writer {
+            Format::Classic(writer) => {
+                _ = writer.write_packet(&PcapPacket::new(at, length, packet)).map_err(as_io)?
+            }
+            Format::Ng(writer) => {
+                let block = EnhancedPacketBlock {
+                    interface_id: 0,
+                    timestamp: at,
+                    original_len: length,
+                    data: packet.into(),
+                    options: Vec::new(),
+                };
+                writer.write_pcapng_block(block).map_err(as_io)?;
+            }
+        }
         self.packets += 1;
         self.bytes += payload as u64;
         Ok(())
@@ -80,7 +122,10 @@ impl PacketFile {
     /// # Errors
     /// If what is left cannot be written.
     pub fn finish(self) -> io::Result<()> {
-        let mut file = self.writer.into_writer();
+        let mut file = match self.writer {
+            Format::Classic(writer) => writer.into_writer(),
+            Format::Ng(writer) => writer.into_inner(),
+        };
         file.flush()?;
         file.get_ref().sync_all()
     }
@@ -121,6 +166,24 @@ impl MadeConnection {
             file.segment(at, packet, piece)?;
             let length = u32::try_from(piece.len()).map_err(io::Error::other)?;
             self.next[end] = self.next[end].wrapping_add(length);
+        }
+        Ok(())
+    }
+
+    /// Bytes of an end are missing: its next ones begin behind so many.
+    pub fn skip_to(&mut self, end: usize, bytes: u64) {
+        self.next[end] = FIRST[end].wrapping_add(1).wrapping_add(bytes as u32);
+    }
+
+    /// Both ends end it.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn closed(&mut self, file: &mut PacketFile, at: Duration) -> io::Result<()> {
+        for end in [1, 0] {
+            let packet = self.packet(end).ack(self.next[1 - end]).fin();
+            file.segment(at, packet, &[])?;
+            self.next[end] = self.next[end].wrapping_add(1);
         }
         Ok(())
     }

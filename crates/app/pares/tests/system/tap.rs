@@ -1,0 +1,194 @@
+//! The tap of a running system: every byte of every door is there, secrets are not, and what is made of it is right.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use pares_node::SystemConfig;
+use pares_text::moment;
+use pares_types::{GatewayId, Side};
+use serde_json::Value;
+
+use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
+use crate::common::{eventually, limit};
+
+fn taped() -> Exchange {
+    let config = small(1);
+    let (fix, ouch) = (config.gateways.clone(), config.gateways.clone());
+    Exchange::start(&SystemConfig { tap: true, fix, ouch, ..config })
+}
+
+/// Runs `pares tap`. Whether it succeeded, and what it said.
+fn tap(exchange: &Exchange, arguments: &str) -> (bool, String) {
+    let mut process = Command::new(PROGRAM);
+    process.arg("tap").args(arguments.split_whitespace());
+    let output = process.arg("--dir").arg(exchange.layout().root()).output().unwrap();
+    (output.status.success(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+fn rows(exchange: &Exchange, arguments: &str) -> Vec<Value> {
+    let (ok, said) = tap(exchange, arguments);
+    assert!(ok, "{said}");
+    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn dial(path: &Path) -> TcpStream {
+    let address: SocketAddr = std::fs::read_to_string(path).unwrap().trim().parse().unwrap();
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
+/// What comes until it contains `end`.
+fn hear(stream: &mut TcpStream, end: &str) -> Vec<u8> {
+    let (mut heard, mut buffer) = (Vec::new(), [0; 4_096]);
+    while !heard.windows(end.len()).any(|window| window == end.as_bytes()) {
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(read > 0, "{}", heard.escape_ascii());
+        heard.extend_from_slice(&buffer[..read]);
+    }
+    heard
+}
+
+fn fix(kind: &str, number: u32, fields: &str) -> Vec<u8> {
+    let now = moment::format(pares_os::clock::now_ns()).replacen('-', "", 2).replace('T', "-");
+    let body = format!("35={kind}|34={number}|49=M9|52={}|56=PARES|{fields}", &now[..21]);
+    let message = format!("8=FIX.4.4|9={}|{body}", body.len()).replace('|', "\x01");
+    let sum = message.bytes().fold(0_u8, u8::wrapping_add);
+    format!("{message}10={sum:03}\x01").into_bytes()
+}
+
+/// Member 9 by FIX: what it sent and what it heard.
+fn by_fix(exchange: &Exchange) -> [Vec<u8>; 2] {
+    let mut stream = dial(&exchange.layout().fix_address(GatewayId(0)));
+    let logon = fix("A", 1, "98=0|108=30|141=Y|95=6|96=SECRET|");
+    let now = "60=20260801-09:30:00";
+    let order = fix("D", 2, &format!("11=5|55=ALFA|54=1|{now}|38=100|40=2|44=1.00|59=0|"));
+    stream.write_all(&logon).unwrap();
+    let mut heard = hear(&mut stream, "\x0135=A\x01");
+    stream.write_all(&order).unwrap();
+    heard.extend(hear(&mut stream, "\x0137="));
+    [[logon, order].concat(), heard]
+}
+
+/// Member 8 by OUCH.
+fn by_ouch(exchange: &Exchange) {
+    let mut stream = dial(&exchange.layout().ouch_address(GatewayId(0)));
+    let packet = |kind: u8, payload: &[u8]| {
+        [&u16::try_from(payload.len() + 1).unwrap().to_be_bytes(), &[kind][..], payload].concat()
+    };
+    let login = format!("{:<6}{:<10}{:>10}{:>20}", "8", "PASSWORD", "1-0", 1);
+    stream.write_all(&packet(b'L', login.as_bytes())).unwrap();
+    hear(&mut stream, "1-0");
+    let order = b"O\0\0\0\x05B\0\0\0\x64ALFA    \0\0\0\0\0\0\x27\x100YPNN              \0\0";
+    stream.write_all(&packet(b'U', order)).unwrap();
+    hear(&mut stream, "ALFA");
+    stream.write_all(&packet(b'U', &order.map(|byte| if byte == b'B' { b'?' } else { byte }))).unwrap();
+}
+
+/// All files of the taps.
+fn files(exchange: &Exchange) -> Vec<u8> {
+    let entries = std::fs::read_dir(exchange.layout().tap(GatewayId(0))).unwrap();
+    entries.flat_map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect()
+}
+
+fn contains(bytes: &[u8], wanted: &str) -> bool {
+    bytes.windows(wanted.len()).any(|window| window == wanted.as_bytes())
+}
+
+#[test]
+fn what_each_door_said_is_in_the_tap_and_no_secret_is() {
+    let mut exchange = taped();
+    let mut client = exchange.client(0, 7);
+    client.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    let [sent, heard] = by_fix(&exchange);
+    by_ouch(&exchange);
+    eventually("all that was said is in the tap", || {
+        let listed = rows(&exchange, "list --json");
+        let of = |door: &str| listed.iter().find(|one| one["door"] == door).cloned().unwrap_or_default();
+        of("fix")["bytes_in"] == sent.len()
+            && of("binary")["messages_in"] == 2
+            && of("ouch")["messages_in"] == 3
+    });
+    let listed = rows(&exchange, "list --json");
+    assert_eq!(listed.iter().map(|one| &one["member"]).collect::<Vec<_>>(), [7, 9, 8]);
+    assert!(listed.iter().all(|one| one["missing_in"] == 0 && one["missing_out"] == 0));
+    let fix = listed.iter().find(|one| one["door"] == "fix").unwrap();
+    assert!(fix["bytes_out"].as_u64().unwrap() >= heard.len() as u64);
+
+    let bytes = files(&exchange);
+    assert!(!contains(&bytes, "SECRET") && !contains(&bytes, "PASSWORD"));
+    assert!(contains(&bytes, "96=******\x01"));
+    let (_, shown) = tap(&exchange, "show --member 9 --order 5");
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert!(shown.contains("|35=D|34=2|") && shown.contains("|35=8|"), "{shown}");
+    let (_, shown) = tap(&exchange, "show --member 8");
+    assert!(shown.contains("EnterOrder UserRefNum=5 Side=B Quantity=100 Symbol=ALFA"), "{shown}");
+    assert!(shown.contains("Accepted Timestamp=0 UserRefNum=5"), "{shown}");
+
+    let times = rows(&exchange, "latency --json");
+    for (member, message) in [(7, "Enter"), (8, "EnterOrder"), (9, "D")] {
+        let row = times.iter().find(|row| row["member"] == member).unwrap();
+        assert_eq!((&row["message"], &row["answered"]), (&message.into(), &1.into()), "{row}");
+    }
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(ok && said.contains("0 bytes of the taps missing"), "{said}");
+    dissect(&exchange);
+
+    exchange.kill(gateway(0));
+    eventually("the gateway is back", || {
+        exchange.tick();
+        exchange.connect(0, 7, None).is_ok()
+    });
+    let ends: Vec<String> = rows(&exchange, "list --json").iter().map(|one| one["end"].to_string()).collect();
+    assert!(ends[0].contains("gateway ended") && ends.last().unwrap().contains("open"), "{ends:?}");
+}
+
+/// tshark finds the messages of FIX and the packets of Soup.
+fn dissect(exchange: &Exchange) {
+    if !Command::new("tshark").arg("--version").output().is_ok_and(|told| told.status.success()) {
+        eprintln!("skipped: there is no tshark");
+        return;
+    }
+    let path = exchange.layout().root().join("tap.pcapng");
+    let (ok, said) = tap(exchange, &format!("export --to {}", path.display()));
+    assert!(ok, "{said}");
+    let rules = said.split_whitespace().filter(|word| word.starts_with("tcp.port=="));
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]).arg("-r").arg(&path);
+    rules.for_each(|rule| _ = tshark.args(["-d", rule]));
+    tshark.args([
+        "-T",
+        "fields",
+        "-e",
+        "fix.MsgType",
+        "-e",
+        "soupbintcp.packet_type",
+        "-e",
+        "tcp.analysis.flags",
+    ]);
+    tshark.args(["-e", "ip.checksum.status", "-e", "tcp.checksum.status", "-e", "_ws.malformed"]);
+    let output = tshark.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    let column =
+        |at: usize| rows.iter().map(|row| row[at]).filter(|cell| !cell.is_empty()).collect::<Vec<_>>();
+    let (fix, soup) = (column(0).join(","), column(1).join(","));
+    assert!(["A", "D", "8"].iter().all(|kind| fix.split(',').any(|found| found == *kind)), "{fix}");
+    assert!(["L", "A", "U", "S"].iter().all(|kind| soup.contains(kind)), "{soup}");
+    assert!(column(2).is_empty() && column(5).is_empty(), "{text}");
+    assert!(column(3).iter().chain(&column(4)).all(|status| *status == "1"), "{text}");
+}
+
+#[test]
+fn a_tap_that_cannot_be_opened_costs_nobody_anything_else() {
+    let mut exchange = taped();
+    exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    exchange.stop();
+    std::fs::write(exchange.layout().tap(GatewayId(0)).join("marks"), b"no marks").unwrap();
+    exchange.start_again();
+    exchange.client(0, 7).submit_and_wait(&limit(2, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    eventually("it says what it loses", || exchange.counter(gateway(0), "tap_lost_bytes") > 0);
+}

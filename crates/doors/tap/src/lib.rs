@@ -1,0 +1,32 @@
+//! The tap: what a gateway's connections said, byte for byte, as entries of a log.
+//!
+//! A gateway that printed each message as it reads it would know it only after it was understood, and a quarrel is about what was not. So the tap has
+//! bytes: what a read of the socket gave and what a write took, with the time, before anybody has looked at them. Messages are made of them
+//! afterwards, by who asks.
+//!
+//! ```text
+//!  socket --read--> gateway      entry: in,  bytes 0..180 of the connection
+//!  socket <--write- gateway      entry: out, bytes 0..96                     --> connections --> messages --> delays, differences
+//! ```
+//! | module | what |
+//! |---|---|
+//! | `entry` | an entry's bytes |
+//! | `blank` | what proves a secret, found in what comes in |
+//! | `connections` | entries put together again, connection by connection |
+//! | `message` | messages, cut out of the bytes |
+//! | `meaning`, `ouch` | what they say, as text, and what they do |
+//!
+//! docs/protocols/tap.md is the page.
+
+mod blank;
+mod connections;
+mod entry;
+mod meaning;
+mod message;
+mod ouch;
+
+pub use blank::Blank;
+pub use connections::{Tape, TapeEnd, TapedConnection, TapedPiece};
+pub use entry::{TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapEntry, TapFault, TapHead, TapKind, TapLoss};
+pub use meaning::{TapedMeaning, TapedRole, meanings};
+pub use message::{TapedMessage, messages};

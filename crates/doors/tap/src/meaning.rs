@@ -1,0 +1,187 @@
+//! What messages mean, as far as one is to be found, timed, or held against the record.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::str::FromStr;
+
+use pares_types::{ClientOrderId, ClientRequest, Position, Reply, ShardId};
+use pares_wire::frame::{self, ClientFrame, GatewayFrame};
+
+use crate::ouch::{self, OuchSession};
+use crate::{TapDoor, TapedConnection, TapedMessage, messages};
+
+/// A message, and what it means.
+#[derive(Clone, Debug)]
+pub struct TapedMeaning {
+    /// The message.
+    pub message: TapedMessage,
+    /// Its type, as its protocol calls it.
+    pub kind: String,
+    /// All of it, as text.
+    pub text: String,
+    /// The name that it bears: of a request, or of the order or request that it is about.
+    pub name: Option<u64>,
+    /// Another name in it: of the order that a request is to change.
+    pub about: Option<u64>,
+    /// What it does.
+    pub role: TapedRole,
+}
+
+/// What a message does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TapedRole {
+    /// Asks for something that is to be recorded.
+    Request,
+    /// Answers a request, which is recorded there.
+    Answer(ShardId, Position),
+    /// Answers a request, without a word of the record.
+    AnswerOnly,
+    /// Refuses a request at once: it is not recorded.
+    Refusal,
+    /// Tells something that is recorded there.
+    Told(ShardId, Position),
+    /// None of these.
+    Other,
+}
+
+/// The messages of a connection, and what they mean.
+#[must_use]
+pub fn meanings(connection: &TapedConnection) -> Vec<TapedMeaning> {
+    let (mut session, mut numbers) = (OuchSession::default(), FixNumbers::default());
+    let mut mean = |message: TapedMessage| {
+        let meant = match connection.door {
+            _ if !message.is_whole => {
+                let (length, bytes) = (message.bytes.len(), message.bytes.escape_ascii());
+                Meant::other("?", format!("{length} bytes that are no message: {bytes}"))
+            }
+            TapDoor::Binary => binary(&message),
+            TapDoor::Fix => fix(&mut numbers, &message),
+            TapDoor::Ouch => ouch::mean(&mut session, &message),
+        };
+        let Meant { kind, text, name, about, role } = meant;
+        TapedMeaning { message, kind, text, name, about, role }
+    };
+    messages(connection).into_iter().map(&mut mean).collect()
+}
+
+/// What is found out about a message.
+pub(crate) struct Meant {
+    pub(crate) kind: String,
+    pub(crate) text: String,
+    pub(crate) name: Option<u64>,
+    pub(crate) about: Option<u64>,
+    pub(crate) role: TapedRole,
+}
+
+impl Meant {
+    pub(crate) fn other(kind: &str, text: String) -> Self {
+        Self { kind: kind.to_owned(), text, name: None, about: None, role: TapedRole::Other }
+    }
+
+    /// A value as text, called by its variant.
+    fn of(value: &impl std::fmt::Debug) -> Self {
+        let text = format!("{value:?}");
+        let end = text.find(|one: char| !one.is_ascii_alphanumeric()).unwrap_or(text.len());
+        let kind = text[..end].to_owned();
+        Self::other(&kind, text)
+    }
+}
+
+fn binary(message: &TapedMessage) -> Meant {
+    let bytes = || message.bytes.escape_ascii().to_string();
+    let Ok(Some((kind, body, _))) = frame::split(&message.bytes) else { return Meant::other("?", bytes()) };
+    let unread = || Meant::other(&format!("kind {kind}"), bytes());
+    if !message.is_in {
+        return match frame::decode_gateway(kind, body) {
+            Ok(GatewayFrame::Reply(reply)) => of_reply(&reply),
+            Ok(other) => Meant::of(&other),
+            Err(_) => unread(),
+        };
+    }
+    match frame::decode_client(kind, body) {
+        Ok(ClientFrame::Request(request)) => {
+            let about = match request {
+                ClientRequest::Amend { target, .. } | ClientRequest::Cancel { target, .. } => Some(target.0),
+                _ => None,
+            };
+            let name = Some(request.client_order_id().0);
+            Meant { name, about, role: TapedRole::Request, ..Meant::of(&request) }
+        }
+        // It is blanked.
+        Ok(ClientFrame::Proof(_)) => Meant::other("Proof", "Proof".into()),
+        Ok(other) => Meant::of(&other),
+        Err(_) => {
+            let name = Some(frame::request_name(kind, body).0).filter(|name| *name > 0);
+            Meant { name, role: TapedRole::Request, ..unread() }
+        }
+    }
+}
+
+fn of_reply(reply: &Reply) -> Meant {
+    let told = |name: ClientOrderId, shard, position| (Some(name.0), TapedRole::Told(shard, position));
+    let (name, role) = match reply {
+        Reply::Journalled { client_order_id, .. } => (Some(client_order_id.0), TapedRole::Other),
+        Reply::Rejected { client_order_id, .. } if client_order_id.0 == 0 => (None, TapedRole::Other),
+        Reply::Rejected { client_order_id, .. } => (Some(client_order_id.0), TapedRole::Refusal),
+        Reply::Answer(answer) => {
+            (Some(answer.client_order_id.0), TapedRole::Answer(answer.shard, answer.position))
+        }
+        Reply::Trade(trade) => told(trade.client_order_id, trade.shard, trade.position),
+        Reply::Cancelled(one) => told(one.client_order_id, one.shard, one.position),
+        Reply::News(news) => told(news.client_order_id, news.shard, news.position),
+        Reply::Busted(bust) => told(bust.client_order_id, bust.shard, bust.position),
+    };
+    Meant { name, role, ..Meant::of(reply) }
+}
+
+/// The names of requests, by the numbers of their messages: a Reject says only the number.
+type FixNumbers = BTreeMap<u64, u64>;
+
+/// The first value of a tag.
+fn field<T: FromStr>(message: &[u8], tag: u16) -> Option<T> {
+    let fields = message.split(|byte| *byte == pares_fix::SOH);
+    let mut pairs = fields.filter_map(|field| std::str::from_utf8(field).ok()?.split_once('='));
+    pairs.find(|(found, _)| found.parse() == Ok(tag)).and_then(|(_, value)| value.parse().ok())
+}
+
+fn fix(numbers: &mut FixNumbers, message: &TapedMessage) -> Meant {
+    let mut text = String::new();
+    for byte in &message.bytes {
+        match byte {
+            &pares_fix::SOH => text.push('|'),
+            byte => _ = write!(text, "{}", byte.escape_ascii()),
+        }
+    }
+    let bytes = &message.bytes;
+    let kind: String = field(bytes, 35).unwrap_or_else(|| "?".into());
+    let (name, about) = (field(bytes, 11), field(bytes, 41));
+    let refused = || field(bytes, 379).or_else(|| numbers.get(&field(bytes, 45)?).copied());
+    let (name, role) = match (message.is_in, kind.as_str()) {
+        (true, "D" | "F" | "G" | "q") => {
+            let number = field(bytes, 34).zip(name);
+            numbers.extend(number);
+            (name, TapedRole::Request)
+        }
+        (false, "8") => (name, of_report(bytes)),
+        (false, "9" | "r") => (name, TapedRole::AnswerOnly),
+        (false, "3" | "j") => (refused(), TapedRole::Refusal),
+        _ => (name, TapedRole::Other),
+    };
+    Meant { kind, text, name, about, role }
+}
+
+/// Of an ExecutionReport, by its ExecID and ExecType: ExecIDs are places in the record (docs/protocols/fix.md).
+fn of_report(message: &[u8]) -> TapedRole {
+    let (exec_id, exec_type): (Option<String>, Option<String>) = (field(message, 17), field(message, 150));
+    let exec_id = exec_id.unwrap_or_default();
+    let mut parts = exec_id.split('-');
+    let shard = parts.next().and_then(|shard| shard.parse().ok()).map(ShardId);
+    let position = parts.next().and_then(|position| position.parse().ok()).map(Position);
+    match (shard, position, parts.next()) {
+        _ if exec_type.as_deref() == Some("I") => TapedRole::Other,
+        (Some(shard), Some(position), Some("A")) => TapedRole::Answer(shard, position),
+        (Some(shard), Some(position), Some(_)) => TapedRole::Told(shard, position),
+        _ if exec_id.starts_with('R') => TapedRole::Refusal,
+        _ => TapedRole::Other,
+    }
+}

@@ -1,0 +1,235 @@
+//! The tap of a gateway: what its sockets gave and took, copied into a log of its own.
+//!
+//! A tap that waits for anything makes members wait, and one that allocates makes them wait now and then. So an entry is a copy into pages of a mapped
+//! log that another thread has made ready. If none is ready, or the disk is full, the tap loses the entry and says so in the next one that it gets rid of:
+//! the gateway never notices.
+//!
+//! ```text
+//!  read, write --bytes--> entry appended --once a turn--> published          the next segment: the log's own thread
+//! ```
+//! Secrets that a client proves itself by are blanked ([`Blank`]).
+
+use std::net::SocketAddr;
+
+use pares_log::{Config, LogWriter, Offset};
+use pares_tap::{Blank, TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapHead, TapKind, TapLoss};
+use pares_types::GatewayId;
+use zerocopy::IntoBytes;
+
+use super::connection::Close;
+use crate::NodeId;
+use crate::config::SystemConfig;
+use crate::world::World;
+
+/// Bytes of a segment of a tap's log: at the highest rates it lasts for some tenths of a second, in which the next one is made.
+const SEGMENT_BYTES: u64 = 16 << 20;
+/// What stands for a byte of a secret.
+const BLANKED: u8 = b'*';
+
+/// A connection, as its tap knows it.
+#[derive(Debug)]
+pub(super) struct Tapped {
+    head: TapHead,
+    blank: Blank,
+    /// Bytes that came in, and that went out.
+    totals: [u64; 2],
+}
+
+impl Tapped {
+    /// The connection of that number.
+    pub(super) fn new(number: u32, door: TapDoor) -> Self {
+        Self { head: TapHead::new(TapKind::In, door, number), blank: Blank::new(door), totals: [0; 2] }
+    }
+
+    pub(super) fn signed_on(&mut self, (member, session): (u32, u16)) {
+        (self.head.member, self.head.session) = (member.into(), session.into());
+    }
+
+    fn head(&self, kind: TapKind) -> TapHead {
+        TapHead { kind: kind as u8, ..self.head }
+    }
+}
+
+/// How much a tap has taken and lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) bytes: u64,
+    pub(super) lost_entries: u64,
+    pub(super) lost_bytes: u64,
+}
+
+/// The tap, or that there is none.
+pub(super) struct Tap(Option<Box<dyn TapLog>>);
+
+impl Tap {
+    /// Nobody wants one.
+    pub(super) fn off() -> Self {
+        Self(None)
+    }
+
+    /// The gateway's tap, if the configuration wants one. A log that cannot be opened costs the tap, and the operator is told.
+    pub(super) fn open<W: World>(gateway: GatewayId, config: &SystemConfig, world: &W) -> Self {
+        if !config.tap {
+            return Self::off();
+        }
+        let node = NodeId::Gateway(gateway);
+        let log = Config::default().segment_bytes(SEGMENT_BYTES).prepared_only();
+        let writer = world.write_tap(gateway, log);
+        if let Err(error) = &writer {
+            world.complain(&format_args!(
+                "{node} runs without its tap: {error}. Move its directory in tap/ away, and the next start of {node} begins another"
+            ));
+        }
+        Self(Some(Box::new(OnLog {
+            world: world.clone(),
+            writer: writer.ok(),
+            keep_bytes: config.tap_keep_mib << 20,
+            gateway,
+            has_begun: false,
+            tally: Tally::default(),
+            untold: TapLoss::default(),
+        })))
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A connection was taken in.
+    pub(super) fn opened(&mut self, tapped: &Tapped, ends: Option<[SocketAddr; 2]>) {
+        if let Some(log) = &mut self.0 {
+            let ends = ends.map(|[peer, own]| format!("{peer} {own}")).unwrap_or_default();
+            log.append(tapped.head(TapKind::Opened), ends.as_bytes(), None);
+        }
+    }
+
+    /// A read gave these bytes.
+    pub(super) fn came(&mut self, tapped: &mut Tapped, bytes: &[u8]) {
+        self.passed(tapped, TapKind::In, bytes);
+    }
+
+    /// A write took these bytes.
+    pub(super) fn went(&mut self, tapped: &mut Tapped, bytes: &[u8]) {
+        self.passed(tapped, TapKind::Out, bytes);
+    }
+
+    fn passed(&mut self, tapped: &mut Tapped, kind: TapKind, bytes: &[u8]) {
+        let Some(log) = &mut self.0 else { return };
+        let is_in = kind == TapKind::In;
+        let way = usize::from(!is_in);
+        for piece in bytes.chunks(TAP_BYTES_MAX) {
+            let head = TapHead { at: tapped.totals[way].into(), ..tapped.head(kind) };
+            tapped.totals[way] += piece.len() as u64;
+            log.append(head, piece, is_in.then_some(&mut tapped.blank));
+        }
+    }
+
+    /// It is closed.
+    pub(super) fn ended(&mut self, tapped: &Tapped, why: Close) {
+        if let Some(log) = &mut self.0 {
+            let detail = match why {
+                Close::Gone => 1,
+                Close::Malformed => 2,
+                Close::Slow => 3,
+                Close::Silent => 4,
+                Close::Refused => 5,
+            };
+            let head = TapHead { detail, ..tapped.head(TapKind::Ended) };
+            log.append(head, tapped.totals.map(zerocopy::little_endian::U64::new).as_bytes(), None);
+        }
+    }
+
+    /// A turn is over: what was appended can be read, and what is too old goes.
+    pub(super) fn turn(&mut self) -> Option<Tally> {
+        self.0.as_mut().map(|log| log.turn())
+    }
+}
+
+/// Where entries go.
+trait TapLog: Send {
+    /// Appends an entry, of which the time is filled in and secrets are blanked; or loses it.
+    fn append(&mut self, head: TapHead, bytes: &[u8], blank: Option<&mut Blank>);
+
+    fn turn(&mut self) -> Tally;
+}
+
+/// A log of the world.
+struct OnLog<W: World> {
+    world: W,
+    /// None if it could not be opened.
+    writer: Option<W::Writer>,
+    /// Older bytes go.
+    keep_bytes: u64,
+    gateway: GatewayId,
+    /// It is written that the gateway began.
+    has_begun: bool,
+    tally: Tally,
+    /// Lost since that was last said.
+    untold: TapLoss,
+}
+
+impl<W: World> OnLog<W> {
+    fn write(&mut self, mut head: TapHead, bytes: &[u8], blank: Option<&mut Blank>) -> bool {
+        (head.wall_ns, head.mono_ns) = (self.world.now_ns().into(), self.world.mono_ns().into());
+        let Some(writer) = &mut self.writer else { return false };
+        let mut blank = blank;
+        let written = writer.append_with(TAP_HEAD_BYTES + bytes.len(), |out| {
+            let (front, rest) = out.split_at_mut(TAP_HEAD_BYTES);
+            rest.copy_from_slice(bytes);
+            if let Some(blank) = blank.take() {
+                blank.pass(bytes, |secret| {
+                    rest[secret].fill(BLANKED);
+                    head.set_blanked();
+                });
+            }
+            front.copy_from_slice(head.as_bytes());
+        });
+        // What is lost has passed all the same.
+        if let Some(blank) = blank {
+            blank.pass(bytes, |_| {});
+        }
+        written.is_ok()
+    }
+
+    /// What has to be said before anything else. Says whether it is.
+    fn settle(&mut self) -> bool {
+        let of_all = |kind| TapHead::new(kind, TapDoor::Binary, self.gateway.0.into());
+        let (began, lost) = (of_all(TapKind::Began), of_all(TapKind::Lost));
+        self.has_begun = self.has_begun || self.write(began, &[], None);
+        if self.has_begun && self.untold.entries.get() > 0 {
+            let untold = self.untold;
+            if self.write(lost, untold.as_bytes(), None) {
+                self.untold = TapLoss::default();
+            }
+        }
+        self.has_begun && self.untold.entries.get() == 0
+    }
+
+    fn lose(&mut self, bytes: u64) {
+        self.untold.entries += 1;
+        self.untold.bytes += bytes;
+        self.tally.lost_entries += 1;
+        self.tally.lost_bytes += bytes;
+    }
+}
+
+impl<W: World> TapLog for OnLog<W> {
+    fn append(&mut self, head: TapHead, bytes: &[u8], mut blank: Option<&mut Blank>) {
+        let is_written = self.settle() && self.write(head, bytes, blank.take());
+        match is_written {
+            true => self.tally.bytes += bytes.len() as u64,
+            false => self.lose(bytes.len() as u64),
+        }
+        if let Some(blank) = blank {
+            blank.pass(bytes, |_| {});
+        }
+    }
+
+    fn turn(&mut self) -> Tally {
+        if let Some(writer) = &mut self.writer {
+            let end = writer.publish();
+            writer.release_before(Offset(end.0.saturating_sub(self.keep_bytes)));
+        }
+        self.tally
+    }
+}
