@@ -299,6 +299,18 @@ fn a_roll_without_a_prepared_segment_is_made_in_line_and_counted() {
 }
 
 #[test]
+fn a_log_that_makes_nothing_in_line_refuses_until_a_segment_lies_ready() {
+    let sick = Arc::new(Sick { ahead: AtomicI32::new(ENOSPC), ..Sick::default() });
+    let (dir, mut writer) = new_log(small().prepared_only().device(sick.clone()));
+    while writer.append(&[1; 500]).is_ok() {}
+    assert!(matches!(writer.append(&[1; 500]), Err(AppendError::Full)));
+    sick.ahead.store(0, Ordering::Relaxed);
+    wait_until(|| writer.append(&[2; 500]).is_ok());
+    let stats = MarksReader::open(&log_of(&dir)).unwrap().stats();
+    assert_eq!((stats.rolls, stats.rolls_unprepared), (1, 0));
+}
+
+#[test]
 fn a_prepared_segment_is_taken_at_the_roll() {
     let (dir, mut writer) = new_log(small());
     let marks = MarksReader::open(&log_of(&dir)).unwrap();

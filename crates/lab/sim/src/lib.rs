@@ -126,6 +126,10 @@ pub struct Summary {
     pub orders_told: u64,
     /// Names looked for on disk.
     pub looked_up: u64,
+    /// Connections whose taps were held against what passed.
+    pub taped: u64,
+    /// Entries that taps say they lost.
+    pub tap_lost: u64,
     /// What became of market data.
     pub feed: FeedSeen,
     /// What members that come by FIX met.

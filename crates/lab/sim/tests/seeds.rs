@@ -45,7 +45,10 @@ fn venues_that_come_and_go_disturb_nobody() {
 
 #[test]
 fn crashes_of_everything_lose_nothing() {
-    occurred(&hold("crashes", 0..40), &[("repeats", |run| run.repeats, 100)]);
+    occurred(
+        &hold("crashes", 0..40),
+        &[("repeats", |run| run.repeats, 100), ("connections taped", |run| run.taped, 100)],
+    );
 }
 
 #[test]
@@ -84,6 +87,7 @@ fn disks_that_fail_lose_nothing() {
         &hold("disks", 0..40),
         &[
             ("full", |run| run.ills.full, 100),
+            ("lost by taps", |run| run.tap_lost, 10),
             ("refused for room", |run| run.ills.refused_for_room, 100),
             ("slow", |run| run.ills.slow, 50),
             ("failed syncs", |run| run.ills.syncs_failed, 10),

@@ -140,6 +140,11 @@ impl Machine {
         self.lock().logs.get(&node).cloned()
     }
 
+    /// The log of a gateway's tap, if there is one.
+    pub(crate) fn tap(&self, gateway: GatewayId) -> Option<Log> {
+        self.lock().taps.get(&gateway).cloned()
+    }
+
     pub(crate) fn counter(&self, name: &str, counter: &str) -> Option<u64> {
         self.lock().counters.get(name)?.get(counter)
     }

@@ -200,7 +200,7 @@ pub(crate) struct Salvage {
 }
 
 impl Salvage {
-    pub(super) fn below(log: Log, limit: u64) -> Self {
+    pub(crate) fn below(log: Log, limit: u64) -> Self {
         let at = log.lock().released + HEADER;
         Self { log, limit, at, payload: Vec::new() }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use pares_member::world::Dial;
@@ -35,6 +36,8 @@ pub(crate) struct Connection {
     pub(crate) is_closed: bool,
     /// The other end, if that is a node's too: each end is a connection of its own, and the network carries from one to the other.
     pub(crate) twin: Option<usize>,
+    /// What reads gave and writes took, if taps are held against it.
+    pub(crate) passed: [Vec<u8>; 2],
     slot: Option<usize>,
     became_readable: bool,
     became_writable: bool,
@@ -53,6 +56,7 @@ impl Connection {
             is_gone,
             is_closed,
             twin: None,
+            passed: [Vec::new(), Vec::new()],
             slot: None,
             became_readable,
             became_writable,
@@ -66,6 +70,8 @@ pub(crate) struct Net {
     pub(super) connections: Vec<Connection>,
     pub(super) waiting: BTreeMap<(NodeId, Option<DoorPort>), VecDeque<usize>>,
     pub(super) became_waiting: BTreeMap<NodeId, bool>,
+    /// Whether what passes is kept.
+    pub(crate) is_taped: bool,
     /// Connections that a server may have open.
     pub(crate) descriptors_max: usize,
 }
@@ -177,12 +183,16 @@ impl Read for Stream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.host.passes();
         self.host.with_net(|net| {
+            let is_taped = net.is_taped;
             let one = &mut net.connections[self.number];
             let read = one.to_server.len().min(bytes.len());
             if read == 0 {
                 return if one.is_gone { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
             }
             bytes.iter_mut().zip(one.to_server.drain(..read)).for_each(|(to, from)| *to = from);
+            if is_taped {
+                one.passed[0].extend_from_slice(&bytes[..read]);
+            }
             Ok(read)
         })
     }
@@ -198,6 +208,7 @@ impl Write for Stream {
         }
         let leaves_out = self.host.with_seam(|seam, _| seam.has(Bug::LeavePacketOut));
         self.host.with_net(|net| {
+            let is_taped = net.is_taped;
             let one = &mut net.connections[self.number];
             if one.is_gone {
                 return Err(io::ErrorKind::BrokenPipe.into());
@@ -212,6 +223,9 @@ impl Write for Stream {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             one.to_client.extend(&bytes[..taken]);
+            if is_taped {
+                one.passed[1].extend_from_slice(&bytes[..taken]);
+            }
             Ok(taken)
         })
     }
@@ -266,6 +280,12 @@ impl Sockets for MemorySockets {
 
     fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Stream> {
         self.accept_at(Some(protocol))
+    }
+
+    /// The peer's port and host are the connection's number.
+    fn ends(&self, stream: &mut Stream) -> Option<[SocketAddr; 2]> {
+        let number = u32::try_from(stream.number).ok()?;
+        Some([SocketAddr::from((Ipv4Addr::from(number), 1)), SocketAddr::from((Ipv4Addr::LOCALHOST, 1))])
     }
 
     fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {

@@ -329,6 +329,7 @@ impl World<'_> {
         self.collect_counts();
         self.check_feed_end()?;
         self.check_guests_end()?;
+        self.check_taps()?;
         self.check_names(orders)
     }
 

@@ -125,6 +125,7 @@ impl World<'_> {
         if let Some(log) = self.machine.log(node) {
             log.lock().process_died(&mut self.random, torn);
         }
+        self.tap_dies(node, torn);
         self.summary.ills.torn += u64::from(torn);
         self.keep_another_past(node);
         match node {

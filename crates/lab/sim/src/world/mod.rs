@@ -14,6 +14,7 @@ pub(crate) mod revocations;
 mod settings;
 pub(crate) mod steps;
 mod streams;
+mod taps;
 mod versions;
 mod waits;
 
@@ -207,6 +208,7 @@ impl<'a> World<'a> {
 
     pub(crate) fn run(&mut self) -> Result<(), Broken> {
         self.queue.push(0, Action::BeginEpoch);
+        self.machine.lock().net.is_taped = self.config.tap;
         self.plan_faults();
         self.plan_subscribers();
         for client in 0..self.clients.len() {

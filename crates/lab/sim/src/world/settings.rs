@@ -53,6 +53,7 @@ pub(super) fn config(scenario: &Scenario) -> SystemConfig {
             SocketAddr::from(([127, 0, 0, 1], 0));
             if scenario.ouch > 0 { scenario.gateways } else { 0 }
         ],
+        tap: super::taps::are_there(scenario),
         instruments: instruments(scenario),
         feed: scenario.feed.map(feed),
         ..revocations::settings(scenario)

@@ -12,3 +12,4 @@ mod set_back;
 mod sockets;
 mod starts;
 mod status;
+mod tap;
