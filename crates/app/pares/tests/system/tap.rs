@@ -84,8 +84,7 @@ fn by_ouch(exchange: &Exchange) {
     hear(&mut stream, "1-0");
     let order = b"O\0\0\0\x05B\0\0\0\x64ALFA    \0\0\0\0\0\0\x27\x100YPNN              \0\0";
     stream.write_all(&packet(b'U', order)).unwrap();
-    hear(&mut stream, "ALFA");
-    stream.write_all(&packet(b'U', &order.map(|byte| if byte == b'B' { b'?' } else { byte }))).unwrap();
+    hear(&mut stream, "#1 ");
 }
 
 /// All files of the taps.
@@ -110,7 +109,7 @@ fn what_each_door_said_is_in_the_tap_and_no_secret_is() {
         let of = |door: &str| listed.iter().find(|one| one["door"] == door).cloned().unwrap_or_default();
         of("fix")["bytes_in"] == sent.len()
             && of("binary")["messages_in"] == 2
-            && of("ouch")["messages_in"] == 3
+            && of("ouch")["messages_in"] == 2
     });
     let listed = rows(&exchange, "list --json");
     assert_eq!(listed.iter().map(|one| &one["member"]).collect::<Vec<_>>(), [7, 9, 8]);

@@ -33,7 +33,7 @@ pub struct Select {
     from: Option<Moment>,
     /// Only what passed before this moment
     #[arg(long, global = true)]
-    to: Option<Moment>,
+    until: Option<Moment>,
 }
 
 /// A gateway's tap, as far as it was asked for.
@@ -62,7 +62,7 @@ impl Select {
     pub fn span(&self) -> Span {
         let now_ns = pares_os::clock::now_ns();
         let resolve = |moment: Option<Moment>| moment.map(|moment| moment.resolve(now_ns));
-        Span { from_ns: resolve(self.from).unwrap_or_default(), to_ns: resolve(self.to).unwrap_or(u64::MAX) }
+        Span { from_ns: resolve(self.from).unwrap_or_default(), to_ns: resolve(self.until).unwrap_or(u64::MAX) }
     }
 
     fn wants(&self, connection: &TapedConnection, span: Span) -> bool {
