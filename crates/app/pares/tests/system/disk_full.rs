@@ -1,6 +1,8 @@
 //! A full disk under one log: requests are refused or wait, nothing acknowledged is lost, and once there is
 //! room everything goes on without a restart.
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -8,10 +10,11 @@ use std::sync::Arc;
 use pares_client::{Client, ClientError, Update};
 use pares_node::{Layout, SystemConfig};
 use pares_types::{GatewayId, Reason, RecorderId, Side, VenueId};
+use pares_wire::frame;
 
-use crate::common::exchange::{Exchange, small, venue};
+use crate::common::exchange::{Exchange, gateway, small, venue};
 use crate::common::process::Up;
-use crate::common::{limit, load, record};
+use crate::common::{eventually, limit, load, record};
 
 /// A small disk of its own, mounted at a log's directory.
 struct SmallDisk {
@@ -34,7 +37,6 @@ impl SmallDisk {
 
     /// Uses up all room that is left.
     fn fill(&self) {
-        use std::io::Write;
         let mut filler = std::fs::File::create(self.filler()).unwrap();
         while filler.write_all(&[1; 4_096]).is_ok() {}
     }
@@ -56,9 +58,9 @@ impl Drop for SmallDisk {
 }
 
 /// A system of which `log` lies on a small disk. The disk is dropped after the system.
-fn start(config: &SystemConfig, log: impl Fn(&Layout) -> PathBuf) -> Option<(Exchange, SmallDisk)> {
+fn start(config: &SystemConfig, mib: u32, log: impl Fn(&Layout) -> PathBuf) -> Option<(Exchange, SmallDisk)> {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let disk = SmallDisk::mount(&log(&Layout::new(dir.path())), 24)?;
+    let disk = SmallDisk::mount(&log(&Layout::new(dir.path())), mib)?;
     Some((Exchange::start_in(dir, config), disk))
 }
 
@@ -115,7 +117,7 @@ fn check(exchange: &mut Exchange, floods: &[&Flood]) {
 #[test]
 fn disk_full_under_the_gateways_log_rejects_requests_until_there_is_room() {
     let config = SystemConfig { in_flight_max: 130_000, session_in_flight_max: 65_000, ..small(1) };
-    let Some((mut exchange, disk)) = start(&config, |layout| layout.gateway_log(GatewayId(0))) else {
+    let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.gateway_log(GatewayId(0))) else {
         return;
     };
     let mut flood = Flood::new(&exchange, 7);
@@ -142,7 +144,7 @@ fn disk_full_under_the_gateways_log_rejects_requests_until_there_is_room() {
 #[test]
 fn disk_full_under_the_only_recorder_answers_nothing_until_there_is_room() {
     let config = SystemConfig { recorders: 1, ..small(1) };
-    let Some((mut exchange, disk)) = start(&config, |layout| layout.recorder_log(RecorderId(0))) else {
+    let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.recorder_log(RecorderId(0))) else {
         return;
     };
     let mut flood = Flood::new(&exchange, 7);
@@ -161,7 +163,7 @@ fn disk_full_under_the_only_recorder_answers_nothing_until_there_is_room() {
 
 #[test]
 fn disk_full_under_one_of_two_recorders_disturbs_nobody() {
-    let Some((mut exchange, disk)) = start(&small(1), |layout| layout.recorder_log(RecorderId(1))) else {
+    let Some((mut exchange, disk)) = start(&small(1), 24, |layout| layout.recorder_log(RecorderId(1))) else {
         return;
     };
     let mut traders = load::traders(&exchange, 4);
@@ -175,7 +177,7 @@ fn disk_full_under_one_of_two_recorders_disturbs_nobody() {
 
 #[test]
 fn disk_full_under_one_of_two_venues_disturbs_nobody() {
-    let Some((mut exchange, disk)) = start(&small(1), |layout| layout.venue_log(VenueId(1))) else {
+    let Some((mut exchange, disk)) = start(&small(1), 24, |layout| layout.venue_log(VenueId(1))) else {
         return;
     };
     let mut traders = load::traders(&exchange, 4);
@@ -190,7 +192,7 @@ fn disk_full_under_one_of_two_venues_disturbs_nobody() {
 #[test]
 fn disk_full_under_the_only_venue_answers_nothing_until_there_is_room() {
     let config = SystemConfig { venues: 1, recorders: 1, ..small(1) };
-    let Some((mut exchange, disk)) = start(&config, |layout| layout.venue_log(VenueId(0))) else {
+    let Some((mut exchange, disk)) = start(&config, 24, |layout| layout.venue_log(VenueId(0))) else {
         return;
     };
     let mut flood = Flood::new(&exchange, 7);
@@ -220,4 +222,50 @@ fn a_node_whose_complaints_the_disk_does_not_take_goes_on() {
     std::fs::write(log.join("marks"), [7; 8192]).unwrap();
     let up = Up::start(dir.path(), &SystemConfig { venues: 1, ..small(1) });
     assert!(log.join("damaged-1/marks").exists(), "{}", up.said);
+}
+
+/// The gateway takes no notice of it; what is missing is told.
+#[test]
+fn disk_full_under_a_tap_costs_the_tap_and_nothing_else() {
+    let config = SystemConfig { tap: true, ..small(1) };
+    let Some((exchange, disk)) = start(&config, 52, |layout| layout.tap(GatewayId(0))) else { return };
+    disk.fill();
+    let lost = || exchange.counter(gateway(0), "tap_lost_bytes");
+    let mut talker = Talker::new(exchange.addresses()[0]);
+    // One segment of 16 MiB, or two; there is no room for more.
+    while lost() == 0 {
+        talker.talk();
+    }
+    let mut client = exchange.client(0, 7);
+    client.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    disk.make_room();
+    let mut before = lost();
+    eventually("the tap goes on", || {
+        talker.talk();
+        lost() == std::mem::replace(&mut before, lost())
+    });
+    let mut process = Command::new(crate::PROGRAM);
+    let listed = process.args(["tap", "list", "--dir"]).arg(exchange.layout().root()).output().unwrap();
+    let said = String::from_utf8(listed.stdout).unwrap();
+    assert!(said.contains("lost: "), "{said}");
+}
+
+/// A client that asks whether anybody is there, a thousand times at once.
+struct Talker(TcpStream);
+
+impl Talker {
+    fn new(gateway: SocketAddr) -> Self {
+        let mut stream = TcpStream::connect(gateway).unwrap();
+        let mut sign_on = Vec::new();
+        frame::write(&mut sign_on, &frame::SignOn { member: 9.into(), ..frame::SignOn::default() });
+        stream.write_all(&sign_on).unwrap();
+        Self(stream)
+    }
+
+    fn talk(&mut self) {
+        let mut ping = Vec::new();
+        frame::write(&mut ping, &frame::Ping { token: 1.into() });
+        self.0.write_all(&ping.repeat(1_000)).unwrap();
+        self.0.read_exact(&mut ping.repeat(1_000)).unwrap();
+    }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, setup};
 use pares_node::SystemConfig;
 use pares_node::config::{SignOnSetting, TlsSetting};
+use pares_os::CountersReader;
 use serde::Serialize;
 
 /// Arguments of `pares bench end-to-end`.
@@ -20,6 +21,9 @@ pub struct Args {
     /// Members sign on by keys, and every limit is set
     #[arg(long)]
     sign_on: bool,
+    /// With taps; it fails if one lost anything
+    #[arg(long)]
+    tap: bool,
 }
 
 /// What a run gave.
@@ -94,10 +98,11 @@ pub fn run(args: &Args) -> LabResult {
 ///
 /// # Errors
 /// If the system does not come up or a connection is lost.
-pub(crate) fn measure(Args { setup: args, tls, sign_on }: &Args) -> Result<Figures, LabError> {
+pub(crate) fn measure(Args { setup: args, tls, sign_on, tap }: &Args) -> Result<Figures, LabError> {
     let config = SystemConfig {
         tls: if *tls { TlsSetting::On } else { TlsSetting::Off },
         sign_on: if *sign_on { SignOnSetting::Required } else { SignOnSetting::Open },
+        tap: *tap,
         ..args.config()
     };
     let mut system = ScratchSystem::start(&config, args.dir.clone())?;
@@ -121,7 +126,21 @@ pub(crate) fn measure(Args { setup: args, tls, sign_on }: &Args) -> Result<Figur
     }
     let observed = load.finish()?;
     progress.finish_and_clear();
+    check_taps(&system)?;
     Ok(Figures::of(&observed, args.seconds as f64))
+}
+
+/// A tap that loses would cost nothing.
+fn check_taps(system: &ScratchSystem) -> LabResult {
+    let (config, layout) = (system.supervisor.config(), system.supervisor.layout());
+    for gateway in config.gateway_ids() {
+        let counters = CountersReader::open(&layout.counters(&format!("gateway-{gateway}")));
+        let lost = counters.ok().and_then(|counters| counters.get("tap_lost_entries")).unwrap_or_default();
+        if lost > 0 {
+            return Err(LabError::Failed(format!("the tap of gateway-{gateway} lost {lost} entries")));
+        }
+    }
+    Ok(())
 }
 
 fn print(args: &setup::Args, figures: &Figures) {

@@ -62,7 +62,10 @@ impl Select {
     pub fn span(&self) -> Span {
         let now_ns = pares_os::clock::now_ns();
         let resolve = |moment: Option<Moment>| moment.map(|moment| moment.resolve(now_ns));
-        Span { from_ns: resolve(self.from).unwrap_or_default(), to_ns: resolve(self.until).unwrap_or(u64::MAX) }
+        Span {
+            from_ns: resolve(self.from).unwrap_or_default(),
+            to_ns: resolve(self.until).unwrap_or(u64::MAX),
+        }
     }
 
     fn wants(&self, connection: &TapedConnection, span: Span) -> bool {
