@@ -10,6 +10,7 @@ mod ids;
 mod instrument;
 mod layout;
 mod settings;
+mod shards;
 mod sign_on;
 
 pub use day::DayConfig;

@@ -118,14 +118,10 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
+        let tap = Tap::open(id, config, &world);
         let edge = Edge {
             writer,
-            connections: Connections::new(
-                sockets,
-                config.sessions_max,
-                doors(config)?,
-                Tap::open(id, config, &world),
-            ),
+            connections: Connections::new(sockets, config.sessions_max, doors(config)?, tap),
             counters,
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),

@@ -80,7 +80,7 @@ impl Tap {
                 "{node} runs without its tap: {error}. Move its directory in tap/ away, and the next start of {node} begins another"
             ));
         }
-        Self(Some(Box::new(OnLog {
+        let mut log = OnLog {
             world: world.clone(),
             writer: writer.ok(),
             keep_bytes: config.tap_keep_mib << 20,
@@ -88,7 +88,10 @@ impl Tap {
             has_begun: false,
             tally: Tally::default(),
             untold: TapLoss::default(),
-        })))
+        };
+        // At once: what an earlier process left open is over, whether or not anybody comes.
+        log.settle();
+        Self(Some(Box::new(log)))
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -170,8 +173,8 @@ struct OnLog<W: World> {
 
 impl<W: World> OnLog<W> {
     fn write(&mut self, mut head: TapHead, bytes: &[u8], blank: Option<&mut Blank>) -> bool {
-        (head.wall_ns, head.mono_ns) = (self.world.now_ns().into(), self.world.mono_ns().into());
         let Some(writer) = &mut self.writer else { return false };
+        (head.wall_ns, head.mono_ns) = (self.world.now_ns().into(), self.world.mono_ns().into());
         let mut blank = blank;
         let written = writer.append_with(TAP_HEAD_BYTES + bytes.len(), |out| {
             let (front, rest) = out.split_at_mut(TAP_HEAD_BYTES);
@@ -229,6 +232,8 @@ impl<W: World> TapLog for OnLog<W> {
     }
 
     fn turn(&mut self) -> Tally {
+        // What was lost is told as soon as there is room, whether or not anything else is.
+        self.settle();
         if let Some(writer) = &mut self.writer {
             let end = writer.publish();
             writer.release_before(Offset(end.0.saturating_sub(self.keep_bytes)));
