@@ -70,7 +70,7 @@ impl FrontEngine for OuchEngine {
             cancels: VecDeque::new(),
         };
         let session = format!("1-{SHARD}");
-        let login = format!("{:<6}{:10}{session:>10}{:>20}", caller.member, "", next.0);
+        let login = format!("{:<6}{:10}{session:>10}{:>20}", caller.member.0, "", next.0);
         engine.packet(b'L', login.as_bytes());
         Ok(engine)
     }
