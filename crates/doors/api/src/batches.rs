@@ -56,6 +56,8 @@ pub(crate) async fn enter(
     if orders.is_empty() || orders.len() > BATCH_MAX {
         return Err(Problem::bad("a batch has 1 to 100 orders"));
     }
+    // What is answered under no name cannot be told from the others.
+    orders.iter().try_for_each(|form| form.name().map(|_| ()))?;
     let mut requests = Vec::with_capacity(orders.len());
     for form in &orders {
         requests.push(request(&app, &session, form).await);

@@ -117,7 +117,13 @@ impl Asker {
 
     /// The first instrument's.
     pub(super) fn symbol(&mut self) -> String {
-        let instruments = self.ask("GET", "/v1/instruments", "").json();
-        instruments["instruments"][0]["symbol"].as_str().unwrap().to_owned()
+        loop {
+            let answer = self.ask("GET", "/v1/instruments", "");
+            if answer.status == 200 {
+                return answer.json()["instruments"][0]["symbol"].as_str().unwrap().to_owned();
+            }
+            // No gateway is there yet.
+            assert!([503, 504].contains(&answer.status), "{}", answer.body);
+        }
     }
 }
