@@ -25,7 +25,7 @@ pub struct Select {
     /// Only those of this session of its
     #[arg(long, global = true)]
     session: Option<u16>,
-    /// Only this connection, by the number that `list` shows
+    /// Only this connection, by its number in the list of connections
     #[arg(long, global = true)]
     connection: Option<u32>,
     /// Only what passed at or after this moment: 2026-08-01, 2026-08-01T09:30:00 (UTC), or how long ago: 90s, 15m, 2h, 3d
