@@ -19,9 +19,7 @@
 //! or not. Disks that are full or slow for a while, or wiped; syncs that fail, also while a log is opened; bits that flip in any
 //! node's log and in checkpoints, and the repair that follows. Descriptors or threads that run out. Gateways' clocks that jump by an
 //! hour, both ways. Requests that bring down every matching engine, and engines that fail by themselves, by a panic or with their
-//! process, the shard being restored beside the others. A venue of a build with other rules. Members use the whole rule book; the exchange,
-//! a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes
-//! and revokes keys; gateways tell the time.
+//! process, the shard being restored beside the others. A venue of a build with other rules. Members use the whole rule book; the exchange, a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes and revokes keys; gateways tell the time.
 //!
 //! Some members come by FIX, by engines of the simulator's own that keep their numbers for life: cut anywhere, from gateway to gateway, they answer
 //! ResendRequests by old orders or gaps, ask again under old names, send wrong sums and floods; strangers send garbage, and Logons in other's names. Others come by OUCH, with
@@ -34,10 +32,8 @@
 //!
 //! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own.
 //!
-//! **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
-//! lost; engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory
-//! model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power
-//! that takes back what publishers have sent.
+//! **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is lost;
+//! engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power that takes back what publishers have sent.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section

@@ -6,6 +6,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_gateway::{LookUp, SessionId};
+use pares_types::Timestamp;
+
+use super::GatewayNode;
+use super::counters::Counter;
+use crate::index::Sought;
+use crate::world::{Counters as _, Sockets, World};
 
 const WAITING_MAX: usize = 32_768;
 /// How many a session may have waiting once half of the queue is full.
@@ -39,5 +45,23 @@ impl LookUps {
             }
         }
         Some(look_up)
+    }
+}
+
+impl<W: World, S: Sockets> GatewayNode<W, S> {
+    /// Has the names looked for that wait for it. Says how many were.
+    pub(super) fn look_up(&mut self) -> usize {
+        let Self { search, edge, rules, committed, .. } = self;
+        search.begin(|| edge.look_ups.pop());
+        let mut work = 0;
+        while let Some(Sought { look_up, mut found }) = search.next() {
+            // What too few recorders have is answered when it is committed.
+            found.retain(|one| committed.has_committed(one.request.shard, one.position));
+            let now = Timestamp(edge.world.now_ns());
+            rules.on_looked_up(now, &look_up, &found, edge);
+            edge.counters.add(Counter::LookedUp, 1);
+            work += 1;
+        }
+        work
     }
 }

@@ -48,7 +48,7 @@ pub(crate) use counters::{COUNTERS, Counter};
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, SignOnSetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
-use crate::index::{Search, Sought, Starts};
+use crate::index::{Search, Starts};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Sockets, World};
@@ -276,22 +276,6 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
         edge.writer.publish();
         asked + 1
-    }
-
-    /// Has the names looked for that wait for it. Says how many were.
-    fn look_up(&mut self) -> usize {
-        let Self { search, edge, rules, committed, .. } = self;
-        search.begin(|| edge.look_ups.pop());
-        let mut work = 0;
-        while let Some(Sought { look_up, mut found }) = search.next() {
-            // What too few recorders have is answered when it is committed.
-            found.retain(|one| committed.has_committed(one.request.shard, one.position));
-            let now = Timestamp(edge.world.now_ns());
-            rules.on_looked_up(now, &look_up, &found, edge);
-            edge.counters.add(Counter::LookedUp, 1);
-            work += 1;
-        }
-        work
     }
 
     /// Looks which sockets are ready, and waits for them and for the node's bell at most `timeout`. Says how many connections
