@@ -213,7 +213,8 @@ impl OuchClient {
         match (letter, number.parse::<u32>()) {
             ("J", Ok(number)) => _ = self.open.remove(&number),
             ("Q", Ok(number)) if self.questions.pop_front().is_some_and(|sent| number > sent) => {}
-            ("I" | "G" | "K" | "?", Ok(_)) => {}
+            // S: answered in another shard, where an X of an order that nobody knows may come to.
+            ("I" | "G" | "K" | "S" | "?", Ok(_)) => {}
             // Why the session ends: but nothing was lost that would take a packet away.
             ("taken_over" | "overloaded" | "malformed_request", _) => {}
             _ => return broken(PROTOCOL, format!("{} is told {text}", self.name())),
