@@ -77,7 +77,7 @@ impl Session {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Takes note that it is used.
+    /// Notes the use.
     pub(crate) fn note_used(&self) {
         self.used_ms.store(self.now_ms(), Ordering::Relaxed);
     }

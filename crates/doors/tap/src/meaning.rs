@@ -19,7 +19,7 @@ pub struct TapedMeaning {
     pub kind: String,
     /// All of it, as text.
     pub text: String,
-    /// The name that it bears: of a request, or of the order or request that it is about.
+    /// The name of the request, or of the order or request concerned.
     pub name: Option<u64>,
     /// Another name in it: of the order that a request is to change.
     pub about: Option<u64>,
