@@ -90,21 +90,23 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
-    Ok(upgrade.max_message_size(MESSAGE_BYTES_MAX).on_upgrade(async move |socket| {
-        let mut listener = Listener {
-            app,
-            session,
-            socket,
-            followed: None,
-            cursors: BTreeMap::new(),
-            rung: Arc::default(),
-            books: BTreeMap::new(),
-        };
-        if let Err(Closing(Some((code, reason)))) = listener.run().await {
-            let frame = CloseFrame { code, reason: reason.into() };
-            let _ = listener.socket.send(Message::Close(Some(frame))).await;
-        }
-    }))
+    Ok(upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX).on_upgrade(
+        async move |socket| {
+            let mut listener = Listener {
+                app,
+                session,
+                socket,
+                followed: None,
+                cursors: BTreeMap::new(),
+                rung: Arc::default(),
+                books: BTreeMap::new(),
+            };
+            if let Err(Closing(Some((code, reason)))) = listener.run().await {
+                let frame = CloseFrame { code, reason: reason.into() };
+                let _ = listener.socket.send(Message::Close(Some(frame))).await;
+            }
+        },
+    ))
 }
 
 struct Listener {
@@ -232,7 +234,9 @@ impl Listener {
                     Some(FollowerStanding::AsBefore) | None => Ok(()),
                 }
             }
-            Followed::NotTold(shard, oldest, reason) if self.cursors.contains_key(&shard) => {
+            Followed::NotTold(shard, oldest, reason)
+                if self.cursors.get(&shard).is_some_and(|cursor| cursor.lacks(oldest)) =>
+            {
                 self.tell_not(shard, reason.word(), oldest).await
             }
             Followed::NotTold(..) => Ok(()),
