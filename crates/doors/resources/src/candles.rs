@@ -137,7 +137,10 @@ mod tests {
         };
         let minutes: Vec<_> = candles.of(Interval::Minute).iter().map(shown).collect();
         assert_eq!(minutes, [(60, [5, 9, 4, 4], 6, 3), (180, [6, 6, 1, 1], 9, 2)], "the late one too");
-        assert_eq!(candles.of(Interval::Day).iter().map(shown).collect::<Vec<_>>(), [(0, [5, 9, 1, 1], 15, 5)]);
+        assert_eq!(
+            candles.of(Interval::Day).iter().map(shown).collect::<Vec<_>>(),
+            [(0, [5, 9, 1, 1], 15, 5)]
+        );
         candles.take(&at(300, 6, 4), 2);
         assert_eq!(candles.of(Interval::Minute).len(), 2);
     }
