@@ -11,7 +11,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
-use crate::{batches, changes, fills, instruments, market, orders, sign_on, socket, standing};
+use crate::{batches, books, changes, fills, instruments, orders, sign_on, socket, standing, trades};
 
 /// The document that describes this interface.
 #[derive(OpenApi)]
@@ -34,7 +34,10 @@ use crate::{batches, changes, fills, instruments, market, orders, sign_on, socke
         fills::fills,
         instruments::list,
         instruments::one,
-        market::book,
+        books::book,
+        trades::trades,
+        trades::candles,
+        trades::ticker,
         standing::status,
         socket::socket,
         health,
@@ -76,7 +79,10 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/fills", get(fills::fills))
         .route("/instruments", get(instruments::list))
         .route("/instruments/{symbol}", get(instruments::one))
-        .route("/instruments/{symbol}/book", get(market::book))
+        .route("/instruments/{symbol}/book", get(books::book))
+        .route("/instruments/{symbol}/trades", get(trades::trades))
+        .route("/instruments/{symbol}/candles", get(trades::candles))
+        .route("/instruments/{symbol}/ticker", get(trades::ticker))
         .route("/socket", get(socket::socket))
         .route("/openapi.json", get(served_document))
         .route("/health", get(health));
