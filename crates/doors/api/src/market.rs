@@ -1,8 +1,12 @@
 //! Books of the market, as a receiver of market data tells them, for all who look.
+//!
+//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens, and all share the text; who is some changes behind
+//! gets their texts, one after the other. Only who is further behind has a difference of his own written, so that nothing is queued.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
+use axum::extract::ws::Utf8Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -29,49 +33,114 @@ pub struct BookTold {
     pub levels: Levels,
 }
 
-/// A book, the text of what it changed, and who wants to hear of it.
+/// The texts of a book's last changes are kept up to so many bytes together: who is further behind is better off with one difference.
+const STEPS_BYTES_MAX: usize = 4 << 10;
+
+/// A book, and who wants to hear of it.
 #[derive(Default)]
 struct Shelf {
     now: Arc<BookNow>,
     listeners: Vec<Weak<Notify>>,
 }
 
-/// A book, and what most who look are told of it.
+/// A book, and what those who look are told of it.
 #[derive(Debug, Default)]
 pub(crate) struct BookNow {
     pub(crate) told: BookTold,
-    /// What it builds on: number, and the text of the difference.
-    pub(crate) step: Option<(u64, Arc<str>)>,
+    /// How often it has changed.
+    changes: u64,
+    /// The texts of its last changes, the newest at the end.
+    steps: VecDeque<Utf8Bytes>,
+}
+
+impl BookNow {
+    /// The book behind this one, with the text of the change.
+    fn next(&self, symbol: &str, told: BookTold) -> Self {
+        let mut steps = self.steps.clone();
+        steps.push_back(step_text(symbol, &self.told, &told).into());
+        let mut bytes: usize = steps.iter().map(|text| text.len()).sum();
+        while bytes > STEPS_BYTES_MAX {
+            bytes -= steps.pop_front().map_or(bytes, |text| text.len());
+        }
+        Self { told, changes: self.changes + 1, steps }
+    }
+
+    /// What is to be told to one who was told `before` last.
+    fn since(&self, symbol: &str, before: &Self, texts: &mut Vec<Utf8Bytes>) {
+        let behind = usize::try_from(self.changes - before.changes).unwrap_or(usize::MAX);
+        match self.steps.len().checked_sub(behind) {
+            Some(known) => texts.extend(self.steps.range(known..).cloned()),
+            None => texts.push(step_text(symbol, &before.told, &self.told).into()),
+        }
+    }
+}
+
+/// Books by symbol, and those that have changed since their listeners were rung.
+#[derive(Default)]
+struct Shelves {
+    books: BTreeMap<String, Shelf>,
+    changed: Vec<String>,
 }
 
 /// All books, by symbol.
 #[derive(Default)]
-pub struct MarketBooks(RwLock<BTreeMap<String, Shelf>>);
+pub struct MarketBooks(RwLock<Shelves>);
 
 impl MarketBooks {
-    /// Takes in how a book is now. One that looks as before is told to nobody.
+    fn shelves(&self) -> RwLockReadGuard<'_, Shelves> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in how a book is now; who listens is told when all of this turn are taken in: see [`MarketBooks::ring`].
     pub fn tell(&self, symbol: &str, told: BookTold) {
-        let mut books = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let shelf = books.entry(symbol.to_owned()).or_default();
-        let before = &shelf.now.told;
-        if before.levels == told.levels && before.is_current == told.is_current && shelf.now.step.is_some() {
+        let before = self.book(symbol).unwrap_or_default();
+        let is_same = before.told.levels == told.levels && before.told.is_current == told.is_current;
+        if is_same && before.changes > 0 {
             return;
         }
-        let text = step_text(symbol, before, &told);
-        shelf.now = Arc::new(BookNow { step: Some((before.number, text.into())), told });
-        shelf.listeners.retain(|listener| listener.upgrade().map(|listener| listener.notify_one()).is_some());
+        let now = Arc::new(before.next(symbol, told));
+        let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        shelves.changed.push(symbol.to_owned());
+        shelves.books.entry(symbol.to_owned()).or_default().now = now;
+    }
+
+    /// Rings who listens to the books that have changed: once, however many of them there are.
+    pub fn ring(&self) {
+        let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let Shelves { books, changed } = &mut *shelves;
+        for symbol in changed.drain(..) {
+            let Some(shelf) = books.get_mut(&symbol) else { continue };
+            shelf.listeners.retain(|listener| listener.upgrade().map(|one| one.notify_one()).is_some());
+        }
     }
 
     /// The book of that symbol.
     pub(crate) fn book(&self, symbol: &str) -> Option<Arc<BookNow>> {
-        let books = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        books.get(symbol).map(|shelf| Arc::clone(&shelf.now))
+        self.shelves().books.get(symbol).map(|shelf| Arc::clone(&shelf.now))
+    }
+
+    /// What is new of the books that are in `told`, which has them as they are afterwards.
+    pub(crate) fn news(&self, told: &mut BTreeMap<String, Arc<BookNow>>) -> Vec<Utf8Bytes> {
+        let (mut changed, mut texts) = (Vec::new(), Vec::new());
+        {
+            let shelves = self.shelves();
+            for (symbol, told) in told {
+                let Some(shelf) = shelves.books.get(symbol) else { continue };
+                if !Arc::ptr_eq(&shelf.now, told) {
+                    changed.push((symbol, std::mem::replace(told, Arc::clone(&shelf.now)), &*told));
+                }
+            }
+        }
+        for (symbol, before, now) in changed {
+            now.since(symbol, &before, &mut texts);
+        }
+        texts
     }
 
     /// Rings `listener` whenever that book changes. Whether there is one.
     pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) -> bool {
-        let mut books = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let shelf = books.get_mut(symbol);
+        let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let shelf = shelves.books.get_mut(symbol);
         let is_there = shelf.is_some();
         shelf.into_iter().for_each(|shelf| shelf.listeners.push(Arc::downgrade(listener)));
         is_there
@@ -182,4 +251,63 @@ pub(crate) async fn book(
 
 fn no_market_data() -> Problem {
     Problem::of(StatusCode::NOT_FOUND, "the exchange publishes no market data").reason("no_market_data")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(number: u64, shares: u64) -> BookTold {
+        let bids = vec![(Price(10_000), Quantity(shares))];
+        BookTold { number, is_current: true, levels: Levels { bids, offers: Vec::new() } }
+    }
+
+    /// A reader of one book, who was told it as it is.
+    fn reader(market: &MarketBooks) -> BTreeMap<String, Arc<BookNow>> {
+        BTreeMap::from([("ALFA".to_owned(), market.book("ALFA").unwrap())])
+    }
+
+    #[test]
+    fn all_share_the_texts_of_the_changes_that_they_have_not_been_told() {
+        let market = MarketBooks::default();
+        market.tell("ALFA", told(1, 1));
+        let [mut one, mut other] = [(), ()].map(|()| reader(&market));
+        market.tell("ALFA", told(2, 2));
+        market.tell("ALFA", told(2, 2));
+        market.tell("ALFA", told(3, 3));
+        let [first, second] = [&mut one, &mut other].map(|told| market.news(told));
+        assert_eq!(first.len(), 2, "{first:?}");
+        assert!(first[0].contains("\"previous\":\"1\",\"number\":\"2\""), "{first:?}");
+        assert!(first.iter().zip(&second).all(|(one, other)| one.as_ptr() == other.as_ptr()));
+        assert!(market.news(&mut one).is_empty());
+    }
+
+    #[test]
+    fn who_is_far_behind_is_told_one_difference_on_what_he_was_told() {
+        let market = MarketBooks::default();
+        market.tell("ALFA", told(1, 1));
+        let mut far = reader(&market);
+        (2..=1_000).for_each(|number| market.tell("ALFA", told(number, number)));
+        let texts = market.news(&mut far);
+        assert_eq!(texts.len(), 1, "{texts:?}");
+        assert!(texts[0].contains("\"previous\":\"1\",\"number\":\"1000\""), "{texts:?}");
+        let kept: usize = market.book("ALFA").unwrap().steps.iter().map(|text| text.len()).sum();
+        assert!(kept <= STEPS_BYTES_MAX, "{kept}");
+    }
+
+    #[test]
+    fn listeners_are_rung_when_a_turn_is_whole() {
+        let (market, listener) = (MarketBooks::default(), Arc::new(Notify::new()));
+        assert!(!market.listen("ALFA", &listener));
+        market.tell("ALFA", told(1, 1));
+        assert!(market.listen("ALFA", &listener));
+        market.tell("ALFA", told(2, 2));
+        let mut rung = std::pin::pin!(listener.notified());
+        let is_rung = |rung: std::pin::Pin<&mut tokio::sync::futures::Notified<'_>>| {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            std::future::Future::poll(rung, &mut context).is_ready()
+        };
+        market.ring();
+        assert!(is_rung(rung.as_mut()));
+    }
 }

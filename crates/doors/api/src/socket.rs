@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
+use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::{Cursor, FollowerStanding};
@@ -20,13 +21,15 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::interval;
 
 use crate::app::{Caller, Shared};
-use crate::market::{BookNow, snapshot_text, step_text};
+use crate::market::{BookNow, snapshot_text};
 use crate::reports::{Report, report};
 use crate::session::{Followed, Session};
 use crate::spoken::of_json;
 
 /// Longest message of a client, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// What is read of a client at a time: it says little.
+const READ_BYTES: usize = 4 << 10;
 /// Books that one socket may watch.
 const BOOKS_MAX: usize = 100;
 /// Shards that one socket may name.
@@ -90,7 +93,8 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
-    Ok(upgrade.max_message_size(MESSAGE_BYTES_MAX).on_upgrade(async move |socket| {
+    let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).read_buffer_size(READ_BYTES);
+    Ok(upgrade.on_upgrade(async move |socket| {
         let mut listener = Listener {
             app,
             session,
@@ -185,22 +189,14 @@ impl Listener {
         self.tell_text(text).await
     }
 
-    /// Tells what changed in books since it was told last, however much lies between.
+    /// Tells what changed in books since it was told last, all of it by one write.
     async fn look_at_books(&mut self) -> Result<(), Closing> {
         let Some(market) = self.app.settings.market.clone() else { return Ok(()) };
-        let mut texts = Vec::new();
-        for (symbol, told) in &mut self.books {
-            let Some(now) = market.book(symbol).filter(|now| !Arc::ptr_eq(now, told)) else { continue };
-            texts.push(match &now.step {
-                Some((previous, text)) if *previous == told.told.number => text.to_string(),
-                _ => step_text(symbol, &told.told, &now.told),
-            });
-            *told = now;
+        let lost = |_| Closing(None);
+        for text in market.news(&mut self.books) {
+            self.socket.feed(Message::Text(text)).await.map_err(lost)?;
         }
-        for text in texts {
-            self.tell_text(text).await?;
-        }
-        Ok(())
+        self.socket.flush().await.map_err(lost)
     }
 
     async fn all_shards(&mut self) -> Result<Vec<(ShardId, u64)>, Closing> {

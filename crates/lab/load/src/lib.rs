@@ -16,6 +16,8 @@
 //! | `session` | the exchange's own protocol, and how a member comes back |
 //! | `front` | standard protocols, and how a member goes on at another gateway |
 //! | `fix`, `ouch` | how it speaks them |
+//! | `http` | HTTP, as much of it as is needed |
+//! | `web_server` | `pares web` as processes |
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
 //! | `system` | systems started for the length of one command |
@@ -35,6 +37,7 @@ mod error;
 mod fix;
 mod front;
 mod generator;
+mod http;
 mod killer;
 mod members;
 mod numbers;
@@ -50,12 +53,14 @@ mod small_disk;
 mod stolen;
 mod system;
 mod venues;
+mod web_server;
 
 pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
 pub use error::{LabError, LabResult, failed};
 pub use fix::FixPlan;
 pub use front::FrontTold;
 pub use generator::Load;
+pub use http::{HttpAnswer, HttpConnection, text_of};
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
@@ -68,6 +73,7 @@ pub use small_disk::SmallDisk;
 pub use stolen::Stolen;
 pub use system::{ScratchSystem, addresses, own_program};
 pub use venues::{VenueState, Venues};
+pub use web_server::WebServer;
 
 use pares_flow::{FlowCommand, SyntheticFlow};
 

@@ -98,6 +98,7 @@ impl Watch {
             let number = self.numbers.get(&shard).copied().unwrap_or_default();
             self.market.tell(book.symbol, BookTold { number, is_current, levels: levels(&book) });
         }
+        self.market.ring();
     }
 }
 
