@@ -15,9 +15,7 @@
 //! | `connection` | one member's connection, whatever it speaks |
 //! | `session` | the exchange's own protocol, and how a member comes back |
 //! | `front` | standard protocols, and how a member goes on at another gateway |
-//! | `fix`, `ouch` | how it speaks them |
-//! | `http` | HTTP, as much of it as is needed |
-//! | `web_server` | `pares web` as processes |
+//! | `fix`, `ouch`, `web` | how it speaks them |
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
 //! | `system` | systems started for the length of one command |
@@ -37,7 +35,6 @@ mod error;
 mod fix;
 mod front;
 mod generator;
-mod http;
 mod killer;
 mod members;
 mod numbers;
@@ -53,14 +50,13 @@ mod small_disk;
 mod stolen;
 mod system;
 mod venues;
-mod web_server;
+mod web;
 
 pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
 pub use error::{LabError, LabResult, failed};
 pub use fix::FixPlan;
 pub use front::FrontTold;
 pub use generator::Load;
-pub use http::{HttpAnswer, HttpConnection, text_of};
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
@@ -73,7 +69,7 @@ pub use small_disk::SmallDisk;
 pub use stolen::Stolen;
 pub use system::{ScratchSystem, addresses, own_program};
 pub use venues::{VenueState, Venues};
-pub use web_server::WebServer;
+pub use web::{HttpAnswer, HttpConnection, WebPlan, WebServer, first_frame, text_frame, text_of};
 
 use pares_flow::{FlowCommand, SyntheticFlow};
 

@@ -27,7 +27,7 @@
 //! | `feed` | market data while publishers, replayers and lines die |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
 //! | `history` (in `wice`) | what clients of sites read and were told, checked for isolation |
-//! | `kill_front` | kill gateways under members that speak FIX |
+//! | `kill_front` | kill gateways and servers under members that speak FIX, OUCH or HTTP |
 //! | `wrong_keys` | somebody tries keys, on many connections |
 //! | `poison` | a request that brings the matching engine down at every venue |
 

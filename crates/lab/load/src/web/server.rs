@@ -1,7 +1,7 @@
 //! `pares web` as processes beside a system of the laboratory's: the program that ships, since who is killed must be what members meet.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ impl WebServer {
         Ok(server)
     }
 
-    fn announced(&mut self, told: &PathBuf) -> Result<SocketAddr, LabError> {
+    fn announced(&mut self, told: &Path) -> Result<SocketAddr, LabError> {
         let begun = Instant::now();
         loop {
             if let Some(address) =

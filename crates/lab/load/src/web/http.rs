@@ -47,12 +47,6 @@ impl HttpConnection {
         &self.stream
     }
 
-    /// The connection, and what has come on it and is no whole answer.
-    #[must_use]
-    pub fn into_parts(self) -> (TcpStream, Vec<u8>) {
-        (self.stream, self.input)
-    }
-
     /// Sends that token with each request from now on.
     pub fn set_token(&mut self, token: &str) {
         self.bearer = format!("Authorization: Bearer {token}\r\n");
@@ -86,6 +80,19 @@ impl HttpConnection {
         let token = answer.text("token").ok_or_else(|| broken(&answer.body))?.to_owned();
         self.set_token(&token);
         Ok(token)
+    }
+
+    /// Opens a WebSocket at that path: the connection, and what has come on it already.
+    ///
+    /// # Errors
+    /// If the connection is lost, or the server opens none.
+    pub fn open_socket(mut self, path: &str) -> std::io::Result<(TcpStream, Vec<u8>)> {
+        const MORE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        self.put("GET", path, MORE, "");
+        match self.wait()? {
+            HttpAnswer { status: 101, .. } => Ok((self.stream, self.input)),
+            answer => Err(broken(&format!("no socket: {} {}", answer.status, answer.body))),
+        }
     }
 
     /// Sends what is buffered, and waits for the next answer.
@@ -169,4 +176,33 @@ impl HttpAnswer {
 #[must_use]
 pub fn text_of<'a>(json: &'a str, field: &str) -> Option<&'a str> {
     json.split_once(&format!("\"{field}\":\""))?.1.split('"').next()
+}
+
+/// The number of a field in JSON, the first of that name.
+pub(super) fn number_of(json: &str, field: &str) -> Option<u64> {
+    let (_, rest) = json.split_once(&format!("\"{field}\":"))?;
+    let rest = rest.strip_prefix('"').unwrap_or(rest);
+    rest.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// A client's text frame. Its mask is zeros.
+///
+/// # Panics
+/// If the text is longer than 125 bytes.
+#[must_use]
+pub fn text_frame(text: &str) -> Vec<u8> {
+    let length = u8::try_from(text.len()).ok().filter(|length| *length < 126).expect("a short text");
+    [&[0x81, 0x80 | length, 0, 0, 0, 0], text.as_bytes()].concat()
+}
+
+/// A server's first frame, if it is whole: its kind, its payload, and how long it is altogether.
+#[must_use]
+pub fn first_frame(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
+    let (head, length): (usize, usize) = match *bytes.get(1)? {
+        126 => (4, usize::from(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?))),
+        127 => (10, usize::try_from(u64::from_be_bytes(*bytes.get(2..)?.first_chunk()?)).ok()?),
+        length => (2, usize::from(length)),
+    };
+    let whole = head.checked_add(length)?;
+    Some((bytes[0] & 0x0f, bytes.get(head..whole)?, whole))
 }
