@@ -130,7 +130,7 @@ pub(crate) async fn cancel_all(
     let side = asked.side.as_deref().map(words::side).transpose().map_err(refused::bad_field)?;
     let instrument = match &asked.symbol {
         None => ALL,
-        Some(symbol) => app.instrument(&session, symbol).await?.status.instrument,
+        Some(symbol) => app.instrument_id(&session, symbol).await?,
     };
     let answer = committed(&session, ClientRequest::MassCancel { client_order_id, instrument, side }).await?;
     Ok(spoken.ok("outcome", &Outcome::from(&answer)))

@@ -1,5 +1,7 @@
 //! Orders: entered, and looked at.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,7 +11,7 @@ use pares_types::{Answer, ClientRequest, OrderKey, OrderStatus, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::{App, Caller, Shared};
+use crate::app::{Caller, Shared};
 use crate::forms::{OrderForm, OrderShown, Outcome, name, order_id, order_text};
 use crate::refused;
 use crate::session::Session;
@@ -39,7 +41,7 @@ pub(crate) async fn enter(
     spoken: Spoken,
     Said(form): Said<OrderForm>,
 ) -> Result<Response, Problem> {
-    let answer = entered(&app, &session, &form).await?;
+    let answer = committed(&session, request(&app, &session, &form).await?).await?;
     let mut response = spoken.answer(StatusCode::CREATED, "outcome", &Outcome::from(&answer));
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/orders/{}", order_text(answer.order))) {
         response.headers_mut().insert(header::LOCATION, place);
@@ -47,11 +49,15 @@ pub(crate) async fn enter(
     Ok(response)
 }
 
-/// The answer to an order that was not refused.
-pub(crate) async fn entered(app: &App, session: &Session, form: &OrderForm) -> Result<Answer, Problem> {
+/// The order as the exchange is asked for it.
+pub(crate) async fn request(
+    app: &Shared,
+    session: &Arc<Session>,
+    form: &OrderForm,
+) -> Result<ClientRequest, Problem> {
     let (client_order_id, order) = (form.name()?, form.order()?);
-    let instrument = app.instrument(session, &form.symbol).await?.status.instrument;
-    committed(session, ClientRequest::Enter { client_order_id, instrument, order }).await
+    let instrument = app.instrument_id(session, &form.symbol).await?;
+    Ok(ClientRequest::Enter { client_order_id, instrument, order })
 }
 
 /// Asks, and gives the answer unless that is a refusal.
@@ -110,7 +116,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     let instrument = match &asked.symbol {
         None => None,
-        Some(symbol) => Some(app.instrument(&session, symbol).await?.status.instrument),
+        Some(symbol) => Some(app.instrument_id(&session, symbol).await?),
     };
     match session.question(Question::Orders(instrument)).await? {
         LineTold::Orders(orders) => {

@@ -23,12 +23,15 @@ const BEATS_MISSED: u32 = 3;
 /// Between two rounds of calls while no gateway is there.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Stands for all shards in what a gateway is asked, so it is none.
+pub(crate) const EVERY_SHARD: u16 = u16::MAX;
+
 /// What a follower of the member's stream is told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Followed {
     /// A message.
     Message(ShardId, u64, Reply),
-    /// LineTold up to the present; that number comes next.
+    /// Told up to the present; that number comes next.
     Live(ShardId, u64),
     /// Not told, for that reason; the lowest that is kept.
     NotTold(ShardId, u64, Reason),
