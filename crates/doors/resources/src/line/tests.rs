@@ -52,7 +52,7 @@ fn hear(line: &mut Line<u32>, frame: GatewayFrame) -> Effects {
 
 fn up() -> Line<u32> {
     let mut line = Line::default();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     line
 }
 
@@ -93,7 +93,7 @@ fn what_a_lost_connection_leaves_is_asked_again_by_name_in_order() {
     line.on_lost();
     line.ask(cancel(5), 4).unwrap();
     assert_eq!(sent(&mut line), []);
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [first[0], first[2], ClientFrame::Request(cancel(5))]);
     assert_eq!(
         hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(30, 0)))),
@@ -185,7 +185,7 @@ fn at_another_gateway_a_stream_goes_on_where_it_stands() {
     hear(&mut line, resumed(4));
     hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(9, 4))));
     line.on_lost();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(5)]);
 }
 
@@ -193,7 +193,7 @@ fn at_another_gateway_a_stream_goes_on_where_it_stands() {
 fn what_is_wanted_while_it_is_down_is_asked_for_once_it_is_up() {
     let mut line: Line<u32> = Line::default();
     line.follow(ShardId(0), 2);
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(0)]);
     hear(&mut line, resumed(4));
     assert_eq!(sent(&mut line), [resume(2)]);
