@@ -86,7 +86,9 @@ async fn page(
             Followed::Live(shard, next) if shard == of => {
                 fills.is_all = cursor.on_live(next) != FollowerStanding::AsBefore;
             }
-            Followed::NotTold(shard, _, reason) if shard == of => return Err(refused::refused(reason)),
+            Followed::NotTold(shard, oldest, reason) if shard == of && cursor.lacks(oldest) => {
+                return Err(refused::refused(reason));
+            }
             _ => {}
         }
     }

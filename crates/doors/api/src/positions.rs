@@ -88,7 +88,7 @@ async fn count(
         match told {
             Some(Followed::Message(shard, number, reply)) => positions.on_message(shard, number, &reply),
             Some(Followed::Live(shard, next)) => positions.on_live(shard, next),
-            Some(Followed::NotTold(shard, _, reason)) => positions.on_not_told(shard, reason),
+            Some(Followed::NotTold(shard, oldest, reason)) => positions.on_not_told(shard, oldest, reason),
             None if session.has_ended() => return Err(refused::sign_on_again()),
             // It was told faster than it could be counted.
             None => return Err(refused::no_answer_yet()),

@@ -59,7 +59,7 @@ impl Session {
         Arc::new(Self {
             member,
             number,
-            line: Mutex::default(),
+            line: Mutex::new(Line::new(oneshot::Sender::is_closed)),
             to_send: Notify::new(),
             followers: Mutex::default(),
             timer: Mutex::default(),
@@ -149,7 +149,10 @@ impl Session {
             if self.has_ended() {
                 return Err(refused::sign_on_again());
             }
-            ask(&mut line, waiter).map_err(|_| refused::refused(Reason::Overloaded))?;
+            ask(&mut line, waiter).map_err(|why| match why {
+                pares_resources::Refused::Full => refused::refused(Reason::Overloaded),
+                pares_resources::Refused::Differs => refused::refused(Reason::DuplicateRequest),
+            })?;
         }
         self.to_send.notify_one();
         match timeout(self.patience, told).await {

@@ -80,7 +80,8 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
-    Ok(upgrade.max_message_size(MESSAGE_BYTES_MAX).on_upgrade(async move |socket| {
+    let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+    Ok(upgrade.on_upgrade(async move |socket| {
         let mut listener = Listener {
             app,
             session,
@@ -206,7 +207,9 @@ impl Listener {
                     Some(FollowerStanding::AsBefore) | None => Ok(()),
                 }
             }
-            Followed::NotTold(shard, oldest, reason) if self.cursors.contains_key(&shard) => {
+            Followed::NotTold(shard, oldest, reason)
+                if self.cursors.get(&shard).is_some_and(|cursor| cursor.lacks(oldest)) =>
+            {
                 self.tell_not(shard, reason.word(), oldest).await
             }
             Followed::NotTold(..) => Ok(()),

@@ -96,9 +96,9 @@ impl Positions {
         }
     }
 
-    /// A shard's stream is not told.
-    pub fn on_not_told(&mut self, shard: ShardId, reason: Reason) {
-        if let Some(counted) = self.shards.get_mut(&shard).filter(|counted| !counted.is_live) {
+    /// A shard's stream is not told to somebody; `oldest` is the lowest number that is kept.
+    pub fn on_not_told(&mut self, shard: ShardId, oldest: u64, reason: Reason) {
+        if let Some(counted) = self.shards.get_mut(&shard).filter(|counted| counted.cursor.lacks(oldest)) {
             counted.not_told = Some(reason);
         }
     }
@@ -228,7 +228,9 @@ mod tests {
     #[test]
     fn of_a_stream_whose_beginning_is_not_kept_there_is_no_position() {
         let mut positions = counted(&[]);
-        positions.on_not_told(SHARD, Reason::NotKept);
+        positions.on_not_told(SHARD, 1, Reason::NotKept);
+        assert!(!positions.is_done(), "that concerns somebody else");
+        positions.on_not_told(SHARD, 9, Reason::NotKept);
         assert!(positions.is_done() && positions.held().next().is_none());
         let (_, counted) = positions.shards().next().unwrap();
         assert_eq!(counted.not_told, Some(Reason::NotKept));
