@@ -300,3 +300,17 @@ fn what_no_gateway_can_have_and_nobody_waits_for_is_forgotten() {
     line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [ClientFrame::Request(cancel(2))], "a gateway may have that one");
 }
+
+#[test]
+fn a_timer_is_set_at_the_next_gateway_before_anything_is_asked_there() {
+    let mut line = up();
+    line.cancel_after(2_000);
+    assert_eq!(sent(&mut line), [ClientFrame::CancelAfter { after_ms: 2_000 }]);
+    line.on_lost();
+    line.cancel_after(3_000);
+    line.ask(cancel(5), 4).unwrap();
+    assert_eq!(sent(&mut line), []);
+    line.on_signed_on(4, Some(700));
+    let timer = ClientFrame::CancelAfter { after_ms: 700 };
+    assert_eq!(sent(&mut line), [timer, ClientFrame::Request(cancel(5))]);
+}
