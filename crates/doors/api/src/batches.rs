@@ -42,9 +42,8 @@ pub(crate) struct BatchResult {
 }
 
 /// Enters up to 100 orders.
-#[utoipa::path(post, path = "/v1/orders/batch", tag = "orders", request_body = Batch, responses(
-    (status = 200, description = "Each for itself", body = BatchAnswered),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/orders/batch", operation_id = "enter_batch", tag = "orders", request_body = Batch, responses(
+    (status = 200, description = "Each for itself", body = BatchAnswered)))]
 pub(crate) async fn enter(
     State(app): State<Shared>,
     Caller(session): Caller,

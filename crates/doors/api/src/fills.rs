@@ -47,8 +47,7 @@ pub(crate) struct Fills {
 
 /// The member's trades.
 #[utoipa::path(get, path = "/v1/fills", tag = "orders", params(FillsAsked), responses(
-    (status = 200, description = "They", body = Fills),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "They", body = Fills)))]
 pub(crate) async fn fills(
     axum::extract::State(app): axum::extract::State<Shared>,
     Caller(session): Caller,

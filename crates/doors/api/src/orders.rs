@@ -32,9 +32,8 @@ pub(crate) struct OfInstrument {
 }
 
 /// Enters an order. The same name again is answered with what the first one came to.
-#[utoipa::path(post, path = "/v1/orders", tag = "orders", request_body = OrderForm, responses(
-    (status = 201, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/orders", operation_id = "enter_order", tag = "orders", request_body = OrderForm, responses(
+    (status = 201, description = "Committed", body = Outcome)))]
 pub(crate) async fn enter(
     State(app): State<Shared>,
     Caller(session): Caller,
@@ -70,9 +69,8 @@ pub(crate) async fn committed(session: &Session, request: ClientRequest) -> Resu
 }
 
 /// How an order is, by our id.
-#[utoipa::path(get, path = "/v1/orders/{order_id}", tag = "orders", params(("order_id" = String, Path)), responses(
-    (status = 200, description = "The order", body = OrderShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/orders/{order_id}", operation_id = "order", tag = "orders", params(("order_id" = String, Path)), responses(
+    (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one(
     Path(id): Path<String>,
     Caller(session): Caller,
@@ -83,16 +81,15 @@ pub(crate) async fn one(
 }
 
 /// How an order is, by its name.
-#[utoipa::path(get, path = "/v1/orders/by-name/{client_order_id}", tag = "orders",
-    params(("client_order_id" = String, Path)), responses(
-    (status = 200, description = "The order", body = OrderShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/orders/by-name/{name}", operation_id = "order_by_name", tag = "orders",
+    params(("name" = String, Path, description = "the name under which it was entered")), responses(
+    (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one_by_name(
     Path(text): Path<String>,
     Caller(session): Caller,
     spoken: Spoken,
 ) -> Result<Response, Problem> {
-    let status = status(&session, OrderKey::Name(name("client_order_id", &text)?)).await?;
+    let status = status(&session, OrderKey::Name(name("name", &text)?)).await?;
     Ok(spoken.ok("order", &OrderShown::from(&status)))
 }
 
@@ -105,9 +102,8 @@ pub(crate) async fn status(session: &Session, key: OrderKey) -> Result<OrderStat
 }
 
 /// The member's orders that are in flight or work.
-#[utoipa::path(get, path = "/v1/orders", tag = "orders", params(OfInstrument), responses(
-    (status = 200, description = "They", body = OrdersShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/orders", operation_id = "orders", tag = "orders", params(OfInstrument), responses(
+    (status = 200, description = "They", body = OrdersShown)))]
 pub(crate) async fn list(
     State(app): State<Shared>,
     Caller(session): Caller,

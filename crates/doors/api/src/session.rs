@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pares_http::problem::Problem;
+use pares_resources::positions::Positions;
 use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{ClientRequest, MemberId, Reason, Reply, ShardId};
 use tokio::io::AsyncWriteExt as _;
@@ -44,6 +45,10 @@ pub(crate) struct Session {
     /// Something is to be sent.
     to_send: Notify,
     followers: Mutex<Vec<mpsc::Sender<Followed>>>,
+    /// When the dead man's timer goes off.
+    timer: Mutex<Option<Instant>>,
+    /// What the member has, as far as somebody asked.
+    positions: tokio::sync::Mutex<Positions>,
     has_ended: AtomicBool,
     ending: Notify,
     patience: Duration,
@@ -60,6 +65,8 @@ impl Session {
             line: Mutex::new(Line::new(oneshot::Sender::is_closed)),
             to_send: Notify::new(),
             followers: Mutex::default(),
+            timer: Mutex::default(),
+            positions: tokio::sync::Mutex::default(),
             has_ended: AtomicBool::new(false),
             ending: Notify::new(),
             patience,
@@ -74,6 +81,26 @@ impl Session {
 
     fn followers(&self) -> MutexGuard<'_, Vec<mpsc::Sender<Followed>>> {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the member has, for one who counts it.
+    pub(crate) fn positions(&self) -> &tokio::sync::Mutex<Positions> {
+        &self.positions
+    }
+
+    /// Sets the dead man's timer; 0 stops it.
+    pub(crate) fn set_timer(&self, seconds: u32) {
+        let mut line = self.line();
+        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        *timer = (seconds > 0).then(|| Instant::now() + Duration::from_secs(seconds.into()));
+        line.cancel_after(seconds * 1_000);
+    }
+
+    /// What is left of it, ms, if it runs. One that should have gone off while no gateway was there goes off at once.
+    fn timer_ms(&self) -> Option<u32> {
+        let timer = *self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_ms = timer?.saturating_duration_since(Instant::now()).as_millis();
+        Some(u32::try_from(left_ms).unwrap_or(u32::MAX).max(1))
     }
 
     fn now_ms(&self) -> u64 {
@@ -169,7 +196,7 @@ impl Session {
         let mut carried = Some((wire, agreed));
         let mut turn = usize::from(agreed.gateway.0);
         while let Some((wire, agreed)) = carried.take() {
-            self.line().on_signed_on(agreed.in_flight_max);
+            self.on_signed_on(agreed.in_flight_max);
             self.to_send.notify_one();
             tokio::select! {
                 _ = self.carry(wire, agreed.heartbeat) => {}
@@ -186,6 +213,11 @@ impl Session {
             };
         }
         self.end();
+    }
+
+    fn on_signed_on(&self, in_flight_max: u16) {
+        let mut line = self.line();
+        line.on_signed_on(in_flight_max, self.timer_ms());
     }
 
     /// The next gateway that takes the session; none if it is refused.

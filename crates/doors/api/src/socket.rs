@@ -18,6 +18,7 @@ use pares_types::ShardId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::interval;
+use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
 use crate::reports::{Report, report};
@@ -35,9 +36,9 @@ const TOO_SLOW: &str = "you read too slowly";
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// What a client says.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+pub(crate) struct Wish {
     /// `subscribe`.
     op: String,
     /// `orders`, `book`, `trades`, `ticker` or `candles`.
@@ -59,24 +60,17 @@ impl Wish {
 }
 
 /// What a client is told.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(tag = "channel", rename_all = "snake_case")]
-enum Told {
+pub(crate) enum Told {
+    /// A message of the member's stream.
     Orders(Report),
     /// All of the past is told; `next` comes next.
-    OrdersLive {
-        shard: u16,
-        next: String,
-    },
+    OrdersLive { shard: u16, next: String },
     /// Of that shard nothing is told.
-    OrdersNot {
-        shard: u16,
-        reason: &'static str,
-        oldest: String,
-    },
-    Heartbeat {
-        count: u64,
-    },
+    OrdersNot { shard: u16, reason: &'static str, oldest: String },
+    /// Each second.
+    Heartbeat { count: u64 },
 }
 
 /// Why a socket ends: told to the client, unless it is gone.
@@ -88,8 +82,7 @@ const fn closing(code: u16, reason: &'static str) -> Closing {
 
 /// Opens a socket.
 #[utoipa::path(get, path = "/v1/socket", tag = "socket", responses(
-    (status = 101, description = "A WebSocket: docs/protocols/http.md"),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 101, description = "A WebSocket: docs/protocols/http.md")))]
 pub(crate) async fn socket(
     State(app): State<Shared>,
     Caller(session): Caller,

@@ -109,7 +109,7 @@ impl FromRequestParts<Shared> for Spoken {
 }
 
 /// The one of the greatest weight, of several the first; JSON if nothing is said.
-fn wanted(headers: &HeaderMap) -> Option<Spoken> {
+pub(crate) fn wanted(headers: &HeaderMap) -> Option<Spoken> {
     let mut best = None;
     let mut has_said = false;
     for value in headers.get_all(header::ACCEPT) {
@@ -136,6 +136,18 @@ fn weight(parameters: &str) -> u32 {
     let Some((whole, digits)) = named.map(|q| q.split_once('.').unwrap_or((q, ""))) else { return 1_000 };
     let digits: String = digits.chars().chain("000".chars()).take(3).collect();
     if whole == "1" { 1_000 } else { digits.parse().unwrap_or(0) }
+}
+
+/// The same answer; a problem in XML, if that is wanted (RFC 9457, appendix B).
+pub(crate) fn problem_in(wanted: Option<Spoken>, mut response: Response) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let text = (wanted == Some(Spoken::Xml)).then(|| quick_xml::se::to_string_with_root("problem", &problem));
+    let Some(Ok(text)) = text else { return response };
+    let text = text.replacen("<problem>", "<problem xmlns=\"urn:ietf:rfc:7807\">", 1);
+    let (mut head, _) = response.into_parts();
+    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+xml"));
+    head.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(head, text.into())
 }
 
 impl Spoken {

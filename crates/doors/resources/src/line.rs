@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use pares_types::{Answer, ClientOrderId, ClientRequest, OrderStatus, OwnLimits, Reason, Reply, ShardId};
-use pares_wire::frame::{self, GatewayFrame, Ping};
+use pares_wire::frame::{self, CancelAfter, GatewayFrame, Ping};
 
 use crate::questions::{InstrumentTold, Question, Questions};
 use crate::streams::Streams;
@@ -184,10 +184,18 @@ impl<W> Line<W> {
         !self.out.is_empty()
     }
 
-    /// A gateway has signed the session on: what is unanswered is asked again, in the order it was asked.
-    pub fn on_signed_on(&mut self, in_flight_max: u16) {
+    /// What the session guards is to be cancelled so long from now, ms; 0: not at all. The gateway's timer is of the connection: another one is told anew.
+    pub fn cancel_after(&mut self, after_ms: u32) {
+        if self.is_up {
+            frame::write(&mut self.out, &CancelAfter { after_ms: after_ms.into(), reserved: 0.into() });
+        }
+    }
+
+    /// A gateway has signed the session on: what is unanswered is asked again, in the order it was asked, behind the timer if it runs.
+    pub fn on_signed_on(&mut self, in_flight_max: u16, cancel_after_ms: Option<u32>) {
         self.out.clear();
         (self.is_up, self.in_flight_max) = (true, usize::from(in_flight_max).max(1));
+        cancel_after_ms.into_iter().for_each(|after_ms| self.cancel_after(after_ms));
         self.streams.begin_anew(&mut self.out);
         let is_gone = self.is_gone;
         self.asked.retain(|_, asked| asked.was_sent || !asked.waiters.iter().all(is_gone));

@@ -55,7 +55,7 @@ const GONE: u32 = 99;
 
 fn up() -> Line<u32> {
     let mut line = Line::new(|waiter| *waiter == GONE);
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     line
 }
 
@@ -96,7 +96,7 @@ fn what_a_lost_connection_leaves_is_asked_again_by_name_in_order() {
     line.on_lost();
     line.ask(cancel(5), 4).unwrap();
     assert_eq!(sent(&mut line), []);
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [first[0], first[2], ClientFrame::Request(cancel(5))]);
     assert_eq!(
         hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(30, 0)))),
@@ -188,7 +188,7 @@ fn at_another_gateway_a_stream_goes_on_where_it_stands() {
     hear(&mut line, resumed(4));
     hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(9, 4))));
     line.on_lost();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(5)]);
 }
 
@@ -196,7 +196,7 @@ fn at_another_gateway_a_stream_goes_on_where_it_stands() {
 fn what_is_wanted_while_it_is_down_is_asked_for_once_it_is_up() {
     let mut line: Line<u32> = Line::new(|_| false);
     line.follow(ShardId(0), 2);
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(0)]);
     hear(&mut line, resumed(4));
     assert_eq!(sent(&mut line), [resume(2)]);
@@ -226,7 +226,7 @@ fn what_was_dropped_while_it_was_down_is_asked_for_once() {
     line.follow(ShardId(0), 0);
     hear(&mut line, resumed(5));
     line.on_lost();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(5)]);
     let not_kept = GatewayFrame::Resumed { shard: ShardId(0), next: 11, reason: Reason::NotKept };
     hear(&mut line, not_kept);
@@ -284,7 +284,7 @@ fn who_waits_no_more_takes_no_room() {
     line.on_lost();
     (0..2 * QUESTIONS_MAX).for_each(|_| line.question(Question::Limits, GONE).unwrap());
     line.question(Question::Limits, 1).unwrap();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line).len(), 2, "the request, which a gateway may have, and one question");
 }
 
@@ -294,9 +294,23 @@ fn what_no_gateway_can_have_and_nobody_waits_for_is_forgotten() {
     line.on_lost();
     line.ask(cancel(1), GONE).unwrap();
     line.ask(cancel(2), 1).unwrap();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [ClientFrame::Request(cancel(2))]);
     line.on_lost();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [ClientFrame::Request(cancel(2))], "a gateway may have that one");
+}
+
+#[test]
+fn a_timer_is_set_at_the_next_gateway_before_anything_is_asked_there() {
+    let mut line = up();
+    line.cancel_after(2_000);
+    assert_eq!(sent(&mut line), [ClientFrame::CancelAfter { after_ms: 2_000 }]);
+    line.on_lost();
+    line.cancel_after(3_000);
+    line.ask(cancel(5), 4).unwrap();
+    assert_eq!(sent(&mut line), []);
+    line.on_signed_on(4, Some(700));
+    let timer = ClientFrame::CancelAfter { after_ms: 700 };
+    assert_eq!(sent(&mut line), [timer, ClientFrame::Request(cancel(5))]);
 }

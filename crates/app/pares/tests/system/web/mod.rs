@@ -3,6 +3,8 @@
 mod clients;
 mod hostile;
 mod market;
+mod positions;
+mod schemas;
 mod socket;
 mod support;
 
