@@ -18,6 +18,8 @@
 //! | `fills`, `instruments`, `standing` | what can be read |
 //! | `socket`, `reports` | the member's stream, and books, as they happen |
 //! | `market` | books, as they are received |
+//! | `operator` | what the exchange itself asks for |
+//! | `pages` | the market's page and the operator's |
 //! | `refused` | refusals as problem documents |
 
 mod app;
@@ -27,7 +29,9 @@ mod fills;
 mod forms;
 mod instruments;
 mod market;
+mod operator;
 mod orders;
+mod pages;
 mod refused;
 mod reports;
 mod routes;

@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use pares_http::problem::Problem;
 use pares_http::{asked, told};
@@ -11,7 +11,9 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
-use crate::{batches, changes, fills, instruments, market, orders, sign_on, socket, standing};
+use crate::{
+    batches, changes, fills, instruments, market, operator, orders, pages, sign_on, socket, standing,
+};
 
 /// The document that describes this interface.
 #[derive(OpenApi)]
@@ -35,6 +37,11 @@ use crate::{batches, changes, fills, instruments, market, orders, sign_on, socke
         instruments::list,
         instruments::one,
         market::book,
+        operator::phase,
+        operator::block,
+        operator::unblock,
+        operator::four_eyes_on,
+        operator::four_eyes_off,
         standing::status,
         socket::socket,
         health,
@@ -77,12 +84,17 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/instruments", get(instruments::list))
         .route("/instruments/{symbol}", get(instruments::one))
         .route("/instruments/{symbol}/book", get(market::book))
+        .route("/instruments/{symbol}/phase/{phase}", put(operator::phase))
+        .route("/members/{member}/block", put(operator::block).delete(operator::unblock))
+        .route("/four-eyes", put(operator::four_eyes_on).delete(operator::four_eyes_off))
         .route("/socket", get(socket::socket))
         .route("/openapi.json", get(served_document))
-        .route("/health", get(health));
+        .route("/health", get(health))
+        .fallback(async || Problem::unknown("there is nothing of this name"))
+        .layer(middleware::map_response(not_kept));
     Router::new()
         .nest("/v1", api)
-        .fallback(nothing)
+        .fallback_service(get(pages::page))
         .method_not_allowed_fallback(async || Problem::other_methods())
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .with_state(app)
@@ -100,17 +112,18 @@ async fn health() -> Json<serde_json::Value> {
     Json(serde_json::json!({ "status": "ok" }))
 }
 
-async fn nothing() -> Problem {
-    Problem::unknown("there is nothing of this name")
+/// Answers are nobody's but their caller's: nothing on the way keeps them.
+async fn not_kept(mut response: Response) -> Response {
+    told::forbid_keeping(response.headers_mut());
+    response
 }
 
 /// What no request may be, and what browsers are told of every answer.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let mut response = match asked::refusal(&request, app.names()) {
-        Some(problem) => problem.into_response(),
+        Some(problem) => not_kept(problem.into_response()).await,
         None => next.run(request).await,
     };
-    told::forbid_keeping(response.headers_mut());
     told::tell(response.headers_mut(), app.is_secure);
     response
 }

@@ -32,6 +32,8 @@ const BOOKS_MAX: usize = 100;
 /// Shards that one socket may name.
 const SHARDS_MAX: usize = 1_024;
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// What is spoken, for those who have to name it: a browser also says its token so.
+const PROTOCOL: &str = "pares";
 
 /// What a client says.
 #[derive(Deserialize)]
@@ -90,7 +92,8 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
-    Ok(upgrade.max_message_size(MESSAGE_BYTES_MAX).on_upgrade(async move |socket| {
+    let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(MESSAGE_BYTES_MAX);
+    Ok(upgrade.on_upgrade(async move |socket| {
         let mut listener = Listener {
             app,
             session,

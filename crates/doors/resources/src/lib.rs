@@ -17,10 +17,12 @@
 //! | [`book`] | a book's prices, and what changed |
 //! | [`decimal`] | prices and quantities as text |
 //! | [`words`] | orders as words |
+//! | [`deeds`] | what an operator asks for, or proposes to a second one |
 //! | [`status`] | a refusal as an HTTP status |
 
 pub mod book;
 pub mod decimal;
+pub mod deeds;
 pub mod line;
 mod questions;
 pub mod status;

@@ -186,6 +186,18 @@ pub fn phase_word(phase: Phase) -> &'static str {
     }
 }
 
+/// Reads a phase that an operator may ask for. A market comes into a volatility call by itself.
+///
+/// # Errors
+/// If it is none.
+pub fn phase(word: &str) -> Result<Phase, BadField> {
+    let named = Phase::ALL.into_iter().find(|phase| phase_word(*phase) == word);
+    named.filter(|phase| *phase != Phase::VolatilityCall).ok_or(BadField {
+        field: "phase",
+        why: "closed, opening_call, continuous, closing_call, post_close or halted",
+    })
+}
+
 fn self_trade(word: &str) -> Result<SelfTrade, BadField> {
     const WHY: &str = "allow, cancel_resting, cancel_incoming, cancel_both or decrement";
     match word {

@@ -5,7 +5,8 @@
 // | api | the HTTP API; commands that are sent again under their name |
 // | state | what is known, and who hears of changes, once a frame |
 // | feed, notices | the WebSocket, and what it tells |
-// | forms, dom, money, words | fields and what is wrong with them; elements; cents; refusals in plain words |
+// | kinds, money, words | fields of its own; cents; refusals in plain words |
+// | forms, dom, topics, http, line, plot, decimal | shared with other pages (`crates/base/http/pages`) |
 // | sign, trade, orders, history, person, supervisor | the pages |
 // | ticket, pending, triggers, chart, holdings; customer | the parts of the trading page; of the supervisor's |
 
@@ -13,6 +14,7 @@ import * as api from './api.js';
 import { el, refill, setText } from './dom.js';
 import * as feed from './feed.js';
 import { history } from './history.js';
+import { teachForms } from './kinds.js';
 import { dollars } from './money.js';
 import { show as tell } from './notices.js';
 import { orders } from './orders.js';
@@ -95,6 +97,7 @@ function start(isFirst) {
   else feed.close();
 }
 
+teachForms();
 api.hearDoubts(([name, fields]) => {
   const of = [name.replaceAll('-', ' '), fields.symbol, fields.amount ?? fields.price ?? fields.limit].filter(Boolean).join(' ');
   tell({ kind: 'doubt', text: `Whether “${of}” was executed before is not known: no answer came. The history says. What you send now is another command.` });

@@ -2,6 +2,7 @@
 
 mod clients;
 mod hostile;
+mod pages;
 mod socket;
 mod support;
 
