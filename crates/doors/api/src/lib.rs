@@ -16,14 +16,17 @@
 //! | `sign_on` | the gateway's challenge there, the proof back |
 //! | `orders`, `changes`, `batches` | orders |
 //! | `fills`, `instruments`, `standing` | what can be read |
-//! | `socket`, `reports` | the member's stream, and books, as they happen |
-//! | `market` | books, as they are received |
+//! | `socket`, `reports` | the member's stream, and the market, as they happen |
+//! | `market` | what is received of each instrument: its book, its tape |
+//! | `books`, `trades` | books; trades, candles and tickers |
+//! | `watching` | what a socket watches of them |
 //! | `operator` | what the exchange itself asks for |
 //! | `pages` | the market's page and the operator's |
 //! | `refused` | refusals as problem documents |
 
 mod app;
 mod batches;
+mod books;
 mod changes;
 mod fills;
 mod forms;
@@ -43,9 +46,12 @@ mod sign_on;
 mod socket;
 mod spoken;
 mod standing;
+mod trades;
+mod watching;
 mod wire;
 
-pub use market::{BookTold, MarketBooks};
+pub use books::BookTold;
+pub use market::{Market, MarketTold};
 pub use pares_http::connections::{WebError, WebTransport};
 pub use routes::document;
 pub use server::ApiServer;

@@ -1,183 +1,89 @@
-//! Books of the market, as a receiver of market data tells them, for all who look.
+//! The market as a receiver of market data tells it, for all who look: of each instrument its book and its tape.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::Response;
 use pares_http::problem::Problem;
-use pares_resources::book::Levels;
-use pares_resources::decimal::price_text;
-use pares_types::{Price, Quantity, Reason};
-use serde::Serialize;
+use pares_resources::tape::{Tape, TapeNews, kept_of_each};
+use pares_types::{BusinessDay, Phase, Reason};
 use tokio::sync::Notify;
-use utoipa::ToSchema;
 
-use crate::app::{Caller, Shared};
+use crate::app::App;
+use crate::books::{BookNow, BookTold};
 use crate::refused;
-use crate::spoken::Spoken;
 
-/// A book as it is told.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BookTold {
-    /// The number of the shard's market data that comes next: what lies before it is in the book.
-    pub number: u64,
-    /// Whether the book is the market's: not while data are missing.
-    pub is_current: bool,
-    /// Its prices.
-    pub levels: Levels,
+/// What there is to say of an instrument.
+#[derive(Clone, Debug)]
+pub struct MarketTold {
+    /// Its book.
+    pub book: BookTold,
+    /// Its phase, as far as it was told.
+    pub phase: Option<Phase>,
+    /// The business day that is on.
+    pub day: BusinessDay,
+    /// Whether all of that day was received.
+    pub is_whole: bool,
+    /// What its tape says since the last time.
+    pub news: Vec<TapeNews>,
 }
 
-/// A book, the text of what it changed, and who wants to hear of it.
+/// What is known of an instrument, and who wants to hear of it.
 #[derive(Default)]
-struct Shelf {
-    now: Arc<BookNow>,
+pub(crate) struct Shelf {
+    pub(crate) book: Arc<BookNow>,
+    pub(crate) tape: Tape,
+    pub(crate) phase: Option<Phase>,
     listeners: Vec<Weak<Notify>>,
 }
 
-/// A book, and what most who look are told of it.
-#[derive(Debug, Default)]
-pub(crate) struct BookNow {
-    pub(crate) told: BookTold,
-    /// What it builds on: number, and the text of the difference.
-    pub(crate) step: Option<(u64, Arc<str>)>,
-}
-
-/// All books, by symbol.
+/// All instruments, by symbol.
 #[derive(Default)]
-pub struct MarketBooks(RwLock<BTreeMap<String, Shelf>>);
+pub struct Market(RwLock<BTreeMap<String, Shelf>>);
 
-impl MarketBooks {
-    /// Takes in how a book is now. One that looks as before is told to nobody.
-    pub fn tell(&self, symbol: &str, told: BookTold) {
-        let mut books = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let shelf = books.entry(symbol.to_owned()).or_default();
-        let before = &shelf.now.told;
-        if before.levels == told.levels && before.is_current == told.is_current && shelf.now.step.is_some() {
-            return;
+impl Market {
+    /// Takes in what is told of an instrument. What leaves it as it was is told to nobody.
+    pub fn tell(&self, symbol: &str, told: &MarketTold) {
+        let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let keep = kept_of_each(shelves.len());
+        let shelf = shelves.entry(symbol.to_owned()).or_default();
+        let next = shelf.book.next(symbol, &told.book);
+        let is_same = next.is_none()
+            && told.news.is_empty()
+            && (shelf.phase, shelf.tape.day().day) == (told.phase, told.day);
+        shelf.book = next.map_or_else(|| Arc::clone(&shelf.book), Arc::new);
+        shelf.phase = told.phase;
+        shelf.tape.on_day(told.day, told.is_whole);
+        told.news.iter().for_each(|news| shelf.tape.take(*news, keep));
+        if !is_same {
+            shelf
+                .listeners
+                .retain(|listener| listener.upgrade().map(|listener| listener.notify_one()).is_some());
         }
-        let text = step_text(symbol, before, &told);
-        shelf.now = Arc::new(BookNow { step: Some((before.number, text.into())), told });
-        shelf.listeners.retain(|listener| listener.upgrade().map(|listener| listener.notify_one()).is_some());
     }
 
-    /// The book of that symbol.
-    pub(crate) fn book(&self, symbol: &str) -> Option<Arc<BookNow>> {
-        let books = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        books.get(symbol).map(|shelf| Arc::clone(&shelf.now))
+    /// Looks at what is known of that instrument.
+    pub(crate) fn of<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Option<T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(symbol).map(look)
     }
 
-    /// Rings `listener` whenever that book changes. Whether there is one.
-    pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) -> bool {
-        let mut books = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let shelf = books.get_mut(symbol);
-        let is_there = shelf.is_some();
-        shelf.into_iter().for_each(|shelf| shelf.listeners.push(Arc::downgrade(listener)));
-        is_there
+    /// Rings `listener` whenever something of that instrument changes.
+    pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) {
+        let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(Shelf { listeners, .. }) = shelves.get_mut(symbol) else { return };
+        let listener = Arc::downgrade(listener);
+        if !listeners.iter().any(|other| other.ptr_eq(&listener)) {
+            listeners.push(listener);
+        }
     }
 }
 
-/// A price and the shares shown there.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct LevelShown {
-    price: String,
-    /// Shares; in a difference 0 for a price that is gone.
-    quantity: String,
-}
-
-/// A book.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct BookShown {
-    symbol: String,
-    /// The number of the shard's market data that comes next.
-    number: String,
-    /// Whether the book is the market's: not while data are missing.
-    is_current: bool,
-    /// The highest first, 100 at most.
-    bids: Vec<LevelShown>,
-    /// The lowest first, 100 at most.
-    offers: Vec<LevelShown>,
-    /// CRC-32 of the ten best of each side.
-    checksum: String,
-}
-
-/// What a socket is told of a book.
-#[derive(Serialize)]
-struct BookMessage<'a> {
-    channel: &'static str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    symbol: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous: Option<String>,
-    number: String,
-    is_current: bool,
-    bids: Vec<LevelShown>,
-    offers: Vec<LevelShown>,
-    checksum: String,
-}
-
-fn shown(side: &[(Price, Quantity)]) -> Vec<LevelShown> {
-    let level = |(price, shares): &(Price, Quantity)| LevelShown {
-        price: price_text(*price),
-        quantity: shares.to_string(),
-    };
-    side.iter().map(level).collect()
-}
-
-fn checksum(levels: &Levels) -> String {
-    format!("{:08x}", levels.sum())
-}
-
-fn text(symbol: &str, previous: Option<u64>, changes: &Levels, told: &BookTold) -> String {
-    let message = BookMessage {
-        channel: "book",
-        kind: if previous.is_some() { "delta" } else { "snapshot" },
-        symbol,
-        previous: previous.map(|number| number.to_string()),
-        number: told.number.to_string(),
-        is_current: told.is_current,
-        bids: shown(&changes.bids),
-        offers: shown(&changes.offers),
-        checksum: checksum(&told.levels),
-    };
-    serde_json::to_string(&message).expect("a book is plain")
-}
-
-/// The whole book as a message.
-pub(crate) fn snapshot_text(symbol: &str, told: &BookTold) -> String {
-    text(symbol, None, &told.levels, told)
-}
-
-/// What changed since `before` as a message.
-pub(crate) fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> String {
-    text(symbol, Some(before.number), &told.levels.since(&before.levels), told)
-}
-
-/// The book of an instrument, as this server has received it.
-#[utoipa::path(get, path = "/v1/instruments/{symbol}/book", tag = "market", params(("symbol" = String, Path)), responses(
-    (status = 200, description = "The best 100 prices of each side", body = BookShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
-pub(crate) async fn book(
-    State(app): State<Shared>,
-    Path(symbol): Path<String>,
-    Caller(_): Caller,
-    spoken: Spoken,
-) -> Result<Response, Problem> {
-    let market = app.settings.market.as_ref().ok_or_else(no_market_data)?;
-    let unknown = || refused::refused(Reason::UnknownInstrument);
-    let now = market.book(&symbol).ok_or_else(unknown)?;
-    let BookTold { number, is_current, ref levels } = now.told;
-    let shown = BookShown {
-        symbol,
-        number: number.to_string(),
-        is_current,
-        bids: shown(&levels.bids),
-        offers: shown(&levels.offers),
-        checksum: checksum(levels),
-    };
-    Ok(spoken.ok("book", &shown))
+impl App {
+    /// Looks at what is known of that instrument.
+    pub(crate) fn of_market<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Result<T, Problem> {
+        let market = self.settings.market.as_ref().ok_or_else(no_market_data)?;
+        market.of(symbol, look).ok_or_else(|| refused::refused(Reason::UnknownInstrument))
+    }
 }
 
 fn no_market_data() -> Problem {

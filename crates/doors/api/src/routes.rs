@@ -12,7 +12,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
 use crate::{
-    batches, changes, fills, instruments, market, operator, orders, pages, sign_on, socket, standing,
+    batches, books, changes, fills, instruments, operator, orders, pages, sign_on, socket, standing, trades,
 };
 
 /// The document that describes this interface.
@@ -36,7 +36,10 @@ use crate::{
         fills::fills,
         instruments::list,
         instruments::one,
-        market::book,
+        books::book,
+        trades::trades,
+        trades::candles,
+        trades::ticker,
         operator::phase,
         operator::block,
         operator::unblock,
@@ -83,7 +86,10 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/fills", get(fills::fills))
         .route("/instruments", get(instruments::list))
         .route("/instruments/{symbol}", get(instruments::one))
-        .route("/instruments/{symbol}/book", get(market::book))
+        .route("/instruments/{symbol}/book", get(books::book))
+        .route("/instruments/{symbol}/trades", get(trades::trades))
+        .route("/instruments/{symbol}/candles", get(trades::candles))
+        .route("/instruments/{symbol}/ticker", get(trades::ticker))
         .route("/instruments/{symbol}/phase/{phase}", put(operator::phase))
         .route("/members/{member}/block", put(operator::block).delete(operator::unblock))
         .route("/four-eyes", put(operator::four_eyes_on).delete(operator::four_eyes_off))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pares_tls::Trust;
 
-use crate::market::MarketBooks;
+use crate::market::Market;
 
 /// Where gateways listen, as far as it is known now.
 pub type Gateways = Arc<dyn Fn() -> Vec<SocketAddr> + Send + Sync>;
@@ -18,8 +18,8 @@ pub struct ApiSettings {
     pub gateways: Gateways,
     /// Whom to believe to be a gateway, where those speak TLS.
     pub tls: Option<Trust>,
-    /// Books of the market, where somebody receives them.
-    pub market: Option<Arc<MarketBooks>>,
+    /// The market, where somebody receives it.
+    pub market: Option<Arc<Market>>,
     /// No request waits longer for its body, or for an answer of the exchange.
     pub patience: Duration,
     /// A session that is not used for so long ends.

@@ -15,22 +15,20 @@ use pares_resources::decimal::natural;
 use pares_resources::{Cursor, FollowerStanding};
 use pares_types::ShardId;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::interval;
 
 use crate::app::{Caller, Shared};
-use crate::market::{BookNow, snapshot_text, step_text};
 use crate::reports::{Report, report};
 use crate::session::{Followed, Session};
 use crate::spoken::of_json;
+use crate::watching::{MarketChannel, TooSlow, Watched, Watching};
 
 /// Longest message of a client, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// Books that one socket may watch.
-const BOOKS_MAX: usize = 100;
 /// Shards that one socket may name.
 const SHARDS_MAX: usize = 1_024;
+const TOO_SLOW: &str = "you read too slowly";
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// What is spoken, for those who have to name it: a browser also says its token so.
 const PROTOCOL: &str = "pares";
@@ -41,10 +39,14 @@ const PROTOCOL: &str = "pares";
 struct Wish {
     /// `subscribe`.
     op: String,
-    /// `orders` or `book`.
+    /// `orders`, `book`, `trades`, `ticker` or `candles`.
     channel: String,
-    /// Of a book.
+    /// Of all but orders: the instrument's.
     symbol: Option<String>,
+    /// Of candles: `1m` (if nothing is said), `5m`, `1h` or `1d`.
+    interval: Option<String>,
+    /// Of trades: the number of the last one that the client has.
+    after: Option<String>,
     /// Of shards, the number that comes next for the client. All shards from now on, if it is left out.
     from: Option<BTreeMap<String, String>>,
 }
@@ -64,11 +66,6 @@ enum Told {
         shard: u16,
         reason: &'static str,
         oldest: String,
-    },
-    /// There is no such book, or no market data.
-    BookNot {
-        symbol: String,
-        reason: &'static str,
     },
     Heartbeat {
         count: u64,
@@ -100,8 +97,7 @@ pub(crate) async fn socket(
             socket,
             followed: None,
             cursors: BTreeMap::new(),
-            rung: Arc::default(),
-            books: BTreeMap::new(),
+            watching: Watching::default(),
         };
         if let Err(Closing(Some((code, reason)))) = listener.run().await {
             let frame = CloseFrame { code, reason: reason.into() };
@@ -116,10 +112,7 @@ struct Listener {
     socket: WebSocket,
     followed: Option<Receiver<Followed>>,
     cursors: BTreeMap<ShardId, Cursor>,
-    /// Some book has changed.
-    rung: Arc<Notify>,
-    /// What was told last of each book.
-    books: BTreeMap<String, Arc<BookNow>>,
+    watching: Watching,
 }
 
 impl Listener {
@@ -130,7 +123,7 @@ impl Listener {
             tokio::select! {
                 said = self.socket.recv() => self.hear(said).await?,
                 told = next_of(&mut self.followed) => self.happened(told).await?,
-                () = self.rung.notified() => self.look_at_books().await?,
+                () = self.watching.rung.notified() => self.look_at_market().await?,
                 _ = beat.tick() => {
                     if self.session.has_ended() {
                         return Err(closing(close_code::POLICY, "sign_on_again"));
@@ -153,7 +146,7 @@ impl Listener {
         let wrong = || {
             closing(
                 close_code::POLICY,
-                "say {\"op\":\"subscribe\",\"channel\":\"orders\"}, or \"book\" with its \"symbol\"",
+                "say {\"op\":\"subscribe\",\"channel\":\"orders\"}, or a channel of the market with a \"symbol\"",
             )
         };
         let wish: Wish = of_json(text.as_bytes()).map_err(|_| wrong())?;
@@ -167,39 +160,27 @@ impl Listener {
                 self.followed = Some(self.session.follow(&from));
                 Ok(())
             }
-            ("subscribe", "book") if self.books.len() < BOOKS_MAX => {
+            ("subscribe", "orders") => Err(wrong()),
+            ("subscribe", channel) => {
+                let channel = MarketChannel::of(channel, wish.interval.as_deref()).map_err(|_| wrong())?;
                 let symbol = wish.symbol.ok_or_else(wrong)?;
-                self.begin_book(symbol).await
+                let market = self.app.settings.market.as_deref();
+                let watched = Watched { channel, symbol };
+                let texts = self.watching.begin(market, watched, wish.after.as_deref());
+                self.tell_texts(texts).await
             }
             _ => Err(wrong()),
         }
     }
 
-    /// Tells a book as it is; what changes from then on comes behind it.
-    async fn begin_book(&mut self, symbol: String) -> Result<(), Closing> {
-        let market = self.app.settings.market.clone();
-        let is_watched = self.books.contains_key(&symbol);
-        let is_there = is_watched || market.as_ref().is_some_and(|market| market.listen(&symbol, &self.rung));
-        let Some(now) = market.filter(|_| is_there).and_then(|market| market.book(&symbol)) else {
-            return self.tell(&Told::BookNot { symbol, reason: "unknown_instrument" }).await;
-        };
-        let text = snapshot_text(&symbol, &now.told);
-        self.books.insert(symbol, now);
-        self.tell_text(text).await
+    /// Tells what changed of what is watched, however much lies between.
+    async fn look_at_market(&mut self) -> Result<(), Closing> {
+        let Some(market) = &self.app.settings.market else { return Ok(()) };
+        let texts = self.watching.look(market).map_err(|TooSlow| closing(close_code::AGAIN, TOO_SLOW))?;
+        self.tell_texts(texts).await
     }
 
-    /// Tells what changed in books since it was told last, however much lies between.
-    async fn look_at_books(&mut self) -> Result<(), Closing> {
-        let Some(market) = self.app.settings.market.clone() else { return Ok(()) };
-        let mut texts = Vec::new();
-        for (symbol, told) in &mut self.books {
-            let Some(now) = market.book(symbol).filter(|now| !Arc::ptr_eq(now, told)) else { continue };
-            texts.push(match &now.step {
-                Some((previous, text)) if *previous == told.told.number => text.to_string(),
-                _ => step_text(symbol, &told.told, &now.told),
-            });
-            *told = now;
-        }
+    async fn tell_texts(&mut self, texts: Vec<String>) -> Result<(), Closing> {
         for text in texts {
             self.tell_text(text).await?;
         }
@@ -215,7 +196,7 @@ impl Listener {
 
     async fn happened(&mut self, told: Option<Followed>) -> Result<(), Closing> {
         let Some(told) = told else {
-            let why = if self.session.has_ended() { "sign_on_again" } else { "you read too slowly" };
+            let why = if self.session.has_ended() { "sign_on_again" } else { TOO_SLOW };
             return Err(closing(close_code::AGAIN, why));
         };
         match told {

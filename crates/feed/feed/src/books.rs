@@ -9,7 +9,7 @@ mod prices;
 mod queues;
 
 use pares_table::SlabIndex;
-use pares_types::{Price, Quantity, Side};
+use pares_types::{Phase, Price, Quantity, Side};
 
 use crate::itch::{self, FeedMessage};
 pub(crate) use ahead::AHEAD;
@@ -31,8 +31,23 @@ pub struct ReceivedBooks {
     told: Vec<Told>,
     queues: Queues,
     ahead: Box<Ahead>,
+    /// What the messages that came last traded.
+    traded: Vec<BookTrade>,
     /// Messages that fit nothing: of orders that are not there or of another instrument, of none of the kinds, with more shares than there are.
     pub misfits: u64,
+}
+
+/// A trade of the market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BookTrade {
+    /// Its number, which rises within a shard and is never used twice: position * 65,536 + event.
+    pub number: u64,
+    /// Its price.
+    pub price: Price,
+    /// Its shares.
+    pub shares: Quantity,
+    /// The side of the order that was there; of an auction none.
+    pub resting: Option<Side>,
 }
 
 /// The prices of an instrument: bids, offers. One cache line.
@@ -84,6 +99,12 @@ impl Book {
 }
 
 impl<'a> ReceivedBook<'a> {
+    /// Its phase; none if no message has told it, or in a way that is not ours.
+    #[must_use]
+    pub fn phase(self) -> Option<Phase> {
+        itch::phase_of(self.state, self.reason)
+    }
+
     /// The displayed orders of a side, as they would trade: price, shares, reference.
     pub fn orders(self, side: Side) -> impl Iterator<Item = (Price, Quantity, u64)> + 'a {
         self.book.side(side).iter().flat_map(move |level| self.queues.queue(level))
@@ -141,7 +162,8 @@ impl ReceivedBooks {
     pub fn new(orders_max: usize, seed: u64) -> Self {
         let queues = Queues::new(orders_max, seed);
         let ahead = Box::new(Ahead::new());
-        Self { listed: Vec::new(), books: Vec::new(), told: Vec::new(), queues, ahead, misfits: 0 }
+        let (listed, books, told, traded) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { listed, books, told, queues, ahead, traded, misfits: 0 }
     }
 
     /// Books that hold as many orders as there may be.
@@ -166,18 +188,37 @@ impl ReceivedBooks {
         locates.filter_map(|locate| Some((locate, self.book(locate)?)))
     }
 
+    /// The trade that a message tells, if it is one of those that came last.
+    #[must_use]
+    pub fn traded(&self, bytes: &[u8]) -> Option<BookTrade> {
+        let number = match FeedMessage::read(bytes)? {
+            FeedMessage::Executed(of) => of.match_number,
+            FeedMessage::ExecutedAt(of) => of.match_number,
+            FeedMessage::Trade(of) => of.match_number,
+            FeedMessage::Cross(of) => of.match_number,
+            _ => return None,
+        };
+        self.traded.iter().find(|trade| trade.number == number.get()).copied()
+    }
+
     /// The next message of the session. What fits nothing is counted and changes nothing.
-    #[inline]
     pub fn on_message(&mut self, bytes: &[u8]) {
+        self.traded.clear();
+        self.take(bytes);
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: &[u8]) {
         let fits = FeedMessage::read(bytes).is_some_and(|message| self.apply(&message).is_some());
         self.misfits += u64::from(!fits);
     }
 
     /// The next messages of the session: the same as one after the other, but sooner done.
     pub fn on_messages(&mut self, messages: &[&[u8]]) {
+        self.traded.clear();
         for together in messages.chunks(AHEAD) {
             self.ahead.look(together, &self.books, &self.queues);
-            together.iter().for_each(|message| self.on_message(message));
+            together.iter().for_each(|message| self.take(message));
         }
     }
 
@@ -191,13 +232,14 @@ impl ReceivedBooks {
                 self.add(of.reference.get(), (locate, side, price), of.shares.get())?;
             }
             FeedMessage::Executed(of) => {
-                let price = self.take_off(locate, of.reference.get(), of.shares.get())?;
-                self.trade(locate, price, of.shares.get().into())?;
+                let (side, price) = self.take_off(locate, of.reference.get(), of.shares.get())?;
+                self.trade(locate, (of.match_number.get(), Some(side)), (price, of.shares.get().into()))?;
             }
             FeedMessage::ExecutedAt(of) => {
-                self.take_off(locate, of.reference.get(), of.shares.get())?;
+                let (side, _) = self.take_off(locate, of.reference.get(), of.shares.get())?;
                 if of.printable == b'Y' {
-                    self.trade(locate, of.price.get(), of.shares.get().into())?;
+                    let told = (of.price.get(), of.shares.get().into());
+                    self.trade(locate, (of.match_number.get(), Some(side)), told)?;
                 }
             }
             FeedMessage::Cancelled(of) => {
@@ -208,8 +250,13 @@ impl ReceivedBooks {
                 self.remove(order);
             }
             FeedMessage::Replaced(of) => self.replace(locate, of)?,
-            FeedMessage::Trade(of) => self.trade(locate, of.price.get(), of.shares.get().into())?,
-            FeedMessage::Cross(of) => self.trade(locate, of.price.get(), of.shares.get())?,
+            FeedMessage::Trade(of) => {
+                let by = (of.match_number.get(), itch::side_of(of.side));
+                self.trade(locate, by, (of.price.get(), of.shares.get().into()))?;
+            }
+            FeedMessage::Cross(of) => {
+                self.trade(locate, (of.match_number.get(), None), (of.price.get(), of.shares.get()))?;
+            }
             FeedMessage::SystemEvent(_) | FeedMessage::Broken(_) => {}
             FeedMessage::Directory(of) => self.list(locate, of.stock),
             FeedMessage::TradingAction(of) => {
@@ -245,8 +292,15 @@ impl ReceivedBooks {
         self.listed.get(usize::from(locate)).is_some_and(|listed| *listed)
     }
 
-    fn trade(&mut self, locate: u16, price: u32, shares: u64) -> Option<()> {
-        self.told_mut(locate)?.last = Some((Price(price.into()), Quantity(shares)));
+    fn trade(
+        &mut self,
+        locate: u16,
+        (number, resting): (u64, Option<Side>),
+        (price, shares): (u32, u64),
+    ) -> Option<()> {
+        let (price, shares) = (Price(price.into()), Quantity(shares));
+        self.told_mut(locate)?.last = Some((price, shares));
+        self.traded.push(BookTrade { number, price, shares, resting });
         Some(())
     }
 
@@ -296,14 +350,14 @@ impl ReceivedBooks {
         }
     }
 
-    /// Takes shares off an order, and it off its book if none are left. Its price.
+    /// Takes shares off an order, and it off its book if none are left. Its side and price.
     #[inline]
-    fn take_off(&mut self, locate: u16, reference: u64, shares: u32) -> Option<u32> {
-        let (order, &Level { price, .. }) = self.find(locate, reference)?;
+    fn take_off(&mut self, locate: u16, reference: u64, shares: u32) -> Option<(Side, u32)> {
+        let (order, &Level { side, price, .. }) = self.find(locate, reference)?;
         match self.queues.order(order).shares.checked_sub(shares)? {
             0 => self.remove(order),
             _ => self.queues.reduce(order, shares),
         }
-        Some(price)
+        Some((side, price))
     }
 }

@@ -3,7 +3,7 @@
 //! Fixed layouts, big-endian, without padding. Each message begins with its kind, the stock locate, a tracking number (0 here) and the time
 //! of day in 48 bits.
 
-use pares_types::{DAY_NS, InstrumentId, Price, Quantity, Side, Symbol, Timestamp};
+use pares_types::{DAY_NS, InstrumentId, Phase, Price, Quantity, Side, Symbol, Timestamp};
 use zerocopy::big_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -259,6 +259,32 @@ pub fn side_of(letter: u8) -> Option<Side> {
         b'S' => Some(Side::Sell),
         _ => None,
     }
+}
+
+/// A phase as [`TradingAction`] tells it: state and reason.
+#[must_use]
+pub(crate) fn phase_letters(phase: Phase) -> (u8, [u8; 4]) {
+    match phase {
+        Phase::Closed => (b'H', *b"CLSD"),
+        Phase::Halted => (b'H', *b"    "),
+        Phase::OpeningCall => (b'Q', *b"OPEN"),
+        Phase::VolatilityCall => (b'Q', *b"VOLA"),
+        Phase::ClosingCall => (b'Q', *b"CLOS"),
+        Phase::Continuous => (b'T', *b"    "),
+        Phase::PostClose => (b'T', *b"POST"),
+    }
+}
+
+/// The phase of a [`TradingAction`].
+#[must_use]
+pub fn phase_of(state: u8, reason: [u8; 4]) -> Option<Phase> {
+    Phase::ALL.into_iter().find(|phase| phase_letters(*phase) == (state, reason))
+}
+
+/// The instrument that a message is about, if it is about one: that a session ends is about none.
+#[must_use]
+pub fn about(message: &[u8]) -> Option<u16> {
+    Some(u16::from_be_bytes([*message.get(1)?, *message.get(2)?])).filter(|locate| *locate > 0)
 }
 
 /// A name in its field; `None` if it is too long.

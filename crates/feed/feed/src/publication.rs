@@ -258,17 +258,9 @@ fn end_session(stamp: Timestamp, sink: &mut impl FeedSink) {
 }
 
 fn tell_phase(step: &mut Step<'_, impl FeedSink>, locate: u16, stock: [u8; 8], phase: Phase) {
-    let (state, reason) = match phase {
-        Phase::Closed => (b'H', b"CLSD"),
-        Phase::Halted => (b'H', b"    "),
-        Phase::OpeningCall => (b'Q', b"OPEN"),
-        Phase::VolatilityCall => (b'Q', b"VOLA"),
-        Phase::ClosingCall => (b'Q', b"CLOS"),
-        Phase::Continuous => (b'T', b"    "),
-        Phase::PostClose => (b'T', b"POST"),
-    };
+    let (state, reason) = itch::phase_letters(phase);
     let head = step.head(TradingAction::KIND, locate);
-    step.send(&TradingAction { head, stock, state, reserved: b' ', reason: *reason });
+    step.send(&TradingAction { head, stock, state, reserved: b' ', reason });
 }
 
 /// Whether an instrument can be published.

@@ -3,7 +3,7 @@
 //! What is sent again, replayed over TCP, and continued from a snapshot is the same messages under the same numbers. So there is one way to
 //! them: a process reads them from its log on disk, tests from memory ([`Kept`](crate::kept::Kept)).
 
-use pares_types::ShardId;
+use pares_types::{BusinessDay, ShardId};
 
 use crate::publication::Session;
 
@@ -62,6 +62,13 @@ impl Session {
         let (shard, day) = self.0.split_at(4);
         day.iter().all(|&digit| is_digit(digit)).then_some(())?;
         shard_of(shard)
+    }
+
+    /// The business day that its name ends with; `None` if it is no name of a session.
+    #[must_use]
+    pub fn day(&self) -> Option<BusinessDay> {
+        let digits = std::str::from_utf8(&self.0[4..]).ok().filter(|_| self.shard().is_some())?;
+        u32::from_str_radix(digits, 16).ok().map(BusinessDay)
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use pares_desk::view::BookView;
+use pares_feed::itch;
 use pares_receiver::{
     FeedEvent, FeedLines, FeedReceiver, Received, ReceivedFrom, ReceiverConfig, SubscriptionState, TlsError,
     Trust,
@@ -112,7 +113,7 @@ impl Changed {
         match from.received {
             Received::State(_) => drop(self.states.insert(shard)),
             Received::Event(FeedEvent::Message { bytes, .. }) => {
-                self.books.extend(locate(bytes).map(|locate| (shard, locate)));
+                self.books.extend(itch::about(bytes).map(|locate| (shard, locate)));
             }
             // Books began anew: all of them are what they are now.
             Received::Event(_) => {
@@ -125,11 +126,6 @@ impl Changed {
     fn is_empty(&self) -> bool {
         self.books.is_empty() && self.states.is_empty()
     }
-}
-
-/// The instrument a message is about, if it is about one: that the day ends is about none.
-fn locate(message: &[u8]) -> Option<u16> {
-    Some(u16::from_be_bytes([*message.get(1)?, *message.get(2)?])).filter(|&locate| locate > 0)
 }
 
 struct Watch {

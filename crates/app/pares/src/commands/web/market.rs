@@ -1,10 +1,12 @@
-//! MarketBooks data for those who ask by HTTP: received on a thread of its own, and handed on as books look, some hundred times a second.
+//! Market data for those who ask by HTTP: received on a thread of its own, and handed on some hundred times a second: books as they look then, and every trade.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use pares_api::{BookTold, MarketBooks};
+use pares_api::{BookTold, Market, MarketTold};
+use pares_feed::itch::{self, FeedMessage};
+use pares_feed::publication::Session;
 use pares_node::config::FeedConfig;
 use pares_node::{Layout, SystemConfig};
 use pares_receiver::{
@@ -12,7 +14,8 @@ use pares_receiver::{
     SubscriptionState, Trust,
 };
 use pares_resources::book::{DEPTH, Levels};
-use pares_types::{ShardId, Side};
+use pares_resources::tape::{MarketTrade, TapeNews};
+use pares_types::{BusinessDay, DAY_NS, ShardId, Side, Timestamp};
 
 use crate::error::CommandError;
 
@@ -24,12 +27,9 @@ const WAIT: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// If there is no room for another thread.
-pub(super) fn receive(
-    layout: &Layout,
-    config: &SystemConfig,
-) -> Result<Option<Arc<MarketBooks>>, CommandError> {
+pub(super) fn receive(layout: &Layout, config: &SystemConfig) -> Result<Option<Arc<Market>>, CommandError> {
     let Some(feed) = &config.feed else { return Ok(None) };
-    let market = Arc::<MarketBooks>::default();
+    let market = Arc::<Market>::default();
     let (layout, config, feed, told) = (layout.clone(), config.clone(), feed.clone(), Arc::clone(&market));
     let run = move || loop {
         // Replayers may come up later than this, or elsewhere: then all begins anew.
@@ -61,28 +61,43 @@ fn by_tcp(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Result<R
 
 struct Watch {
     receiver: FeedReceiver,
-    market: Arc<MarketBooks>,
-    /// What comes next, by shard.
-    numbers: BTreeMap<ShardId, u64>,
-    /// Books that changed since they were handed on: shard, locate.
-    changed: BTreeSet<(ShardId, u16)>,
+    market: Arc<Market>,
+    noted: Noted,
     next: Instant,
 }
 
+/// What came since it was handed on.
+#[derive(Default)]
+struct Noted {
+    standing: BTreeMap<ShardId, Standing>,
+    /// Of each instrument that changed what its tape says: by shard, locate.
+    changed: BTreeMap<(ShardId, u16), Vec<TapeNews>>,
+}
+
+/// How far the data of a shard have come.
+#[derive(Clone, Copy, Default)]
+struct Standing {
+    day: BusinessDay,
+    /// What comes next.
+    number: u64,
+    /// Whether all of the day has come.
+    is_whole: bool,
+}
+
 impl Watch {
-    fn new(receiver: FeedReceiver, market: Arc<MarketBooks>) -> Self {
-        Self { receiver, market, numbers: BTreeMap::new(), changed: BTreeSet::new(), next: Instant::now() }
+    fn new(receiver: FeedReceiver, market: Arc<Market>) -> Self {
+        Self { receiver, market, noted: Noted::default(), next: Instant::now() }
     }
 
     /// Until the system does not say any more which sockets are ready.
     fn run(&mut self) {
         loop {
-            let wait = if self.changed.is_empty() { WAIT } else { EVERY };
-            let (changed, numbers) = (&mut self.changed, &mut self.numbers);
-            if self.receiver.poll(wait, |from| note(changed, numbers, &from)).is_err() {
+            let wait = if self.noted.changed.is_empty() { WAIT } else { EVERY };
+            let noted = &mut self.noted;
+            if self.receiver.poll(wait, |from| noted.note(&from)).is_err() {
                 break;
             }
-            if !self.changed.is_empty() && Instant::now() >= self.next {
+            if !self.noted.changed.is_empty() && Instant::now() >= self.next {
                 self.next = Instant::now() + EVERY;
                 self.hand_on();
             }
@@ -90,13 +105,16 @@ impl Watch {
     }
 
     fn hand_on(&mut self) {
-        for (shard, locate) in std::mem::take(&mut self.changed) {
+        for ((shard, locate), news) in std::mem::take(&mut self.noted.changed) {
             let Some(book) = self.receiver.books(shard).and_then(|books| books.book(locate)) else {
                 continue;
             };
             let is_current = self.receiver.state(shard) == Some(SubscriptionState::Current);
-            let number = self.numbers.get(&shard).copied().unwrap_or_default();
-            self.market.tell(book.symbol, BookTold { number, is_current, levels: levels(&book) });
+            let Standing { day, number, is_whole } =
+                self.noted.standing.get(&shard).copied().unwrap_or_default();
+            let (symbol, phase) = (book.symbol, book.phase());
+            let book = BookTold { number, is_current, levels: levels(&book) };
+            self.market.tell(symbol, &MarketTold { book, phase, day, is_whole, news });
         }
     }
 }
@@ -106,28 +124,87 @@ fn levels(book: &ReceivedBook<'_>) -> Levels {
     Levels { bids: side(Side::Buy), offers: side(Side::Sell) }
 }
 
-fn note(
-    changed: &mut BTreeSet<(ShardId, u16)>,
-    numbers: &mut BTreeMap<ShardId, u64>,
-    from: &ReceivedFrom<'_>,
-) {
-    let shard = from.shard;
-    match from.received {
-        Received::Event(FeedEvent::Message { number, bytes }) => {
-            numbers.insert(shard, number + 1);
-            changed.extend(locate(bytes).map(|locate| (shard, locate)));
-        }
-        Received::Event(event) => {
-            if let FeedEvent::Reset { next } = event {
-                numbers.insert(shard, next);
+impl Noted {
+    fn note(&mut self, from: &ReceivedFrom<'_>) {
+        let shard = from.shard;
+        let standing = self.standing.entry(shard).or_default();
+        match from.received {
+            Received::Event(FeedEvent::Message { number, bytes }) => {
+                standing.number = number + 1;
+                let Some(locate) = itch::about(bytes) else { return };
+                let news = self.changed.entry((shard, locate)).or_default();
+                news.extend(news_of(from, bytes, standing.day));
             }
-            changed.extend(from.books.all().map(|(locate, _)| (shard, locate)));
+            Received::Event(FeedEvent::Session(session)) => *standing = Standing::of(session),
+            Received::Event(FeedEvent::Unfilled { .. }) => self.note_gap(from),
+            Received::Event(FeedEvent::Reset { next }) => {
+                standing.number = next;
+                self.note_gap(from);
+            }
+            Received::State(_) => {
+                let changed = from.books.all().map(|(locate, _)| ((shard, locate), Vec::new()));
+                changed.for_each(|(of, none)| drop(self.changed.entry(of).or_insert(none)));
+            }
         }
-        Received::State(_) => changed.extend(from.books.all().map(|(locate, _)| (shard, locate))),
+    }
+
+    /// Trades were not to be had.
+    fn note_gap(&mut self, from: &ReceivedFrom<'_>) {
+        self.standing.entry(from.shard).or_default().is_whole = false;
+        for (locate, _) in from.books.all() {
+            self.changed.entry((from.shard, locate)).or_default().push(TapeNews::Gap);
+        }
     }
 }
 
-/// The instrument a message is about, if it is about one: that the day ends is about none.
-fn locate(message: &[u8]) -> Option<u16> {
-    Some(u16::from_be_bytes([*message.get(1)?, *message.get(2)?])).filter(|locate| *locate > 0)
+impl Standing {
+    fn of(session: Session) -> Self {
+        Self { day: session.day().unwrap_or_default(), number: 1, is_whole: true }
+    }
+}
+
+/// What a message says of its instrument's tape.
+fn news_of(from: &ReceivedFrom<'_>, bytes: &[u8], day: BusinessDay) -> Option<TapeNews> {
+    match FeedMessage::read(bytes)? {
+        FeedMessage::Broken(of) => Some(TapeNews::Busted(of.match_number.get())),
+        message => {
+            let trade = from.books.traded(bytes)?;
+            Some(TapeNews::Trade(MarketTrade {
+                number: trade.number,
+                at: time_of(day, message.head().time_ns()),
+                price: trade.price,
+                quantity: trade.shares,
+                taker: trade.resting.map(Side::opposite),
+            }))
+        }
+    }
+}
+
+/// Messages tell the time of day alone, their session the day. Before the first business day it is the day on which it is nearest to now.
+fn time_of(day: BusinessDay, time_ns: u64) -> Timestamp {
+    if day != BusinessDay::NONE {
+        return Timestamp(day.midnight().0 + time_ns);
+    }
+    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let now_ns = u64::try_from(now_ns).unwrap_or(u64::MAX);
+    let half = DAY_NS / 2;
+    let day = now_ns.saturating_add(half).saturating_sub(time_ns) / DAY_NS;
+    Timestamp(day * DAY_NS + time_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_without_a_day_is_of_the_day_on_which_it_is_nearest() {
+        let now_ns =
+            u64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos());
+        let now_ns = now_ns.unwrap();
+        for away_ns in [0, DAY_NS / 3] {
+            let at = now_ns - away_ns;
+            assert_eq!(time_of(BusinessDay::NONE, at % DAY_NS), Timestamp(at));
+        }
+        assert_eq!(time_of(BusinessDay(2), 5), Timestamp(2 * DAY_NS + 5));
+    }
 }

@@ -6,11 +6,15 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
 use super::support::{Asker, Web};
+use crate::common::eventually;
 use crate::common::exchange::{Exchange, gateway, small};
 
-type Socket = WebSocket<MaybeTlsStream<std::net::TcpStream>>;
+pub(super) type Socket = WebSocket<MaybeTlsStream<std::net::TcpStream>>;
 
-fn open(web: &Web, asker: &Asker) -> Socket {
+/// Heartbeats, one a second, while something is waited for.
+const MESSAGES_MAX: usize = 60;
+
+pub(super) fn open(web: &Web, asker: &Asker) -> Socket {
     let mut request = format!("ws://{}/v1/socket", web.address).into_client_request().unwrap();
     let bearer = format!("Bearer {}", asker.token.as_ref().unwrap());
     request.headers_mut().insert("authorization", bearer.parse().unwrap());
@@ -26,14 +30,15 @@ fn subscribe(socket: &mut Socket, from: &Value) {
 }
 
 /// The next message that is no heartbeat.
-fn next(socket: &mut Socket) -> Value {
-    loop {
+pub(super) fn next(socket: &mut Socket) -> Value {
+    for _ in 0..MESSAGES_MAX {
         let message = socket.read().unwrap();
         let told: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
         if told["channel"] != "heartbeat" {
             return told;
         }
     }
+    panic!("nothing but heartbeats");
 }
 
 /// The numbers and types up to the present.
@@ -79,9 +84,9 @@ fn a_stream_is_told_from_any_number_on_and_each_number_once() {
 
     for dead in [0, 1] {
         exchange.supervisor().signal(gateway(dead), rustix::process::Signal::KILL).unwrap();
-        while exchange.supervisor().tick().is_empty() {}
+        eventually("the gateway is down", || !exchange.supervisor().tick().is_empty());
         let name = 3 + u64::from(dead);
-        while asker.limit(name, "sell", 10, "6").status != 201 {}
+        eventually("it is taken", || asker.limit(name, "sell", 10, "6").status == 201);
         for socket in [&mut early, &mut late] {
             let told = next(socket);
             assert_eq!(
@@ -154,7 +159,7 @@ fn a_book_is_told_as_it_is_and_then_what_changes_each_step_on_the_one_before() {
     let symbol = asker.symbol();
     asker.limit(1, "buy", 10, "5");
     let path = format!("/v1/instruments/{symbol}/book");
-    crate::common::eventually("the book is received", || {
+    eventually("the book is received", || {
         let answer = asker.ask("GET", &path, "");
         answer.status == 200 && answer.json()["bids"][0]["quantity"] == "10"
     });

@@ -1,0 +1,146 @@
+//! Books of the market as they are told: whole, or as what changed.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use pares_http::problem::Problem;
+use pares_resources::book::Levels;
+use pares_resources::decimal::price_text;
+use pares_types::{Price, Quantity};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::{Caller, Shared};
+use crate::spoken::Spoken;
+
+/// A book as it is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BookTold {
+    /// The number of the shard's market data that comes next: what lies before it is in the book.
+    pub number: u64,
+    /// Whether the book is the market's: not while data are missing.
+    pub is_current: bool,
+    /// Its prices.
+    pub levels: Levels,
+}
+
+/// A book, and what most who look are told of it.
+#[derive(Debug, Default)]
+pub(crate) struct BookNow {
+    pub(crate) told: BookTold,
+    /// What it builds on: number, and the text of the difference.
+    pub(crate) step: Option<(u64, Arc<str>)>,
+}
+
+impl BookNow {
+    /// How it is now, unless that is how it was.
+    pub(crate) fn next(&self, symbol: &str, told: &BookTold) -> Option<Self> {
+        let before = &self.told;
+        let is_same = before.levels == told.levels && before.is_current == told.is_current;
+        (!is_same || self.step.is_none()).then(|| {
+            let text = step_text(symbol, before, told);
+            Self { step: Some((before.number, text.into())), told: told.clone() }
+        })
+    }
+}
+
+/// A price and the shares shown there.
+#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct LevelShown {
+    price: String,
+    /// Shares; in a difference 0 for a price that is gone.
+    quantity: String,
+}
+
+/// A book.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BookShown {
+    symbol: String,
+    /// The number of the shard's market data that comes next.
+    number: String,
+    /// Whether the book is the market's: not while data are missing.
+    is_current: bool,
+    /// The highest first, 100 at most.
+    bids: Vec<LevelShown>,
+    /// The lowest first, 100 at most.
+    offers: Vec<LevelShown>,
+    /// CRC-32 of the ten best of each side.
+    checksum: String,
+}
+
+/// What a socket is told of a book.
+#[derive(Serialize)]
+struct BookMessage<'a> {
+    channel: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    symbol: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<String>,
+    number: String,
+    is_current: bool,
+    bids: Vec<LevelShown>,
+    offers: Vec<LevelShown>,
+    checksum: String,
+}
+
+pub(crate) fn level_shown((price, shares): &(Price, Quantity)) -> LevelShown {
+    LevelShown { price: price_text(*price), quantity: shares.to_string() }
+}
+
+fn shown(side: &[(Price, Quantity)]) -> Vec<LevelShown> {
+    side.iter().map(level_shown).collect()
+}
+
+fn checksum(levels: &Levels) -> String {
+    format!("{:08x}", levels.sum())
+}
+
+fn text(symbol: &str, previous: Option<u64>, changes: &Levels, told: &BookTold) -> String {
+    let message = BookMessage {
+        channel: "book",
+        kind: if previous.is_some() { "delta" } else { "snapshot" },
+        symbol,
+        previous: previous.map(|number| number.to_string()),
+        number: told.number.to_string(),
+        is_current: told.is_current,
+        bids: shown(&changes.bids),
+        offers: shown(&changes.offers),
+        checksum: checksum(&told.levels),
+    };
+    serde_json::to_string(&message).expect("a book is plain")
+}
+
+/// The whole book as a message.
+pub(crate) fn snapshot_text(symbol: &str, told: &BookTold) -> String {
+    text(symbol, None, &told.levels, told)
+}
+
+/// What changed since `before` as a message.
+pub(crate) fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> String {
+    text(symbol, Some(before.number), &told.levels.since(&before.levels), told)
+}
+
+/// The book of an instrument, as this server has received it.
+#[utoipa::path(get, path = "/v1/instruments/{symbol}/book", tag = "market", params(("symbol" = String, Path)), responses(
+    (status = 200, description = "The best 100 prices of each side", body = BookShown),
+    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn book(
+    State(app): State<Shared>,
+    Path(symbol): Path<String>,
+    Caller(_): Caller,
+    spoken: Spoken,
+) -> Result<Response, Problem> {
+    let now = app.of_market(&symbol, |shelf| Arc::clone(&shelf.book))?;
+    let BookTold { number, is_current, ref levels } = now.told;
+    let shown = BookShown {
+        symbol,
+        number: number.to_string(),
+        is_current,
+        bids: shown(&levels.bids),
+        offers: shown(&levels.offers),
+        checksum: checksum(levels),
+    };
+    Ok(spoken.ok("book", &shown))
+}
