@@ -83,6 +83,8 @@ const of = (symbol) => `/instruments/${encodeURIComponent(symbol)}`;
 const named = (name, more = {}) => new URLSearchParams({ client_order_id: name, ...more });
 
 export const instruments = async () => (await once('GET', '/instruments')).instruments;
+export const trades = async (symbol, limit) => (await get(`${of(symbol)}/trades?limit=${limit}`)).trades;
+export const candles = async (symbol, interval, limit) => (await get(`${of(symbol)}/candles?interval=${interval}&limit=${limit}`)).candles;
 export const standing = () => once('GET', '/status');
 export const orders = async () => (await get('/orders')).orders;
 /** Enters an order, once; `named(name)` is told under which name. */

@@ -1,15 +1,15 @@
-// The socket: own orders, and the book in hand. It is made again when it breaks, and goes on from the numbers where it stood.
+// The socket: own orders, and the market of the instrument in hand. It is made again when it breaks, and goes on from the numbers where it stood.
 
 import * as api from './api.js';
 import { after, empty } from './book.js';
+import { readCandles, takeCandle } from './candles.js';
 import { line } from './line.js';
 import { noteEntered, noteFill, readOrders, state } from './state.js';
+import { readTape, takeTrade } from './tape.js';
 import { listen, mark } from './topics.js';
 
 /** Shard -> the number of its stream that comes next; what is told once is not told again. */
 const next = new Map();
-/** The book that is told. */
-let told = '';
 
 const wire = line({
   dial: () => (api.who() ? api.socket() : null),
@@ -32,20 +32,41 @@ export function close() {
 }
 
 function opened() {
-  told = '';
   say({ channel: 'orders', from: next.size ? Object.fromEntries(next) : undefined });
   look();
   readOrders();
 }
 
-// Has the book in hand told, from the beginning if it is told already.
-function look(isAnew = false) {
-  if (!state.symbol || (told === state.symbol && !isAnew)) return;
-  if (say({ channel: 'book', symbol: state.symbol })) told = state.symbol;
+// Has all that is in hand told.
+function look() {
+  if (!state.symbol) return;
+  ask('book');
+  ask('ticker');
+  lookAtTape();
+  lookAtCandles();
+}
+
+// A book that is asked for again is told from the beginning, a ticker as it is.
+const ask = (channel) => say({ channel, symbol: state.symbol });
+
+async function lookAtTape() {
+  const { symbol } = state;
+  const newest = await readTape();
+  if (symbol === state.symbol) say({ channel: 'trades', symbol, after: newest });
+}
+
+async function lookAtCandles() {
+  const { symbol, interval } = state;
+  await readCandles();
+  if (symbol === state.symbol && interval === state.interval) say({ channel: 'candles', symbol, interval });
 }
 
 const HEARD = {
   book: takeBook,
+  ticker: (message) => { if (message.symbol === state.symbol) { state.ticker = message; mark('ticker'); } },
+  trades: (message) => { if (message.symbol === state.symbol && !takeTrade(message)) lookAtTape(); },
+  trades_not: ({ symbol, reason }) => { if (symbol === state.symbol && reason === 'not_kept') lookAtTape(); },
+  candles: takeCandle,
   book_not: ({ symbol }) => { if (symbol === state.symbol) noBook(); },
   orders: takeOrders,
   orders_live: ({ shard, next: number }) => { next.set(String(shard), number); },
@@ -70,7 +91,7 @@ function takeBook(message) {
   const book = after(state.book, message);
   state.book = book ?? empty();
   mark('book');
-  if (!book) look(true);
+  if (!book) ask('book');
 }
 
 function noBook() {
@@ -85,4 +106,5 @@ function takeOrders(message) {
   readOrders();
 }
 
-listen('symbol', () => look());
+listen('symbol', look);
+listen('interval', lookAtCandles);

@@ -19,7 +19,7 @@ export function run({ title, lead, view, entered, left, operatorsOnly = false })
   const main = document.getElementById('main');
   let shown;
   let ends = [];
-  const hear = (topic, heard) => { ends.push(listen(topic, heard)); };
+  const hear = (topic, heard) => { ends.push(topic === 'leave' ? heard : listen(topic, heard)); };
   const show = () => {
     const own = api.who();
     top(own);

@@ -1,4 +1,5 @@
-// What the pages know at the moment. Who wants to hear of changes listens to: session, instruments, symbol, book, orders, fills, feed, second.
+// What the pages know at the moment. Who wants to hear of changes listens to: session, instruments, symbol, book, trades,
+// candles, candle, interval, ticker, orders, fills, feed, second.
 
 import * as api from './api.js';
 import { empty } from './book.js';
@@ -13,6 +14,11 @@ export const state = {
   /** The one in hand. */
   symbol: '',
   book: empty(),
+  /** The market's trades of it, the newest first; its candles, the oldest first, and of which interval; how it trades. */
+  trades: [],
+  candles: [],
+  interval: '1m',
+  ticker: {},
   /** Own orders that are in flight or at work, as the API has them. */
   orders: [],
   /** Name -> price of what this page entered: the exchange tells no price of an order. */
@@ -32,9 +38,8 @@ export const symbolOf = (number) => state.instruments.find((one) => one.instrume
 /** Takes another instrument in hand. */
 export function choose(symbol) {
   if (symbol === state.symbol) return;
-  state.symbol = symbol;
-  state.book = empty();
-  for (const topic of ['symbol', 'book']) mark(topic);
+  Object.assign(state, { symbol, book: empty(), trades: [], candles: [], ticker: {} });
+  for (const topic of ['symbol', 'book', 'trades', 'candles', 'ticker']) mark(topic);
 }
 
 /** Reads instruments anew; what cannot be read stays as it was. Says whether it could. */

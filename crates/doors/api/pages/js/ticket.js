@@ -17,11 +17,28 @@ export function setPrice(units) {
   input.dispatchEvent(new Event('input', { bubbles: true }));
 }
 
+/** The step of prices at a price. */
+function tickAt(units) {
+  const rows = inHand()?.ticks.filter(({ from }) => from.startsWith('-') || unitsOfPrice(from) <= units) ?? [];
+  return unitsOfPrice(rows.at(-1)?.tick ?? '0.01');
+}
+
+// An arrow moves the limit by a step; the first one begins at the last trade.
+function step(event) {
+  const way = { ArrowUp: 1n, ArrowDown: -1n }[event.key];
+  if (!way) return;
+  event.preventDefault();
+  const units = unitsOfPrice(event.target.value);
+  const next = units == null ? unitsOfPrice(inHand()?.last ?? '') : units + way * tickAt(units);
+  if (next > 0n) setPrice(next);
+}
+
 /** The ticket. */
 export function ticketCard(hear) {
   const sides = [side('buy', 'Buy', true), side('sell', 'Sell', false)];
   const quantity = field({ id: 'quantity', name: 'quantity', label: 'Shares', kind: 'whole' });
-  const price = field({ id: 'price', name: 'price', label: 'Limit', kind: 'price', isOptional: true, hint: 'Without one: at market.' });
+  const price = field({ id: 'price', name: 'price', label: 'Limit', kind: 'price', isOptional: true, hint: 'Without one: at market. Arrows step it.' });
+  price.input.addEventListener('keydown', step);
   const time = el('select', { id: 'time' }, TIMES.map(([value, words]) => el('option', { value }, words)));
   const guarded = el('input', { type: 'checkbox', id: 'guarded' });
   const chosen = () => (sides[1].input.checked ? 'sell' : 'buy');
