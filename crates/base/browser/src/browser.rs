@@ -64,13 +64,18 @@ fn screenshots() -> PathBuf {
 /// How a page is looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
+    /// In the system's dark scheme.
     pub is_dark: bool,
+    /// CSS pixels.
     pub width: u32,
 }
 
 impl Look {
+    /// On a desk.
     pub const DESK: Self = Self { is_dark: false, width: 1360 };
+    /// The same in the dark.
     pub const DARK: Self = Self { is_dark: true, width: 1360 };
+    /// A phone.
     pub const PHONE: Self = Self { is_dark: false, width: 375 };
 }
 
@@ -82,6 +87,7 @@ pub struct Page {
 }
 
 impl Page {
+    /// Opens the first page at that address.
     pub async fn open(driver: &Driver, address: &str) -> Self {
         let options = json!({
             "binary": browser().unwrap(),
@@ -97,6 +103,7 @@ impl Page {
         page
     }
 
+    /// Goes to another path there.
     pub async fn goto(&self, path: &str) {
         self.client.goto(&format!("{}{path}", self.address)).await.unwrap();
     }
@@ -111,6 +118,7 @@ impl Page {
         self.client.execute_async(script, vec![given]).await.unwrap()
     }
 
+    /// The first element of `css`, once it is there.
     pub async fn find(&self, css: &str) -> Element {
         let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css)).await;
         match found {
@@ -119,6 +127,7 @@ impl Page {
         }
     }
 
+    /// All of the page's text.
     pub async fn text(&self) -> String {
         self.script("return document.body.innerText", Value::Null).await.as_str().unwrap().to_owned()
     }
@@ -148,6 +157,7 @@ impl Page {
         }
     }
 
+    /// A command to the driver.
     pub async fn send(&self, path: &'static str, body: Value) -> Value {
         self.client.issue_cmd(Raw { path, body }).await.unwrap()
     }

@@ -21,7 +21,6 @@ import { orders } from './orders.js';
 import { person } from './person.js';
 import { sign } from './sign.js';
 import { listen, refresh, signedOut, state } from './state.js';
-import { supervisor } from './supervisor.js';
 import { cash } from './ticket.js';
 import { trade } from './trade.js';
 
@@ -30,7 +29,7 @@ const PAGES = {
   orders: { title: 'Orders', view: orders },
   history: { title: 'History', view: history },
   you: { title: 'You', view: person },
-  supervisor: { title: 'Supervisor', view: supervisor, right: 'supervisor' },
+  supervisor: { title: 'Supervisor', view: null, right: 'supervisor' },
 };
 const FEED = { live: 'Live', connecting: 'Connecting …', off: 'Offline' };
 
@@ -85,8 +84,14 @@ async function leave() {
 
 async function entered(session) {
   state.session = session;
-  await refresh();
+  await ready();
   start(false);
+}
+
+// What is shown first is read first; the supervisor's page is loaded for supervisors alone.
+async function ready() {
+  await refresh();
+  if (mayOpen(PAGES.supervisor)) PAGES.supervisor.view = (await import('./supervisor.js')).supervisor;
 }
 
 function start(isFirst) {
@@ -108,7 +113,7 @@ window.addEventListener('hashchange', () => show(false));
 
 try {
   state.session = await api.session();
-  await refresh();
+  await ready();
 } catch {
   // Nobody is signed in, or nothing answers: signing in says which.
 }

@@ -108,3 +108,5 @@ function takeOrders(message) {
 
 listen('symbol', look);
 listen('interval', lookAtCandles);
+// A server that has just started has received nothing yet.
+listen('instruments', () => { if (state.book.isMissing) look(); });

@@ -78,7 +78,7 @@ function spreadText({ bids, offers }) {
 }
 
 function standingText(book) {
-  if (book.isMissing) return 'The exchange publishes no market data for it.';
+  if (book.isMissing) return 'This server has no market data of it.';
   if (book.number === null) return state.symbol ? 'Waiting for the book …' : '';
   return book.isCurrent ? `Verified up to number ${grouped(book.number)}` : 'Data are missing: this is not the market’s book now.';
 }

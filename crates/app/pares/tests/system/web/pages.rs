@@ -141,7 +141,7 @@ fn one_operator_proposes_a_halt_and_another_one_halts() {
         for page in [&first, &second] {
             phase_is(page, "ALFA", "Halted").await;
         }
-        assert!(done(&exchange, "audit").contains("Halted"), "the record says so");
+        assert!(done(&exchange, "audit").contains("halted"), "the record says so");
     });
 }
 
