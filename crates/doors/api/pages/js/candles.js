@@ -37,7 +37,7 @@ export function takeCandle({ symbol, interval, candle }) {
 const timeOf = (candle) => secondsOf(msOf(candle.start_ns));
 const units = (text) => Number(unitsOfPrice(text));
 const bar = (one) => ({ time: timeOf(one), open: units(one.open), high: units(one.high), low: units(one.low), close: units(one.close) });
-const volume = (one) => ({ time: timeOf(one), value: Number(one.volume), color: colour(units(one.close) < units(one.open) ? '--sell' : '--buy') });
+const volume = (one) => ({ time: timeOf(one), value: Number(one.volume), color: colour('--line') });
 
 /** The chart, what it shows last in words, and the day's figures. */
 export function candlesCard(hear) {

@@ -17,7 +17,7 @@ export function ladderCard(hear) {
   const middle = el('tr', { id: 'spread' }, el('td', { colspan: 3 }));
   const bids = el('tbody', { class: 'bids' });
   const head = ['Bids', 'Price', 'Offers'].map((words) => el('th', { scope: 'col', class: 'number' }, words));
-  const scroll = el('div', { class: 'scroll ladder', tabindex: '0', role: 'region', 'aria-labelledby': 'ladder-title' },
+  const scroll = el('div', { class: 'scroll ladder', tabindex: '0', role: 'region', 'aria-label': 'Prices of the book' },
     el('table', {}, el('thead', {}, el('tr', {}, head)), offers, el('tbody', {}, middle), bids));
   const made = card('Book', 'ladder', phase, scroll, standing);
   let centred = '';

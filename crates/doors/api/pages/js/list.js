@@ -13,7 +13,7 @@ export const phaseMark = ({ phase, is_quarantined: isQuarantined }) =>
 /** All of them, as a list of which one is chosen. */
 export function instrumentsCard(hear) {
   const body = el('tbody');
-  const made = card('Instruments', 'instruments', el('div', { class: 'scroll tall', tabindex: '0', role: 'region', 'aria-labelledby': 'instruments-title' },
+  const made = card('Instruments', 'instruments', el('div', { class: 'scroll tall', tabindex: '0', role: 'region', 'aria-label': 'All instruments' },
     el('table', {}, el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Symbol'), el('th', { scope: 'col' }, 'Phase'), el('th', { scope: 'col', class: 'number' }, 'Last'))), body)));
   const draw = () => refill(body, state.instruments.map(row));
   for (const topic of ['instruments', 'symbol']) hear(topic, draw);

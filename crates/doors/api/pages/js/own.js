@@ -24,7 +24,7 @@ export function ordersCard(hear) {
   const draw = () => {
     all.hidden = state.orders.length === 0;
     const rows = state.orders.map((order) => line(order, error, changing));
-    refill(body, table('Own orders', [['Symbol'], ['Side'], ['Limit', true], ['Traded', true], ['Left', true], ['State'], ['']], rows, 'No order is at work.'));
+    refill(body, table('Own orders at work', [['Symbol'], ['Side'], ['Limit', true], ['Traded', true], ['Left', true], ['State'], ['Actions']], rows, 'No order is at work.'));
   };
   for (const topic of ['orders', 'instruments']) hear(topic, draw);
   draw();
@@ -74,7 +74,7 @@ function openChange(dialog, order) {
 export function fillsCard(hear) {
   const body = el('div', { id: 'own-fills' });
   const row = (fill) => [timeText(fill.ms), symbolOf(fill.instrument), el('span', { class: fill.side }, fill.side), shown(fill.price), grouped(fill.quantity), grouped(fill.remaining)];
-  const draw = () => refill(body, table('Own trades', [['Time'], ['Symbol'], ['Side'], ['Price', true], ['Shares', true], ['Left', true]], state.fills.map(row), 'Nothing has traded since you signed on.'));
+  const draw = () => refill(body, table('Own trades, the newest first', [['Time'], ['Symbol'], ['Side'], ['Price', true], ['Shares', true], ['Left', true]], state.fills.map(row), 'Nothing has traded since you signed on.'));
   hear('fills', draw);
   draw();
   return card('Own trades', 'fills', body);

@@ -107,7 +107,7 @@ function drawLeft(body, draw) {
 export function doneCard(hear) {
   const body = el('div', { id: 'done' });
   const row = ({ ms, words, told, isBad }) => [timeText(ms), el('code', {}, words), el('span', { class: isBad ? 'bad' : 'good' }, told)];
-  const draw = () => refill(body, table('Asked for here', [['Time'], ['What'], ['What became of it']], done.map(row), 'Nothing yet. What all operators asked for: pares admin audit.'));
+  const draw = () => refill(body, table('What was asked for here', [['Time'], ['What'], ['What became of it']], done.map(row), 'Nothing yet. What all operators asked for: pares admin audit.'));
   hear('done', draw);
   draw();
   return card('Asked for here', 'done-card', body);
