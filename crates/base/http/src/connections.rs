@@ -1,4 +1,4 @@
-//! HttpListener, TLS, and limits of both.
+//! Connections of clients, by TLS or plain, and how many there may be.
 //!
 //! The usual one-line server waits for ever for a request that comes a letter at a time, and takes as many connections as the system has. Here a connection has so long to say what it
 //! wants, there are so many, and no address has more than half of them.
@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::places::Places;
+use crate::places::{Places, TakenPlace};
 use crate::stall::Stalling;
 
 /// A connection has so long for a handshake, and for the head of each request.
@@ -53,7 +53,7 @@ pub enum WebTransport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerAddress(pub IpAddr);
 
-/// A server that listens, and serves once it is [run](HttpListener::serve).
+/// A server that listens, and [serves](HttpListener::serve).
 pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
@@ -106,16 +106,16 @@ impl HttpListener {
             };
             let Some(place) = self.places.place(from.ip().to_canonical()) else { continue };
             let (tls, router, patience) = (self.tls.clone(), router.clone(), self.patience);
-            tokio::spawn(async move {
-                let _place = place;
-                connection(stream, from, tls, router, patience).await;
-            });
+            tokio::spawn(connection((stream, place), from, tls, router, patience));
         }
     }
 }
 
+/// A connection's place is its own as long as its stream is there, also when that has become a WebSocket's.
+type Place = TakenPlace<IpAddr>;
+
 async fn connection(
-    stream: TcpStream,
+    (stream, place): (TcpStream, Place),
     from: SocketAddr,
     tls: Option<TlsAcceptor>,
     router: Router,
@@ -124,16 +124,16 @@ async fn connection(
     // Without it each answer would wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => serve(stream, from, router, patience).await,
+        None => serve((stream, place), from, router, patience).await,
         Some(tls) => {
             if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_LIMIT, tls.accept(stream)).await {
-                serve(stream, from, router, patience).await;
+                serve((stream, place), from, router, patience).await;
             }
         }
     }
 }
 
-async fn serve<S>(stream: S, from: SocketAddr, router: Router, patience: Duration)
+async fn serve<S>((stream, place): (S, Place), from: SocketAddr, router: Router, patience: Duration)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -141,7 +141,7 @@ where
         request.extensions_mut().insert(CallerAddress(from.ip()));
         request.map(axum::body::Body::new)
     });
-    let stream = TokioIo::new(Stalling::new(stream, patience));
+    let stream = TokioIo::new(Stalling::new(stream, patience, place));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
@@ -150,4 +150,42 @@ where
         .with_upgrades();
     // What a connection dies of is its client's affair.
     let _ = serving.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// Answers with another protocol, and keeps the connection.
+    async fn switch(request: Request) -> (StatusCode, [(&'static str, &'static str); 2]) {
+        tokio::spawn(async move {
+            let _kept = hyper::upgrade::on(request).await;
+            std::future::pending::<()>().await;
+        });
+        (StatusCode::SWITCHING_PROTOCOLS, [("connection", "upgrade"), ("upgrade", "other")])
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_became_another_protocol_s_keeps_its_place() {
+        let (at, patience) = (([127, 0, 0, 1], 0).into(), Duration::from_secs(5));
+        let listener = HttpListener::bind(at, WebTransport::Loopback, 4, patience).await.unwrap();
+        let address = listener.address();
+        tokio::spawn(listener.serve(Router::new().route("/", get(switch))));
+        let mut kept = Vec::new();
+        for is_taken in [true, true, false] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            // Who is let go may be so before it has said anything.
+            let _ = stream
+                .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")
+                .await;
+            let mut told = [0; 12];
+            let is_served = stream.read_exact(&mut told).await.is_ok() && told == *b"HTTP/1.1 101";
+            assert_eq!(is_served, is_taken);
+            kept.push(stream);
+        }
+    }
 }

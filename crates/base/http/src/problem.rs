@@ -26,6 +26,8 @@ pub struct Problem {
     code: Option<u8>,
     #[serde(skip)]
     retry_s: Option<u64>,
+    #[serde(skip)]
+    limit: Option<&'static str>,
 }
 
 impl Problem {
@@ -39,6 +41,7 @@ impl Problem {
             reason: None,
             code: None,
             retry_s: None,
+            limit: None,
         }
     }
 
@@ -58,6 +61,12 @@ impl Problem {
     #[must_use]
     pub fn retry(self, after_s: u64) -> Self {
         Self { retry_s: Some(after_s.max(1)), ..self }
+    }
+
+    /// Of that limit nothing remains.
+    #[must_use]
+    pub fn limit(self, limit: &'static str) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     /// What was sent is not of its form.
@@ -103,12 +112,17 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let retry_s = self.retry_s;
-        let mut response = (status, Json(self)).into_response();
+        let (retry_s, limit) = (self.retry_s, self.limit);
+        let mut response = (status, Json(&self)).into_response();
+        // A server that speaks other forms too writes it anew.
+        response.extensions_mut().insert(self);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = retry_s {
             headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if let Some(limit) = limit.and_then(|limit| HeaderValue::from_str(&format!("\"{limit}\";r=0")).ok()) {
+            headers.insert("ratelimit", limit);
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

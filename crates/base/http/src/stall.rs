@@ -10,16 +10,18 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(crate) struct Stalling<S> {
+pub(crate) struct Stalling<S, P> {
     stream: S,
     patience: Duration,
+    /// What is given back when the stream ends, also if it has become another protocol's meanwhile.
+    _place: P,
     /// Since a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: Unpin> Stalling<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+impl<S: Unpin, P> Stalling<S, P> {
+    pub(crate) fn new(stream: S, patience: Duration, place: P) -> Self {
+        Self { stream, patience, _place: place, waiting: None }
     }
 
     fn wait<T>(&mut self, context: &mut Context<'_>, tried: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -38,7 +40,7 @@ impl<S: Unpin> Stalling<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+impl<S: AsyncRead + Unpin, P: Unpin> AsyncRead for Stalling<S, P> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -48,7 +50,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+impl<S: AsyncWrite + Unpin, P: Unpin> AsyncWrite for Stalling<S, P> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -77,7 +79,7 @@ mod tests {
     async fn who_reads_slowly_gets_all_and_who_does_not_read_is_let_go() {
         let patience = Duration::from_secs(15);
         let (server, mut client) = duplex(64);
-        let mut server = Stalling::new(server, patience);
+        let mut server = Stalling::new(server, patience, ());
         let writing = tokio::spawn(async move {
             server.write_all(&[7; 640]).await.unwrap();
             server.write_all(&[7; 640]).await.unwrap_err().kind()

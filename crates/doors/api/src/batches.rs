@@ -4,14 +4,12 @@ use axum::extract::State;
 use axum::response::Response;
 use futures_util::future::join_all;
 use pares_http::problem::Problem;
-use pares_types::ClientRequest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::app::{App, Caller, Shared};
+use crate::app::{Caller, Shared};
 use crate::forms::{OrderForm, Outcome};
-use crate::orders::committed;
-use crate::session::Session;
+use crate::orders::{committed, request};
 use crate::spoken::{Said, Spoken};
 
 /// Orders in a batch at most.
@@ -44,9 +42,8 @@ pub(crate) struct BatchResult {
 }
 
 /// Enters up to 100 orders.
-#[utoipa::path(post, path = "/v1/orders/batch", tag = "orders", request_body = Batch, responses(
-    (status = 200, description = "Each for itself", body = BatchAnswered),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/orders/batch", operation_id = "enter_batch", tag = "orders", request_body = Batch, responses(
+    (status = 200, description = "Each for itself", body = BatchAnswered)))]
 pub(crate) async fn enter(
     State(app): State<Shared>,
     Caller(session): Caller,
@@ -66,12 +63,6 @@ pub(crate) async fn enter(
     let answers = join_all(asking).await;
     let results = orders.into_iter().zip(answers).map(|(form, answer)| result(form.client_order_id, answer));
     Ok(spoken.ok("batch", &BatchAnswered { results: results.collect() }))
-}
-
-async fn request(app: &App, session: &Session, form: &OrderForm) -> Result<ClientRequest, Problem> {
-    let (client_order_id, order) = (form.name()?, form.order()?);
-    let instrument = app.instrument(session, &form.symbol).await?.status.instrument;
-    Ok(ClientRequest::Enter { client_order_id, instrument, order })
 }
 
 fn result(client_order_id: String, answer: Result<pares_types::Answer, Problem>) -> BatchResult {

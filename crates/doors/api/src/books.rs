@@ -70,12 +70,16 @@ pub(crate) struct BookShown {
 }
 
 /// What a socket is told of a book.
-#[derive(Serialize)]
-struct BookMessage<'a> {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BookMessage<'a> {
+    /// `book`.
     channel: &'static str,
+    /// `snapshot` or `delta`.
     #[serde(rename = "type")]
     kind: &'static str,
+    #[schema(value_type = String)]
     symbol: &'a str,
+    /// The number of the message that it builds on; a snapshot on none.
     #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
     number: String,
@@ -124,8 +128,7 @@ pub(crate) fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> Str
 
 /// The book of an instrument, as this server has received it.
 #[utoipa::path(get, path = "/v1/instruments/{symbol}/book", tag = "market", params(("symbol" = String, Path)), responses(
-    (status = 200, description = "The best 100 prices of each side", body = BookShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "The best 100 prices of each side", body = BookShown)))]
 pub(crate) async fn book(
     State(app): State<Shared>,
     Path(symbol): Path<String>,

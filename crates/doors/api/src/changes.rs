@@ -36,9 +36,8 @@ pub(crate) struct Many {
 }
 
 /// Cancels an order, by our id.
-#[utoipa::path(delete, path = "/v1/orders/{order_id}", tag = "orders", params(("order_id" = String, Path), Named), responses(
-    (status = 200, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(delete, path = "/v1/orders/{order_id}", operation_id = "cancel_order", tag = "orders", params(("order_id" = String, Path), Named), responses(
+    (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel(
     Path(id): Path<String>,
     Caller(session): Caller,
@@ -50,10 +49,9 @@ pub(crate) async fn cancel(
 }
 
 /// Cancels an order, by its name.
-#[utoipa::path(delete, path = "/v1/orders/by-name/{target}", tag = "orders",
+#[utoipa::path(delete, path = "/v1/orders/by-name/{target}", operation_id = "cancel_order_by_name", tag = "orders",
     params(("target" = String, Path, description = "the name under which it was entered"), Named), responses(
-    (status = 200, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel_by_name(
     Path(target): Path<String>,
     Caller(session): Caller,
@@ -76,10 +74,9 @@ async fn cancelled(
 }
 
 /// Changes an order, by our id.
-#[utoipa::path(patch, path = "/v1/orders/{order_id}", tag = "orders", request_body = TermsForm,
+#[utoipa::path(patch, path = "/v1/orders/{order_id}", operation_id = "amend_order", tag = "orders", request_body = TermsForm,
     params(("order_id" = String, Path)), responses(
-    (status = 200, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend(
     Path(id): Path<String>,
     Caller(session): Caller,
@@ -91,10 +88,9 @@ pub(crate) async fn amend(
 }
 
 /// Changes an order, by its name.
-#[utoipa::path(patch, path = "/v1/orders/by-name/{target}", tag = "orders", request_body = TermsForm,
+#[utoipa::path(patch, path = "/v1/orders/by-name/{target}", operation_id = "amend_order_by_name", tag = "orders", request_body = TermsForm,
     params(("target" = String, Path, description = "the name under which it was entered")), responses(
-    (status = 200, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend_by_name(
     Path(target): Path<String>,
     Caller(session): Caller,
@@ -117,9 +113,8 @@ async fn amended(
 }
 
 /// Cancels all the member's orders, or those of an instrument or a side.
-#[utoipa::path(delete, path = "/v1/orders", tag = "orders", params(Many), responses(
-    (status = 200, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(delete, path = "/v1/orders", operation_id = "cancel_orders", tag = "orders", params(Many), responses(
+    (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel_all(
     State(app): State<Shared>,
     Caller(session): Caller,

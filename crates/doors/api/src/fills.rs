@@ -47,8 +47,7 @@ pub(crate) struct Fills {
 
 /// The member's trades.
 #[utoipa::path(get, path = "/v1/fills", tag = "orders", params(From), responses(
-    (status = 200, description = "They", body = Fills),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "They", body = Fills)))]
 pub(crate) async fn fills(
     axum::extract::State(app): axum::extract::State<Shared>,
     Caller(session): Caller,
@@ -87,7 +86,9 @@ async fn page(
             Followed::Live(shard, next) if shard == of => {
                 fills.is_all = cursor.on_live(next) != FollowerStanding::AsBefore;
             }
-            Followed::NotTold(shard, _, reason) if shard == of => return Err(refused::refused(reason)),
+            Followed::NotTold(shard, oldest, reason) if shard == of && cursor.lacks(oldest) => {
+                return Err(refused::refused(reason));
+            }
             _ => {}
         }
     }

@@ -2,9 +2,10 @@
 
 use pares_http::problem::Problem;
 use pares_resources::decimal::{natural, price_text};
-use pares_resources::words::{BadField, OrderWords, TermsWords, side_word, state_word};
+use pares_resources::words::{self, BadField, side_word, state_word};
 use pares_types::{
-    Answer, ClientOrderId, InstrumentId, NewOrder, NewTerms, OrderId, OrderStatus, Reason, RequestId,
+    Answer, ClientOrderId, InstrumentId, NewOrder, NewTerms, OrderId, OrderKind, OrderStatus, Quantity,
+    Reason, RequestId, ShardId, TimeInForce,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -55,20 +56,28 @@ impl OrderForm {
     }
 
     pub(crate) fn order(&self) -> Result<NewOrder, Problem> {
-        let words = OrderWords {
-            side: &self.side,
-            kind: self.kind.as_deref(),
-            price: self.price.as_deref(),
-            quantity: &self.quantity,
-            time_in_force: self.time_in_force.as_deref(),
-            until_ns: self.until_ns.as_deref(),
-            post_only: self.post_only,
-            self_trade: self.self_trade.as_deref(),
-            display: self.display.as_deref(),
-            minimum: self.minimum.as_deref(),
-            trigger: self.trigger.as_deref(),
+        self.read().map_err(refused::bad_field)
+    }
+
+    fn read(&self) -> Result<NewOrder, BadField> {
+        let quantity = |field, text: &Option<String>| {
+            text.as_ref().map_or(Ok(Quantity::ZERO), |text| words::shares(field, text))
         };
-        words.order().map_err(refused::bad_field)
+        let kind = words::order_kind(self.kind.as_deref(), self.price.as_deref())?;
+        // What does not match at once of an order at market cannot rest.
+        let usual_time = if kind == OrderKind::Market { TimeInForce::Ioc } else { TimeInForce::Day };
+        let time = words::time_in_force(self.time_in_force.as_deref(), self.until_ns.as_deref())?;
+        Ok(NewOrder {
+            side: words::side(&self.side)?,
+            kind,
+            time_in_force: time.unwrap_or(usual_time),
+            post_only: self.post_only,
+            self_trade: words::self_trade(self.self_trade.as_deref().unwrap_or("allow"))?,
+            quantity: words::shares("quantity", &self.quantity)?,
+            display: quantity("display", &self.display)?,
+            minimum: quantity("minimum", &self.minimum)?,
+            trigger: self.trigger.as_ref().map(|text| words::price("trigger", text)).transpose()?,
+        })
     }
 }
 
@@ -97,30 +106,54 @@ pub(crate) struct TermsForm {
 
 impl TermsForm {
     pub(crate) fn terms(&self) -> Result<NewTerms, Problem> {
-        let words = TermsWords {
-            price: &self.price,
-            quantity: &self.quantity,
-            display: self.display.as_deref(),
-            trigger: self.trigger.as_deref(),
-            time_in_force: self.time_in_force.as_deref(),
-            until_ns: self.until_ns.as_deref(),
-        };
-        words.terms().map_err(refused::bad_field)
+        self.read().map_err(refused::bad_field)
+    }
+
+    fn read(&self) -> Result<NewTerms, BadField> {
+        Ok(NewTerms {
+            price: words::price("price", &self.price)?,
+            quantity: words::shares("quantity", &self.quantity)?,
+            display: self.display.as_ref().map(|text| words::shares("display", text)).transpose()?,
+            trigger: self.trigger.as_ref().map(|text| words::price("trigger", text)).transpose()?,
+            time_in_force: words::time_in_force(self.time_in_force.as_deref(), self.until_ns.as_deref())?,
+        })
     }
 }
 
-/// What became of a request.
+/// Which order it is about.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Outcome {
-    /// The name of the request.
+pub(crate) struct OrderOf {
+    /// The name of the order; of what became of a request that request's.
     client_order_id: String,
-    /// The order concerned; of a cancel of many the request itself.
+    /// The order's id; of a cancel of many the request's.
     order_id: String,
     /// The instrument's number; 0 if it was for all.
     #[schema(value_type = u64)]
     instrument: u32,
     /// The shard whose total order it is part of.
     shard: u16,
+}
+
+/// Makes it of a message of the exchange, all of which name these four alike.
+macro_rules! order_of {
+    ($told:expr) => {
+        crate::forms::OrderOf::new($told.client_order_id, $told.order, $told.instrument, $told.shard)
+    };
+}
+pub(crate) use order_of;
+
+impl OrderOf {
+    pub(crate) fn new(name: ClientOrderId, order: OrderId, instrument: InstrumentId, shard: ShardId) -> Self {
+        let client_order_id = name.0.to_string();
+        Self { client_order_id, order_id: order_text(order), instrument: instrument.0, shard: shard.0 }
+    }
+}
+
+/// What became of a request.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Outcome {
+    #[serde(flatten)]
+    of: OrderOf,
     /// Its place there.
     position: String,
     /// `resting`, `filled`, `cancelled`, `held`, `mass_cancelled`.
@@ -140,10 +173,7 @@ pub(crate) struct Outcome {
 impl From<&Answer> for Outcome {
     fn from(answer: &Answer) -> Self {
         Self {
-            client_order_id: answer.client_order_id.0.to_string(),
-            order_id: order_text(answer.order),
-            instrument: answer.instrument.0,
-            shard: answer.shard.0,
+            of: order_of!(answer),
             position: answer.position.to_string(),
             status: answer.status.word(),
             reason: reason_word(answer.reason),
@@ -158,15 +188,8 @@ impl From<&Answer> for Outcome {
 /// How an order is.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OrderShown {
-    /// The name under which it was entered.
-    client_order_id: String,
-    /// Its id.
-    order_id: String,
-    /// The instrument's number.
-    #[schema(value_type = u64)]
-    instrument: u32,
-    /// Its shard.
-    shard: u16,
+    #[serde(flatten)]
+    of: OrderOf,
     /// The position to come there: what lies before it is counted in.
     next_position: String,
     /// `in_flight`, `working`, `ended`.
@@ -183,10 +206,7 @@ pub(crate) struct OrderShown {
 impl From<&OrderStatus> for OrderShown {
     fn from(status: &OrderStatus) -> Self {
         Self {
-            client_order_id: status.client_order_id.0.to_string(),
-            order_id: order_text(status.order),
-            instrument: status.instrument.0,
-            shard: status.shard.0,
+            of: order_of!(status),
             next_position: status.next.to_string(),
             state: state_word(status.state),
             side: status.side.map(side_word),
@@ -228,3 +248,47 @@ pub(crate) fn maybe_price(price: Option<pares_types::Price>) -> Option<String> {
 
 /// All instruments.
 pub(crate) const ALL: InstrumentId = InstrumentId(0);
+
+#[cfg(test)]
+mod tests {
+    use pares_types::{Price, Side};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A form of these fields besides the usual ones; null is left out.
+    fn order(more: &Value) -> Result<NewOrder, BadField> {
+        let mut form =
+            json!({ "client_order_id": "1", "symbol": "ABC", "side": "buy", "price": "1", "quantity": "5" });
+        let fields = form.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        serde_json::from_value::<OrderForm>(form).unwrap().read()
+    }
+
+    #[test]
+    fn an_order_says_what_its_words_say() {
+        let limit = order(&json!({ "price": "223.82" }));
+        assert_eq!(limit, Ok(NewOrder::limit(Side::Buy, Price(2_238_200), Quantity(5))));
+        let market = order(&json!({ "kind": "market", "price": null, "side": "sell" }));
+        assert_eq!(market, Ok(NewOrder::market(Side::Sell, Quantity(5))));
+    }
+
+    #[test]
+    fn the_field_that_is_wrong_is_named() {
+        for (wrong, field) in [
+            (json!({ "side": "Buy" }), "side"),
+            (json!({ "price": null }), "price"),
+            (json!({ "kind": "market" }), "price"),
+            (json!({ "kind": "Limit" }), "kind"),
+            (json!({ "quantity": "-1" }), "quantity"),
+            (json!({ "time_in_force": "gtd" }), "until_ns"),
+            (json!({ "until_ns": "1" }), "until_ns"),
+            (json!({ "time_in_force": "" }), "time_in_force"),
+            (json!({ "self_trade": "no" }), "self_trade"),
+            (json!({ "display": "x" }), "display"),
+            (json!({ "trigger": "x" }), "trigger"),
+        ] {
+            assert_eq!(order(&wrong).unwrap_err().field, field, "{wrong}");
+        }
+    }
+}

@@ -79,9 +79,8 @@ impl From<&InstrumentTold> for InstrumentShown {
 }
 
 /// All instruments.
-#[utoipa::path(get, path = "/v1/instruments", tag = "market", responses(
-    (status = 200, description = "They", body = InstrumentsShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/instruments", operation_id = "instruments", tag = "market", responses(
+    (status = 200, description = "They", body = InstrumentsShown)))]
 pub(crate) async fn list(
     State(app): State<Shared>,
     Caller(session): Caller,
@@ -92,9 +91,8 @@ pub(crate) async fn list(
 }
 
 /// An instrument.
-#[utoipa::path(get, path = "/v1/instruments/{symbol}", tag = "market", params(("symbol" = String, Path)), responses(
-    (status = 200, description = "It, not more than a second old", body = InstrumentShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/instruments/{symbol}", operation_id = "instrument", tag = "market", params(("symbol" = String, Path)), responses(
+    (status = 200, description = "It, not more than a second old", body = InstrumentShown)))]
 pub(crate) async fn one(
     State(app): State<Shared>,
     Path(symbol): Path<String>,

@@ -11,11 +11,12 @@
 //! | module | what |
 //! |---|---|
 //! | `server`, `app`, `settings` | what listens, what all requests share, what it is told when it starts |
-//! | `routes`, `spoken` | paths; JSON and XML |
+//! | `routes`, `asyncapi`, `spoken` | paths, and the document of them; that of the socket; JSON and XML |
 //! | `wire`, `session`, `sessions` | a connection to a gateway; a signed-on session; all of them, by token |
 //! | `sign_on` | the gateway's challenge there, the proof back |
 //! | `orders`, `changes`, `batches` | orders |
-//! | `fills`, `instruments`, `standing` | what can be read |
+//! | `timer` | the dead man's timer |
+//! | `fills`, `positions`, `instruments`, `standing` | what can be read |
 //! | `socket`, `reports` | the member's stream, and the market, as they happen |
 //! | `market` | what is received of each instrument: its book, its tape |
 //! | `books`, `trades` | books; trades, candles and tickers |
@@ -25,6 +26,7 @@
 //! | `refused` | refusals as problem documents |
 
 mod app;
+mod asyncapi;
 mod batches;
 mod books;
 mod changes;
@@ -35,6 +37,7 @@ mod market;
 mod operator;
 mod orders;
 mod pages;
+mod positions;
 mod refused;
 mod reports;
 mod routes;
@@ -46,10 +49,12 @@ mod sign_on;
 mod socket;
 mod spoken;
 mod standing;
+mod timer;
 mod trades;
 mod watching;
 mod wire;
 
+pub use asyncapi::asyncapi;
 pub use books::BookTold;
 pub use market::{Market, MarketTold};
 pub use pares_http::connections::{WebError, WebTransport};

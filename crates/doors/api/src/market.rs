@@ -71,6 +71,7 @@ impl Market {
     pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) {
         let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let Some(Shelf { listeners, .. }) = shelves.get_mut(symbol) else { return };
+        listeners.retain(|listener| listener.strong_count() > 0);
         let listener = Arc::downgrade(listener);
         if !listeners.iter().any(|other| other.ptr_eq(&listener)) {
             listeners.push(listener);

@@ -36,8 +36,7 @@ pub(crate) struct Deed {
 #[utoipa::path(put, path = "/v1/instruments/{symbol}/phase/{phase}", tag = "operator", request_body = Deed,
     params(("symbol" = String, Path), ("phase" = String, Path, description = "`closed`, `opening_call`, `continuous`, `closing_call`, `post_close`, `halted`")), responses(
     (status = 200, description = "Committed", body = Outcome),
-    (status = 202, description = "Proposed, not done", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 202, description = "Proposed, not done", body = Outcome)))]
 pub(crate) async fn phase(
     State(app): State<Shared>,
     Path((symbol, phase)): Path<(String, String)>,
@@ -54,8 +53,7 @@ pub(crate) async fn phase(
 #[utoipa::path(put, path = "/v1/members/{member}/block", tag = "operator", request_body = Deed,
     params(("member" = String, Path)), responses(
     (status = 200, description = "Committed; `unfinished` if orders are left: again, under another name", body = Outcome),
-    (status = 202, description = "Proposed, not done", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 202, description = "Proposed, not done", body = Outcome)))]
 pub(crate) async fn block(
     Path(member): Path<String>,
     Caller(session): Caller,
@@ -67,8 +65,7 @@ pub(crate) async fn block(
 
 /// Takes orders of a blocked member again. Operators may.
 #[utoipa::path(delete, path = "/v1/members/{member}/block", tag = "operator", params(("member" = String, Path), Deed), responses(
-    (status = 200, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn unblock(
     Path(member): Path<String>,
     Caller(session): Caller,
@@ -80,8 +77,7 @@ pub(crate) async fn unblock(
 
 /// From now on what can halt a market needs two operators. Operators may.
 #[utoipa::path(put, path = "/v1/four-eyes", tag = "operator", request_body = Deed, responses(
-    (status = 200, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn four_eyes_on(
     Caller(session): Caller,
     spoken: Spoken,
@@ -93,8 +89,7 @@ pub(crate) async fn four_eyes_on(
 /// From now on one operator can halt a market. Operators may.
 #[utoipa::path(delete, path = "/v1/four-eyes", tag = "operator", params(Deed), responses(
     (status = 200, description = "Committed", body = Outcome),
-    (status = 202, description = "Proposed, not done", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 202, description = "Proposed, not done", body = Outcome)))]
 pub(crate) async fn four_eyes_off(
     Caller(session): Caller,
     spoken: Spoken,

@@ -30,16 +30,15 @@ pub(crate) struct OfInstrument {
 }
 
 /// Enters an order. The same name again is answered with what the first one came to.
-#[utoipa::path(post, path = "/v1/orders", tag = "orders", request_body = OrderForm, responses(
-    (status = 201, description = "Committed", body = Outcome),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(post, path = "/v1/orders", operation_id = "enter_order", tag = "orders", request_body = OrderForm, responses(
+    (status = 201, description = "Committed", body = Outcome)))]
 pub(crate) async fn enter(
     State(app): State<Shared>,
     Caller(session): Caller,
     spoken: Spoken,
     Said(form): Said<OrderForm>,
 ) -> Result<Response, Problem> {
-    let answer = entered(&app, &session, &form).await?;
+    let answer = committed(&session, request(&app, &session, &form).await?).await?;
     let mut response = spoken.answer(StatusCode::CREATED, "outcome", &Outcome::from(&answer));
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/orders/{}", order_text(answer.order))) {
         response.headers_mut().insert(header::LOCATION, place);
@@ -47,11 +46,15 @@ pub(crate) async fn enter(
     Ok(response)
 }
 
-/// The answer to an order that was not refused.
-pub(crate) async fn entered(app: &App, session: &Session, form: &OrderForm) -> Result<Answer, Problem> {
+/// What is asked of the exchange.
+pub(crate) async fn request(
+    app: &App,
+    session: &Session,
+    form: &OrderForm,
+) -> Result<ClientRequest, Problem> {
     let (client_order_id, order) = (form.name()?, form.order()?);
     let instrument = app.instrument(session, &form.symbol).await?.status.instrument;
-    committed(session, ClientRequest::Enter { client_order_id, instrument, order }).await
+    Ok(ClientRequest::Enter { client_order_id, instrument, order })
 }
 
 /// Asks, and gives the answer unless that is a refusal.
@@ -64,9 +67,8 @@ pub(crate) async fn committed(session: &Session, request: ClientRequest) -> Resu
 }
 
 /// How an order is, by our id.
-#[utoipa::path(get, path = "/v1/orders/{order_id}", tag = "orders", params(("order_id" = String, Path)), responses(
-    (status = 200, description = "The order", body = OrderShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/orders/{order_id}", operation_id = "order", tag = "orders", params(("order_id" = String, Path)), responses(
+    (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one(
     Path(id): Path<String>,
     Caller(session): Caller,
@@ -77,10 +79,9 @@ pub(crate) async fn one(
 }
 
 /// How an order is, by its name.
-#[utoipa::path(get, path = "/v1/orders/by-name/{client_order_id}", tag = "orders",
+#[utoipa::path(get, path = "/v1/orders/by-name/{client_order_id}", operation_id = "order_by_name", tag = "orders",
     params(("client_order_id" = String, Path)), responses(
-    (status = 200, description = "The order", body = OrderShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one_by_name(
     Path(text): Path<String>,
     Caller(session): Caller,
@@ -99,9 +100,8 @@ pub(crate) async fn status(session: &Session, key: OrderKey) -> Result<OrderStat
 }
 
 /// The member's orders that are in flight or work.
-#[utoipa::path(get, path = "/v1/orders", tag = "orders", params(OfInstrument), responses(
-    (status = 200, description = "They", body = OrdersShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/v1/orders", operation_id = "orders", tag = "orders", params(OfInstrument), responses(
+    (status = 200, description = "They", body = OrdersShown)))]
 pub(crate) async fn list(
     State(app): State<Shared>,
     Caller(session): Caller,

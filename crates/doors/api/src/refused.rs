@@ -10,6 +10,10 @@ use pares_types::Reason;
 pub(crate) fn refused(reason: Reason) -> Problem {
     let status = StatusCode::from_u16(status::of(reason)).expect("statuses of the table are statuses");
     let problem = Problem::of(status, reason.meaning()).reason(reason.word()).code(reason as u8);
+    let problem = match status::limit(reason) {
+        Some(limit) => problem.limit(limit),
+        None => problem,
+    };
     match status::retry_s(reason) {
         Some(after_s) => problem.retry(after_s),
         None => problem,

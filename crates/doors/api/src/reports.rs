@@ -6,20 +6,13 @@ use pares_types::{Cancelled, OrderNews, Reply, Trade, TradeBusted};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::forms::{Outcome, order_text};
+use crate::forms::{OrderOf, Outcome, order_of};
 
 /// One of the member's orders traded.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Fill {
-    /// The order's name.
-    client_order_id: String,
-    /// Its id.
-    order_id: String,
-    /// The instrument's number.
-    #[schema(value_type = u64)]
-    instrument: u32,
-    /// The shard.
-    shard: u16,
+    #[serde(flatten)]
+    of: OrderOf,
     /// The place in its total order.
     position: String,
     /// Which event of that place, from 0.
@@ -41,10 +34,7 @@ pub(crate) struct Fill {
 impl From<&Trade> for Fill {
     fn from(trade: &Trade) -> Self {
         Self {
-            client_order_id: trade.client_order_id.0.to_string(),
-            order_id: order_text(trade.order),
-            instrument: trade.instrument.0,
-            shard: trade.shard.0,
+            of: order_of!(trade),
             position: trade.position.to_string(),
             index: trade.index,
             side: side_word(trade.side),
@@ -58,12 +48,10 @@ impl From<&Trade> for Fill {
 }
 
 /// Shares of one of the member's orders were cancelled.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct CancelledShown {
-    client_order_id: String,
-    order_id: String,
-    instrument: u32,
-    shard: u16,
+    #[serde(flatten)]
+    of: OrderOf,
     position: String,
     side: &'static str,
     price: String,
@@ -75,10 +63,7 @@ pub(crate) struct CancelledShown {
 impl From<&Cancelled> for CancelledShown {
     fn from(cancelled: &Cancelled) -> Self {
         Self {
-            client_order_id: cancelled.client_order_id.0.to_string(),
-            order_id: order_text(cancelled.order),
-            instrument: cancelled.instrument.0,
-            shard: cancelled.shard.0,
+            of: order_of!(cancelled),
             position: cancelled.position.to_string(),
             side: side_word(cancelled.side),
             price: price_text(cancelled.price),
@@ -90,12 +75,10 @@ impl From<&Cancelled> for CancelledShown {
 }
 
 /// One of the member's orders did something that nobody asked for just now.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct News {
-    client_order_id: String,
-    order_id: String,
-    instrument: u32,
-    shard: u16,
+    #[serde(flatten)]
+    of: OrderOf,
     position: String,
     side: &'static str,
     change: &'static str,
@@ -108,10 +91,7 @@ pub(crate) struct News {
 impl From<&OrderNews> for News {
     fn from(news: &OrderNews) -> Self {
         Self {
-            client_order_id: news.client_order_id.0.to_string(),
-            order_id: order_text(news.order),
-            instrument: news.instrument.0,
-            shard: news.shard.0,
+            of: order_of!(news),
             position: news.position.to_string(),
             side: side_word(news.side),
             change: change_word(news.change),
@@ -126,15 +106,8 @@ impl From<&OrderNews> for News {
 /// A trade of one of the member's orders was declared void.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Bust {
-    /// The order's name.
-    client_order_id: String,
-    /// Its id.
-    order_id: String,
-    /// The instrument's number.
-    #[schema(value_type = u64)]
-    instrument: u32,
-    /// The shard.
-    shard: u16,
+    #[serde(flatten)]
+    of: OrderOf,
     /// Where it was declared void.
     position: String,
     /// Where the trade was.
@@ -152,10 +125,7 @@ pub(crate) struct Bust {
 impl From<&TradeBusted> for Bust {
     fn from(bust: &TradeBusted) -> Self {
         Self {
-            client_order_id: bust.client_order_id.0.to_string(),
-            order_id: order_text(bust.order),
-            instrument: bust.instrument.0,
-            shard: bust.shard.0,
+            of: order_of!(bust),
             position: bust.position.to_string(),
             traded_at: bust.traded_at.to_string(),
             index: bust.index,
@@ -167,7 +137,7 @@ impl From<&TradeBusted> for Bust {
 }
 
 /// A message of the stream.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Report {
     Answer(Outcome),

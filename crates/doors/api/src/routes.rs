@@ -7,18 +7,22 @@ use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use pares_http::problem::Problem;
 use pares_http::{asked, told};
+use utoipa::openapi::path::PathItem;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Content, Ref, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
 use crate::{
-    batches, books, changes, fills, instruments, operator, orders, pages, sign_on, socket, standing, trades,
+    asyncapi, batches, books, changes, fills, instruments, operator, orders, pages, positions, sign_on,
+    socket, spoken, standing, timer, trades,
 };
 
 /// The document that describes this interface.
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Pares exchange", version = "1", description = "docs/protocols/http.md says what a document of fields cannot."),
+    components(schemas(Problem)),
     paths(
         sign_on::begin,
         sign_on::prove,
@@ -33,7 +37,9 @@ use crate::{
         changes::amend_by_name,
         changes::cancel_all,
         batches::enter,
+        timer::cancel_after,
         fills::fills,
+        positions::positions,
         instruments::list,
         instruments::one,
         books::book,
@@ -48,9 +54,10 @@ use crate::{
         standing::status,
         socket::socket,
         health,
-        served_document
+        served_document,
+        asyncapi::served
     ),
-    modifiers(&SignedOn),
+    modifiers(&SignedOn, &Problems),
     security(("bearer" = []))
 )]
 struct Document;
@@ -62,6 +69,29 @@ impl Modify for SignedOn {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let schemes = document.components.get_or_insert_default();
         schemes.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    }
+}
+
+/// What every path may answer, but for those that ask nobody.
+struct Problems;
+
+impl Modify for Problems {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let content = || Content::new(Some(Ref::from_schema_name("Problem")));
+        let problem = ResponseBuilder::new()
+            .description("a problem")
+            .content("application/problem+json", content())
+            .content("application/problem+xml", content())
+            .build();
+        for (path, item) in &mut document.paths.paths {
+            if ["/v1/health", "/v1/openapi.json", "/v1/asyncapi.json"].contains(&path.as_str()) {
+                continue;
+            }
+            let PathItem { get, post, put, delete, patch, .. } = item;
+            for operation in [get, post, put, delete, patch].into_iter().flatten() {
+                operation.responses.responses.insert("default".into(), problem.clone().into());
+            }
+        }
     }
 }
 
@@ -83,7 +113,9 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/orders/batch", post(batches::enter))
         .route("/orders/{order_id}", one)
         .route("/orders/by-name/{client_order_id}", by_name)
+        .route("/cancel-after", post(timer::cancel_after))
         .route("/fills", get(fills::fills))
+        .route("/positions", get(positions::positions))
         .route("/instruments", get(instruments::list))
         .route("/instruments/{symbol}", get(instruments::one))
         .route("/instruments/{symbol}/book", get(books::book))
@@ -95,6 +127,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/four-eyes", put(operator::four_eyes_on).delete(operator::four_eyes_off))
         .route("/socket", get(socket::socket))
         .route("/openapi.json", get(served_document))
+        .route("/asyncapi.json", get(asyncapi::served))
         .route("/health", get(health))
         .fallback(async || Problem::unknown("there is nothing of this name"))
         .layer(middleware::map_response(not_kept));
@@ -107,7 +140,7 @@ pub(crate) fn router(app: Shared) -> Router {
 }
 
 /// This document.
-#[utoipa::path(get, path = "/v1/openapi.json", tag = "server", security(()), responses((status = 200, description = "OpenAPI 3.1")))]
+#[utoipa::path(get, path = "/v1/openapi.json", operation_id = "openapi", tag = "server", security(()), responses((status = 200, description = "OpenAPI 3.1")))]
 async fn served_document() -> Json<utoipa::openapi::OpenApi> {
     Json(Document::openapi())
 }
@@ -126,10 +159,12 @@ async fn not_kept(mut response: Response) -> Response {
 
 /// What no request may be, and what browsers are told of every answer.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
-    let mut response = match asked::refusal(&request, app.names()) {
+    let wanted = spoken::wanted(request.headers());
+    let response = match asked::refusal(&request, app.names()) {
         Some(problem) => not_kept(problem.into_response()).await,
         None => next.run(request).await,
     };
+    let mut response = spoken::problem_in(wanted, response);
     told::tell(response.headers_mut(), app.is_secure);
     response
 }

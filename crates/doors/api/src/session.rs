@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pares_http::problem::Problem;
+use pares_resources::positions::Positions;
 use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{ClientRequest, MemberId, Reason, Reply, ShardId};
 use tokio::io::AsyncWriteExt as _;
@@ -41,6 +42,10 @@ pub(crate) struct Session {
     /// Something is to be sent.
     to_send: Notify,
     followers: Mutex<Vec<mpsc::Sender<Followed>>>,
+    /// When the dead man's timer goes off.
+    timer: Mutex<Option<Instant>>,
+    /// What the member has, as far as somebody asked.
+    positions: tokio::sync::Mutex<Positions>,
     has_ended: AtomicBool,
     ending: Notify,
     patience: Duration,
@@ -54,9 +59,11 @@ impl Session {
         Arc::new(Self {
             member,
             number,
-            line: Mutex::default(),
+            line: Mutex::new(Line::new(oneshot::Sender::is_closed)),
             to_send: Notify::new(),
             followers: Mutex::default(),
+            timer: Mutex::default(),
+            positions: tokio::sync::Mutex::default(),
             has_ended: AtomicBool::new(false),
             ending: Notify::new(),
             patience,
@@ -71,6 +78,26 @@ impl Session {
 
     fn followers(&self) -> MutexGuard<'_, Vec<mpsc::Sender<Followed>>> {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the member has, for one who counts it.
+    pub(crate) fn positions(&self) -> &tokio::sync::Mutex<Positions> {
+        &self.positions
+    }
+
+    /// Sets the dead man's timer; 0 stops it.
+    pub(crate) fn set_timer(&self, seconds: u32) {
+        let mut line = self.line();
+        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        *timer = (seconds > 0).then(|| Instant::now() + Duration::from_secs(seconds.into()));
+        line.cancel_after(seconds * 1_000);
+    }
+
+    /// What is left of it, ms, if it runs. One that should have gone off while no gateway was there goes off at once.
+    fn timer_ms(&self) -> Option<u32> {
+        let timer = *self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_ms = timer?.saturating_duration_since(Instant::now()).as_millis();
+        Some(u32::try_from(left_ms).unwrap_or(u32::MAX).max(1))
     }
 
     fn now_ms(&self) -> u64 {
@@ -122,7 +149,10 @@ impl Session {
             if self.has_ended() {
                 return Err(refused::sign_on_again());
             }
-            ask(&mut line, waiter).map_err(|_| refused::refused(Reason::Overloaded))?;
+            ask(&mut line, waiter).map_err(|why| match why {
+                pares_resources::Refused::Full => refused::refused(Reason::Overloaded),
+                pares_resources::Refused::Differs => refused::refused(Reason::DuplicateRequest),
+            })?;
         }
         self.to_send.notify_one();
         match timeout(self.patience, told).await {
@@ -163,7 +193,7 @@ impl Session {
         let mut carried = Some((wire, agreed));
         let mut turn = usize::from(agreed.gateway.0);
         while let Some((wire, agreed)) = carried.take() {
-            self.line().on_signed_on(agreed.in_flight_max);
+            self.on_signed_on(agreed.in_flight_max);
             self.to_send.notify_one();
             tokio::select! {
                 _ = self.carry(wire, agreed.heartbeat) => {}
@@ -180,6 +210,11 @@ impl Session {
             };
         }
         self.end();
+    }
+
+    fn on_signed_on(&self, in_flight_max: u16) {
+        let mut line = self.line();
+        line.on_signed_on(in_flight_max, self.timer_ms());
     }
 
     /// The next gateway that takes the session; none if it is refused.

@@ -68,10 +68,9 @@ pub(crate) struct Challenge {
 }
 
 /// Signs a session on, or asks for a proof.
-#[utoipa::path(post, path = "/v1/sign-on", tag = "session", security(()), request_body = SignOnForm, responses(
+#[utoipa::path(post, path = "/v1/sign-on", operation_id = "sign_on", tag = "session", security(()), request_body = SignOnForm, responses(
     (status = 201, description = "Signed on: no proof is needed here", body = Session201),
-    (status = 202, description = "Prove it", body = Challenge),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 202, description = "Prove it", body = Challenge)))]
 pub(crate) async fn begin(
     State(app): State<Shared>,
     spoken: Spoken,
@@ -99,10 +98,9 @@ pub(crate) async fn begin(
 }
 
 /// Passes a proof on to the gateway that asked for it.
-#[utoipa::path(post, path = "/v1/sign-on/{sign_on}", tag = "session", security(()), request_body = ProofForm,
+#[utoipa::path(post, path = "/v1/sign-on/{sign_on}", operation_id = "prove", tag = "session", security(()), request_body = ProofForm,
     params(("sign_on" = String, Path, description = "of the challenge")), responses(
-    (status = 201, description = "Signed on", body = Session201),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 201, description = "Signed on", body = Session201)))]
 pub(crate) async fn prove(
     State(app): State<Shared>,
     Path(id): Path<String>,
@@ -124,9 +122,8 @@ pub(crate) async fn prove(
 }
 
 /// Ends the session: its connection to the gateway is closed, and what it guards is cancelled.
-#[utoipa::path(delete, path = "/v1/session", tag = "session", responses(
-    (status = 204, description = "It has ended"),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(delete, path = "/v1/session", operation_id = "sign_off", tag = "session", responses(
+    (status = 204, description = "It has ended")))]
 pub(crate) async fn end(Caller(session): Caller) -> StatusCode {
     session.end();
     StatusCode::NO_CONTENT

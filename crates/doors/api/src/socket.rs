@@ -17,6 +17,7 @@ use pares_types::ShardId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::interval;
+use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
 use crate::reports::{Report, report};
@@ -34,9 +35,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 const PROTOCOL: &str = "pares";
 
 /// What a client says.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+pub(crate) struct Wish {
     /// `subscribe`.
     op: String,
     /// `orders`, `book`, `trades`, `ticker` or `candles`.
@@ -52,24 +53,17 @@ struct Wish {
 }
 
 /// What a client is told.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(tag = "channel", rename_all = "snake_case")]
-enum Told {
+pub(crate) enum Told {
+    /// A message of the member's stream.
     Orders(Report),
     /// All of the past is told; `next` comes next.
-    OrdersLive {
-        shard: u16,
-        next: String,
-    },
+    OrdersLive { shard: u16, next: String },
     /// Of that shard nothing is told.
-    OrdersNot {
-        shard: u16,
-        reason: &'static str,
-        oldest: String,
-    },
-    Heartbeat {
-        count: u64,
-    },
+    OrdersNot { shard: u16, reason: &'static str, oldest: String },
+    /// Each second.
+    Heartbeat { count: u64 },
 }
 
 /// Why a socket ends: told to the client, unless it is gone.
@@ -81,15 +75,15 @@ const fn closing(code: u16, reason: &'static str) -> Closing {
 
 /// Opens a socket.
 #[utoipa::path(get, path = "/v1/socket", tag = "socket", responses(
-    (status = 101, description = "A WebSocket: docs/protocols/http.md"),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 101, description = "A WebSocket: docs/protocols/http.md")))]
 pub(crate) async fn socket(
     State(app): State<Shared>,
     Caller(session): Caller,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
-    let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(MESSAGE_BYTES_MAX);
+    let upgrade = upgrade.protocols([PROTOCOL]);
+    let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
         let mut listener = Listener {
             app,
@@ -216,7 +210,9 @@ impl Listener {
                     Some(FollowerStanding::AsBefore) | None => Ok(()),
                 }
             }
-            Followed::NotTold(shard, oldest, reason) if self.cursors.contains_key(&shard) => {
+            Followed::NotTold(shard, oldest, reason)
+                if self.cursors.get(&shard).is_some_and(|cursor| cursor.lacks(oldest)) =>
+            {
                 self.tell_not(shard, reason.word(), oldest).await
             }
             Followed::NotTold(..) => Ok(()),

@@ -96,7 +96,7 @@ impl FromRequestParts<Shared> for Spoken {
 }
 
 /// The first that is accepted and not refused by a weight of zero; JSON if nothing is said.
-fn wanted(headers: &HeaderMap) -> Option<Spoken> {
+pub(crate) fn wanted(headers: &HeaderMap) -> Option<Spoken> {
     let mut has_said = false;
     for value in headers.get_all(header::ACCEPT) {
         for range in value.to_str().ok()?.split(',').map(str::trim).filter(|range| !range.is_empty()) {
@@ -113,6 +113,18 @@ fn wanted(headers: &HeaderMap) -> Option<Spoken> {
         }
     }
     (!has_said).then_some(Spoken::Json)
+}
+
+/// The same answer; a problem in XML, if that is wanted (RFC 9457, appendix B).
+pub(crate) fn problem_in(wanted: Option<Spoken>, mut response: Response) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let text = (wanted == Some(Spoken::Xml)).then(|| quick_xml::se::to_string_with_root("problem", &problem));
+    let Some(Ok(text)) = text else { return response };
+    let text = text.replacen("<problem>", "<problem xmlns=\"urn:ietf:rfc:7807\">", 1);
+    let (mut head, _) = response.into_parts();
+    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+xml"));
+    head.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(head, text.into())
 }
 
 impl Spoken {

@@ -1,8 +1,10 @@
 //! What a session may do, and what is used of it.
 
+use axum::http::HeaderValue;
 use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::{LineTold, Question};
+use pares_types::OwnLimits;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -43,10 +45,32 @@ pub(crate) struct Standing {
     position_max: String,
 }
 
+/// The session's limits, and what remains of them, as `draft-ietf-httpapi-ratelimit-headers` writes them. Of the rate the gateway does not tell what remains.
+fn limits(own: &OwnLimits) -> (String, String) {
+    let OwnLimits { limits, orders, in_flight, in_flight_max, .. } = *own;
+    let rate = (limits.rate_max > 0).then(|| {
+        let burst = limits.burst_max.max(1);
+        // So many at once, and as many again in so many seconds.
+        format!("\"rate\";q={burst};w={}", burst.div_ceil(limits.rate_max))
+    });
+    let orders_max = Some(limits.orders_max).filter(|most| *most > 0);
+    let in_flight_max = u32::from(in_flight_max);
+    let policy = [
+        Some(format!("\"in-flight\";q={in_flight_max}")),
+        orders_max.map(|most| format!("\"orders\";q={most}")),
+        rate,
+    ];
+    let left = [
+        Some(format!("\"in-flight\";r={}", in_flight_max.saturating_sub(in_flight))),
+        orders_max.map(|most| format!("\"orders\";r={}", most.saturating_sub(orders))),
+    ];
+    let listed = |limits: &[Option<String>]| limits.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+    (listed(&policy), listed(&left))
+}
+
 /// What the session may do.
 #[utoipa::path(get, path = "/v1/status", tag = "session", responses(
-    (status = 200, description = "It", body = Standing),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "It", body = Standing)))]
 pub(crate) async fn status(Caller(session): Caller, spoken: Spoken) -> Result<Response, Problem> {
     let LineTold::Limits(own) = session.question(Question::Limits).await? else {
         return Err(refused::no_answer_yet());
@@ -64,5 +88,12 @@ pub(crate) async fn status(Caller(session): Caller, spoken: Spoken) -> Result<Re
         value_max: own.limits.value_max.to_string(),
         position_max: own.position_max.to_string(),
     };
-    Ok(spoken.ok("status", &standing))
+    let mut response = spoken.ok("status", &standing);
+    let (policy, left) = limits(&own);
+    for (name, text) in [("ratelimit-policy", policy), ("ratelimit", left)] {
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    Ok(response)
 }

@@ -218,8 +218,7 @@ pub(crate) fn interval(asked: Option<&str>) -> Result<Interval, Problem> {
 
 /// The newest trades of an instrument that this server has received.
 #[utoipa::path(get, path = "/v1/instruments/{symbol}/trades", tag = "market", params(("symbol" = String, Path), Newest), responses(
-    (status = 200, description = "The newest first", body = TradesShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "The newest first", body = TradesShown)))]
 pub(crate) async fn trades(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
@@ -235,8 +234,7 @@ pub(crate) async fn trades(
 
 /// The trades of an instrument by intervals, as this server has received them.
 #[utoipa::path(get, path = "/v1/instruments/{symbol}/candles", tag = "market", params(("symbol" = String, Path), OfInterval), responses(
-    (status = 200, description = "The newest, the oldest of them first", body = CandlesShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "The newest, the oldest of them first", body = CandlesShown)))]
 pub(crate) async fn candles(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
@@ -255,8 +253,7 @@ pub(crate) async fn candles(
 
 /// How an instrument trades: last, best bid and offer, the day.
 #[utoipa::path(get, path = "/v1/instruments/{symbol}/ticker", tag = "market", params(("symbol" = String, Path)), responses(
-    (status = 200, description = "How it trades", body = TickerShown),
-    (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
+    (status = 200, description = "How it trades", body = TickerShown)))]
 pub(crate) async fn ticker(
     State(app): State<Shared>,
     Path(symbol): Path<String>,

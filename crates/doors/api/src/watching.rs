@@ -40,6 +40,9 @@ pub(crate) enum MarketChannel {
 }
 
 impl MarketChannel {
+    /// What is said of those that cannot be watched.
+    pub(crate) const NOT: [&str; 4] = ["book_not", "trades_not", "ticker_not", "candles_not"];
+
     /// The channel of that name; candles of an interval.
     pub(crate) fn of(name: &str, asked: Option<&str>) -> Result<Self, Problem> {
         match (name, asked) {
@@ -48,6 +51,16 @@ impl MarketChannel {
             ("trades", None) => Ok(Self::Trades),
             ("ticker", None) => Ok(Self::Ticker),
             _ => Err(Problem::bad("there is no such channel")),
+        }
+    }
+
+    fn not(self) -> &'static str {
+        let [book, trades, ticker, candles] = Self::NOT;
+        match self {
+            Self::Book => book,
+            Self::Trades => trades,
+            Self::Ticker => ticker,
+            Self::Candles(_) => candles,
         }
     }
 }
@@ -118,13 +131,7 @@ impl Watching {
         after: Option<&str>,
     ) -> Vec<String> {
         let not = |reason| {
-            let channel = match watched.channel {
-                MarketChannel::Book => "book_not",
-                MarketChannel::Trades => "trades_not",
-                MarketChannel::Ticker => "ticker_not",
-                MarketChannel::Candles(_) => "candles_not",
-            };
-            vec![text(&MarketNot { channel, symbol: watched.symbol.clone(), reason })]
+            vec![text(&MarketNot { channel: watched.channel.not(), symbol: watched.symbol.clone(), reason })]
         };
         if self.last.len() >= WATCHED_MAX && !self.last.contains_key(&watched) {
             return not("too_many");
@@ -232,4 +239,86 @@ fn next_trades(tape: &Tape, symbol: &str, place: &mut u64, texts: &mut Vec<Strin
 fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> String {
     let (symbol, interval) = (symbol.to_owned(), interval.word());
     text(&MarketMessage::Candles { symbol, interval, candle: candle.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_resources::tape::{KEPT_MAX, MarketTrade, TapeNews};
+    use pares_types::{BusinessDay, Phase, Price, Quantity, Timestamp};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::books::BookTold;
+    use crate::market::MarketTold;
+
+    /// Trades of these numbers, each at its number, a minute after the one before.
+    fn tell(market: &Market, numbers: std::ops::Range<u64>) {
+        let trade = |number: u64| {
+            let (at, price) = (Timestamp(number * 60_000_000_000), Price(number.cast_signed() * 10_000));
+            TapeNews::Trade(MarketTrade { number, at, price, quantity: Quantity(1), taker: None })
+        };
+        let (book, phase) = (BookTold::default(), Some(Phase::Continuous));
+        let news = numbers.map(trade).collect();
+        market.tell("ABC", &MarketTold { book, phase, day: BusinessDay(1), is_whole: true, news });
+    }
+
+    fn watching(market: &Market, name: &str) -> (Watching, Vec<Value>) {
+        let mut watching = Watching::default();
+        let channel = MarketChannel::of(name, None).unwrap();
+        let texts = watching.begin(Some(market), Watched { channel, symbol: "ABC".into() }, None);
+        (watching, values(&texts))
+    }
+
+    fn values(texts: &[String]) -> Vec<Value> {
+        texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+    }
+
+    fn told(watching: &mut Watching, market: &Market, field: &str) -> Vec<String> {
+        let texts = watching.look(market).unwrap();
+        let told = values(&texts);
+        told.iter().map(|one| one.pointer(field).unwrap().as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_slow_reader_of_trades_gets_each_once_until_what_it_has_not_read_is_gone() {
+        let market = Market::default();
+        tell(&market, 1..3);
+        let (mut watching, first) = watching(&market, "trades");
+        assert_eq!(first[0]["last"], "2");
+        let few = TRADES_AT_ONCE as u64;
+        tell(&market, 3..13 + few);
+        let numbers = |from, to| (from..to).map(|number: u64| number.to_string()).collect::<Vec<_>>();
+        assert_eq!(told(&mut watching, &market, "/number"), numbers(3, 3 + few), "a turn's");
+        assert_eq!(told(&mut watching, &market, "/number"), numbers(3 + few, 13 + few));
+        let (next, most) = (13 + few, KEPT_MAX as u64);
+        tell(&market, next..next + most);
+        tell(&market, next + most..next + most + 1);
+        assert_eq!(watching.look(&market), Err(TooSlow));
+    }
+
+    #[test]
+    fn a_slow_reader_of_tickers_gets_the_last_and_of_candles_all_that_changed() {
+        let market = Market::default();
+        tell(&market, 1..2);
+        let (mut ticker, first) = watching(&market, "ticker");
+        assert_eq!(first[0]["last"], "1");
+        let (mut candles, first) = watching(&market, "candles");
+        assert_eq!(first[0]["candle"]["close"], "1");
+        tell(&market, 2..4);
+        tell(&market, 4..5);
+        assert_eq!(told(&mut ticker, &market, "/last"), ["4"]);
+        assert_eq!(told(&mut candles, &market, "/candle/close"), ["2", "3", "4"]);
+        assert_eq!(ticker.look(&market).unwrap().len() + candles.look(&market).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let market = Market::default();
+        let (_, first) = watching(&market, "candles");
+        assert_eq!(
+            (&first[0]["channel"], &first[0]["reason"]),
+            (&"candles_not".into(), &"unknown_instrument".into())
+        );
+        assert!(MarketChannel::of("orders", None).is_err() && MarketChannel::of("book", Some("1m")).is_err());
+    }
 }

@@ -1,7 +1,24 @@
-//! The document that is served is the one that is published. `UPDATE_EXPECT=1` writes it anew.
+//! The documents that are served are those that are published. `UPDATE_EXPECT=1` writes them anew.
+
+use std::collections::BTreeSet;
 
 #[test]
-fn the_published_document_is_the_one_that_is_served() {
-    let file = expect_test::expect_file!["../../../../docs/protocols/http-openapi.json"];
-    file.assert_eq(&pares_api::document());
+fn the_published_documents_are_those_that_are_served() {
+    expect_test::expect_file!["../../../../docs/protocols/http-openapi.json"]
+        .assert_eq(&pares_api::document());
+    expect_test::expect_file!["../../../../docs/protocols/http-asyncapi.json"]
+        .assert_eq(&pares_api::asyncapi());
+}
+
+/// Generators of clients make a function of each, and let one of two that are named alike be lost.
+#[test]
+fn no_two_operations_are_named_alike() {
+    let document: serde_json::Value = serde_json::from_str(&pares_api::document()).unwrap();
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|path| path.as_object().unwrap().values());
+    let mut names = BTreeSet::new();
+    for operation in operations {
+        let name = operation["operationId"].as_str().unwrap();
+        assert!(names.insert(name.to_owned()), "{name}");
+    }
 }

@@ -266,7 +266,11 @@ impl Desk {
 
     /// A message of the stream; `is_live` unless the stream is being told again.
     pub(crate) fn on_stream(&mut self, reply: &Reply, is_live: bool) {
-        let Reply::Answer(answer) = reply else { return };
+        let answer = match reply {
+            Reply::Answer(answer) => answer,
+            Reply::Trade(trade) if trade.remaining.0 == 0 => return self.known.on_ended(trade.order),
+            _ => return,
+        };
         self.names.on_told(answer.client_order_id);
         if let Some(change) = self.changes.remove(&answer.client_order_id)
             && self.is_another(&change, answer)

@@ -291,7 +291,9 @@ impl Session {
             // The client counts packets: it would take this one for another.
             return Err(format!("gap {}", self.next));
         }
-        soup::write(out, b'S', &told::message(&self.desk.names, reply));
+        if let Some(message) = told::message(&self.desk.names, reply) {
+            soup::write(out, b'S', message.as_bytes());
+        }
         self.next = number.saturating_add(1);
         Ok(())
     }

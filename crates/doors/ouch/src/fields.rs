@@ -52,24 +52,34 @@ impl<'a> Iterator for Appendage<'a> {
     }
 }
 
-/// Writes a message: its fields, then its appendage.
-#[derive(Debug, Default)]
+/// The longest message is a U, of 127 bytes.
+const MESSAGE_MAX: usize = 160;
+
+/// A message that is being written: its fields, then its appendage. It lies where it is made; nothing is allocated.
+#[derive(Debug)]
 pub(crate) struct Writer {
-    fields: Vec<u8>,
-    appendage: Vec<u8>,
+    bytes: [u8; MESSAGE_MAX],
+    len: usize,
+    /// Where the appendage begins, with its length; 0 as long as there is none.
+    appendage_at: usize,
 }
 
 impl Writer {
     /// Begins a message with what all of them begin with: its type and a time, which the stream does not tell.
     pub(crate) fn begin(kind: u8) -> Self {
-        let mut writer = Self::default();
+        let mut writer = Self { bytes: [0; MESSAGE_MAX], len: 0, appendage_at: 0 };
         writer.byte(kind).u64(0);
         writer
     }
 
+    /// What is written so far: a whole message.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
     /// Its type.
     pub(crate) fn kind(&self) -> u8 {
-        self.fields[0]
+        self.bytes[0]
     }
 
     pub(crate) fn byte(&mut self, value: u8) -> &mut Self {
@@ -85,33 +95,26 @@ impl Writer {
     }
 
     pub(crate) fn bytes(&mut self, value: &[u8]) -> &mut Self {
-        self.fields.extend_from_slice(value);
+        self.bytes[self.len..self.len + value.len()].copy_from_slice(value);
+        self.len += value.len();
         self
     }
 
-    /// Text, filled up with spaces.
-    pub(crate) fn alpha<const WIDTH: usize>(&mut self, text: &str) -> &mut Self {
-        let mut field = [b' '; WIDTH];
-        field.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
-        self.bytes(&field)
+    /// Bytes of text that is left blank.
+    pub(crate) fn blank<const WIDTH: usize>(&mut self) -> &mut Self {
+        self.bytes(&[b' '; WIDTH])
     }
 
+    /// Appends a value to the appendage; no field follows.
     pub(crate) fn tag(&mut self, tag: u8, value: &[u8]) -> &mut Self {
+        if self.appendage_at == 0 {
+            self.appendage_at = self.len;
+            self.bytes(&[0; 2]);
+        }
         let length = u8::try_from(value.len() + 1).expect("values are short");
-        self.appendage.extend_from_slice(&[length, tag]);
-        self.appendage.extend_from_slice(value);
+        self.bytes(&[length, tag]).bytes(value);
+        let appended = u16::try_from(self.len - self.appendage_at - 2).expect("a message is short");
+        self.bytes[self.appendage_at..][..2].copy_from_slice(&appended.to_be_bytes());
         self
-    }
-
-    /// The fields of a message that has no appendage.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.fields)
-    }
-
-    pub(crate) fn finish(mut self) -> Vec<u8> {
-        let length = u16::try_from(self.appendage.len()).expect("an appendage is short");
-        self.bytes(&length.to_be_bytes());
-        self.fields.append(&mut self.appendage);
-        self.fields
     }
 }

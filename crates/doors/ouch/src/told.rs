@@ -31,16 +31,16 @@ pub(crate) fn place(reply: &Reply) -> Option<(ShardId, u64)> {
     Some(place).filter(|(_, number)| *number > 0)
 }
 
-/// The message that says it.
-pub(crate) fn message(names: &Names, reply: &Reply) -> Vec<u8> {
-    match reply {
+/// The message that says it, if it is in a stream.
+pub(crate) fn message(names: &Names, reply: &Reply) -> Option<Writer> {
+    Some(match reply {
         Reply::Answer(answer) => of_answer(names, answer),
         Reply::Trade(trade) => of_trade(names, trade),
         Reply::Cancelled(cancelled) => of_cancelled(names, cancelled),
         Reply::News(news) => of_news(names, news),
         Reply::Busted(bust) => of_busted(names, bust),
-        Reply::Journalled { .. } | Reply::Rejected { .. } => Vec::new(),
-    }
+        Reply::Journalled { .. } | Reply::Rejected { .. } => return None,
+    })
 }
 
 /// Shares as four bytes have them; the whole number stands in the appendage.
@@ -48,17 +48,27 @@ fn shares(quantity: Quantity) -> u32 {
     u32::try_from(quantity.0).unwrap_or(u32::MAX)
 }
 
-/// An instrument by its number, as O takes it too; symbols may change hands.
-fn symbol(instrument: InstrumentId) -> String {
-    let symbol = format!("#{instrument}");
-    if symbol.len() > 8 || instrument.0 == 0 { String::new() } else { symbol }
-}
-
 fn match_number(position: Position, index: u16) -> u64 {
     position.0 << INDEX_BITS | u64::from(index)
 }
 
 impl Writer {
+    /// An instrument by its number, as O takes it too; symbols may change hands.
+    fn symbol(&mut self, instrument: InstrumentId) -> &mut Self {
+        let mut field = [b' '; 8];
+        if let Some(digits) =
+            instrument.0.checked_ilog10().map(|log| log as usize + 1).filter(|digits| *digits < 8)
+        {
+            field[0] = b'#';
+            let mut left = instrument.0;
+            for place in field[1..=digits].iter_mut().rev() {
+                *place = b"0123456789"[(left % 10) as usize];
+                left /= 10;
+            }
+        }
+        self.bytes(&field)
+    }
+
     /// What every message says of its place, its order and its name.
     fn place(&mut self, name: ClientOrderId, position: Position, instrument: InstrumentId) -> &mut Self {
         self.tag(tag::NAME, &name.0.to_be_bytes());
@@ -74,16 +84,16 @@ impl Writer {
         self.tag(tag::CODE, &[code])
     }
 
-    fn answered(mut self, answer: &Answer) -> Vec<u8> {
+    fn answered(mut self, answer: &Answer) -> Self {
         self.place(answer.client_order_id, answer.position, answer.instrument);
         self.order(answer.order).code(answer.reason as u8);
         self.tag(tag::SHARES, &answer.executed.0.to_be_bytes());
         self.tag(tag::REMAINING, &answer.remaining.0.to_be_bytes());
-        self.finish()
+        self
     }
 }
 
-fn of_answer(names: &Names, answer: &Answer) -> Vec<u8> {
+fn of_answer(names: &Names, answer: &Answer) -> Writer {
     let name = answer.client_order_id;
     let number = names.user_ref_num(name);
     let is_entry = answer.order.0 == answer.request;
@@ -100,10 +110,13 @@ fn of_answer(names: &Names, answer: &Answer) -> Vec<u8> {
     };
     match writer.kind() {
         b'I' => _ = writer.u32(number),
-        b'J' => _ = writer.u32(number).bytes(&codes::reject(answer.reason).to_be_bytes()).alpha::<14>(""),
-        b'X' => _ = writer.u32(number).alpha::<4>("").alpha::<8>(&symbol(answer.instrument)),
+        b'J' => _ = writer.u32(number).bytes(&codes::reject(answer.reason).to_be_bytes()).blank::<14>(),
+        b'X' => _ = writer.u32(number).blank::<4>().symbol(answer.instrument),
         // It ends there: the standard gives it no appendage.
-        b'S' => return writer.byte(b'A').take(),
+        b'S' => {
+            writer.byte(b'A');
+            return writer;
+        }
         b'M' => _ = writer.u32(number).byte(BLANK).u32(total(answer)),
         b'A' => taken(writer.u32(number), answer),
         _ => taken(writer.u32(0).u32(number), answer),
@@ -118,12 +131,12 @@ fn total(answer: &Answer) -> u32 {
 /// What A and U say behind the UserRefNum.
 fn taken(writer: &mut Writer, answer: &Answer) {
     let lives = matches!(answer.status, Status::Resting | Status::Held);
-    writer.byte(BLANK).u32(total(answer)).alpha::<8>(&symbol(answer.instrument)).u64(0);
+    writer.byte(BLANK).u32(total(answer)).symbol(answer.instrument).u64(0);
     writer.byte(BLANK).byte(VISIBLE).u64(answer.order.0.to_bits());
-    writer.byte(BLANK).byte(BLANK).byte(BLANK).byte(if lives { b'L' } else { b'D' }).alpha::<14>("");
+    writer.byte(BLANK).byte(BLANK).byte(BLANK).byte(if lives { b'L' } else { b'D' }).blank::<14>();
 }
 
-fn of_trade(names: &Names, trade: &Trade) -> Vec<u8> {
+fn of_trade(names: &Names, trade: &Trade) -> Writer {
     let liquidity = if trade.role == Role::Resting { b'A' } else { b'R' };
     let mut writer = Writer::begin(b'E');
     writer.u32(names.user_ref_num(trade.client_order_id)).u32(shares(trade.quantity));
@@ -133,10 +146,10 @@ fn of_trade(names: &Names, trade: &Trade) -> Vec<u8> {
     writer.code(trade.side as u8);
     writer.tag(tag::SHARES, &trade.quantity.0.to_be_bytes());
     writer.tag(tag::REMAINING, &trade.remaining.0.to_be_bytes());
-    writer.finish()
+    writer
 }
 
-fn of_cancelled(names: &Names, cancelled: &Cancelled) -> Vec<u8> {
+fn of_cancelled(names: &Names, cancelled: &Cancelled) -> Writer {
     let (reason, shares) = (codes::cancel(cancelled.cause), shares(cancelled.quantity));
     let is_self_trade = cancelled.cause == CancelCause::SelfTrade;
     let mut writer = Writer::begin(if is_self_trade { b'D' } else { b'C' });
@@ -147,10 +160,10 @@ fn of_cancelled(names: &Names, cancelled: &Cancelled) -> Vec<u8> {
     writer.place(cancelled.client_order_id, cancelled.position, cancelled.instrument);
     writer.order(cancelled.order).code(cancelled.cause as u8);
     writer.tag(tag::SHARES, &cancelled.quantity.0.to_be_bytes());
-    writer.finish()
+    writer
 }
 
-fn of_news(names: &Names, news: &OrderNews) -> Vec<u8> {
+fn of_news(names: &Names, news: &OrderNews) -> Writer {
     let number = names.user_ref_num(news.client_order_id);
     let restated = match news.change {
         OrderChange::Refilled => Some(b'R'),
@@ -169,13 +182,13 @@ fn of_news(names: &Names, news: &OrderNews) -> Vec<u8> {
     writer.place(news.client_order_id, news.position, news.instrument).order(news.order);
     writer.code(news.change as u8);
     writer.tag(tag::REMAINING, &news.remaining.0.to_be_bytes());
-    writer.finish()
+    writer
 }
 
-fn of_busted(names: &Names, bust: &TradeBusted) -> Vec<u8> {
+fn of_busted(names: &Names, bust: &TradeBusted) -> Writer {
     let mut writer = Writer::begin(b'B');
     writer.u32(names.user_ref_num(bust.client_order_id)).u64(match_number(bust.traded_at, bust.index));
-    writer.byte(b'S').alpha::<14>("");
+    writer.byte(b'S').blank::<14>();
     writer.place(bust.client_order_id, bust.position, bust.instrument).order(bust.order);
-    writer.finish()
+    writer
 }

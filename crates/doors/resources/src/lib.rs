@@ -14,6 +14,7 @@
 //! | [`line`](mod@line) | a signed-on session at some gateway: what is in flight, and what follows from each frame |
 //! | `questions` | what changes nothing, answered in the order it was asked |
 //! | `streams` | the member's streams: what was resumed, from where |
+//! | [`positions`] | what a member bought and sold, counted from its streams |
 //! | [`book`] | a book's prices, and what changed |
 //! | [`tape`], [`candles`] | an instrument's trades: the newest, and what they sum up to |
 //! | [`decimal`] | prices and quantities as text |
@@ -26,6 +27,7 @@ pub mod candles;
 pub mod decimal;
 pub mod deeds;
 pub mod line;
+pub mod positions;
 mod questions;
 pub mod status;
 mod streams;

@@ -7,12 +7,14 @@
 //!          lost       | | on_signed_on: asked again, by name, in the order they were asked
 //!                     +-+
 //! ```
-//! The same name asked twice is one request with two who wait: the exchange executes it once anyway, and says the same to both.
+//! The same name asked twice is one request with two who wait: the exchange executes it once anyway, and says the same to both. Who does not wait any more
+//! counts no more; a request for which nobody waits, and which no gateway can have, is forgotten.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use pares_types::{Answer, ClientOrderId, ClientRequest, OrderStatus, OwnLimits, Reason, Reply, ShardId};
-use pares_wire::frame::{self, GatewayFrame, Ping};
+use pares_wire::frame::{self, CancelAfter, GatewayFrame, Ping};
 
 use crate::questions::{InstrumentTold, Question, Questions};
 use crate::streams::Streams;
@@ -44,7 +46,7 @@ pub enum LineTold {
 /// What follows from a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect<W> {
-    /// Who waits is told.
+    /// One who waits is told.
     Told(W, LineTold),
     /// Something of the member's stream of a shard, to all who follow it.
     Stream(ShardId, u64, Reply),
@@ -61,10 +63,14 @@ pub enum Effect<W> {
 pub enum Refused {
     /// As many are unanswered as may be.
     Full,
+    /// Another request of that name is unanswered.
+    Differs,
 }
 
 struct Asked<W> {
     request: ClientRequest,
+    /// Whether a gateway may have it.
+    was_sent: bool,
     /// Its place among those asked.
     place: u64,
     waiters: Vec<W>,
@@ -79,11 +85,16 @@ pub struct Line<W> {
     places: u64,
     questions: Questions<W>,
     streams: Streams,
+    /// Whether somebody does not wait any more.
+    is_gone: fn(&W) -> bool,
 }
 
-impl<W> Default for Line<W> {
-    fn default() -> Self {
+impl<W> Line<W> {
+    /// The line of a session that is at no gateway yet. `is_gone` says of who waits that he does so no more.
+    #[must_use]
+    pub fn new(is_gone: fn(&W) -> bool) -> Self {
         Self {
+            is_gone,
             out: Vec::new(),
             is_up: false,
             in_flight_max: 1,
@@ -93,44 +104,44 @@ impl<W> Default for Line<W> {
             streams: Streams::default(),
         }
     }
-}
 
-impl<W> Line<W> {
     /// What is to be sent; it is empty afterwards, and `into` takes its place.
     pub fn take_out(&mut self, into: &mut Vec<u8>) {
         into.clear();
         std::mem::swap(&mut self.out, into);
     }
 
-    /// Requests that are unanswered.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.asked.len()
-    }
-
     /// Asks. One of a name that is in flight joins it.
     ///
     /// # Errors
-    /// If too many wait; nothing was done.
+    /// If too many wait, or another request of that name is in flight; nothing was done.
     pub fn ask(&mut self, request: ClientRequest, waiter: W) -> Result<(), Refused> {
         let room = self.asked.len() < self.in_flight_max;
-        let (place, out, is_up) = (self.places, &mut self.out, self.is_up);
         match self.asked.entry(request.client_order_id()) {
-            std::collections::btree_map::Entry::Occupied(mut same) => {
-                let waiters = &mut same.get_mut().waiters;
+            Entry::Occupied(mut same) => {
+                let Asked { request: first, waiters, .. } = same.get_mut();
+                waiters.retain(|waiter| !(self.is_gone)(waiter));
+                if *first != request {
+                    return Err(Refused::Differs);
+                }
                 if waiters.len() >= WAITERS_MAX {
                     return Err(Refused::Full);
                 }
                 waiters.push(waiter);
             }
-            std::collections::btree_map::Entry::Vacant(free) if room => {
-                free.insert(Asked { request, place, waiters: vec![waiter] });
+            Entry::Vacant(free) if room => {
+                free.insert(Asked {
+                    request,
+                    was_sent: self.is_up,
+                    place: self.places,
+                    waiters: vec![waiter],
+                });
                 self.places += 1;
-                if is_up {
-                    frame::write_request(out, &request);
+                if self.is_up {
+                    frame::write_request(&mut self.out, &request);
                 }
             }
-            std::collections::btree_map::Entry::Vacant(_) => return Err(Refused::Full),
+            Entry::Vacant(_) => return Err(Refused::Full),
         }
         Ok(())
     }
@@ -140,6 +151,9 @@ impl<W> Line<W> {
     /// # Errors
     /// If too many wait.
     pub fn question(&mut self, question: Question, waiter: W) -> Result<(), Refused> {
+        if self.questions.len() >= QUESTIONS_MAX {
+            self.questions.forget(self.is_gone);
+        }
         if self.questions.len() >= QUESTIONS_MAX {
             return Err(Refused::Full);
         }
@@ -170,16 +184,28 @@ impl<W> Line<W> {
         !self.out.is_empty()
     }
 
-    /// A gateway has signed the session on: what is unanswered is asked again, in the order it was asked.
-    pub fn on_signed_on(&mut self, in_flight_max: u16) {
+    /// What the session guards is to be cancelled so long from now, ms; 0: not at all. The gateway's timer is of the connection: another one is told anew.
+    pub fn cancel_after(&mut self, after_ms: u32) {
+        if self.is_up {
+            frame::write(&mut self.out, &CancelAfter { after_ms: after_ms.into(), reserved: 0.into() });
+        }
+    }
+
+    /// A gateway has signed the session on: what is unanswered is asked again, in the order it was asked, behind the timer if it runs.
+    pub fn on_signed_on(&mut self, in_flight_max: u16, cancel_after_ms: Option<u32>) {
         self.out.clear();
         (self.is_up, self.in_flight_max) = (true, usize::from(in_flight_max).max(1));
+        cancel_after_ms.into_iter().for_each(|after_ms| self.cancel_after(after_ms));
         self.streams.begin_anew(&mut self.out);
+        let is_gone = self.is_gone;
+        self.asked.retain(|_, asked| asked.was_sent || !asked.waiters.iter().all(is_gone));
+        self.asked.values_mut().for_each(|asked| asked.was_sent = true);
         let mut again: Vec<(u64, ClientRequest)> =
             self.asked.values().map(|asked| (asked.place, asked.request)).collect();
         again.sort_unstable_by_key(|(place, _)| *place);
         again.iter().for_each(|(_, request)| frame::write_request(&mut self.out, request));
         self.questions.begin_anew();
+        self.questions.forget(is_gone);
         self.questions.send(&mut self.out);
     }
 
@@ -205,7 +231,7 @@ impl<W> Line<W> {
                 effect(Effect::Live(shard, next));
             }
             GatewayFrame::Resumed { shard, next: oldest, reason } => {
-                self.streams.on_not_told(shard, oldest, &mut self.out);
+                self.streams.on_not_told(shard, oldest, reason, &mut self.out);
                 effect(Effect::NotTold(shard, oldest, reason));
             }
             GatewayFrame::Challenge(_) | GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_) => {}

@@ -84,6 +84,15 @@ impl<W> Questions<W> {
         }
     }
 
+    /// Forgets those that nobody waits for; but not what was sent, since answers come in order.
+    pub(crate) fn forget(&mut self, is_gone: fn(&W) -> bool) {
+        let mut at = 0;
+        self.asked.retain(|(_, waiter)| {
+            at += 1;
+            at <= self.sent || !is_gone(waiter)
+        });
+    }
+
     /// The connection is another one: nothing was sent on it.
     pub(crate) fn begin_anew(&mut self) {
         self.sent = 0;

@@ -24,3 +24,14 @@ pub fn of(reason: Reason) -> u16 {
 pub fn retry_s(reason: Reason) -> Option<u64> {
     matches!(of(reason), 429 | 503).then_some(1)
 }
+
+/// The name of the limit that is used up, if that is why.
+#[must_use]
+pub fn limit(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::Throttled => Some("rate"),
+        Reason::Overloaded => Some("in-flight"),
+        Reason::OrdersLimit => Some("orders"),
+        _ => None,
+    }
+}

@@ -4,20 +4,29 @@
 //!   idle --follow(n)--> telling(n) --Resumed--> live --follow(n)--> telling(n) ...
 //! ```
 //! A gateway ignores what is asked for while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for at a
-//! time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next.
+//! time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next. Wishes
+//! that were there when it was asked are told with the lowest; one that comes later may find its number passed, and is asked for again.
 
 use std::collections::BTreeMap;
 
-use pares_types::ShardId;
+use pares_types::{Reason, ShardId};
 use pares_wire::frame;
+
+/// What was asked for, and is not told up to the present yet.
+#[derive(Clone, Debug)]
+struct Telling {
+    /// From which number on; 0: from now on.
+    from: u64,
+    /// Higher wishes that are told with it.
+    others: Vec<u64>,
+}
 
 /// One shard's.
 #[derive(Clone, Debug, Default)]
 struct Stream {
     /// The number that comes next, once it is known.
     next: Option<u64>,
-    /// Asked for, and not told up to the present yet.
-    telling: Option<u64>,
+    telling: Option<Telling>,
     /// To be asked for.
     wanted: Vec<u64>,
 }
@@ -46,33 +55,34 @@ impl Streams {
     /// All that was asked for is told; live from `next` on.
     pub(crate) fn on_live(&mut self, shard: ShardId, next: u64, out: &mut Vec<u8>) {
         let stream = self.0.entry(shard).or_default();
-        let told = stream.telling.take();
+        stream.telling = None;
         stream.next = Some(stream.next.unwrap_or(next).max(next));
         // Who wanted what comes now, or what is not there yet, has it or is told so.
-        stream.wanted.retain(|want| match told {
-            Some(from) if from > 0 => *want != 0 && *want < from,
-            _ => *want != 0 && *want < next,
-        });
+        stream.wanted.retain(|want| (1..next).contains(want));
         stream.send(shard, out);
     }
 
-    /// Nothing is kept of what was asked for.
-    pub(crate) fn on_not_told(&mut self, shard: ShardId, oldest: u64, out: &mut Vec<u8>) {
-        let Some(stream) = self.0.get_mut(&shard) else { return };
-        stream.telling = None;
-        stream.wanted.retain(|want| *want >= oldest.max(1));
-        if let Some(next) = stream.next {
-            // Those who were live go on.
-            stream.wanted.push(next);
+    /// What was asked for is not told. Only what lies above it, and is kept, is asked for: so that comes to an end.
+    pub(crate) fn on_not_told(&mut self, shard: ShardId, oldest: u64, reason: Reason, out: &mut Vec<u8>) {
+        if reason == Reason::UnknownShard {
+            self.0.remove(&shard);
+            return;
         }
+        let Some(stream) = self.0.get_mut(&shard) else { return };
+        let Some(Telling { from, others }) = stream.telling.take() else { return };
+        // Those who were live go on.
+        stream.next = stream.next.filter(|next| *next > from && *next >= oldest);
+        let others = others.into_iter().chain(stream.next);
+        let late = std::mem::take(&mut stream.wanted);
+        stream.wanted.extend(others.chain(late).filter(|want| *want == 0 || *want > from && *want >= oldest));
         stream.send(shard, out);
     }
 
     /// The connection is another one: what was live, or being told, is asked for from where it stands.
     pub(crate) fn begin_anew(&mut self, out: &mut Vec<u8>) {
         for (shard, stream) in &mut self.0 {
-            if let Some(from) = stream.telling.take() {
-                stream.wanted.push(from);
+            if let Some(Telling { from, others }) = stream.telling.take() {
+                stream.wanted.extend(others.into_iter().chain([from]));
             }
             stream.wanted.extend(stream.next);
             stream.send(*shard, out);
@@ -87,9 +97,9 @@ impl Stream {
         };
         // The next number may be asked for: at another gateway it is waited for.
         let is_known = self.next.is_some_and(|next| (1..=next).contains(&lowest));
-        let from = if is_known { lowest } else { 0 };
-        self.wanted.retain(|want| !is_known || *want != lowest);
-        self.telling = Some(from);
+        let (from, others) =
+            if is_known { (lowest, std::mem::take(&mut self.wanted)) } else { (0, Vec::new()) };
+        self.telling = Some(Telling { from, others });
         frame::write_resume(out, Some(shard), from);
     }
 }
@@ -134,6 +144,13 @@ impl Cursor {
         is_next
     }
 
+    /// Whether what the gateway does not tell concerns him: `oldest` is the lowest number that is kept, 0 if none is. What another one asked for
+    /// may lie below that, and he stands above.
+    #[must_use]
+    pub fn lacks(&self, oldest: u64) -> bool {
+        if oldest == 0 { !self.is_live } else { self.next.is_some_and(|next| next < oldest) }
+    }
+
     /// All that was asked for is told, and `next` comes next.
     pub fn on_live(&mut self, next: u64) -> FollowerStanding {
         let own = *self.next.get_or_insert(next);
@@ -161,6 +178,15 @@ mod tests {
         assert_eq!(cursor.on_live(9), FollowerStanding::AsBefore, "7 and 8 are told yet");
         assert_eq!(cursor.on_live(7), FollowerStanding::Live);
         assert_eq!(cursor.on_live(7), FollowerStanding::AsBefore);
+    }
+
+    #[test]
+    fn what_is_not_kept_concerns_those_who_lack_it() {
+        let mut live = Cursor::from(50);
+        live.on_live(50);
+        assert_eq!([live.lacks(10), live.lacks(0), live.lacks(51)], [false, false, true]);
+        assert_eq!([3, 10, 0].map(|from| Cursor::from(from).lacks(10)), [true, false, false]);
+        assert!(Cursor::from(10).lacks(0));
     }
 
     #[test]

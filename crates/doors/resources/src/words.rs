@@ -1,8 +1,8 @@
 //! Orders as words: what a form says, as the exchange's types.
 
 use pares_types::{
-    NewOrder, NewTerms, OrderChange, OrderKind, OrderState, Peg, Phase, Price, Quantity, Role, SelfTrade,
-    Side, TimeInForce, Timestamp,
+    OrderChange, OrderKind, OrderState, Peg, Phase, Price, Quantity, Role, SelfTrade, Side, TimeInForce,
+    Timestamp,
 };
 
 use crate::decimal;
@@ -16,106 +16,19 @@ pub struct BadField {
     pub why: &'static str,
 }
 
-/// An order as a form says it; `None` is left out.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct OrderWords<'a> {
-    /// `buy` or `sell`.
-    pub side: &'a str,
-    /// `limit`, `market`, `peg_best`, `peg_mid`.
-    pub kind: Option<&'a str>,
-    /// Decimal text; of a market order none.
-    pub price: Option<&'a str>,
-    /// Shares.
-    pub quantity: &'a str,
-    /// `day`, `ioc`, `fok`, `gtc`, `gtd`, `at_open`, `at_close`.
-    pub time_in_force: Option<&'a str>,
-    /// Of `gtd`: ns since 1970.
-    pub until_ns: Option<&'a str>,
-    /// Refused rather than take liquidity.
-    pub post_only: bool,
-    /// `allow`, `cancel_resting`, `cancel_incoming`, `cancel_both`, `decrement`.
-    pub self_trade: Option<&'a str>,
-    /// Shares that an iceberg shows.
-    pub display: Option<&'a str>,
-    /// Shares that must match at once.
-    pub minimum: Option<&'a str>,
-    /// The price that a stop order waits for.
-    pub trigger: Option<&'a str>,
-}
-
-impl OrderWords<'_> {
-    /// The order.
-    ///
-    /// # Errors
-    /// The first field that is not as it should be.
-    pub fn order(&self) -> Result<NewOrder, BadField> {
-        let quantity =
-            |field, text: Option<&str>| text.map_or(Ok(Quantity::ZERO), |text| shares(field, text));
-        Ok(NewOrder {
-            side: side(self.side)?,
-            kind: self.order_kind()?,
-            time_in_force: time_in_force(self.time_in_force.unwrap_or(self.usual_time()), self.until_ns)?,
-            post_only: self.post_only,
-            self_trade: self_trade(self.self_trade.unwrap_or("allow"))?,
-            quantity: shares("quantity", self.quantity)?,
-            display: quantity("display", self.display)?,
-            minimum: quantity("minimum", self.minimum)?,
-            trigger: self.trigger.map(|text| price("trigger", text)).transpose()?,
-        })
-    }
-
-    /// What does not match at once of an order at market cannot rest.
-    fn usual_time(&self) -> &'static str {
-        if self.kind == Some("market") { "ioc" } else { "day" }
-    }
-
-    fn order_kind(&self) -> Result<OrderKind, BadField> {
-        let limit = || price("price", self.price.ok_or(BadField { field: "price", why: "is needed" })?);
-        match self.kind.unwrap_or("limit") {
-            "limit" => Ok(OrderKind::Limit { price: limit()? }),
-            "peg_best" => Ok(OrderKind::Pegged { to: Peg::Best, limit: limit()? }),
-            "peg_mid" => Ok(OrderKind::Pegged { to: Peg::Mid, limit: limit()? }),
-            "market" if self.price.is_none() => Ok(OrderKind::Market),
-            "market" => Err(BadField { field: "price", why: "a market order has none" }),
-            _ => Err(BadField { field: "kind", why: "limit, market, peg_best or peg_mid" }),
-        }
-    }
-}
-
-/// New terms as a form says them; `None` stays as it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TermsWords<'a> {
-    /// The new limit.
-    pub price: &'a str,
-    /// The new total quantity, executed part included.
-    pub quantity: &'a str,
-    /// As of an order.
-    pub display: Option<&'a str>,
-    /// As of an order.
-    pub trigger: Option<&'a str>,
-    /// `day`, `gtc`, `gtd`.
-    pub time_in_force: Option<&'a str>,
-    /// As of an order.
-    pub until_ns: Option<&'a str>,
-}
-
-impl TermsWords<'_> {
-    /// The terms.
-    ///
-    /// # Errors
-    /// The first field that is not as it should be.
-    pub fn terms(&self) -> Result<NewTerms, BadField> {
-        if self.time_in_force.is_none() && self.until_ns.is_some() {
-            return Err(BadField { field: "until_ns", why: "is of time_in_force gtd alone" });
-        }
-        let time = self.time_in_force.map(|word| time_in_force(word, self.until_ns)).transpose()?;
-        Ok(NewTerms {
-            price: price("price", self.price)?,
-            quantity: shares("quantity", self.quantity)?,
-            display: self.display.map(|text| shares("display", text)).transpose()?,
-            trigger: self.trigger.map(|text| price("trigger", text)).transpose()?,
-            time_in_force: time,
-        })
+/// Reads what kind of order it is: `limit` if nothing is said, `market`, `peg_best`, `peg_mid`; and its limit.
+///
+/// # Errors
+/// If it is none, or has a limit too many or too few.
+pub fn order_kind(kind: Option<&str>, limit: Option<&str>) -> Result<OrderKind, BadField> {
+    let needed = || price("price", limit.ok_or(BadField { field: "price", why: "is needed" })?);
+    match kind.unwrap_or("limit") {
+        "limit" => Ok(OrderKind::Limit { price: needed()? }),
+        "peg_best" => Ok(OrderKind::Pegged { to: Peg::Best, limit: needed()? }),
+        "peg_mid" => Ok(OrderKind::Pegged { to: Peg::Mid, limit: needed()? }),
+        "market" if limit.is_none() => Ok(OrderKind::Market),
+        "market" => Err(BadField { field: "price", why: "a market order has none" }),
+        _ => Err(BadField { field: "kind", why: "limit, market, peg_best or peg_mid" }),
     }
 }
 
@@ -198,7 +111,11 @@ pub fn phase(word: &str) -> Result<Phase, BadField> {
     })
 }
 
-fn self_trade(word: &str) -> Result<SelfTrade, BadField> {
+/// Reads what happens when a member meets itself.
+///
+/// # Errors
+/// If it is none of the words.
+pub fn self_trade(word: &str) -> Result<SelfTrade, BadField> {
     const WHY: &str = "allow, cancel_resting, cancel_incoming, cancel_both or decrement";
     match word {
         "allow" => Ok(SelfTrade::Allow),
@@ -210,11 +127,19 @@ fn self_trade(word: &str) -> Result<SelfTrade, BadField> {
     }
 }
 
-fn time_in_force(word: &str, until_ns: Option<&str>) -> Result<TimeInForce, BadField> {
-    const WHY: &str = "day, ioc, fok, gtc, gtd, at_open or at_close";
-    if word != "gtd" && until_ns.is_some() {
+/// Reads how long an order lives, if that is said; of `gtd` until when, ns since 1970.
+///
+/// # Errors
+/// If it is none of the words, or the end is said of another one, or not said.
+pub fn time_in_force(word: Option<&str>, until_ns: Option<&str>) -> Result<Option<TimeInForce>, BadField> {
+    if word != Some("gtd") && until_ns.is_some() {
         return Err(BadField { field: "until_ns", why: "is of time_in_force gtd alone" });
     }
+    word.map(|word| time_of(word, until_ns)).transpose()
+}
+
+fn time_of(word: &str, until_ns: Option<&str>) -> Result<TimeInForce, BadField> {
+    const WHY: &str = "day, ioc, fok, gtc, gtd, at_open or at_close";
     match word {
         "day" => Ok(TimeInForce::Day),
         "ioc" => Ok(TimeInForce::Ioc),
@@ -231,46 +156,18 @@ fn time_in_force(word: &str, until_ns: Option<&str>) -> Result<TimeInForce, BadF
     }
 }
 
-fn price(field: &'static str, text: &str) -> Result<Price, BadField> {
+/// Reads a price.
+///
+/// # Errors
+/// If it is none.
+pub fn price(field: &'static str, text: &str) -> Result<Price, BadField> {
     decimal::price(text).map_err(|why| BadField { field, why })
 }
 
-fn shares(field: &'static str, text: &str) -> Result<Quantity, BadField> {
+/// Reads a number of shares.
+///
+/// # Errors
+/// If it is none.
+pub fn shares(field: &'static str, text: &str) -> Result<Quantity, BadField> {
     decimal::quantity(text).map_err(|why| BadField { field, why })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_order_says_what_its_words_say() {
-        let words =
-            OrderWords { side: "buy", price: Some("223.82"), quantity: "100", ..OrderWords::default() };
-        assert_eq!(words.order(), Ok(NewOrder::limit(Side::Buy, Price(2_238_200), Quantity(100))));
-        let market =
-            OrderWords { side: "sell", kind: Some("market"), quantity: "5", ..OrderWords::default() };
-        assert_eq!(market.order(), Ok(NewOrder::market(Side::Sell, Quantity(5))));
-    }
-
-    #[test]
-    fn the_field_that_is_wrong_is_named() {
-        let right = OrderWords { side: "buy", price: Some("1"), quantity: "1", ..OrderWords::default() };
-        let wrong = [
-            (OrderWords { side: "Buy", ..right }, "side"),
-            (OrderWords { price: None, ..right }, "price"),
-            (OrderWords { kind: Some("market"), ..right }, "price"),
-            (OrderWords { kind: Some("Limit"), ..right }, "kind"),
-            (OrderWords { quantity: "-1", ..right }, "quantity"),
-            (OrderWords { time_in_force: Some("gtd"), ..right }, "until_ns"),
-            (OrderWords { until_ns: Some("1"), ..right }, "until_ns"),
-            (OrderWords { time_in_force: Some(""), ..right }, "time_in_force"),
-            (OrderWords { self_trade: Some("no"), ..right }, "self_trade"),
-            (OrderWords { display: Some("x"), ..right }, "display"),
-            (OrderWords { trigger: Some("x"), ..right }, "trigger"),
-        ];
-        for (words, field) in wrong {
-            assert_eq!(words.order().unwrap_err().field, field);
-        }
-    }
 }

@@ -11,6 +11,8 @@
 //!     +-- pause ----+--------+     \-- without lines --> replay from the next message on, until it breaks
 //! ```
 
+use pares_types::BusinessDay;
+
 use crate::books::ReceivedBooks;
 use crate::calling::{Call, Purpose, Said, packet};
 use crate::publication::Session;
@@ -249,11 +251,17 @@ impl Subscription {
     /// A replayer is at `head` of the session that is listened to.
     fn go_on(&mut self, session: Session, head: u64, now_ns: u64, each: &mut impl FeedListener) {
         let Some(receiver) = &mut self.receiver else { return };
-        let next = receiver.next();
         receiver.on_claim(head);
         if !receiver.is_placed() {
-            return self.start(Purpose::Snapshot(session), now_ns);
+            // Before the first business day a session has no date, and trades of long ago would be taken for those of now.
+            let is_dated = session.day().is_some_and(|day| day != BusinessDay::NONE);
+            if self.of.lines || !is_dated || head > self.of.replayed_max {
+                return self.start(Purpose::Snapshot(session), now_ns);
+            }
+            let books = &mut self.books;
+            receiver.place(1, |first, messages| hand_out(books, first, messages, each));
         }
+        let next = receiver.next();
         if !self.of.lines {
             let is_over = receiver.state(now_ns) == FeedState::Over;
             receiver.on_told(head, now_ns);
@@ -376,6 +384,12 @@ impl Subscription {
         now_ns: u64,
         each: &mut impl FeedListener,
     ) -> bool {
+        let is_first = !self.of.lines && self.receiver.as_ref().is_some_and(|ours| ours.next() == 1);
+        if is_first && matches!(said, Said::Rejected(_)) {
+            // Nobody has its beginning any more: a snapshot will do.
+            self.of.replayed_max = 0;
+            self.receiver = Some(Receiver::searching(session));
+        }
         let later =
             self.recovery.head.filter(|(latest, _)| *latest > session && matches!(said, Said::Rejected(_)));
         if let Some((latest, head)) = later {

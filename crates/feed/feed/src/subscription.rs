@@ -28,6 +28,9 @@ pub struct Subscribed {
     pub lines: bool,
     /// Replayers that can be called by TCP. Without any, a gap that cannot be filled stays.
     pub replayers: u64,
+    /// Without lines, a session of a business day that has at most so many messages is replayed from its first one, so that its trades are told too; a longer one begins with a
+    /// snapshot.
+    pub replayed_max: u64,
     /// Chosen by chance: it decides where orders lie in the books' tables, and a sender who knows it can have them all lie in one place.
     pub seed: u64,
 }

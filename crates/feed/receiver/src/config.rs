@@ -27,6 +27,8 @@ pub struct ReceiverConfig {
     pub requests: Vec<SocketAddr>,
     /// Where replayers serve replays and snapshots, by TCP.
     pub tcp: Vec<SocketAddr>,
+    /// Without lines: a session of a business day is received from its first message on if it has at most so many, and otherwise from a snapshot on.
+    pub replayed_max: u64,
     /// Whom to believe to be a replayer, if those speak TLS: the exchange's authority.
     pub tls: Option<Trust>,
     /// The address of this host's interface that hears multicast groups; unspecified: the system's choice.
@@ -42,6 +44,7 @@ impl Default for ReceiverConfig {
             lines: FeedLines::None,
             requests: Vec::new(),
             tcp: Vec::new(),
+            replayed_max: 0,
             tls: None,
             interface: Ipv4Addr::UNSPECIFIED,
             socket_bytes: 16 << 20,

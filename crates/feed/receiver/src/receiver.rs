@@ -237,7 +237,13 @@ fn open_shard(
         return Err(ReceiverError::Nowhere);
     }
     let replayers = config.tcp.len() as u64;
-    let of = Subscribed { shard: config.shards[index], lines: addresses.is_some(), replayers, seed };
+    let of = Subscribed {
+        shard: config.shards[index],
+        lines: addresses.is_some(),
+        replayers,
+        replayed_max: config.replayed_max,
+        seed,
+    };
     let mut lines = Vec::new();
     for (which, address) in addresses.into_iter().flatten().enumerate() {
         let socket = sockets::line_socket(address, config.interface, config.socket_bytes);

@@ -50,9 +50,12 @@ fn hear(line: &mut Line<u32>, frame: GatewayFrame) -> Effects {
     effects
 }
 
+/// Who waits no more.
+const GONE: u32 = 99;
+
 fn up() -> Line<u32> {
-    let mut line = Line::default();
-    line.on_signed_on(4);
+    let mut line = Line::new(|waiter| *waiter == GONE);
+    line.on_signed_on(4, None);
     line
 }
 
@@ -93,7 +96,7 @@ fn what_a_lost_connection_leaves_is_asked_again_by_name_in_order() {
     line.on_lost();
     line.ask(cancel(5), 4).unwrap();
     assert_eq!(sent(&mut line), []);
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [first[0], first[2], ClientFrame::Request(cancel(5))]);
     assert_eq!(
         hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(30, 0)))),
@@ -111,7 +114,7 @@ fn a_name_in_flight_is_one_request_and_all_who_wait_are_told() {
     let effects = hear(&mut line, GatewayFrame::Reply(rejected));
     let told = LineTold::Rejected(Reason::Throttled);
     assert_eq!(effects, [Effect::Told(1, told.clone()), Effect::Told(2, told)]);
-    assert_eq!(line.in_flight(), 0);
+    assert_eq!(line.asked.len(), 0);
 }
 
 #[test]
@@ -132,7 +135,7 @@ fn one_shards_part_of_an_answer_is_of_the_stream_and_answers_nobody() {
     let part = Answer { instrument: InstrumentId(0), ..answer(7, 3) };
     let effects = hear(&mut line, GatewayFrame::Reply(Reply::Answer(part)));
     assert_eq!(effects, [Effect::Stream(ShardId(0), 3, Reply::Answer(part))]);
-    assert_eq!(line.in_flight(), 1);
+    assert_eq!(line.asked.len(), 1);
 }
 
 #[test]
@@ -185,15 +188,15 @@ fn at_another_gateway_a_stream_goes_on_where_it_stands() {
     hear(&mut line, resumed(4));
     hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(9, 4))));
     line.on_lost();
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(5)]);
 }
 
 #[test]
 fn what_is_wanted_while_it_is_down_is_asked_for_once_it_is_up() {
-    let mut line: Line<u32> = Line::default();
+    let mut line: Line<u32> = Line::new(|_| false);
     line.follow(ShardId(0), 2);
-    line.on_signed_on(4);
+    line.on_signed_on(4, None);
     assert_eq!(sent(&mut line), [resume(0)]);
     hear(&mut line, resumed(4));
     assert_eq!(sent(&mut line), [resume(2)]);
@@ -205,5 +208,109 @@ fn all_who_wait_are_known_when_a_session_ends() {
     line.ask(cancel(7), 1).unwrap();
     line.question(Question::Limits, 2).unwrap();
     assert_eq!(line.abandon(), [1, 2]);
-    assert_eq!(line.in_flight(), 0);
+    assert_eq!(line.asked.len(), 0);
+}
+
+#[test]
+fn a_shard_that_is_none_is_asked_for_once() {
+    let mut line = up();
+    line.follow(ShardId(0), 1);
+    assert_eq!(sent(&mut line), [resume(0)]);
+    hear(&mut line, GatewayFrame::Resumed { shard: ShardId(0), next: 0, reason: Reason::UnknownShard });
+    assert_eq!(sent(&mut line), []);
+}
+
+#[test]
+fn what_was_dropped_while_it_was_down_is_asked_for_once() {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(5));
+    line.on_lost();
+    line.on_signed_on(4, None);
+    assert_eq!(sent(&mut line), [resume(5)]);
+    let not_kept = GatewayFrame::Resumed { shard: ShardId(0), next: 11, reason: Reason::NotKept };
+    hear(&mut line, not_kept);
+    assert_eq!(sent(&mut line), []);
+    line.follow(ShardId(0), 0);
+    assert_eq!(sent(&mut line), [resume(0)], "who comes then is told what comes then");
+}
+
+#[test]
+fn what_is_not_kept_for_one_is_told_to_others_who_stand_above() {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(20));
+    sent(&mut line);
+    line.follow(ShardId(0), 3);
+    line.follow(ShardId(0), 12);
+    assert_eq!(sent(&mut line), [resume(3)]);
+    hear(&mut line, GatewayFrame::Resumed { shard: ShardId(0), next: 10, reason: Reason::NotKept });
+    assert_eq!(sent(&mut line), [resume(12)]);
+    hear(&mut line, GatewayFrame::Resumed { shard: ShardId(0), next: 10, reason: Reason::NotKept });
+    assert_eq!(sent(&mut line), [resume(20)], "those who were live go on");
+}
+
+#[test]
+fn who_comes_while_it_is_told_is_told_what_had_passed() {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(10));
+    line.follow(ShardId(0), 3);
+    sent(&mut line);
+    (3..6).for_each(|at| _ = hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(at, at)))));
+    line.follow(ShardId(0), 4);
+    line.follow(ShardId(0), 4);
+    (6..10).for_each(|at| _ = hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(at, at)))));
+    hear(&mut line, resumed(10));
+    assert_eq!(sent(&mut line), [resume(4)]);
+    hear(&mut line, resumed(10));
+    assert_eq!(sent(&mut line), []);
+}
+
+#[test]
+fn another_request_of_a_name_in_flight_is_refused() {
+    let mut line = up();
+    line.ask(cancel(7), 1).unwrap();
+    let other = ClientRequest::Cancel { client_order_id: ClientOrderId(7), target: ClientOrderId(2) };
+    assert_eq!(line.ask(other, 2), Err(Refused::Differs));
+    let effects = hear(&mut line, GatewayFrame::Reply(Reply::Answer(answer(7, 0))));
+    assert_eq!(effects, [Effect::Told(1, LineTold::Answer(answer(7, 0)))]);
+}
+
+#[test]
+fn who_waits_no_more_takes_no_room() {
+    let mut line = up();
+    (0..3 * WAITERS_MAX).for_each(|_| line.ask(cancel(7), GONE).unwrap());
+    line.on_lost();
+    (0..2 * QUESTIONS_MAX).for_each(|_| line.question(Question::Limits, GONE).unwrap());
+    line.question(Question::Limits, 1).unwrap();
+    line.on_signed_on(4, None);
+    assert_eq!(sent(&mut line).len(), 2, "the request, which a gateway may have, and one question");
+}
+
+#[test]
+fn what_no_gateway_can_have_and_nobody_waits_for_is_forgotten() {
+    let mut line = up();
+    line.on_lost();
+    line.ask(cancel(1), GONE).unwrap();
+    line.ask(cancel(2), 1).unwrap();
+    line.on_signed_on(4, None);
+    assert_eq!(sent(&mut line), [ClientFrame::Request(cancel(2))]);
+    line.on_lost();
+    line.on_signed_on(4, None);
+    assert_eq!(sent(&mut line), [ClientFrame::Request(cancel(2))], "a gateway may have that one");
+}
+
+#[test]
+fn a_timer_is_set_at_the_next_gateway_before_anything_is_asked_there() {
+    let mut line = up();
+    line.cancel_after(2_000);
+    assert_eq!(sent(&mut line), [ClientFrame::CancelAfter { after_ms: 2_000 }]);
+    line.on_lost();
+    line.cancel_after(3_000);
+    line.ask(cancel(5), 4).unwrap();
+    assert_eq!(sent(&mut line), []);
+    line.on_signed_on(4, Some(700));
+    let timer = ClientFrame::CancelAfter { after_ms: 700 };
+    assert_eq!(sent(&mut line), [timer, ClientFrame::Request(cancel(5))]);
 }

@@ -32,7 +32,13 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(lines: bool) -> Self {
         Self {
-            subscription: Subscription::new(Subscribed { shard: SHARD, lines, replayers: 2, seed: 0 }),
+            subscription: Subscription::new(Subscribed {
+                shard: SHARD,
+                lines,
+                replayers: 2,
+                replayed_max: 0,
+                seed: 0,
+            }),
             call: None,
             told: None,
             right: (None, 1, ReceivedBooks::with_seed(0)),

@@ -203,7 +203,14 @@ fn whatever_publishers_and_lines_say_a_subscription_goes_on() {
     let mut random = Random::new(9);
     let mut snapshots = 0;
     for round in 0..3_000_u64 {
-        let of = Subscribed { shard: SHARD, lines: round % 3 > 0, replayers: 1 + round % 2, seed: round };
+        let replayed_max = if round % 6 < 3 { u64::MAX } else { 0 };
+        let of = Subscribed {
+            shard: SHARD,
+            lines: round % 3 > 0,
+            replayers: 1 + round % 2,
+            replayed_max,
+            seed: round,
+        };
         let (mut subscription, mut now_ns) = (Subscription::new(of), 0);
         let each = &mut |_: &ReceivedBooks, _: FeedEvent<'_>| ();
         for _ in 0..60 {
@@ -250,7 +257,7 @@ fn end_of_snapshot(next: u64) -> (u8, Vec<u8>) {
 
 #[test]
 fn books_keep_the_seed_of_their_subscription_over_sessions_and_snapshots() {
-    let of = Subscribed { shard: SHARD, lines: true, replayers: 1, seed: 4_242 };
+    let of = Subscribed { shard: SHARD, lines: true, replayers: 1, replayed_max: 0, seed: 4_242 };
     let (mut subscription, session) = (Subscription::new(of), Session(*b"0003000002"));
     let mut each = |_: &ReceivedBooks, _: FeedEvent<'_>| ();
     // What it is told, the books, and those of the next snapshot.
@@ -266,7 +273,7 @@ fn books_keep_the_seed_of_their_subscription_over_sessions_and_snapshots() {
 
 #[test]
 fn a_gap_larger_than_what_may_wait_is_told_and_ends_in_a_snapshot() {
-    let of = Subscribed { shard: SHARD, lines: true, replayers: 2, seed: 0 };
+    let of = Subscribed { shard: SHARD, lines: true, replayers: 2, replayed_max: 0, seed: 0 };
     let (mut subscription, session) = (Subscription::new(of), Session(*b"0003000002"));
     let mut told = Vec::new();
     let mut each = |_: &ReceivedBooks, event: FeedEvent<'_>| {
@@ -310,7 +317,7 @@ fn what_is_claimed_while_publishers_are_asked_is_not_dropped_by_their_answers() 
 
 #[test]
 fn one_who_waits_for_a_snapshot_keeps_the_latest_and_no_more_than_that() {
-    let of = Subscribed { shard: SHARD, lines: true, replayers: 1, seed: 0 };
+    let of = Subscribed { shard: SHARD, lines: true, replayers: 1, replayed_max: 0, seed: 0 };
     let mut subscription = Subscription::new(of);
     let session = Session(*b"0003000002");
     let mut numbers = Vec::new();
@@ -333,4 +340,36 @@ fn one_who_waits_for_a_snapshot_keeps_the_latest_and_no_more_than_that() {
     let connects = effects.iter().filter(|effect| matches!(effect, FeedEffect::Connect { .. })).count();
     assert_eq!((connects, subscription.state(0)), (2, SubscriptionState::Current));
     assert_eq!(numbers, (2_000..2 + many).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_short_session_is_received_from_its_first_message_and_from_a_snapshot_if_nobody_has_that() {
+    let session = Session(*b"0003000002");
+    let begun = |replayed_max, head| {
+        let of = Subscribed { shard: SHARD, lines: false, replayers: 1, replayed_max, seed: 0 };
+        let mut subscription = Subscription::new(of);
+        subscription.on_time(0);
+        say(&mut subscription, &[accepted(session, head)], &mut |_: &ReceivedBooks, _: FeedEvent<'_>| ());
+        subscription
+    };
+    let called = |subscription: &mut Subscription| {
+        let login = |effect| if let FeedEffect::Connect { login, .. } = effect { Some(login) } else { None };
+        let logins: Vec<_> = std::iter::from_fn(|| subscription.effect()).filter_map(login).collect();
+        String::from_utf8_lossy(&logins.last().unwrap()[3..9]).into_owned()
+    };
+    assert_eq!(called(&mut begun(8, 9)), "SNAP  ", "it is longer than that");
+    let mut subscription = begun(9, 9);
+    assert_eq!(called(&mut subscription), "REPLAY");
+    let mut numbers = Vec::new();
+    let mut each = |_: &ReceivedBooks, event: FeedEvent<'_>| {
+        numbers.extend(if let FeedEvent::Message { number, .. } = event { Some(number) } else { None });
+    };
+    say(&mut subscription, &[accepted(session, 1), (b'S', b"x".to_vec())], &mut each);
+    assert_eq!(numbers, [1]);
+
+    let (mut refused, mut each) = (begun(9, 9), |_: &ReceivedBooks, _: FeedEvent<'_>| ());
+    say(&mut refused, &[(b'J', b"S".to_vec())], &mut each);
+    refused.on_time(60_000 * MS);
+    say(&mut refused, &[accepted(session, 9)], &mut each);
+    assert_eq!(called(&mut refused), "SNAP  ");
 }

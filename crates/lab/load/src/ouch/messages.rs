@@ -13,7 +13,7 @@ pub(super) fn message(request: &ClientRequest) -> Option<Vec<u8>> {
         ClientRequest::Enter { client_order_id, instrument, order } => {
             let (price, time) = (limit(order)?, in_force(order)?);
             let side = if order.side == Side::Buy { b'B' } else { b'S' };
-            let symbol = format!("{:<8}", format!("#{instrument}"));
+            let symbol = format!("#{:<7}", instrument.0);
             let mut message = Vec::with_capacity(48);
             message.push(b'O');
             message.extend_from_slice(&number(*client_order_id)?.to_be_bytes());

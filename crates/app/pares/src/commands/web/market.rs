@@ -21,6 +21,8 @@ use crate::error::CommandError;
 
 /// Between two looks at what changed.
 const EVERY: Duration = Duration::from_millis(3);
+/// A business day with more messages is received from now on: books would be late for what is over.
+const REPLAYED_MAX: u64 = 5_000_000;
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Begins to receive, if the exchange publishes market data.
@@ -54,6 +56,7 @@ fn by_tcp(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Result<R
         lines: FeedLines::None,
         requests: replayers.clone(),
         tcp: replayers,
+        replayed_max: REPLAYED_MAX,
         tls: believed.map_err(|error| CommandError::Usage(error.to_string()))?,
         ..ReceiverConfig::default()
     })

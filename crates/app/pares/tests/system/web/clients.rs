@@ -1,56 +1,130 @@
-//! Requests made up from the published document, by a program that we did not write.
+//! Programs that we did not write, made from the published document: requests at random, and typed clients that trade.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::support::{Asker, Web};
 use crate::common::exchange::{Exchange, small};
 
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
+const PYTHON_CLIENT: &str = "openapi-python-client==0.29.1";
+const TYPESCRIPT: [&str; 4] =
+    ["openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3", "@types/node@20.19.0"];
 /// Whether the server does what its document says. Not that it accepts all that fits the document: symbols and prices are judged by the rules.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,ignored_auth,unsupported_method,negative_data_rejection";
 
-/// Schemathesis in a Python environment of its own, where Python and its index are at hand.
-fn schemathesis() -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis");
-    let program = dir.join("bin/schemathesis");
-    let answers = |command: &mut Command| {
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        quiet.status().is_ok_and(|status| status.success())
-    };
-    let is_there = || answers(Command::new(&program).arg("--help"));
+/// The folder of what is installed for that.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn answers(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// What a command printed, which must succeed.
+fn done(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let said = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{said}");
+    said.into_owned()
+}
+
+/// A Python environment with that package, whose programs are in its `bin`: where Python and its index are at hand.
+fn python_with(package: &str) -> Option<PathBuf> {
+    let name = package.split('=').next().unwrap_or(package);
+    let dir = folder(name);
+    let is_there = || answers(Command::new(dir.join("bin").join(name)).arg("--help"));
     let made = is_there()
         || answers(Command::new("python3").args(["-m", "venv"]).arg(&dir))
-            && answers(Command::new(dir.join("bin/python")).args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                SCHEMATHESIS,
-            ]))
+            && answers(
+                Command::new(dir.join("bin/python")).args(["-m", "pip", "install", "--quiet", package]),
+            )
             && is_there();
-    made.then_some(program)
+    if !made {
+        println!("skipped: {package} cannot be installed");
+    }
+    made.then(|| dir.join("bin"))
+}
+
+/// A folder with those packages of npm: where Node and its registry are at hand.
+fn node_with(packages: &[&str]) -> Option<PathBuf> {
+    let dir = folder("openapi-typescript");
+    std::fs::create_dir_all(&dir).unwrap();
+    let is_there = || answers(Command::new(dir.join("node_modules/.bin/tsc")).arg("--version"));
+    let install = ["install", "--no-audit", "--no-fund", "--prefix"];
+    let made =
+        is_there() || answers(Command::new("npm").args(install).arg(&dir).args(packages)) && is_there();
+    if !made {
+        println!("skipped: {packages:?} cannot be installed");
+    }
+    made.then_some(dir)
+}
+
+/// The published document, and what trades with a client that is made of it.
+fn published(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(name)
 }
 
 #[test]
 fn whatever_schemathesis_sends_is_answered_as_the_document_says() {
-    let Some(program) = schemathesis() else {
-        println!("skipped: {SCHEMATHESIS} cannot be installed");
-        return;
-    };
+    let Some(programs) = python_with(SCHEMATHESIS) else { return };
     let exchange = Exchange::start(&small(1));
     let web = Web::start(exchange.layout().root());
     let asker = Asker::open(&web.address, 7);
     let scratch = tempfile::tempdir().unwrap();
-    let output = Command::new(program)
-        .args(["run", &format!("http://{}/v1/openapi.json", web.address), "--checks", CHECKS])
-        .args(["--header", &format!("Authorization: Bearer {}", asker.token.unwrap())])
-        .args(["--phases", "coverage,fuzzing", "--max-examples", "20", "--seed", "1"])
-        // The one is a WebSocket, the other ends the session that is used.
-        .args(["--exclude-path", "/v1/socket", "--exclude-path", "/v1/session"])
-        .current_dir(scratch.path())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("Tested: 26"), "{said}");
+    let said = done(
+        Command::new(programs.join("schemathesis"))
+            .args(["run", &format!("http://{}/v1/openapi.json", web.address), "--checks", CHECKS])
+            .args(["--header", &format!("Authorization: Bearer {}", asker.token.unwrap())])
+            .args(["--phases", "coverage,fuzzing", "--max-examples", "20", "--seed", "1"])
+            // The one is a WebSocket, the other ends the session that is used.
+            .args(["--exclude-path", "/v1/socket", "--exclude-path", "/v1/session"])
+            .current_dir(scratch.path()),
+    );
+    assert!(said.contains("Tested: 29"), "{said}");
+}
+
+#[test]
+fn a_python_client_made_of_the_document_trades() {
+    let Some(programs) = python_with(PYTHON_CLIENT) else { return };
+    let exchange = Exchange::start(&small(1));
+    let web = Web::start(exchange.layout().root());
+    let scratch = tempfile::tempdir().unwrap();
+    done(
+        Command::new(programs.join("openapi-python-client"))
+            .args(["generate", "--meta", "none", "--fail-on-warning", "--path"])
+            .arg(published("docs/protocols/http-openapi.json"))
+            .arg("--output-path")
+            .arg(scratch.path().join("pares_exchange"))
+            // It has a formatter run, which lies beside it.
+            .env("PATH", programs.as_os_str()),
+    );
+    let said = done(
+        Command::new(programs.join("python"))
+            .arg(published("tests/http-clients/trade.py"))
+            .arg(format!("http://{}", web.address))
+            .env("PYTHONPATH", scratch.path()),
+    );
+    assert!(said.ends_with("traded\n"), "{said}");
+}
+
+#[test]
+fn a_typescript_client_made_of_the_document_trades() {
+    let Some(dir) = node_with(&TYPESCRIPT) else { return };
+    let exchange = Exchange::start(&small(1));
+    let web = Web::start(exchange.layout().root());
+    let program = |name: &str| Command::new(dir.join("node_modules/.bin").join(name));
+    let document = published("docs/protocols/http-openapi.json");
+    done(program("openapi-typescript").arg(document).arg("-o").arg(dir.join("api.ts")));
+    std::fs::copy(published("tests/http-clients/trade.ts"), dir.join("trade.ts")).unwrap();
+    std::fs::write(dir.join("package.json"), r#"{ "type": "module" }"#).unwrap();
+    done(
+        program("tsc")
+            .args(["--strict", "--target", "es2022", "--module", "nodenext", "trade.ts"])
+            .current_dir(&dir),
+    );
+    let said = done(Command::new("node").arg(dir.join("trade.js")).arg(format!("http://{}", web.address)));
+    assert!(said.ends_with("traded\n"), "{said}");
 }

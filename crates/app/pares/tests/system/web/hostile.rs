@@ -22,7 +22,9 @@ fn bodies_that_are_deep_or_large_or_unfold_are_refused_and_nothing_is_done() {
     asker.kind = "application/xml";
     let bomb = "<!DOCTYPE o [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]><order><symbol>&b;</symbol></order>";
     for body in [bomb, &"<a>".repeat(20_000), "<order>", "", "<order><x/></order>", "\u{0}"] {
-        assert_eq!(asker.ask("POST", "/v1/orders", body).reason(), "bad-form");
+        let answer = asker.ask("POST", "/v1/orders", body);
+        assert_eq!(answer.reason(), "bad-form");
+        assert!(answer.head.contains("application/problem+xml"), "{}", answer.head);
     }
     asker.kind = "text/plain";
     assert_eq!(asker.ask("POST", "/v1/orders", "{}").status, 406);

@@ -112,3 +112,24 @@ fn a_socket_is_told_tickers_and_candles_as_they_are_now() {
     subscribe(&mut candles, "ticker", "none", &json!({}));
     assert_eq!(next(&mut candles)["channel"], "ticker_not");
 }
+
+#[test]
+fn a_server_that_starts_later_has_the_business_day_from_its_first_trade_on() {
+    let exchange = Exchange::start(&with_feed(small(1)));
+    crate::sign_on::done(&exchange, "day begin 2026-11-23");
+    let web = Web::start(exchange.layout().root());
+    let mut asker = Asker::open(&web.address, 7);
+    let path = format!("/v1/instruments/{}", asker.symbol());
+    trade(&mut asker, 1, &[(10, "5"), (20, "7")]);
+    eventually("both trades are received", || {
+        let ticker = asker.ask("GET", &format!("{path}/ticker"), "");
+        ticker.status == 200 && ticker.json()["traded"]["volume"] == "30"
+    });
+    let before = asker.ask("GET", &format!("{path}/trades"), "").body;
+    drop(web);
+    let web = Web::start(exchange.layout().root());
+    let mut asker = Asker::open(&web.address, 7);
+    eventually("they are received again", || asker.ask("GET", &format!("{path}/trades"), "").body == before);
+    let ticker = asker.ask("GET", &format!("{path}/ticker"), "").json();
+    assert_eq!((&ticker["is_whole_day"], &ticker["day"]), (&json!(true), &json!("2026-11-23")));
+}

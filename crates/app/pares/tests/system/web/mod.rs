@@ -4,6 +4,8 @@ mod clients;
 mod hostile;
 mod market;
 mod pages;
+mod positions;
+mod schemas;
 mod socket;
 mod support;
 

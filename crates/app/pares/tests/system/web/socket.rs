@@ -5,6 +5,7 @@ use tungstenite::client::IntoClientRequest as _;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
+use super::schemas;
 use super::support::{Asker, Web};
 use crate::common::eventually;
 use crate::common::exchange::{Exchange, gateway, small};
@@ -34,6 +35,7 @@ pub(super) fn next(socket: &mut Socket) -> Value {
     for _ in 0..MESSAGES_MAX {
         let message = socket.read().unwrap();
         let told: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
+        schemas::check(&told);
         if told["channel"] != "heartbeat" {
             return told;
         }

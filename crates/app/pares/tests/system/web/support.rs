@@ -56,6 +56,11 @@ impl Answer {
     }
 
     pub(super) fn reason(&self) -> String {
+        if self.head.contains("application/problem+xml") {
+            assert!(self.body.starts_with("<problem xmlns=\"urn:ietf:rfc:7807\">"), "{}", self.body);
+            let reason = self.body.split("<reason>").nth(1).unwrap().split('<').next();
+            return reason.unwrap().to_owned();
+        }
         assert!(self.head.contains("application/problem+json"), "{}", self.head);
         self.json()["reason"].as_str().unwrap().to_owned()
     }

@@ -93,7 +93,13 @@ impl Feed {
         let subscriber = |at: usize| {
             // Every third one has no lines.
             let (shard, lines) = (shard_id(at % scenario.shards), at % 3 != 2);
-            let of = Subscribed { shard, lines, replayers: setting.replayers as u64, seed: at as u64 };
+            let of = Subscribed {
+                shard,
+                lines,
+                replayers: setting.replayers as u64,
+                replayed_max: 0,
+                seed: at as u64,
+            };
             Subscriber::new(of, scenario.bug == Some(Bug::ShowGaps))
         };
         Some(Self {
