@@ -3,6 +3,7 @@
 mod clients;
 mod hostile;
 mod market;
+mod operators;
 mod pages;
 mod positions;
 mod schemas;
