@@ -185,13 +185,13 @@ impl Session {
         followed
     }
 
-    /// Carries the line over this connection, and over others if it breaks and no proof is needed, until the session ends.
+    /// Carries the line over this connection, and over others if it breaks, until the session ends: with its gateway where it is said so.
     pub(crate) async fn run(
         self: Arc<Self>,
         settings: ApiSettings,
         wire: Wire,
         agreed: Agreed,
-        needs_proof: bool,
+        ends_with_gateway: bool,
     ) {
         let mut carried = Some((wire, agreed));
         let mut turn = usize::from(agreed.gateway.0);
@@ -203,7 +203,7 @@ impl Session {
                 () = self.ending.notified() => {}
             }
             self.line().on_lost();
-            if needs_proof || self.has_ended() {
+            if ends_with_gateway || self.has_ended() {
                 break;
             }
             turn += 1;

@@ -8,6 +8,7 @@ use axum::response::Response;
 use pares_http::connections::CallerAddress;
 use pares_http::problem::Problem;
 use pares_keys::to_hex;
+use pares_resources::deeds::EXCHANGE;
 use pares_types::MemberId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -142,7 +143,9 @@ fn signed_on(
     needs_proof: bool,
 ) -> Response {
     let session = Session::new(member, number, app.settings.patience);
-    let running = Arc::clone(&session).run(app.settings.clone(), wire, agreed, needs_proof);
+    // What an operator asks for is done soon or never: it does not wait for another gateway.
+    let ends_with_gateway = needs_proof || member == EXCHANGE;
+    let running = Arc::clone(&session).run(app.settings.clone(), wire, agreed, ends_with_gateway);
     let token = app.sessions.add(session, place);
     tokio::spawn(running);
     let Agreed { gateway, in_flight_max, .. } = agreed;

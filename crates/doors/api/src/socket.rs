@@ -34,6 +34,8 @@ const READ_BYTES: usize = 4 << 10;
 const SHARDS_MAX: usize = 1_024;
 const TOO_SLOW: &str = "you read too slowly";
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// What is spoken, for those who have to name it: a browser also says its token so.
+const PROTOCOL: &str = "pares";
 
 /// What a client says.
 #[derive(Deserialize, ToSchema)]
@@ -89,6 +91,7 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
+    let upgrade = upgrade.protocols([PROTOCOL]);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
     let upgrade = upgrade.read_buffer_size(READ_BYTES);
     Ok(upgrade.on_upgrade(async move |socket| {
