@@ -1,6 +1,7 @@
 //! Chromium by its driver: one process of each for a test, gone with it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -35,8 +36,25 @@ impl Driver {
     }
 }
 
+impl Driver {
+    /// Asks it to end its browsers and itself. One that is killed leaves its browsers running.
+    fn shut_down(&mut self) -> std::io::Result<()> {
+        let mut driver = TcpStream::connect(("127.0.0.1", self.port))?;
+        let host = format!("127.0.0.1:{}", self.port);
+        write!(driver, "GET /shutdown HTTP/1.1\r\nHost: {host}\r\n\r\n")?;
+        for _ in 0..100 {
+            if self.process.try_wait()?.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Driver {
     fn drop(&mut self) {
+        let _ = self.shut_down();
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
