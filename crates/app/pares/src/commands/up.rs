@@ -33,7 +33,7 @@ pub struct Args {
     /// Listen for OUCH, likewise with `ouch`. Passwords go there in the clear
     #[arg(long)]
     ouch: bool,
-    /// Serve HTTP and WebSocket too, at this address of this machine: a process of its own, as `pares web` is
+    /// Serve HTTP and WebSocket too, at this address of this machine, 127.0.0.1:8420 if none is said: a process of its own, as `pares web` is
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = super::web::LISTEN)]
     web: Option<SocketAddr>,
     /// Keep what gateways' connections say, byte for byte, for `pares tap`: sets `tap = true` in pares.toml
@@ -46,12 +46,18 @@ pub struct Args {
 /// # Errors
 /// If the system does not come up.
 pub fn run(args: &Args) -> CommandResult {
+    if let Some(listen) = args.web.filter(|listen| !listen.ip().is_loopback()) {
+        let why = format!(
+            "--web serves this machine alone, and {listen} is more: `pares web --exchange DIR` has a certificate or a proxy"
+        );
+        return Err(CommandError::Usage(why));
+    }
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
         Ok(mut supervisor) => {
             let mut web = args.web.map(|listen| WebChild::new(listen, supervisor.layout()));
-            tell(&supervisor, args.web);
+            tell(&supervisor);
             look_after(&mut supervisor, &mut web, &stop);
             web.map_or(Ok(()), |mut web| web.watched.stop())?;
             supervisor.stop()?;
@@ -92,7 +98,7 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
 }
 
 /// Says how the system has come up.
-fn tell(supervisor: &Supervisor, web: Option<SocketAddr>) {
+fn tell(supervisor: &Supervisor) {
     let (config, layout) = (supervisor.config(), supervisor.layout());
     pares_text::tell!(
         "up: {}, {}, {}, {}; epoch {}; {}",
@@ -133,11 +139,6 @@ fn tell(supervisor: &Supervisor, web: Option<SocketAddr>) {
                 key.display()
             );
         }
-    }
-    if let Some(listen) = web {
-        pares_text::tell!(
-            "the exchange is at http://{listen}/v1 over HTTP, its pages at http://{listen}/ and http://{listen}/operator"
-        );
     }
     for node in supervisor.missing() {
         pares_text::tell!("{node} is not up yet; the others trade");
@@ -187,6 +188,7 @@ struct WebChild {
     dir: PathBuf,
     log: PathBuf,
     announced: PathBuf,
+    is_told: bool,
 }
 
 impl WebChild {
@@ -194,7 +196,21 @@ impl WebChild {
         let (log, announced) = (layout.run().join("web.log"), layout.run().join("web.addr"));
         // A leftover of the last run must not look like one that listens.
         let _ = std::fs::remove_file(&announced);
-        Self { watched: Watched::default(), listen, dir: layout.root().to_owned(), log, announced }
+        Self {
+            watched: Watched::default(),
+            listen,
+            dir: layout.root().to_owned(),
+            log,
+            announced,
+            is_told: false,
+        }
+    }
+
+    /// Where it listens, once that is so.
+    fn heard(&mut self) -> Option<String> {
+        let address = std::fs::read_to_string(&self.announced).ok().filter(|_| !self.is_told)?;
+        self.is_told = true;
+        Some(address.trim().to_owned())
     }
 
     /// Starts it if it does not run. Says how it ended, or why it did not begin.
@@ -220,6 +236,11 @@ fn look_after(supervisor: &mut Supervisor, web: &mut Option<WebChild>, stop: &At
     while !stop.load(Ordering::Relaxed) {
         if let Some(how) = web.as_mut().and_then(WebChild::tick) {
             pares_text::tell!("web ended ({how}); restarting it");
+        }
+        if let Some(at) = web.as_mut().and_then(WebChild::heard) {
+            pares_text::tell!(
+                "the exchange is at http://{at}/v1 over HTTP, its pages at http://{at}/ and http://{at}/operator"
+            );
         }
         for death in supervisor.tick() {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
