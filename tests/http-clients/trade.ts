@@ -20,20 +20,20 @@ const listed = (await seller.GET("/v1/instruments")).data!.instruments[0];
 const order = (client_order_id: string, side: string, price: string, quantity: string): Order => ({
   client_order_id, symbol: listed.symbol, side, price, quantity, post_only: false,
 });
-const byName = { path: { target: "1" } };
+const byName = { path: { name: "1" } };
 
 const entered = await seller.POST("/v1/orders", { body: order("1", "sell", "30", "100") });
 assert.equal(entered.response.status, 201);
 assert.equal(entered.data?.remaining, "100");
 const terms = { client_order_id: "2", price: "29", quantity: "90" };
-const amended = await seller.PATCH("/v1/orders/by-name/{target}", { params: byName, body: terms });
+const amended = await seller.PATCH("/v1/orders/by-name/{name}", { params: byName, body: terms });
 assert.equal(amended.data?.remaining, "90");
 const filled = await buyer.POST("/v1/orders", { body: order("1", "buy", "29", "40") });
 assert.equal(filled.data?.status, "filled");
-const read = await seller.GET("/v1/orders/by-name/{client_order_id}", { params: { path: { client_order_id: "1" } } });
+const read = await seller.GET("/v1/orders/by-name/{name}", { params: byName });
 assert.deepEqual([read.data?.state, read.data?.executed, read.data?.remaining], ["working", "40", "50"]);
 const cancel = { ...byName, query: { client_order_id: "3" } };
-const cancelled = await seller.DELETE("/v1/orders/by-name/{target}", { params: cancel });
+const cancelled = await seller.DELETE("/v1/orders/by-name/{name}", { params: cancel });
 assert.equal(cancelled.data?.status, "cancelled");
 
 const page = await seller.GET("/v1/fills", { params: { query: { shard: listed.shard } } });

@@ -71,7 +71,7 @@ pub(crate) fn postgresql() {
     offer("PostgreSQL", is_there, "postgresql", "postgresql-server");
 }
 
-/// Makes sure that Chromium and its driver are there, which the broker's pages are tested in.
+/// Makes sure that Chromium and its driver are there, which pages are tested in.
 pub(crate) fn chromium() {
     let is_there = || answers(Command::new("chromedriver").arg("--version"));
     offer("Chromium with its driver", is_there, "chromium-driver", "chromium chromedriver");

@@ -78,6 +78,7 @@ pub(super) const CRATES: &[Place] = &[
     place("base", "pares-tls", 2, &[]),
     place("base", "pares-keys", 2, &[]),
     place("base", "pares-http", 2, &["pares-tls"]), // serves by TLS where people are not on this machine
+    place("base", "pares-browser", 2, &[]),
     place("base", "pares-link", 2, &["pares-tls"]), // is TLS where clusters are apart
     place("base", "pares-text", 2, &[]),
     place("base", "pares-chart", 2, &["pares-text"]), // writes figures on its axes

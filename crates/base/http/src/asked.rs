@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Version, header};
 
 use crate::problem::Problem;
 
@@ -16,8 +16,15 @@ pub fn refusal(request: &Request, names: Option<&[String]>) -> Option<Problem> {
     if !is_utf8(request.uri().path()) {
         return Some(Problem::bad("the path is not UTF-8"));
     }
-    let host = request.headers().get(header::HOST)?;
-    let is_ours = host.to_str().is_ok_and(|host| names.is_none_or(|names| is_of_here(host, names)));
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    if second.is_some() || first.is_none() && request.version() >= Version::HTTP_11 {
+        return Some(Problem::bad("a request names one host"));
+    }
+    // What stands in the request's own line counts more.
+    let in_line = request.uri().authority().map(|authority| Ok(authority.as_str()));
+    let host = in_line.or(first.map(HeaderValue::to_str))?;
+    let is_ours = host.is_ok_and(|host| names.is_none_or(|names| is_of_here(host, names)));
     let misdirected = || Problem::of(StatusCode::MISDIRECTED_REQUEST, "this server has another name");
     (!is_ours).then(|| misdirected().reason("other-host"))
 }
@@ -70,6 +77,21 @@ mod tests {
         {
             assert!(!is_of_here(host, &names), "{host}");
         }
+    }
+
+    #[test]
+    fn a_request_names_one_host_and_that_of_its_line_counts() {
+        let refused = |uri: &str, hosts: &[&str]| {
+            let begun = Request::builder().uri(uri);
+            let asked = hosts.iter().fold(begun, |asked, host| asked.header(header::HOST, *host));
+            refusal(&asked.body(axum::body::Body::empty()).unwrap(), Some(&[]))
+                .map(|problem| problem.status())
+        };
+        assert_eq!(refused("/", &["127.0.0.1"]), None);
+        assert_eq!(refused("/", &[]), Some(400));
+        assert_eq!(refused("/", &["127.0.0.1", "evil"]), Some(400));
+        assert_eq!(refused("http://evil/", &["127.0.0.1"]), Some(421));
+        assert_eq!(refused("http://localhost/", &["127.0.0.1"]), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What every HTTP server of ours is, whatever it serves: connections with limits, bodies with bounds, problem documents.
+//! What every HTTP server of ours is, whatever it serves: connections with limits, bodies with bounds, problem documents, pages.
 //!
 //! The broker and the exchange serve different things to different people by the same rules of defence. Kept twice, the second copy would miss what the first one learnt.
 //!
@@ -10,10 +10,12 @@
 //! | [`body`] | a body in time, of bounded length |
 //! | [`problem`] | what went wrong, as RFC 9457 says it |
 //! | [`told`] | what browsers are told of every answer |
+//! | [`pages`] | files of the program, and the modules in `pages/` that all pages share |
 
 pub mod asked;
 pub mod body;
 pub mod connections;
+pub mod pages;
 pub mod places;
 pub mod problem;
 mod stall;

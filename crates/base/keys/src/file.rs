@@ -109,9 +109,9 @@ impl KeyFile {
     }
 }
 
-/// 32 bytes as 64 digits.
+/// Bytes as digits, two for each.
 #[must_use]
-pub fn to_hex(bytes: &[u8; 32]) -> String {
+pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,23 +1,26 @@
 //! What all requests share.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::extract::FromRequestParts;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, header};
 use pares_http::connections::WebTransport;
 use pares_http::problem::Problem;
 use pares_resources::{InstrumentTold, LineTold, Question};
+use pares_types::InstrumentId;
 
 use crate::refused;
 use crate::session::Session;
 use crate::sessions::Sessions;
 use crate::settings::ApiSettings;
 
-/// So old may be what is known of symbols.
-const SYMBOLS_KNOWN: Duration = Duration::from_secs(1);
+/// So old may be what is told of an instrument.
+const FRESH: Duration = Duration::from_secs(1);
+/// So old may be the number of a symbol's instrument: numbers are used once, so an old one is refused and never another's.
+const KNOWN: Duration = Duration::from_secs(10);
 /// Symbols that are not known are not looked for more often.
 const SYMBOLS_EACH: Duration = Duration::from_millis(100);
 /// How often sessions are looked through.
@@ -35,8 +38,8 @@ pub(crate) struct App {
     pub(crate) settings: ApiSettings,
     pub(crate) sessions: Sessions,
     symbols: RwLock<Option<Symbols>>,
-    /// One asks for them at a time.
-    asking: tokio::sync::Mutex<()>,
+    /// When they were asked for last, on behalf of all.
+    asked: Mutex<Option<Instant>>,
     pub(crate) is_secure: bool,
     looks_at_host: bool,
 }
@@ -44,9 +47,9 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(settings: ApiSettings, transport: &WebTransport) -> Shared {
         Arc::new(Self {
-            sessions: Sessions::default(),
+            sessions: Sessions::new(settings.sessions_max),
             symbols: RwLock::default(),
-            asking: tokio::sync::Mutex::default(),
+            asked: Mutex::default(),
             is_secure: !matches!(transport, WebTransport::Loopback),
             looks_at_host: match transport {
                 WebTransport::Loopback => true,
@@ -75,23 +78,45 @@ impl App {
         self.looks_at_host.then_some(self.settings.hosts.as_slice())
     }
 
-    /// The instrument of that symbol.
+    /// The number of a symbol's instrument. Nobody waits for it whose symbol is known: one asks anew for all, meanwhile.
+    pub(crate) async fn instrument_id(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        symbol: &str,
+    ) -> Result<InstrumentId, Problem> {
+        let Some(known) = self.known(symbol, KNOWN) else {
+            return Ok(self.instrument(session, symbol).await?.status.instrument);
+        };
+        if !self.told_within(FRESH) && self.is_to_ask() {
+            let (app, session) = (Arc::clone(self), Arc::clone(session));
+            tokio::spawn(async move { app.instruments(&session).await });
+        }
+        Ok(known.status.instrument)
+    }
+
+    /// The instrument of that symbol, asked for by the session itself unless somebody was told of it just now: no other one's gateway is waited for.
     pub(crate) async fn instrument(
         &self,
         session: &Session,
         symbol: &str,
     ) -> Result<Arc<InstrumentTold>, Problem> {
-        if let Some(known) = self.known(symbol, SYMBOLS_KNOWN) {
+        if let Some(known) = self.known(symbol, FRESH) {
             return Ok(known);
         }
-        let _asking = self.asking.lock().await;
-        // Another one may have asked meanwhile.
-        let is_fresh = self.told_within(SYMBOLS_EACH);
-        if !is_fresh {
+        if !self.told_within(SYMBOLS_EACH) {
             self.instruments(session).await?;
         }
-        self.known(symbol, SYMBOLS_KNOWN)
-            .ok_or_else(|| refused::refused(pares_types::Reason::UnknownInstrument))
+        self.known(symbol, FRESH).ok_or_else(|| refused::refused(pares_types::Reason::UnknownInstrument))
+    }
+
+    /// Whether this is the one who asks for all.
+    fn is_to_ask(&self) -> bool {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_to_ask = asked.is_none_or(|asked| asked.elapsed() >= FRESH);
+        if is_to_ask {
+            *asked = Some(Instant::now());
+        }
+        is_to_ask
     }
 
     /// All instruments, asked for anew.
@@ -117,6 +142,23 @@ impl App {
     }
 }
 
+/// The only one that is named.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut named = headers.get_all(name).iter();
+    named.next().filter(|_| named.next().is_none())?.to_str().ok()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = only(headers, &header::AUTHORIZATION)?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
+}
+
+/// A script in a browser cannot say `Authorization` for a socket, but which protocols it speaks.
+fn bearer_of_socket(headers: &HeaderMap) -> Option<&str> {
+    let spoken = only(headers, &header::SEC_WEBSOCKET_PROTOCOL)?;
+    spoken.split(',').find_map(|protocol| protocol.trim().strip_prefix("bearer."))
+}
+
 /// Who asks: the session of the bearer's token.
 pub(crate) struct Caller(pub(crate) Arc<Session>);
 
@@ -124,11 +166,10 @@ impl FromRequestParts<Shared> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
-        let mut named = parts.headers.get_all(header::AUTHORIZATION).iter();
-        let text = named.next().filter(|_| named.next().is_none()).and_then(|text| text.to_str().ok());
-        let bearer = text.and_then(|text| text.split_once(' '));
-        let token =
-            bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
+        let token = match parts.headers.contains_key(header::AUTHORIZATION) {
+            true => bearer(&parts.headers),
+            false => bearer_of_socket(&parts.headers),
+        };
         let session = token.and_then(|token| app.sessions.find(token.trim()));
         let session = session.ok_or_else(refused::sign_on_again)?;
         session.note_used();

@@ -1,7 +1,12 @@
 //! Books of the market as they are told: whole, or as what changed.
+//!
+//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens, and all share the text; who is some changes behind
+//! gets their texts, one after the other. Only who is further behind has a difference of his own written, so that nothing is queued.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use axum::extract::ws::Utf8Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use pares_http::problem::Problem;
@@ -25,23 +30,42 @@ pub struct BookTold {
     pub levels: Levels,
 }
 
-/// A book, and what most who look are told of it.
+/// The texts of a book's last changes are kept up to so many bytes together: who is further behind is better off with one difference.
+const STEPS_BYTES_MAX: usize = 4 << 10;
+
+/// A book, and what those who look are told of it.
 #[derive(Debug, Default)]
 pub(crate) struct BookNow {
     pub(crate) told: BookTold,
-    /// What it builds on: number, and the text of the difference.
-    pub(crate) step: Option<(u64, Arc<str>)>,
+    /// How often it has changed.
+    changes: u64,
+    /// The texts of its last changes, the newest at the end.
+    steps: VecDeque<Utf8Bytes>,
 }
 
 impl BookNow {
-    /// How it is now, unless that is how it was.
+    /// How it is now, with the text of the change, unless that is how it was.
     pub(crate) fn next(&self, symbol: &str, told: &BookTold) -> Option<Self> {
         let before = &self.told;
-        let is_same = before.levels == told.levels && before.is_current == told.is_current;
-        (!is_same || self.step.is_none()).then(|| {
-            let text = step_text(symbol, before, told);
-            Self { step: Some((before.number, text.into())), told: told.clone() }
-        })
+        if self.changes > 0 && before.levels == told.levels && before.is_current == told.is_current {
+            return None;
+        }
+        let mut steps = self.steps.clone();
+        steps.push_back(step_text(symbol, before, told).into());
+        let mut bytes: usize = steps.iter().map(|text| text.len()).sum();
+        while bytes > STEPS_BYTES_MAX {
+            bytes -= steps.pop_front().map_or(bytes, |text| text.len());
+        }
+        Some(Self { told: told.clone(), changes: self.changes + 1, steps })
+    }
+
+    /// What is to be told to one who was told `before` last.
+    pub(crate) fn since(&self, symbol: &str, before: &Self, texts: &mut Vec<Utf8Bytes>) {
+        let behind = usize::try_from(self.changes - before.changes).unwrap_or(usize::MAX);
+        match self.steps.len().checked_sub(behind) {
+            Some(known) => texts.extend(self.steps.range(known..).cloned()),
+            None => texts.push(step_text(symbol, &before.told, &self.told).into()),
+        }
     }
 }
 
@@ -122,7 +146,7 @@ pub(crate) fn snapshot_text(symbol: &str, told: &BookTold) -> String {
 }
 
 /// What changed since `before` as a message.
-pub(crate) fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> String {
+fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> String {
     text(symbol, Some(before.number), &told.levels.since(&before.levels), told)
 }
 

@@ -49,8 +49,8 @@ pub(crate) async fn cancel(
 }
 
 /// Cancels an order, by its name.
-#[utoipa::path(delete, path = "/v1/orders/by-name/{target}", operation_id = "cancel_order_by_name", tag = "orders",
-    params(("target" = String, Path, description = "the name under which it was entered"), Named), responses(
+#[utoipa::path(delete, path = "/v1/orders/by-name/{name}", operation_id = "cancel_order_by_name", tag = "orders",
+    params(("name" = String, Path, description = "the name under which it was entered"), Named), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel_by_name(
     Path(target): Path<String>,
@@ -58,7 +58,7 @@ pub(crate) async fn cancel_by_name(
     spoken: Spoken,
     Queried(asked): Queried<Named>,
 ) -> Result<Response, Problem> {
-    let target = name("target", &target)?;
+    let target = name("name", &target)?;
     cancelled(&session, spoken, &asked, target).await
 }
 
@@ -88,8 +88,8 @@ pub(crate) async fn amend(
 }
 
 /// Changes an order, by its name.
-#[utoipa::path(patch, path = "/v1/orders/by-name/{target}", operation_id = "amend_order_by_name", tag = "orders", request_body = TermsForm,
-    params(("target" = String, Path, description = "the name under which it was entered")), responses(
+#[utoipa::path(patch, path = "/v1/orders/by-name/{name}", operation_id = "amend_order_by_name", tag = "orders", request_body = TermsForm,
+    params(("name" = String, Path, description = "the name under which it was entered")), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend_by_name(
     Path(target): Path<String>,
@@ -97,7 +97,7 @@ pub(crate) async fn amend_by_name(
     spoken: Spoken,
     Said(form): Said<TermsForm>,
 ) -> Result<Response, Problem> {
-    let target = name("target", &target)?;
+    let target = name("name", &target)?;
     amended(&session, spoken, &form, target).await
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn cancel_all(
     let side = asked.side.as_deref().map(words::side).transpose().map_err(refused::bad_field)?;
     let instrument = match &asked.symbol {
         None => ALL,
-        Some(symbol) => app.instrument(&session, symbol).await?.status.instrument,
+        Some(symbol) => app.instrument_id(&session, symbol).await?,
     };
     let answer = committed(&session, ClientRequest::MassCancel { client_order_id, instrument, side }).await?;
     Ok(spoken.ok("outcome", &Outcome::from(&answer)))

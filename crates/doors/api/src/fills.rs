@@ -5,7 +5,7 @@ use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::words::BadField;
 use pares_resources::{Cursor, FollowerStanding};
-use pares_types::{Reply, ShardId};
+use pares_types::{Reason, Reply, ShardId};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::{IntoParams, ToSchema};
@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::app::{Caller, Shared};
 use crate::refused;
 use crate::reports::{Bust, Fill};
-use crate::session::{Followed, Session};
+use crate::session::{EVERY_SHARD, Followed, Session};
 use crate::spoken::{Queried, Spoken};
 
 /// Trades in a page.
@@ -24,7 +24,7 @@ const PAGE_MAX: usize = 1_000;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct From {
+pub(crate) struct FillsAsked {
     /// The shard; 0 if nothing is said.
     #[serde(default)]
     shard: u16,
@@ -46,13 +46,13 @@ pub(crate) struct Fills {
 }
 
 /// The member's trades.
-#[utoipa::path(get, path = "/v1/fills", tag = "orders", params(From), responses(
+#[utoipa::path(get, path = "/v1/fills", tag = "orders", params(FillsAsked), responses(
     (status = 200, description = "They", body = Fills)))]
 pub(crate) async fn fills(
     axum::extract::State(app): axum::extract::State<Shared>,
     Caller(session): Caller,
     spoken: Spoken,
-    Queried(asked): Queried<From>,
+    Queried(asked): Queried<FillsAsked>,
 ) -> Result<Response, Problem> {
     let from = asked.from.as_deref().map_or(Some(1), natural).filter(|from| *from > 0);
     let from = from
@@ -60,6 +60,9 @@ pub(crate) async fn fills(
     let limit = asked.limit.unwrap_or(PAGE);
     if !(1..=PAGE_MAX).contains(&limit) {
         return Err(refused::bad_field(BadField { field: "limit", why: "1 to 1000" }));
+    }
+    if asked.shard == EVERY_SHARD {
+        return Err(refused::refused(Reason::UnknownShard));
     }
     let until = Instant::now() + app.settings.patience;
     let fills = page(&session, ShardId(asked.shard), from, limit, until).await?;
@@ -77,15 +80,21 @@ async fn page(
     let (mut cursor, mut fills) = (Cursor::from(from), Fills::default());
     while fills.fills.len() < limit && !fills.is_all {
         let told = timeout_at(until, followed.recv()).await.map_err(|_| refused::no_answer_yet())?;
-        match told.ok_or_else(refused::sign_on_again)? {
+        let cut_off = || match session.has_ended() {
+            true => refused::sign_on_again(),
+            false => refused::refused(Reason::Overloaded),
+        };
+        match told.ok_or_else(cut_off)? {
             Followed::Message(shard, number, reply) if shard == of && cursor.takes(number) => match reply {
                 Reply::Trade(trade) => fills.fills.push((&trade).into()),
                 Reply::Busted(bust) => fills.busts.push((&bust).into()),
                 _ => {}
             },
-            Followed::Live(shard, next) if shard == of => {
-                fills.is_all = cursor.on_live(next) != FollowerStanding::AsBefore;
-            }
+            Followed::Live(shard, next) if shard == of => match cursor.on_live(next) {
+                FollowerStanding::Live => fills.is_all = true,
+                FollowerStanding::AsBefore => {}
+                FollowerStanding::Ahead => return Err(refused::not_used_yet(next)),
+            },
             Followed::NotTold(shard, oldest, reason) if shard == of && cursor.lacks(oldest) => {
                 return Err(refused::refused(reason));
             }

@@ -21,6 +21,8 @@
 //! | `market` | what is received of each instrument: its book, its tape |
 //! | `books`, `trades` | books; trades, candles and tickers |
 //! | `watching` | what a socket watches of them |
+//! | `operator` | what the exchange itself asks for |
+//! | `pages` | the market's page and the operator's |
 //! | `refused` | refusals as problem documents |
 
 mod app;
@@ -32,7 +34,9 @@ mod fills;
 mod forms;
 mod instruments;
 mod market;
+mod operator;
 mod orders;
+mod pages;
 mod positions;
 mod refused;
 mod reports;

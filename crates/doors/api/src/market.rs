@@ -1,7 +1,7 @@
 //! The market as a receiver of market data tells it, for all who look: of each instrument its book and its tape.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
@@ -37,40 +37,67 @@ pub(crate) struct Shelf {
     listeners: Vec<Weak<Notify>>,
 }
 
-/// All instruments, by symbol.
+/// All instruments, by symbol, and those that have changed since their listeners were rung.
 #[derive(Default)]
-pub struct Market(RwLock<BTreeMap<String, Shelf>>);
+struct Shelves {
+    by_symbol: BTreeMap<String, Shelf>,
+    changed: Vec<String>,
+}
+
+/// All instruments.
+#[derive(Default)]
+pub struct Market(RwLock<Shelves>);
 
 impl Market {
-    /// Takes in what is told of an instrument. What leaves it as it was is told to nobody.
+    fn read(&self) -> RwLockReadGuard<'_, Shelves> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Shelves> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what is told of an instrument. Who listens hears of it when all of this turn are taken in: see [`Market::ring`]. What
+    /// leaves it as it was is told to nobody.
     pub fn tell(&self, symbol: &str, told: &MarketTold) {
-        let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let keep = kept_of_each(shelves.len());
-        let shelf = shelves.entry(symbol.to_owned()).or_default();
-        let next = shelf.book.next(symbol, &told.book);
+        let before = self.of(symbol, |shelf| Arc::clone(&shelf.book)).unwrap_or_default();
+        // The text of the change is written while all may look.
+        let next = before.next(symbol, &told.book);
+        let mut shelves = self.write();
+        let Shelves { by_symbol, changed } = &mut *shelves;
+        let keep = kept_of_each(by_symbol.len());
+        let shelf = by_symbol.entry(symbol.to_owned()).or_default();
         let is_same = next.is_none()
             && told.news.is_empty()
             && (shelf.phase, shelf.tape.day().day) == (told.phase, told.day);
-        shelf.book = next.map_or_else(|| Arc::clone(&shelf.book), Arc::new);
+        shelf.book = next.map_or(before, Arc::new);
         shelf.phase = told.phase;
         shelf.tape.on_day(told.day, told.is_whole);
         told.news.iter().for_each(|news| shelf.tape.take(*news, keep));
         if !is_same {
-            shelf
-                .listeners
-                .retain(|listener| listener.upgrade().map(|listener| listener.notify_one()).is_some());
+            changed.push(symbol.to_owned());
+        }
+    }
+
+    /// Rings who listens to what has changed: once, however much that is.
+    pub fn ring(&self) {
+        let mut shelves = self.write();
+        let Shelves { by_symbol, changed } = &mut *shelves;
+        for symbol in changed.drain(..) {
+            let Some(shelf) = by_symbol.get_mut(&symbol) else { continue };
+            shelf.listeners.retain(|listener| listener.upgrade().map(|one| one.notify_one()).is_some());
         }
     }
 
     /// Looks at what is known of that instrument.
     pub(crate) fn of<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Option<T> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(symbol).map(look)
+        self.read().by_symbol.get(symbol).map(look)
     }
 
     /// Rings `listener` whenever something of that instrument changes.
     pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) {
-        let mut shelves = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(Shelf { listeners, .. }) = shelves.get_mut(symbol) else { return };
+        let mut shelves = self.write();
+        let Some(Shelf { listeners, .. }) = shelves.by_symbol.get_mut(symbol) else { return };
         listeners.retain(|listener| listener.strong_count() > 0);
         let listener = Arc::downgrade(listener);
         if !listeners.iter().any(|other| other.ptr_eq(&listener)) {

@@ -1,5 +1,7 @@
 //! Orders: entered, and looked at.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,7 +11,7 @@ use pares_types::{Answer, ClientRequest, OrderKey, OrderStatus, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::{App, Caller, Shared};
+use crate::app::{Caller, Shared};
 use crate::forms::{OrderForm, OrderShown, Outcome, name, order_id, order_text};
 use crate::refused;
 use crate::session::Session;
@@ -46,14 +48,14 @@ pub(crate) async fn enter(
     Ok(response)
 }
 
-/// What is asked of the exchange.
+/// The order as the exchange is asked for it.
 pub(crate) async fn request(
-    app: &App,
-    session: &Session,
+    app: &Shared,
+    session: &Arc<Session>,
     form: &OrderForm,
 ) -> Result<ClientRequest, Problem> {
     let (client_order_id, order) = (form.name()?, form.order()?);
-    let instrument = app.instrument(session, &form.symbol).await?.status.instrument;
+    let instrument = app.instrument_id(session, &form.symbol).await?;
     Ok(ClientRequest::Enter { client_order_id, instrument, order })
 }
 
@@ -79,15 +81,15 @@ pub(crate) async fn one(
 }
 
 /// How an order is, by its name.
-#[utoipa::path(get, path = "/v1/orders/by-name/{client_order_id}", operation_id = "order_by_name", tag = "orders",
-    params(("client_order_id" = String, Path)), responses(
+#[utoipa::path(get, path = "/v1/orders/by-name/{name}", operation_id = "order_by_name", tag = "orders",
+    params(("name" = String, Path, description = "the name under which it was entered")), responses(
     (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one_by_name(
     Path(text): Path<String>,
     Caller(session): Caller,
     spoken: Spoken,
 ) -> Result<Response, Problem> {
-    let status = status(&session, OrderKey::Name(name("client_order_id", &text)?)).await?;
+    let status = status(&session, OrderKey::Name(name("name", &text)?)).await?;
     Ok(spoken.ok("order", &OrderShown::from(&status)))
 }
 
@@ -110,7 +112,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     let instrument = match &asked.symbol {
         None => None,
-        Some(symbol) => Some(app.instrument(&session, symbol).await?.status.instrument),
+        Some(symbol) => Some(app.instrument_id(&session, symbol).await?),
     };
     match session.question(Question::Orders(instrument)).await? {
         LineTold::Orders(orders) => {

@@ -32,6 +32,12 @@ pub(crate) fn no_answer_yet() -> Problem {
     Problem::of(StatusCode::GATEWAY_TIMEOUT, detail).reason("no_answer_yet").retry(1)
 }
 
+/// A stream has no message of that number yet.
+pub(crate) fn not_used_yet(next: u64) -> Problem {
+    let detail = format!("no message of the stream has that number: {next} comes next");
+    Problem::unknown(detail).reason("not_used_yet")
+}
+
 /// No gateway is there.
 pub(crate) fn no_gateway() -> Problem {
     Problem::of(StatusCode::SERVICE_UNAVAILABLE, "no gateway answers: nothing was done")

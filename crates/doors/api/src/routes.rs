@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use axum::{Json, Router};
 use pares_http::problem::Problem;
 use pares_http::{asked, told};
@@ -14,8 +14,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::Shared;
 use crate::{
-    asyncapi, batches, books, changes, fills, instruments, orders, positions, sign_on, socket, spoken,
-    standing, timer, trades,
+    asyncapi, batches, books, changes, fills, instruments, operator, orders, pages, positions, sign_on,
+    socket, spoken, standing, timer, trades,
 };
 
 /// The document that describes this interface.
@@ -46,6 +46,11 @@ use crate::{
         trades::trades,
         trades::candles,
         trades::ticker,
+        operator::phase,
+        operator::block,
+        operator::unblock,
+        operator::four_eyes_on,
+        operator::four_eyes_off,
         standing::status,
         socket::socket,
         health,
@@ -82,8 +87,8 @@ impl Modify for Problems {
             if ["/v1/health", "/v1/openapi.json", "/v1/asyncapi.json"].contains(&path.as_str()) {
                 continue;
             }
-            let PathItem { get, post, delete, patch, .. } = item;
-            for operation in [get, post, delete, patch].into_iter().flatten() {
+            let PathItem { get, post, put, delete, patch, .. } = item;
+            for operation in [get, post, put, delete, patch].into_iter().flatten() {
                 operation.responses.responses.insert("default".into(), problem.clone().into());
             }
         }
@@ -107,7 +112,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/orders", get(orders::list).post(orders::enter).delete(changes::cancel_all))
         .route("/orders/batch", post(batches::enter))
         .route("/orders/{order_id}", one)
-        .route("/orders/by-name/{client_order_id}", by_name)
+        .route("/orders/by-name/{name}", by_name)
         .route("/cancel-after", post(timer::cancel_after))
         .route("/fills", get(fills::fills))
         .route("/positions", get(positions::positions))
@@ -117,13 +122,18 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/instruments/{symbol}/trades", get(trades::trades))
         .route("/instruments/{symbol}/candles", get(trades::candles))
         .route("/instruments/{symbol}/ticker", get(trades::ticker))
+        .route("/instruments/{symbol}/phase/{phase}", put(operator::phase))
+        .route("/members/{member}/block", put(operator::block).delete(operator::unblock))
+        .route("/four-eyes", put(operator::four_eyes_on).delete(operator::four_eyes_off))
         .route("/socket", get(socket::socket))
         .route("/openapi.json", get(served_document))
         .route("/asyncapi.json", get(asyncapi::served))
-        .route("/health", get(health));
+        .route("/health", get(health))
+        .fallback(async || Problem::unknown("there is nothing of this name"))
+        .layer(middleware::map_response(not_kept));
     Router::new()
         .nest("/v1", api)
-        .fallback(nothing)
+        .fallback_service(get(pages::page))
         .method_not_allowed_fallback(async || Problem::other_methods())
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .with_state(app)
@@ -141,19 +151,20 @@ async fn health() -> Json<serde_json::Value> {
     Json(serde_json::json!({ "status": "ok" }))
 }
 
-async fn nothing() -> Problem {
-    Problem::unknown("there is nothing of this name")
+/// Answers are nobody's but their caller's: nothing on the way keeps them.
+async fn not_kept(mut response: Response) -> Response {
+    told::forbid_keeping(response.headers_mut());
+    response
 }
 
 /// What no request may be, and what browsers are told of every answer.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let wanted = spoken::wanted(request.headers());
     let response = match asked::refusal(&request, app.names()) {
-        Some(problem) => problem.into_response(),
+        Some(problem) => not_kept(problem.into_response()).await,
         None => next.run(request).await,
     };
     let mut response = spoken::problem_in(wanted, response);
-    told::forbid_keeping(response.headers_mut());
     told::tell(response.headers_mut(), app.is_secure);
     response
 }

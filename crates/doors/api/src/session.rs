@@ -24,12 +24,15 @@ const BEATS_MISSED: u32 = 3;
 /// Between two rounds of calls while no gateway is there.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Stands for all shards in what a gateway is asked, so it is none.
+pub(crate) const EVERY_SHARD: u16 = u16::MAX;
+
 /// What a follower of the member's stream is told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Followed {
     /// A message.
     Message(ShardId, u64, Reply),
-    /// LineTold up to the present; that number comes next.
+    /// Told up to the present; that number comes next.
     Live(ShardId, u64),
     /// Not told, for that reason; the lowest that is kept.
     NotTold(ShardId, u64, Reason),
@@ -182,13 +185,13 @@ impl Session {
         followed
     }
 
-    /// Carries the line over this connection, and over others if it breaks and no proof is needed, until the session ends.
+    /// Carries the line over this connection, and over others if it breaks, until the session ends: with its gateway where it is said so.
     pub(crate) async fn run(
         self: Arc<Self>,
         settings: ApiSettings,
         wire: Wire,
         agreed: Agreed,
-        needs_proof: bool,
+        ends_with_gateway: bool,
     ) {
         let mut carried = Some((wire, agreed));
         let mut turn = usize::from(agreed.gateway.0);
@@ -200,7 +203,7 @@ impl Session {
                 () = self.ending.notified() => {}
             }
             self.line().on_lost();
-            if needs_proof || self.has_ended() {
+            if ends_with_gateway || self.has_ended() {
                 break;
             }
             turn += 1;

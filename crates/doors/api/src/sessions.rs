@@ -3,9 +3,11 @@
 //! Of a token only its digest is kept: who reads this memory can use none, and how long a search takes says nothing of any.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use pares_http::places::{Places, TakenPlace};
 use pares_wire::Transcript;
 use ring::digest::{SHA256, digest};
 
@@ -14,6 +16,10 @@ use crate::wire::Wire;
 
 /// A gateway waits so long for a proof.
 const PROOF_WITHIN: Duration = Duration::from_secs(10);
+/// Sign-ons that wait for their proof, of all and of one address. While there is no room the oldest makes room once it has had a second.
+const STRANGERS_MAX: usize = 512;
+const STRANGERS_OF_ADDRESS_MAX: usize = 256;
+const STRANGERS_GRACE: Duration = Duration::from_secs(1);
 /// Hex digits of a token.
 pub(crate) const TOKEN_CHARS: usize = 64;
 
@@ -24,12 +30,16 @@ pub(crate) struct Pending {
     pub(crate) wire: Wire,
     pub(crate) transcript: Transcript,
     begun: Instant,
+    of: IpAddr,
 }
 
+/// The place of a session, or of one that may become one.
+pub(crate) type SessionPlace = TakenPlace<()>;
+
 /// All of them.
-#[derive(Default)]
 pub(crate) struct Sessions {
-    by_token: RwLock<BTreeMap<Digest, Arc<Session>>>,
+    places: Arc<Places<()>>,
+    by_token: RwLock<BTreeMap<Digest, (Arc<Session>, SessionPlace)>>,
     pending: Mutex<BTreeMap<Digest, Pending>>,
 }
 
@@ -43,38 +53,55 @@ fn word() -> String {
 }
 
 impl Sessions {
+    /// None, and `most` at a time.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { places: Places::new(most, most), by_token: RwLock::default(), pending: Mutex::default() }
+    }
+
     /// The session of a token.
     pub(crate) fn find(&self, token: &str) -> Option<Arc<Session>> {
         if token.len() != TOKEN_CHARS {
             return None;
         }
         let by_token = self.by_token.read().unwrap_or_else(PoisonError::into_inner);
-        by_token.get(&digest_of(token)).filter(|session| !session.has_ended()).cloned()
+        let (session, _) = by_token.get(&digest_of(token))?;
+        Some(Arc::clone(session)).filter(|session| !session.has_ended())
+    }
+
+    /// Room for a session, if there is any. It is taken before the exchange is asked for anything, so that it is there afterwards.
+    pub(crate) fn place(&self) -> Option<SessionPlace> {
+        self.places.place(())
     }
 
     /// Gives a session a token.
-    pub(crate) fn add(&self, session: Arc<Session>) -> String {
+    pub(crate) fn add(&self, session: Arc<Session>, place: SessionPlace) -> String {
         let token = word();
         let mut by_token = self.by_token.write().unwrap_or_else(PoisonError::into_inner);
-        by_token.insert(digest_of(&token), session);
+        by_token.insert(digest_of(&token), (session, place));
         token
-    }
-
-    /// How many there are, those included that are signing on.
-    pub(crate) fn len(&self) -> usize {
-        let signed_on = self.by_token.read().unwrap_or_else(PoisonError::into_inner).len();
-        signed_on + self.pending().len()
     }
 
     fn pending(&self) -> MutexGuard<'_, BTreeMap<Digest, Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a sign-on until its proof comes; gives the word to name it by.
-    pub(crate) fn keep(&self, wire: Wire, transcript: Transcript) -> String {
+    /// Keeps a sign-on of that address until its proof comes; gives the word to name it by, unless there is no room.
+    pub(crate) fn keep(&self, of: IpAddr, wire: Wire, transcript: Transcript) -> Option<String> {
+        let mut pending = self.pending();
+        let is_full = pending.len() >= STRANGERS_MAX;
+        let of_address = pending.values().filter(|one| one.of == of).count();
+        if is_full || of_address >= STRANGERS_OF_ADDRESS_MAX {
+            let rivals = pending.iter().filter(|(_, one)| is_full || one.of == of);
+            let (oldest, one) = rivals.min_by_key(|(_, one)| one.begun)?;
+            if one.begun.elapsed() < STRANGERS_GRACE {
+                return None;
+            }
+            let oldest = *oldest;
+            pending.remove(&oldest);
+        }
         let id = word();
-        self.pending().insert(digest_of(&id), Pending { wire, transcript, begun: Instant::now() });
-        id
+        pending.insert(digest_of(&id), Pending { wire, transcript, begun: Instant::now(), of });
+        Some(id)
     }
 
     /// The sign-on of that name. It is tried once.
@@ -86,7 +113,7 @@ impl Sessions {
     pub(crate) fn sweep(&self, idle: Duration) {
         self.pending().retain(|_, pending| pending.begun.elapsed() < PROOF_WITHIN);
         let mut by_token = self.by_token.write().unwrap_or_else(PoisonError::into_inner);
-        by_token.retain(|_, session| {
+        by_token.retain(|_, (session, _)| {
             if session.is_idle(idle) {
                 session.end();
             }

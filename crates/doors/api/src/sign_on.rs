@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use pares_http::connections::CallerAddress;
 use pares_http::problem::Problem;
+use pares_keys::to_hex;
+use pares_resources::deeds::EXCHANGE;
 use pares_types::MemberId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,6 +16,7 @@ use utoipa::ToSchema;
 use crate::app::{Caller, Shared};
 use crate::refused;
 use crate::session::Session;
+use crate::sessions::SessionPlace;
 use crate::spoken::{Said, Spoken};
 use crate::wire::{Agreed, SignedOn, Wire};
 
@@ -72,23 +76,23 @@ pub(crate) struct Challenge {
     (status = 202, description = "Prove it", body = Challenge)))]
 pub(crate) async fn begin(
     State(app): State<Shared>,
+    Extension(CallerAddress(address)): Extension<CallerAddress>,
     spoken: Spoken,
     Said(form): Said<SignOnForm>,
 ) -> Result<Response, Problem> {
-    if app.sessions.len() >= app.settings.sessions_max {
-        return Err(refused::full("sessions"));
-    }
+    let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let who = (MemberId(form.member), form.session);
+    let full = || refused::full("sign-ons");
     // Members are spread over the gateways.
     let first = form.member as usize % 65_536 + usize::from(form.session);
     match Wire::sign_on(&app.settings, first, who).await.map_err(|_| refused::no_gateway())? {
-        (wire, SignedOn::Done(agreed)) => Ok(signed_on(&app, spoken, who, wire, agreed, false)),
+        (wire, SignedOn::Done(agreed)) => Ok(signed_on(&app, spoken, (who, place), wire, agreed, false)),
         (wire, SignedOn::Challenged(transcript)) => {
             let challenge = Challenge {
                 gateway: transcript.gateway.0,
-                nonce: hex(&transcript.nonce),
-                transcript: hex(&transcript.bytes()),
-                sign_on: app.sessions.keep(wire, transcript),
+                nonce: to_hex(&transcript.nonce),
+                transcript: to_hex(&transcript.bytes()),
+                sign_on: app.sessions.keep(address, wire, transcript).ok_or_else(full)?,
             };
             Ok(spoken.answer(StatusCode::ACCEPTED, "challenge", &challenge))
         }
@@ -108,12 +112,14 @@ pub(crate) async fn prove(
 ) -> Result<Response, Problem> {
     let proof = bytes_of(&form.proof).ok_or_else(|| Problem::bad("proof: 64 bytes as 128 hex digits"))?;
     let gone = || Problem::unknown("no sign-on of that name waits for a proof: begin again");
+    let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let mut pending = app.sessions.take(&id).ok_or_else(gone)?;
     let proved = pending.wire.prove(&proof, pending.transcript).await;
-    match proved.map_err(|_| refused::no_gateway())? {
+    // The gateway may have the proof.
+    match proved.map_err(|_| refused::no_answer_yet())? {
         SignedOn::Done(agreed) => {
             let who = (pending.transcript.member, pending.transcript.session);
-            Ok(signed_on(&app, spoken, who, pending.wire, agreed, true))
+            Ok(signed_on(&app, spoken, (who, place), pending.wire, agreed, true))
         }
         SignedOn::Refused(reason) => Err(refused::refused(reason)),
         SignedOn::Challenged(_) => Err(refused::no_gateway()),
@@ -131,22 +137,20 @@ pub(crate) async fn end(Caller(session): Caller) -> StatusCode {
 fn signed_on(
     app: &Shared,
     spoken: Spoken,
-    (member, number): (MemberId, u16),
+    ((member, number), place): ((MemberId, u16), SessionPlace),
     wire: Wire,
     agreed: Agreed,
     needs_proof: bool,
 ) -> Response {
     let session = Session::new(member, number, app.settings.patience);
-    let running = Arc::clone(&session).run(app.settings.clone(), wire, agreed, needs_proof);
-    let token = app.sessions.add(session);
+    // What an operator asks for is done soon or never: it does not wait for another gateway.
+    let ends_with_gateway = needs_proof || member == EXCHANGE;
+    let running = Arc::clone(&session).run(app.settings.clone(), wire, agreed, ends_with_gateway);
+    let token = app.sessions.add(session, place);
     tokio::spawn(running);
     let Agreed { gateway, in_flight_max, .. } = agreed;
     let told = Session201 { token, member: member.0, session: number, gateway: gateway.0, in_flight_max };
     spoken.answer(StatusCode::CREATED, "session", &told)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes_of(text: &str) -> Option<[u8; 64]> {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
+use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::{Cursor, FollowerStanding};
@@ -21,16 +22,20 @@ use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
 use crate::reports::{Report, report};
-use crate::session::{Followed, Session};
+use crate::session::{EVERY_SHARD, Followed, Session};
 use crate::spoken::of_json;
 use crate::watching::{MarketChannel, TooSlow, Watched, Watching};
 
 /// Longest message of a client, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// What is read of a client at a time: it says little.
+const READ_BYTES: usize = 4 << 10;
 /// Shards that one socket may name.
 const SHARDS_MAX: usize = 1_024;
 const TOO_SLOW: &str = "you read too slowly";
 const HEARTBEAT: Duration = Duration::from_secs(1);
+/// What is spoken, for those who have to name it: a browser also says its token so.
+const PROTOCOL: &str = "pares";
 
 /// What a client says.
 #[derive(Deserialize, ToSchema)]
@@ -48,6 +53,12 @@ pub(crate) struct Wish {
     after: Option<String>,
     /// Of shards, the number that comes next for the client. All shards from now on, if it is left out.
     from: Option<BTreeMap<String, String>>,
+}
+
+impl Wish {
+    fn is_of_orders(&self) -> bool {
+        self.symbol.is_none() && self.interval.is_none() && self.after.is_none()
+    }
 }
 
 /// What a client is told.
@@ -80,7 +91,9 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(|why| Problem::bad(why.body_text()))?;
+    let upgrade = upgrade.protocols([PROTOCOL]);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+    let upgrade = upgrade.read_buffer_size(READ_BYTES);
     Ok(upgrade.on_upgrade(async move |socket| {
         let mut listener = Listener {
             app,
@@ -119,6 +132,7 @@ impl Listener {
                     if self.session.has_ended() {
                         return Err(closing(close_code::POLICY, "sign_on_again"));
                     }
+                    self.session.note_used();
                     count += 1;
                     self.tell(&Told::Heartbeat { count }).await?;
                 }
@@ -131,7 +145,8 @@ impl Listener {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
             Some(Ok(Message::Binary(_))) => return Err(closing(close_code::UNSUPPORTED, "text only")),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Closing(None)),
+            Some(Ok(Message::Close(_))) | None => return Err(Closing(None)),
+            Some(Err(_)) => return Err(closing(close_code::PROTOCOL, "no message, or a long one")),
         };
         self.session.note_used();
         let wrong = || {
@@ -142,17 +157,8 @@ impl Listener {
         };
         let wish: Wish = of_json(text.as_bytes()).map_err(|_| wrong())?;
         match (wish.op.as_str(), wish.channel.as_str()) {
-            ("subscribe", "orders") if self.followed.is_none() => {
-                let from = match wish.from {
-                    Some(from) => numbers(&from).ok_or_else(wrong)?,
-                    None => self.all_shards().await?,
-                };
-                self.cursors = from.iter().map(|(shard, number)| (*shard, Cursor::from(*number))).collect();
-                self.followed = Some(self.session.follow(&from));
-                Ok(())
-            }
-            ("subscribe", "orders") => Err(wrong()),
-            ("subscribe", channel) => {
+            ("subscribe", "orders") if wish.is_of_orders() => self.follow(wish.from).await,
+            ("subscribe", channel) if channel != "orders" && wish.from.is_none() => {
                 let channel = MarketChannel::of(channel, wish.interval.as_deref()).map_err(|_| wrong())?;
                 let symbol = wish.symbol.ok_or_else(wrong)?;
                 let market = self.app.settings.market.as_deref();
@@ -164,6 +170,20 @@ impl Listener {
         }
     }
 
+    /// Begins to tell the member's stream. A socket follows it once; again only when of no shard anything is told.
+    async fn follow(&mut self, from: Option<BTreeMap<String, String>>) -> Result<(), Closing> {
+        if !self.cursors.is_empty() {
+            return Err(closing(close_code::POLICY, "orders are subscribed already"));
+        }
+        let from = match from {
+            Some(from) => numbers(&from).ok_or(closing(close_code::POLICY, "from: shards and numbers"))?,
+            None => self.all_shards().await?,
+        };
+        self.cursors = from.iter().map(|(shard, number)| (*shard, Cursor::from(*number))).collect();
+        self.followed = Some(self.session.follow(&from));
+        Ok(())
+    }
+
     /// Tells what changed of what is watched, however much lies between.
     async fn look_at_market(&mut self) -> Result<(), Closing> {
         let Some(market) = &self.app.settings.market else { return Ok(()) };
@@ -171,11 +191,13 @@ impl Listener {
         self.tell_texts(texts).await
     }
 
-    async fn tell_texts(&mut self, texts: Vec<String>) -> Result<(), Closing> {
+    /// Tells all of it by one write.
+    async fn tell_texts(&mut self, texts: Vec<Utf8Bytes>) -> Result<(), Closing> {
+        let lost = |_| Closing(None);
         for text in texts {
-            self.tell_text(text).await?;
+            self.socket.feed(Message::Text(text)).await.map_err(lost)?;
         }
-        Ok(())
+        self.socket.flush().await.map_err(lost)
     }
 
     async fn all_shards(&mut self) -> Result<Vec<(ShardId, u64)>, Closing> {
@@ -239,11 +261,10 @@ async fn next_of(followed: &mut Option<Receiver<Followed>>) -> Option<Followed> 
 }
 
 fn numbers(from: &BTreeMap<String, String>) -> Option<Vec<(ShardId, u64)>> {
-    if from.len() > SHARDS_MAX {
+    if from.is_empty() || from.len() > SHARDS_MAX {
         return None;
     }
-    let one = |(shard, number): (&String, &String)| {
-        Some((ShardId(natural(shard)?.try_into().ok()?), natural(number)?))
-    };
+    let shard = |text: &str| u16::try_from(natural(text)?).ok().filter(|shard| *shard != EVERY_SHARD);
+    let one = |(of, number): (&String, &String)| Some((ShardId(shard(of)?), natural(number)?));
     from.iter().map(one).collect()
 }

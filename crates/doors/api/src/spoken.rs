@@ -15,6 +15,7 @@ use crate::app::Shared;
 
 const JSON: &str = "application/json";
 const XML: &str = "application/xml";
+const TEXT_XML: &str = "text/xml";
 /// Longest body, bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
 /// Elements within elements: a form has a list in it at most.
@@ -28,7 +29,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Said<T> {
 
     async fn from_request(request: Request, app: &Shared) -> Result<Self, Problem> {
         let is_json = body::is_kind(request.headers(), JSON);
-        let is_xml = body::is_kind(request.headers(), XML);
+        let is_xml = [XML, TEXT_XML].iter().any(|kind| body::is_kind(request.headers(), kind));
         let bytes = body::read(request, BODY_BYTES_MAX, app.settings.patience).await?;
         let said = match (is_json, is_xml) {
             (true, _) => of_json(&bytes),
@@ -55,26 +56,38 @@ fn of_xml<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if text.contains("<!") {
         return Err("definitions, comments and CDATA are not taken".to_owned());
     }
-    if depth(text) > DEPTH_MAX {
-        return Err("elements lie too deep".to_owned());
-    }
+    is_plain(text)?;
     quick_xml::de::from_str(text).map_err(|why| why.to_string())
 }
 
-/// How deep elements lie at most, if each that is opened is closed.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for tag in text.split('<').skip(1) {
-        let end = tag.split('>').next().unwrap_or_default();
-        match tag.as_bytes().first() {
-            Some(b'/') => depth = depth.saturating_sub(1),
-            Some(b'?') => {}
-            _ if end.ends_with('/') => deepest = deepest.max(depth + 1),
-            _ => depth += 1,
+/// Whether that is one element with nothing beside it, without attributes, and not deep: what a form says, and nothing that would be read over.
+fn is_plain(text: &str) -> Result<(), &'static str> {
+    let (before, tags) = text.split_once('<').ok_or("no element")?;
+    let (mut depth, mut roots, mut is_bare) = (0_usize, 0, before.trim().is_empty());
+    for tag in tags.split('<') {
+        let (tag, behind) = tag.split_once('>').ok_or("a tag has no end")?;
+        let name = tag.trim_start_matches('/').trim_end_matches('/').trim_end();
+        match tag.as_bytes() {
+            [b'?', ..] if roots == 0 && is_utf8(tag) => {}
+            _ if name.contains(|one: char| one.is_whitespace() || "?\"'=".contains(one)) => {
+                return Err("attributes, instructions and encodings other than UTF-8 are not taken");
+            }
+            [b'/', ..] => depth = depth.checked_sub(1).ok_or("an end without a beginning")?,
+            _ if depth >= DEPTH_MAX => return Err("elements lie too deep"),
+            bytes => {
+                roots += usize::from(depth == 0);
+                depth += usize::from(!bytes.ends_with(b"/"));
+            }
         }
-        deepest = deepest.max(depth);
+        is_bare &= depth > 0 || behind.trim().is_empty();
     }
-    deepest
+    if roots == 1 && is_bare { Ok(()) } else { Err("there is one element, and nothing beside it") }
+}
+
+/// Whether a declaration names no other encoding.
+fn is_utf8(declaration: &str) -> bool {
+    let declaration = declaration.to_ascii_lowercase();
+    !declaration.contains("encoding") || declaration.contains("utf-8")
 }
 
 /// In which of the two the answer is wanted.
@@ -95,24 +108,34 @@ impl FromRequestParts<Shared> for Spoken {
     }
 }
 
-/// The first that is accepted and not refused by a weight of zero; JSON if nothing is said.
+/// The one of the greatest weight, of several the first; JSON if nothing is said.
 pub(crate) fn wanted(headers: &HeaderMap) -> Option<Spoken> {
+    let mut best = None;
     let mut has_said = false;
     for value in headers.get_all(header::ACCEPT) {
         for range in value.to_str().ok()?.split(',').map(str::trim).filter(|range| !range.is_empty()) {
             has_said = true;
-            let (kind, weight) = range.split_once(';').unwrap_or((range, ""));
-            if weight.trim().starts_with("q=0") && !weight.contains(|digit| ('1'..='9').contains(&digit)) {
-                continue;
-            }
-            match kind.trim().to_ascii_lowercase().as_str() {
-                JSON | "*/*" | "application/*" => return Some(Spoken::Json),
-                XML | "text/xml" => return Some(Spoken::Xml),
-                _ => {}
+            let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
+            let spoken = match kind.trim().to_ascii_lowercase().as_str() {
+                JSON | "*/*" | "application/*" => Spoken::Json,
+                XML | TEXT_XML => Spoken::Xml,
+                _ => continue,
+            };
+            let thousandths = weight(parameters);
+            if thousandths > best.map_or(0, |(most, _)| most) {
+                best = Some((thousandths, spoken));
             }
         }
     }
-    (!has_said).then_some(Spoken::Json)
+    if has_said { best.map(|(_, spoken)| spoken) } else { Some(Spoken::Json) }
+}
+
+/// The weight among a range's parameters, in thousandths: three digits at most follow its point.
+fn weight(parameters: &str) -> u32 {
+    let named = parameters.split(';').find_map(|one| one.trim().strip_prefix("q="));
+    let Some((whole, digits)) = named.map(|q| q.split_once('.').unwrap_or((q, ""))) else { return 1_000 };
+    let digits: String = digits.chars().chain("000".chars()).take(3).collect();
+    if whole == "1" { 1_000 } else { digits.parse().unwrap_or(0) }
 }
 
 /// The same answer; a problem in XML, if that is wanted (RFC 9457, appendix B).
@@ -173,13 +196,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_accepted_first_is_spoken() {
+    fn what_is_preferred_is_spoken() {
         assert_eq!(wanted(&HeaderMap::new()), Some(Spoken::Json));
         for (text, spoken) in [
             ("application/xml", Some(Spoken::Xml)),
             ("application/xml;q=0, application/json", Some(Spoken::Json)),
             ("text/html, application/xml;q=0.9, */*;q=0.1", Some(Spoken::Xml)),
             ("*/*", Some(Spoken::Json)),
+            ("application/xml;q=0.5, application/json;q=0.9", Some(Spoken::Json)),
+            ("application/json;q=0.05, text/xml;version=1;q=0.055", Some(Spoken::Xml)),
             ("text/html", None),
         ] {
             assert_eq!(accepting(text), spoken, "{text}");
@@ -192,7 +217,23 @@ mod tests {
         let bomb = "<!DOCTYPE o [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><order>&b;</order>";
         assert!(refused(bomb).contains("definitions"));
         assert!(refused(&"<a>".repeat(10_000)).contains("deep"));
-        assert_eq!(depth("<?xml version=\"1.0\"?><a><b/><c>x</c></a>"), 2);
+        for plain in ["<?xml version=\"1.0\"?> <a><b/><c>x > y</c ></a>\n", "<a/>", "<a></a>"] {
+            assert_eq!(is_plain(plain), Ok(()), "{plain}");
+        }
+        for other in [
+            "<a></a><a></a>",
+            "<a/><b",
+            "<a/>b",
+            "b<a/>",
+            "<a></a></a>",
+            "<a b=\"/>\">",
+            "<price currency=\"EUR\">1</price>",
+            "<a><?b?></a>",
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a/>",
+            "",
+        ] {
+            assert!(is_plain(other).is_err(), "{other}");
+        }
         assert!(of_json::<serde_json::Value>("[".repeat(1_000_000).as_bytes()).is_err());
         assert!(of_json::<serde_json::Value>("{\"a\":".repeat(1_000_000).as_bytes()).is_err());
     }

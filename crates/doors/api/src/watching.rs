@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::extract::ws::Utf8Bytes;
 use pares_http::problem::Problem;
 use pares_resources::candles::{Candle, Interval};
 use pares_resources::decimal::natural;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
 
-use crate::books::{BookNow, snapshot_text, step_text};
+use crate::books::{BookNow, snapshot_text};
 use crate::market::{Market, Shelf};
 use crate::trades::{CandleShown, TapeShown, TickerShown, interval};
 
@@ -102,7 +103,7 @@ pub(crate) struct MarketNot {
     /// `book_not`, `trades_not`, `ticker_not`, `candles_not`.
     channel: &'static str,
     symbol: String,
-    /// `unknown_instrument`, also where there are no market data; of trades `not_kept`; `too_many`.
+    /// `unknown_instrument`, `no_market_data`; of trades `not_kept`; `too_many`.
     reason: &'static str,
 }
 
@@ -118,8 +119,8 @@ pub(crate) struct Watching {
     last: BTreeMap<Watched, Last>,
 }
 
-fn text(message: &impl Serialize) -> String {
-    serde_json::to_string(message).expect("what is told is plain")
+fn text(message: &impl Serialize) -> Utf8Bytes {
+    serde_json::to_string(message).expect("what is told is plain").into()
 }
 
 impl Watching {
@@ -129,7 +130,7 @@ impl Watching {
         market: Option<&Market>,
         watched: Watched,
         after: Option<&str>,
-    ) -> Vec<String> {
+    ) -> Vec<Utf8Bytes> {
         let not = |reason| {
             vec![text(&MarketNot { channel: watched.channel.not(), symbol: watched.symbol.clone(), reason })]
         };
@@ -141,6 +142,7 @@ impl Watching {
             market.of(&watched.symbol, |shelf| first(shelf, &watched, after))
         });
         match begun {
+            None if market.is_none() => not("no_market_data"),
             None => not("unknown_instrument"),
             Some(Err(NotKept)) => not("not_kept"),
             Some(Ok((last, texts))) => {
@@ -153,9 +155,13 @@ impl Watching {
     }
 
     /// What changed since it was told last.
-    pub(crate) fn look(&mut self, market: &Market) -> Result<Vec<String>, TooSlow> {
+    pub(crate) fn look(&mut self, market: &Market) -> Result<Vec<Utf8Bytes>, TooSlow> {
         let mut texts = Vec::new();
         for (watched, last) in &mut self.last {
+            if let Last::Book(told) = last {
+                look_at_book(market, &watched.symbol, told, &mut texts);
+                continue;
+            }
             let told = market.of(&watched.symbol, |shelf| next(shelf, watched, last, &mut texts));
             match told {
                 Some(Ok(true)) => self.rung.notify_one(),
@@ -168,11 +174,11 @@ impl Watching {
 }
 
 /// What is said at first, and what counts as told then.
-fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last, Vec<String>), NotKept> {
+fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last, Vec<Utf8Bytes>), NotKept> {
     let symbol = watched.symbol.clone();
     Ok(match watched.channel {
         MarketChannel::Book => {
-            let text = snapshot_text(&symbol, &shelf.book.told);
+            let text = snapshot_text(&symbol, &shelf.book.told).into();
             (Last::Book(Arc::clone(&shelf.book)), vec![text])
         }
         MarketChannel::Trades => {
@@ -195,17 +201,24 @@ fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last,
     })
 }
 
+/// Adds what changed in a book. It is written while all may look.
+fn look_at_book(market: &Market, symbol: &str, told: &mut Arc<BookNow>, texts: &mut Vec<Utf8Bytes>) {
+    let now = market.of(symbol, |shelf| Arc::clone(&shelf.book));
+    if let Some(now) = now.filter(|now| !Arc::ptr_eq(now, told)) {
+        now.since(symbol, told, texts);
+        *told = now;
+    }
+}
+
 /// Adds what changed. Whether there is more.
-fn next(shelf: &Shelf, watched: &Watched, last: &mut Last, texts: &mut Vec<String>) -> Result<bool, NotKept> {
+fn next(
+    shelf: &Shelf,
+    watched: &Watched,
+    last: &mut Last,
+    texts: &mut Vec<Utf8Bytes>,
+) -> Result<bool, NotKept> {
     let symbol = &watched.symbol;
     match (last, watched.channel) {
-        (Last::Book(told), _) if !Arc::ptr_eq(told, &shelf.book) => {
-            texts.push(match &shelf.book.step {
-                Some((previous, text)) if *previous == told.told.number => text.to_string(),
-                _ => step_text(symbol, &told.told, &shelf.book.told),
-            });
-            *told = Arc::clone(&shelf.book);
-        }
         (Last::Trades(place), _) => return next_trades(&shelf.tape, symbol, place, texts),
         (Last::Ticker(told), _) => {
             let ticker = TickerShown::of(symbol, shelf);
@@ -228,7 +241,12 @@ fn next(shelf: &Shelf, watched: &Watched, last: &mut Last, texts: &mut Vec<Strin
     Ok(false)
 }
 
-fn next_trades(tape: &Tape, symbol: &str, place: &mut u64, texts: &mut Vec<String>) -> Result<bool, NotKept> {
+fn next_trades(
+    tape: &Tape,
+    symbol: &str,
+    place: &mut u64,
+    texts: &mut Vec<Utf8Bytes>,
+) -> Result<bool, NotKept> {
     for entry in tape.from(*place)?.take(TRADES_AT_ONCE) {
         *place += 1;
         texts.push(text(&MarketMessage::Trades { symbol: symbol.to_owned(), news: entry.into() }));
@@ -236,7 +254,7 @@ fn next_trades(tape: &Tape, symbol: &str, place: &mut u64, texts: &mut Vec<Strin
     Ok(*place < tape.end())
 }
 
-fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> String {
+fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> Utf8Bytes {
     let (symbol, interval) = (symbol.to_owned(), interval.word());
     text(&MarketMessage::Candles { symbol, interval, candle: candle.into() })
 }
@@ -269,7 +287,7 @@ mod tests {
         (watching, values(&texts))
     }
 
-    fn values(texts: &[String]) -> Vec<Value> {
+    fn values(texts: &[Utf8Bytes]) -> Vec<Value> {
         texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pares_resources::LineTold;
+use pares_resources::deeds::EXCHANGE;
 use pares_types::{GatewayId, MemberId, Reason, Reply};
 use pares_wire::frame::{self, GatewayFrame, Proof, SignOn};
 use pares_wire::{GATEWAYS_NAME, Transcript};
@@ -22,6 +23,8 @@ const INBOX_BYTES: usize = 64 << 10;
 const SIGN_ON_MAX: Duration = Duration::from_secs(2);
 /// How often each end hears the other.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Of operators: what a gateway reads later than after three of these is not done.
+const HEARTBEAT_OF_OPERATORS: Duration = Duration::from_secs(1);
 
 /// What came in and is not decoded yet.
 pub(crate) struct Inbox {
@@ -135,7 +138,8 @@ impl Wire {
     async fn begin(&mut self, member: MemberId, session: u16) -> io::Result<SignedOn> {
         let [token, ..] = pares_keys::random().as_chunks().0[..] else { unreachable!("32 bytes") };
         let token = u64::from_le_bytes(token);
-        let heartbeat_ms = u32::try_from(HEARTBEAT.as_millis()).expect("some seconds");
+        let heartbeat = if member == EXCHANGE { HEARTBEAT_OF_OPERATORS } else { HEARTBEAT };
+        let heartbeat_ms = u32::try_from(heartbeat.as_millis()).expect("some seconds");
         let sign_on = SignOn {
             member: member.0.into(),
             session: session.into(),

@@ -19,11 +19,13 @@
 //! | [`tape`], [`candles`] | an instrument's trades: the newest, and what they sum up to |
 //! | [`decimal`] | prices and quantities as text |
 //! | [`words`] | orders as words |
+//! | [`deeds`] | what an operator asks for, or proposes to a second one |
 //! | [`status`] | a refusal as an HTTP status |
 
 pub mod book;
 pub mod candles;
 pub mod decimal;
+pub mod deeds;
 pub mod line;
 pub mod positions;
 mod questions;

@@ -99,6 +99,18 @@ pub fn phase_word(phase: Phase) -> &'static str {
     }
 }
 
+/// Reads a phase that an operator may ask for. A market comes into a volatility call by itself.
+///
+/// # Errors
+/// If it is none.
+pub fn phase(word: &str) -> Result<Phase, BadField> {
+    let named = Phase::ALL.into_iter().find(|phase| phase_word(*phase) == word);
+    named.filter(|phase| *phase != Phase::VolatilityCall).ok_or(BadField {
+        field: "phase",
+        why: "closed, opening_call, continuous, closing_call, post_close or halted",
+    })
+}
+
 /// Reads what happens when a member meets itself.
 ///
 /// # Errors

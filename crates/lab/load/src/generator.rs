@@ -22,6 +22,7 @@ use crate::observed::{Observed, histogram};
 use crate::ouch::{OuchCaller, OuchEngine};
 use crate::plan::{LoadPlan, LoadProtocol, Rate};
 use crate::session::Session;
+use crate::web::{WebCaller, WebEngine};
 
 /// Requests sent before answers are looked at again.
 const BATCH_MAX: usize = 256;
@@ -317,6 +318,10 @@ fn connect(plan: &LoadPlan, place: usize) -> Result<Box<dyn Connection + Send>, 
         LoadProtocol::Ouch(ouch) => {
             let caller = OuchCaller::of(plan, ouch, place);
             Box::new(FrontSession::<OuchEngine>::connect(plan, caller, place)?)
+        }
+        LoadProtocol::Web(web) => {
+            let caller = WebCaller::of(plan, web, place);
+            Box::new(FrontSession::<WebEngine>::connect(plan, caller, place)?)
         }
     })
 }

@@ -15,7 +15,7 @@
 //! | `connection` | one member's connection, whatever it speaks |
 //! | `session` | the exchange's own protocol, and how a member comes back |
 //! | `front` | standard protocols, and how a member goes on at another gateway |
-//! | `fix`, `ouch` | how it speaks them |
+//! | `fix`, `ouch`, `web` | how it speaks them |
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
 //! | `system` | systems started for the length of one command |
@@ -50,6 +50,7 @@ mod small_disk;
 mod stolen;
 mod system;
 mod venues;
+mod web;
 
 pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
 pub use error::{LabError, LabResult, failed};
@@ -68,6 +69,7 @@ pub use small_disk::SmallDisk;
 pub use stolen::Stolen;
 pub use system::{ScratchSystem, addresses, own_program};
 pub use venues::{VenueState, Venues};
+pub use web::{HttpAnswer, HttpConnection, WebPlan, WebServer, first_frame, text_frame, text_of};
 
 use pares_flow::{FlowCommand, SyntheticFlow};
 

@@ -11,6 +11,7 @@ use pares_types::{ClientOrderId, InstrumentId, MemberId, Price, Quantity};
 
 use crate::fix::FixPlan;
 use crate::ouch::OuchPlan;
+use crate::web::WebPlan;
 
 /// How fast to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub enum LoadProtocol {
     Fix(FixPlan),
     /// OUCH; likewise. Members prove nothing.
     Ouch(OuchPlan),
+    /// HTTP; the plan's addresses are servers of it. Members prove nothing.
+    Web(WebPlan),
 }
 
 /// A load.

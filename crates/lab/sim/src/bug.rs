@@ -74,6 +74,12 @@ pub enum Bug {
     LeavePacketOut,
     /// Orders that come by OUCH are named by the clock at which they come.
     NameByClock,
+    /// A server over HTTP repeats under a new name what a lost connection has left open.
+    RepeatUnderNewName,
+    /// A server over HTTP gives the answer to another one of those who wait.
+    AnswerAnother,
+    /// A server over HTTP tells nobody the first report that comes after it has lost a gateway.
+    SkipAfterLoss,
     /// Member servers are told a quorum of one, whatever it is.
     TellBeforeQuorum,
     /// A member server that is behind the window proposes all the same.

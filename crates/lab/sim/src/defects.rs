@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use pares_feed::mold::{END_OF_SESSION, Header};
 use pares_publisher::logged::Logged;
 use pares_types::{
-    CancelCause, Command, Entry, Event, Price, Quantity, Registration, Request, RequestId, Rights,
+    CancelCause, ClientOrderId, ClientRequest, Command, Entry, Event, Price, Quantity, Registration, Request,
+    RequestId, Rights,
 };
+use pares_wire::frame::{self, ClientFrame};
 
 use pares_wire::record::SessionMark;
 use zerocopy::FromBytes;
@@ -213,4 +215,20 @@ pub(crate) fn misread(request: &Request) -> Request {
         order.quantity = Quantity(order.quantity.0 + 1);
     }
     read
+}
+
+/// Frames of a client whose orders have other names.
+pub(crate) fn rename_orders(frames: &[u8]) -> Vec<u8> {
+    let (mut rest, mut out) = (frames, Vec::new());
+    while let Ok(Some((kind, body, behind))) = frame::split(rest) {
+        match frame::decode_client(kind, body) {
+            Ok(ClientFrame::Request(ClientRequest::Enter { client_order_id, instrument, order })) => {
+                let client_order_id = ClientOrderId(client_order_id.0 + (1 << 32));
+                frame::write_request(&mut out, &ClientRequest::Enter { client_order_id, instrument, order });
+            }
+            _ => out.extend_from_slice(&rest[..rest.len() - behind.len()]),
+        }
+        rest = behind;
+    }
+    out
 }

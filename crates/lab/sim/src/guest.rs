@@ -3,17 +3,21 @@
 //! What is the same for all of them is the network's: they call a gateway, speak in pieces cut anywhere, are hung up on, and call again, there or
 //! elsewhere. What a protocol promises is the guest's own to check, against what it was told over its whole life and against the record.
 
+use std::collections::BTreeMap;
+
 use pares_roles::world::DoorPort;
-use pares_types::{MemberId, Position, ShardId};
+use pares_stream::{StreamNumbers, Told};
+use pares_types::{Command, MemberId, NewOrder, Position, Reason, Reply, Request, ShardId};
 
 use crate::ledger::Ledger;
 use crate::random::Random;
 use crate::record::Record;
 use crate::{Broken, Summary};
 
-/// Where a guest is.
-#[derive(Clone, Copy, Debug, Default)]
+/// Whose program a guest is, and where.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
+    pub(crate) member: MemberId,
     pub(crate) connection: Option<usize>,
     /// The gateway that it calls, if it is one of so many.
     pub(crate) home: usize,
@@ -35,14 +39,67 @@ impl<'a> Recorded<'a> {
     pub(crate) fn shards(self) -> impl Iterator<Item = ShardId> {
         (0..self.shards).map(|shard| ShardId(u16::try_from(shard).expect("few shards")))
     }
+
+    /// A member's stream in a shard: its messages from number 1 on.
+    pub(crate) fn stream(self, shard: ShardId, member: MemberId) -> Vec<Reply> {
+        let (mut numbers, mut all) = (StreamNumbers::default(), Vec::new());
+        for record in self.of(shard) {
+            let Record { position, request, outcome, events, .. } = record;
+            let told = Told { position: *position, request, outcome, events };
+            told.read(|of, reply| {
+                let number = numbers.next(of);
+                if of == member {
+                    all.push(reply.numbered(number));
+                }
+            });
+        }
+        all
+    }
+
+    /// Each order that was entered for the member is one that it asked for, by what `differs` says of it, and is there once.
+    pub(crate) fn check_entered(
+        self,
+        invariant: &'static str,
+        member: MemberId,
+        differs: impl Fn(&Request, &NewOrder) -> Option<String>,
+    ) -> Result<(), Broken> {
+        let mut entered = BTreeMap::new();
+        for record in self.shards().flat_map(|shard| self.of(shard)) {
+            let (request, reason) = (&record.request, record.outcome.reason);
+            let Command::Enter(order) = &request.command else { continue };
+            if request.member != member || matches!(reason, Reason::DuplicateRequest | Reason::TooOld) {
+                continue;
+            }
+            let place = (record.shard(), record.position);
+            let what = match (differs(request, order), entered.insert(request.client_order_id, place)) {
+                (Some(asked), _) => format!("recorded {request:?}; asked {asked}"),
+                (None, Some(first)) => format!("{request:?} at {first:?} and {place:?}"),
+                (None, None) => continue,
+            };
+            return Err(Broken { invariant, what });
+        }
+        Ok(())
+    }
+}
+
+/// A first message spoilt as any may be: garbage in its place, half of it, or nothing at all.
+pub(crate) fn spoil(mut message: Vec<u8>, random: &mut Random) -> Vec<u8> {
+    match random.below(3) {
+        0 => message = (0..random.between(1, 200)).map(|_| random.next() as u8).collect(),
+        1 => message.truncate(random.index(message.len())),
+        _ => message.clear(),
+    }
+    message
 }
 
 /// A member's program that speaks another protocol. What it wants sent goes to `out`.
 pub(crate) trait Guest {
-    /// At which port it calls.
-    fn port(&self) -> DoorPort;
+    /// At which port it calls; none is that of the exchange's own protocol.
+    fn port(&self) -> Option<DoorPort>;
 
-    fn member(&self) -> MemberId;
+    fn member(&self) -> MemberId {
+        self.seat().member
+    }
 
     fn seat(&self) -> Seat;
 

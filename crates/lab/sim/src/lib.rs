@@ -68,6 +68,7 @@ mod random;
 mod record;
 mod scenario;
 mod trace;
+mod web;
 pub mod wice;
 mod world;
 
@@ -79,6 +80,7 @@ pub use fault_mix::FaultMix;
 pub use fix::FixSeen;
 pub use ouch::OuchSeen;
 pub use scenario::{Durability, Feed, Scenario};
+pub use web::WebSeen;
 
 use trace::Watcher;
 use world::World;
@@ -132,6 +134,8 @@ pub struct Summary {
     pub fix: FixSeen,
     /// What members that come by OUCH met.
     pub ouch: OuchSeen,
+    /// What members that come by HTTP met.
+    pub web: WebSeen,
     /// The longest time from asking to the answer that no fault but a venue's excuses, ns.
     pub completion_max_ns: u64,
     /// Virtual time it all took, ns.

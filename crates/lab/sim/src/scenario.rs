@@ -3,6 +3,7 @@
 mod feed;
 mod fix;
 mod flood;
+mod http;
 mod members;
 mod ouch;
 
@@ -39,6 +40,8 @@ pub struct Scenario {
     pub fix: usize,
     /// Members that come by OUCH besides, each with a session for each shard.
     pub ouch: usize,
+    /// Members that come by HTTP besides, each through a server that is a client of the gateways.
+    pub web: usize,
     /// Requests each client makes, repeats not counted.
     pub requests_per_client: u64,
     /// Mean time between two requests of a client, ns.
@@ -101,6 +104,7 @@ impl Scenario {
         "feed",
         "fix",
         "ouch",
+        "http",
     ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
@@ -124,6 +128,7 @@ impl Scenario {
             "feed" => Self::feed(seed),
             "fix" => Self::fix(seed),
             "ouch" => Self::ouch(seed),
+            "http" => Self::http(seed),
             _ => return None,
         })
     }
@@ -138,6 +143,7 @@ impl Scenario {
             clients: 3,
             fix: 0,
             ouch: 0,
+            web: 0,
             requests_per_client: 100,
             think_ns: 600 * US,
             gateways: 2,

@@ -135,7 +135,9 @@ fn tell(supervisor: &Supervisor, web: Option<SocketAddr>) {
         }
     }
     if let Some(listen) = web {
-        pares_text::tell!("the exchange is at http://{listen}/v1 over HTTP");
+        pares_text::tell!(
+            "the exchange is at http://{listen}/v1 over HTTP, its pages at http://{listen}/ and http://{listen}/operator"
+        );
     }
     for node in supervisor.missing() {
         pares_text::tell!("{node} is not up yet; the others trade");

@@ -99,7 +99,9 @@ fn check_exposure(args: &Args, config: &SystemConfig) -> CommandResult {
 
 fn announce(args: &Args, address: SocketAddr) -> CommandResult {
     let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
-    pares_text::tell!("the exchange is at {scheme}://{address}/v1");
+    pares_text::tell!(
+        "the exchange is at {scheme}://{address}/v1, its pages at {scheme}://{address}/ and {scheme}://{address}/operator"
+    );
     match &args.announce {
         Some(path) => pares_os::replace_file_unsynced(path, format!("{address}\n").as_bytes())
             .map_err(CommandError::io("saying where it listens")),

@@ -5,7 +5,8 @@
 // | api | the HTTP API; commands that are sent again under their name |
 // | state | what is known, and who hears of changes, once a frame |
 // | feed, notices | the WebSocket, and what it tells |
-// | forms, dom, money, words | fields and what is wrong with them; elements; cents; refusals in plain words |
+// | kinds, money, words | fields of its own; cents; refusals in plain words |
+// | forms, dom, topics, http, line, plot, decimal | shared with other pages (`crates/base/http/pages`) |
 // | sign, trade, orders, history, person, supervisor | the pages |
 // | ticket, pending, triggers, chart, holdings; customer | the parts of the trading page; of the supervisor's |
 
@@ -13,13 +14,13 @@ import * as api from './api.js';
 import { el, refill, setText } from './dom.js';
 import * as feed from './feed.js';
 import { history } from './history.js';
+import { teachForms } from './kinds.js';
 import { dollars } from './money.js';
 import { show as tell } from './notices.js';
 import { orders } from './orders.js';
 import { person } from './person.js';
 import { sign } from './sign.js';
 import { listen, refresh, signedOut, state } from './state.js';
-import { supervisor } from './supervisor.js';
 import { cash } from './ticket.js';
 import { trade } from './trade.js';
 
@@ -28,7 +29,7 @@ const PAGES = {
   orders: { title: 'Orders', view: orders },
   history: { title: 'History', view: history },
   you: { title: 'You', view: person },
-  supervisor: { title: 'Supervisor', view: supervisor, right: 'supervisor' },
+  supervisor: { title: 'Supervisor', view: null, right: 'supervisor' },
 };
 const FEED = { live: 'Live', connecting: 'Connecting …', off: 'Offline' };
 
@@ -83,8 +84,14 @@ async function leave() {
 
 async function entered(session) {
   state.session = session;
-  await refresh();
+  await ready();
   start(false);
+}
+
+// What is shown first is read first; the supervisor's page is loaded for supervisors alone.
+async function ready() {
+  await refresh();
+  if (mayOpen(PAGES.supervisor)) PAGES.supervisor.view = (await import('./supervisor.js')).supervisor;
 }
 
 function start(isFirst) {
@@ -95,6 +102,7 @@ function start(isFirst) {
   else feed.close();
 }
 
+teachForms();
 api.hearDoubts(([name, fields]) => {
   const of = [name.replaceAll('-', ' '), fields.symbol, fields.amount ?? fields.price ?? fields.limit].filter(Boolean).join(' ');
   tell({ kind: 'doubt', text: `Whether “${of}” was executed before is not known: no answer came. The history says. What you send now is another command.` });
@@ -105,7 +113,7 @@ window.addEventListener('hashchange', () => show(false));
 
 try {
   state.session = await api.session();
-  await refresh();
+  await ready();
 } catch {
   // Nobody is signed in, or nothing answers: signing in says which.
 }

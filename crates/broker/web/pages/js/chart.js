@@ -1,17 +1,15 @@
 // The price of the stock in hand as a line, its triggers as lines across, and the same figures as a table.
-//
-// The chart is a canvas, which neither a keyboard nor a screen reader sees into; the table beside it has the same. It is given whole
-// cents, so its floats hold integers and nothing is rounded. New prices are drawn once a frame, however many came.
+// New prices are drawn once a frame, however many came.
 
 import * as api from './api.js';
 import { card, el, refill, setText, table, timeText } from './dom.js';
 import { centsOf, dollars, dollarsOf } from './money.js';
+import { colour, plot, secondsOf } from './plot.js';
 import { state } from './state.js';
 import { triggerOf } from './triggers.js';
 
 /** Rows of the table: the newest prices. */
 const ROWS = 8;
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** The chart and its table. */
 export function chartCard(hear) {
@@ -33,30 +31,18 @@ export function chartCard(hear) {
 }
 
 async function begin(drawn, box) {
-  const library = await import('../vendor/lightweight-charts.js');
-  if (!box.isConnected) return;
-  drawn.chart = library.createChart(box, {
-    autoSize: true,
-    layout: { attributionLogo: false, fontFamily: 'inherit' },
-    localization: { priceFormatter: (cents) => dollars(BigInt(Math.round(cents))) },
-    timeScale: { timeVisible: true, secondsVisible: true, rightOffset: 3, maxBarSpacing: 14 },
-    handleScroll: { vertTouchDrag: false },
+  const made = await plot(box, {
+    words: dollars,
+    options: { timeScale: { timeVisible: true, secondsVisible: true, rightOffset: 3, maxBarSpacing: 14 } },
+    series: (chart, library, priceFormat) => chart.addSeries(library.AreaSeries, {
+      priceFormat, lineWidth: 2, priceLineVisible: false, autoscaleInfoProvider: (of) => withTriggers(of()),
+    }),
+    paint: (series) => {
+      series.applyOptions({ lineColor: colour('--accent'), topColor: colour('--accent-faint'), bottomColor: 'transparent' });
+      drawLines(drawn);
+    },
   });
-  drawn.series = drawn.chart.addSeries(library.AreaSeries, {
-    priceFormat: { type: 'custom', minMove: 1, formatter: (cents) => dollars(BigInt(Math.round(cents))) },
-    lineWidth: 2, priceLineVisible: false, autoscaleInfoProvider: (of) => withTriggers(of()),
-  });
-  paint(drawn);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { paint(drawn); drawLines(drawn); });
-}
-
-function paint({ chart, series }) {
-  chart.applyOptions({
-    layout: { background: { color: colour('--card') }, textColor: colour('--muted') },
-    grid: { vertLines: { color: colour('--line') }, horzLines: { color: colour('--line') } },
-    rightPriceScale: { borderColor: colour('--line') }, timeScale: { borderColor: colour('--line') },
-  });
-  series.applyOptions({ lineColor: colour('--accent'), topColor: colour('--accent-faint'), bottomColor: 'transparent' });
+  Object.assign(drawn, made);
 }
 
 const armed = () => ['buy', 'sell'].map((way) => [way, triggerOf(way, state.symbol)?.price]).filter(([, price]) => price);
@@ -71,7 +57,7 @@ function withTriggers(info) {
 
 /** One point a second: the latest of it. The library wants whole seconds that rise; the clock shown is this machine's. */
 function add(points, ms, cents) {
-  const time = Math.floor(ms / 1000) - new Date(ms).getTimezoneOffset() * 60;
+  const time = secondsOf(ms);
   const last = points.at(-1);
   if (last && time < last.time) return;
   if (last?.time === time) points.pop();

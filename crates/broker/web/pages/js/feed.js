@@ -4,64 +4,36 @@
 // asked for; the history has the rest.
 
 import * as api from './api.js';
+import { line } from './line.js';
 import { listen, mark, noteQuote, refresh, state, watched } from './state.js';
 import { show } from './notices.js';
 
-/** First and longest pause before it is tried again, ms. */
-const PAUSE_MS = [500, 10_000];
-
-let socket = null;
-let tries = 0;
 let sent = '';
 
+const wire = line({
+  dial: () => (state.session ? new WebSocket(api.noticesUrl()) : null),
+  opened,
+  heard: (text) => receive(text),
+  standing: (feed) => { state.feed = feed; mark('feed'); },
+});
+
 /** Opens it, and keeps it open while somebody is signed in. */
-export function open() {
-  if (socket || !state.session) return;
-  set('connecting');
-  const made = new WebSocket(api.noticesUrl());
-  socket = made;
-  made.addEventListener('open', opened);
-  made.addEventListener('message', (event) => receive(event.data));
-  made.addEventListener('close', () => { if (socket === made) closed(); });
-}
+export const open = () => wire.open();
 
 /** Closes it for good. */
-export function close() {
-  const made = socket;
-  socket = null;
-  made?.close();
-  set('off');
-}
+export const close = () => wire.close();
 
 function opened() {
-  tries = 0;
   sent = '';
-  set('live');
   watch();
   refresh();
   for (const symbol of watched()) api.quote(symbol).then(noteQuote, () => {});
 }
 
-function closed() {
-  socket = null;
-  set('connecting');
-  const longest = Math.min(PAUSE_MS[0] * 2 ** tries, PAUSE_MS[1]);
-  tries += 1;
-  // Not all browsers come back in the same moment.
-  setTimeout(open, longest * (0.5 + Math.random() / 2));
-}
-
-function set(feed) {
-  state.feed = feed;
-  mark('feed');
-}
-
 /** Tells the broker which quotes to send. */
 export function watch() {
   const wanted = JSON.stringify({ watch: watched() });
-  if (socket?.readyState !== WebSocket.OPEN || wanted === sent) return;
-  sent = wanted;
-  socket.send(wanted);
+  if (wanted !== sent && wire.send(wanted)) sent = wanted;
 }
 
 /** A message of the broker, as it came. */

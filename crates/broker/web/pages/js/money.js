@@ -1,24 +1,20 @@
 // Money: whole cents as BigInt, read from and written as decimal dollars.
-//
-// A number of JavaScript is a float: 0.1 + 0.2 is not 0.3, and above 90 million million dollars a cent is lost. So an amount is
-// text where it is shown or sent, and a BigInt where sums are made.
+
+import { grouped, textOf, unitsOf } from './decimal.js';
+
+export { grouped };
 
 /** The most that a command may name, cents. */
 export const CENTS_MAX = 1_000_000_000_000_000n;
 
 /** The cents of `12`, `12.3` or `12.34`; null if it is anything else or more than CENTS_MAX. */
 export function centsOf(text) {
-  const found = /^(\d{1,18})(?:\.(\d{1,2}))?$/.exec(String(text).trim().replaceAll(',', ''));
-  if (!found) return null;
-  const cents = BigInt(found[1]) * 100n + BigInt((found[2] ?? '').padEnd(2, '0'));
-  return cents <= CENTS_MAX ? cents : null;
+  const cents = unitsOf(text, 2);
+  return cents !== null && cents <= CENTS_MAX ? cents : null;
 }
 
 /** `1234.50`, as the API wants it. */
-export function plain(cents) {
-  const digits = cents.toString().replace('-', '').padStart(3, '0');
-  return `${cents < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
-}
+export const plain = (cents) => textOf(cents, 2);
 
 /** `$1,234.50`, for people. */
 export function dollars(cents) {
@@ -30,11 +26,6 @@ export function dollars(cents) {
 export function dollarsOf(text) {
   const cents = text == null ? null : centsOf(text);
   return cents == null ? '–' : dollars(cents);
-}
-
-/** `1,234` of a whole number. */
-export function grouped(whole) {
-  return String(whole).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** `1 share`, `1,234 shares`. */

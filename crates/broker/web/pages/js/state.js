@@ -1,10 +1,10 @@
-// What the pages know at the moment, and who wants to hear of changes.
-//
-// Drawing at each change would draw 200 times a second what a screen shows 60 times. So a change marks its topic, and everybody who
-// listens to it is called once before the next frame.
+// What the pages know at the moment. Who wants to hear of changes listens to: account, quotes, symbol, feed, second, history.
 
 import * as api from './api.js';
 import { centsOf } from './money.js';
+import { listen, mark } from './topics.js';
+
+export { listen, mark };
 
 export const state = {
   /** { name, rights } or null. */
@@ -20,32 +20,6 @@ export const state = {
   /** off, connecting, live. */
   feed: 'off',
 };
-
-const listeners = new Map();
-const marked = new Set();
-let isAsked = false;
-
-/** Calls `heard` before a frame when `topic` has changed: account, quotes, symbol, feed, second, history. Returns how to end that. */
-export function listen(topic, heard) {
-  if (!listeners.has(topic)) listeners.set(topic, new Set());
-  listeners.get(topic).add(heard);
-  return () => listeners.get(topic).delete(heard);
-}
-
-/** Marks a topic as changed. */
-export function mark(topic) {
-  marked.add(topic);
-  if (isAsked) return;
-  isAsked = true;
-  requestAnimationFrame(flush);
-}
-
-function flush() {
-  isAsked = false;
-  const topics = [...marked];
-  marked.clear();
-  for (const topic of topics) for (const heard of [...(listeners.get(topic) ?? [])]) heard();
-}
 
 /** A quote came. An older one than we have is left alone. */
 export function noteQuote({ symbol, price, server_ms: serverMs }) {
@@ -99,5 +73,3 @@ export function watched() {
   const symbols = [...holdings, ...buys, ...sells, ...held].map((row) => row.symbol);
   return [...new Set([state.symbol, ...symbols])].filter(Boolean).sort();
 }
-
-setInterval(() => mark('second'), 1000);

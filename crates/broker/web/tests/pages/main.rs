@@ -6,7 +6,7 @@
 //! | `orders` | orders on the exchange, and a supervisor's limits |
 //! | `access` | what axe-core finds, and a phone's width |
 //! | `live` | notices, lost answers, many updates a second, weight |
-//! | `support` | the browser, the server, and hands |
+//! | `support` | the server; the browser is `pares-browser` |
 //!
 //! Where there is no Chromium these tests say so and check nothing. What the pages look like is left in `target/screenshots`.
 

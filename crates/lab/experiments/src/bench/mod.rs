@@ -17,6 +17,7 @@ pub mod site;
 pub mod stages;
 pub mod start;
 pub mod tpcc;
+pub mod ws;
 
 use clap::Subcommand;
 use pares_load::LabResult;
@@ -48,6 +49,8 @@ enum Bench {
     Ouch(ouch::Args),
     /// Orders over HTTP through a whole exchange: highest rate, latency at 10,000/s
     Http(http::Args),
+    /// Books over WebSocket through a whole exchange, a thousand subscribers: deliveries, latency, slow readers
+    Ws(ws::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
@@ -78,6 +81,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Fix(args) => fix::run(args),
         Bench::Ouch(args) => ouch::run(args),
         Bench::Http(args) => http::run(args),
+        Bench::Ws(args) => ws::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),

@@ -33,12 +33,12 @@ pub(crate) enum Peer {
         /// Where both logs lie.
         dir: PathBuf,
     },
-    /// Serves the exchange in DIR over HTTP
-    Http {
-        /// Where the exchange lies.
-        dir: PathBuf,
+    /// Hands deltas of books to all who connect
+    Broadcast {
         /// Where to listen.
         port: u16,
+        /// How many books.
+        books: u32,
     },
     /// Sends FIX orders back
     FixEcho {
@@ -58,7 +58,7 @@ pub(crate) fn run(peer: &Peer) -> LabResult {
     match peer {
         Peer::Contend { dir, batch } => super::sequencer::contend(dir, *batch),
         Peer::Read { log } => read(log),
-        Peer::Http { dir, port } => super::http::serve(dir, *port),
+        Peer::Broadcast { port, books } => super::ws::serve(*port, *books),
         Peer::FixEcho { port, sessions } => super::fix::serve(*port, *sessions),
         Peer::Echo { dir } => {
             ready()?;

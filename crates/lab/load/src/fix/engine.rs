@@ -48,6 +48,8 @@ struct End {
     is_logged_on: bool,
     /// Gaps of the gateway's numbers that were asked for.
     gaps: u64,
+    /// Messages under a number that was used, which do not say that they come again.
+    low: u64,
     /// Whether messages were filled as a gap.
     has_filled: bool,
 }
@@ -75,7 +77,7 @@ impl FrontEngine for FixEngine {
         };
         numbers.forget_early();
         let (ends, output) = (caller.ends.clone(), Vec::with_capacity(READ_BYTES));
-        let mut end = End { ends, numbers, output, is_logged_on: false, gaps: 0, has_filled: false };
+        let mut end = End { ends, numbers, output, is_logged_on: false, gaps: 0, low: 0, has_filled: false };
         end.log_on(caller.credential.as_ref());
         Ok(Self {
             socket,
@@ -128,7 +130,11 @@ impl FrontEngine for FixEngine {
         let (member, told) = (self.member, self.told.clone());
         let polled = self.poll_messages(&mut |message| hear(message, member, told.as_deref(), on));
         let gaps = std::mem::take(&mut self.end.gaps);
-        told.into_iter().for_each(|told| (0..gaps).for_each(|_| told.note_gap()));
+        let low = std::mem::take(&mut self.end.low);
+        if let Some(told) = told {
+            (0..gaps).for_each(|_| told.note_gap());
+            (0..low).for_each(|_| told.note_low());
+        }
         polled
     }
 
@@ -229,7 +235,8 @@ impl End {
         match self.numbers.turn(&message) {
             Turn::Now => self.in_turn(&message, on)?,
             Turn::Early { asks: true } => self.ask_again(),
-            Turn::Early { asks: false } | Turn::Past => {}
+            Turn::Past => self.low += u64::from(!message.flag(tag::POSS_DUP_FLAG)),
+            Turn::Early { asks: false } => {}
         }
         while let Some(bytes) = self.numbers.take_next() {
             let (Cut::Whole(frame), _) = cut(&bytes) else { unreachable!("it was whole when it came") };

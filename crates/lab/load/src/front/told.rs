@@ -17,6 +17,7 @@ pub struct FrontTold {
     marked: AtomicU64,
     refused: Mutex<HashSet<u64>>,
     gaps: AtomicU64,
+    low: AtomicU64,
 }
 
 impl FrontTold {
@@ -47,9 +48,18 @@ impl FrontTold {
         self.refused.lock().expect("nobody panics while holding this").clone()
     }
 
-    /// Gaps in the gateways' numbers, each asked for.
+    /// Gaps in the numbers of what members were told: over FIX each was asked for, over WebSocket there may be none.
     pub fn gaps(&self) -> u64 {
         self.gaps.load(Ordering::Relaxed)
+    }
+
+    /// Messages under a number that was used, which do not say that they come again.
+    pub fn low(&self) -> u64 {
+        self.low.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_low(&self) {
+        self.low.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A member is told of that place; again, if it was told before, or says that it may have been.

@@ -163,10 +163,13 @@ impl OuchEngine {
     }
 
     fn on_sequenced(&mut self, message: &[u8], on: &mut dyn FnMut(Heard)) -> Result<(), FrontEnd> {
+        let number = self.next.0;
         self.next.0 += 1;
         let told = Told::read(message);
         let told = told.ok_or_else(|| FrontEnd::Broken(format!("no message: {}", message.escape_ascii())))?;
-        if let (Some(tally), Some(place)) = (&self.told, told.place(SHARD)) {
+        if let Some(tally) = &self.told {
+            // What has no place of its own has its packet's number, which is that of the stream.
+            let place = told.place(SHARD).unwrap_or_else(|| format!("{SHARD}-N{number}"));
             tally.note(self.member, place, false);
         }
         match told.kind {

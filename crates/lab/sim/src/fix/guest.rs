@@ -3,20 +3,15 @@
 use std::collections::BTreeMap;
 
 use pares_roles::world::DoorPort;
-use pares_types::{Command, MemberId, Request};
 
 use super::{Asked, FixClient, TOLD, expected};
-use crate::guest::{Guest, Recorded, Seat};
+use crate::guest::{Guest, Recorded, Seat, spoil};
 use crate::random::Random;
 use crate::{Broken, Summary};
 
 impl Guest for FixClient {
-    fn port(&self) -> DoorPort {
-        DoorPort::Fix
-    }
-
-    fn member(&self) -> MemberId {
-        self.member
+    fn port(&self) -> Option<DoorPort> {
+        Some(DoorPort::Fix)
     }
 
     fn seat(&self) -> Seat {
@@ -47,15 +42,13 @@ impl Guest for FixClient {
     fn forge(&self, now_ns: u64, random: &mut Random) -> Vec<u8> {
         let mut logon = self.first_logon(now_ns);
         match random.below(7) {
-            0 => logon = (0..random.between(1, 200)).map(|_| random.next() as u8).collect(),
-            1 => logon.truncate(random.index(logon.len())),
-            2 => logon = b"8=FIX.4.4\x019=99999\x0135=A\x01".to_vec(),
-            3 => logon = b"8=FIX.4.4\x019=5\x0135=0\x0110=161\x01".to_vec(),
-            4 => {
+            0..=2 => logon = spoil(logon, random),
+            3 => logon = b"8=FIX.4.4\x019=99999\x0135=A\x01".to_vec(),
+            4 => logon = b"8=FIX.4.4\x019=5\x0135=0\x0110=161\x01".to_vec(),
+            5 => {
                 let at = logon.len() - 2;
                 logon[at] ^= 1;
             }
-            5 => logon.clear(),
             _ if !self.has_gone_on() => logon.clear(),
             _ => {}
         }
@@ -95,27 +88,37 @@ impl Guest for FixClient {
             return None;
         }
         recorded.shards().find_map(|shard| {
-            let all = expected(recorded.of(shard), self.member);
+            let all = expected(recorded.of(shard), self.seat.member);
             let mut untold =
                 all.into_iter().filter(|(key, said)| said.is_some() && !self.told.contains_key(key));
-            untold.next().map(|(key, said)| format!("member {} was not told {key}: {said:?}", self.member))
+            untold
+                .next()
+                .map(|(key, said)| format!("member {} was not told {key}: {said:?}", self.seat.member))
         })
     }
 
     fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
-        let mut requests =
-            recorded.shards().flat_map(|shard| recorded.of(shard)).map(|record| &record.request);
-        requests.try_for_each(|request| self.was_asked(request))
+        recorded.check_entered(TOLD, self.seat.member, |request, order| {
+            let asked = self.asked.get(&request.client_order_id.0);
+            let is_it = asked.is_some_and(|&Asked { instrument, side, price, quantity }| {
+                let price = pares_types::NewOrder::limit(side, price, quantity).kind;
+                (instrument, side, quantity) == (request.instrument, order.side, order.quantity)
+                    && price == order.kind
+            });
+            (!is_it).then(|| format!("{asked:?}"))
+        })
     }
 
     fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
         let all: BTreeMap<_, _> =
-            recorded.shards().flat_map(|shard| expected(recorded.of(shard), self.member)).collect();
+            recorded.shards().flat_map(|shard| expected(recorded.of(shard), self.seat.member)).collect();
         for (key, said) in self.told.iter().filter(|(key, _)| key.contains('-')) {
             let recorded = all.get(key);
             if !recorded.is_some_and(|one| one.as_ref().is_none_or(|one| one == said)) {
-                let what =
-                    format!("member {} was told {key} {said:?}; the record says {recorded:?}", self.member);
+                let what = format!(
+                    "member {} was told {key} {said:?}; the record says {recorded:?}",
+                    self.seat.member
+                );
                 return Err(Broken { invariant: TOLD, what });
             }
         }
@@ -124,24 +127,5 @@ impl Guest for FixClient {
 
     fn count(&self, summary: &mut Summary) {
         summary.fix = summary.fix.and(&self.counts);
-    }
-}
-
-impl FixClient {
-    fn was_asked(&self, request: &Request) -> Result<(), Broken> {
-        let Command::Enter(order) = request.command else { return Ok(()) };
-        if request.member != self.member {
-            return Ok(());
-        }
-        let asked = self.asked.get(&request.client_order_id.0);
-        let is_it = asked.is_some_and(|&Asked { instrument, side, price, quantity }| {
-            let price = pares_types::NewOrder::limit(side, price, quantity).kind;
-            (instrument, side, quantity) == (request.instrument, order.side, order.quantity)
-                && price == order.kind
-        });
-        if is_it {
-            return Ok(());
-        }
-        Err(Broken { invariant: TOLD, what: format!("recorded: {request:?}; asked: {asked:?}") })
     }
 }

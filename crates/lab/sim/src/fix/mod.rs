@@ -50,7 +50,6 @@ enum Phase {
 
 /// A member's engine and all it knows.
 pub(crate) struct FixClient {
-    member: MemberId,
     comp_id: String,
     dictionary: &'static FixDictionary,
     parser: FixParser,
@@ -91,12 +90,11 @@ impl FixClient {
     pub(crate) fn new(member: MemberId, requests: u64, instruments: u32, mut random: Random) -> Self {
         let dictionary = if random.chance(300) { &FIX42 } else { &FIX44 };
         Self {
-            member,
             comp_id: format!("M{member}-1"),
             dictionary,
             parser: FixParser::default(),
             keeps_early: random.chance(500),
-            seat: Seat { connection: None, home: random.next() as usize & 7 },
+            seat: Seat { member, connection: None, home: random.next() as usize & 7 },
             random,
             instruments,
             left: requests,

@@ -42,7 +42,7 @@ impl FixClient {
         let Some(before) = self.told.insert(key, said.clone()) else { return Ok(()) };
         self.counts.told_again += 1;
         if message.kind() == "8" && (before != said || !message.may_be_known()) {
-            return broken(TOLD, format!("{} was told {before:?}, and then {message:?}", self.member));
+            return broken(TOLD, format!("{} was told {before:?}, and then {message:?}", self.seat.member));
         }
         Ok(())
     }

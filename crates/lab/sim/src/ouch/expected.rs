@@ -1,13 +1,11 @@
 //! What the record's stream tells a session, as messages of the page.
 
-use pares_stream::{StreamNumbers, Told};
 use pares_types::{
-    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, MemberId, OrderChange, OrderNews, Quantity,
-    Reason, Reply, Role, Status, Trade, TradeBusted,
+    Answer, CancelCause, Cancelled, ClientOrderId, InstrumentId, OrderChange, OrderNews, Quantity, Reason,
+    Reply, Role, Status, Trade, TradeBusted,
 };
 
 use super::packets::Message;
-use crate::record::Record;
 
 /// Series of a session by which it names.
 #[derive(Clone, Copy, Debug)]
@@ -31,22 +29,6 @@ impl Series {
     fn is_change(self, name: ClientOrderId) -> bool {
         name.0 >> 48 == u64::from(self.changes)
     }
-}
-
-/// A member's stream in a shard, by its records: its messages from number 1 on. `None` for whose wording is not checked.
-pub(super) fn stream<'a>(records: impl Iterator<Item = &'a Record>, member: MemberId) -> Vec<Reply> {
-    let (mut numbers, mut all) = (StreamNumbers::default(), Vec::new());
-    for record in records {
-        let Record { position, request, outcome, events, .. } = record;
-        let told = Told { position: *position, request, outcome, events };
-        told.read(|of, reply| {
-            let number = numbers.next(of);
-            if of == member {
-                all.push(reply.numbered(number));
-            }
-        });
-    }
-    all
 }
 
 /// The message that says it.

@@ -1,24 +1,17 @@
 //! The program as a guest, and what the record says of it.
 
-use std::collections::BTreeMap;
-
 use pares_roles::world::DoorPort;
-use pares_types::{Command, MemberId, Reason};
 
-use super::expected::{message, stream};
+use super::expected::message;
 use super::packets::{Message, put_packet, take_packet};
 use super::{ONCE, OuchClient, PATIENCE_NS, Phase, TOLD, broken};
-use crate::guest::{Guest, Recorded, Seat};
+use crate::guest::{Guest, Recorded, Seat, spoil};
 use crate::random::Random;
 use crate::{Broken, Summary};
 
 impl Guest for OuchClient {
-    fn port(&self) -> DoorPort {
-        DoorPort::Ouch
-    }
-
-    fn member(&self) -> MemberId {
-        self.member
+    fn port(&self) -> Option<DoorPort> {
+        Some(DoorPort::Ouch)
     }
 
     fn seat(&self) -> Seat {
@@ -52,12 +45,10 @@ impl Guest for OuchClient {
     fn forge(&self, _: u64, random: &mut Random) -> Vec<u8> {
         let mut login = self.login(1);
         match random.below(7) {
-            0 => login = (0..random.between(1, 200)).map(|_| random.next() as u8).collect(),
-            1 => login.truncate(random.index(login.len())),
-            2 => login = b"\0\x02UQ".to_vec(),
-            3 => login[1] -= 1,
-            4 => login[3..9].copy_from_slice(b"zzzzzz"),
-            5 => login.clear(),
+            0..=2 => login = spoil(login, random),
+            3 => login = b"\0\x02UQ".to_vec(),
+            4 => login[1] -= 1,
+            5 => login[3..9].copy_from_slice(b"zzzzzz"),
             _ => {}
         }
         login
@@ -100,39 +91,25 @@ impl Guest for OuchClient {
     }
 
     fn untold(&self, recorded: Recorded<'_>) -> Option<String> {
-        let told = stream(recorded.of(self.shard), self.member).len() as u64;
-        let what = || format!("member {} {} lacks {} of {told}", self.member, self.name(), self.next);
+        let told = recorded.stream(self.shard, self.seat.member).len() as u64;
+        let what = || format!("member {} {} lacks {} of {told}", self.seat.member, self.name(), self.next);
         (self.next <= told).then(what)
     }
 
     fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
-        let mut entered = BTreeMap::new();
-        for record in recorded.shards().flat_map(|shard| recorded.of(shard)) {
-            let (request, reason) = (&record.request, record.outcome.reason);
+        recorded.check_entered(ONCE, self.seat.member, |request, order| {
             let number = self.series().number(request.client_order_id);
-            let Command::Enter(order) = request.command else { continue };
-            let is_repeat = matches!(reason, Reason::DuplicateRequest | Reason::TooOld);
-            if request.member != self.member || number == 0 || is_repeat {
-                continue;
-            }
             let asked = u32::try_from(number).ok().and_then(|number| self.asked.get(&number));
             let is_it = asked.is_some_and(|asked| {
                 let terms = (asked.instrument, asked.side, asked.quantity);
                 asked.is_wild || terms == (u64::from(request.instrument.0), order.side, order.quantity.0)
             });
-            if !is_it {
-                return broken(ONCE, format!("{}: recorded {request:?}; asked {asked:?}", self.name()));
-            }
-            if let Some(first) = entered.insert(number, record.position) {
-                let again = record.position;
-                return broken(ONCE, format!("{}: order {number} at {first} and {again}", self.name()));
-            }
-        }
-        Ok(())
+            (number > 0 && !is_it).then(|| format!("{asked:?} over {}", self.name()))
+        })
     }
 
     fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
-        let all = stream(recorded.of(self.shard), self.member);
+        let all = recorded.stream(self.shard, self.seat.member);
         for (number, packet) in &self.heard {
             let reply = all.get(*number as usize - 1);
             let expected = reply.and_then(|reply| message(self.series(), reply));

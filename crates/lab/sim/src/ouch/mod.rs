@@ -47,7 +47,6 @@ enum Phase {
 
 /// A member's program, of one session, and all it knows.
 pub(crate) struct OuchClient {
-    member: MemberId,
     session: u16,
     shard: ShardId,
     is_guarded: bool,
@@ -85,7 +84,6 @@ impl OuchClient {
         let first = shard as u64 * each + 1;
         let shard = u16::try_from(shard).expect("few shards");
         Self {
-            member,
             session: shard + 1,
             shard: ShardId(shard),
             is_guarded: random.chance(300),
@@ -93,7 +91,7 @@ impl OuchClient {
             elsewhere: (scenario.shards > 1).then(|| if shard == 0 { each + 1 } else { 1 }),
             left: scenario.requests_per_client,
             is_calm: false,
-            seat: Seat { connection: None, home: random.index(8) },
+            seat: Seat { member, connection: None, home: random.index(8) },
             random,
             phase: Phase::Away,
             since_ns: 0,
@@ -123,7 +121,7 @@ impl OuchClient {
 
     /// A Login Request from a number on.
     fn login(&self, from: u64) -> Vec<u8> {
-        let payload = format!("{:<6}{:10}{:>10}{from:>20}", self.member.0, "", self.name());
+        let payload = format!("{:<6}{:10}{:>10}{from:>20}", self.seat.member.0, "", self.name());
         let mut out = Vec::new();
         put_packet(&mut out, 'L', payload.as_bytes());
         out
@@ -192,7 +190,10 @@ impl OuchClient {
                 return Ok(());
             }
             let (before, now) = (before.escape_ascii(), message.escape_ascii());
-            return broken(SAME, format!("{} {}: {number} was {before}, is {now}", self.member, self.name()));
+            return broken(
+                SAME,
+                format!("{} {}: {number} was {before}, is {now}", self.seat.member, self.name()),
+            );
         }
         self.heard.insert(number, message.to_vec());
         while self.heard.contains_key(&self.next) {

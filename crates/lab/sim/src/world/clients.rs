@@ -188,7 +188,7 @@ impl World<'_> {
         guest: Option<GuestEnd>,
     ) -> usize {
         let life = self.life(gateway_id(gateway));
-        let port = guest.map(|end| end.port);
+        let port = guest.and_then(|end| end.port);
         let connection = self.machine.lock().net.connect(gateway_id(gateway), life, port);
         let now_ns = self.now_ns;
         self.sessions.push(Session {

@@ -9,14 +9,15 @@ use crate::ouch::OuchClient;
 use crate::queue::Action;
 use crate::random::Random;
 use crate::scenario::{MS, Scenario, US};
+use crate::web::WebClient;
 use crate::{Broken, Bug, Summary, defects};
 
 use super::{World, gateway_id};
 
-/// Who has a connection at a port of another protocol: a guest, or a stranger.
+/// Who has a connection that is none of the clients': a guest, or a stranger.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GuestEnd {
-    pub(super) port: DoorPort,
+    pub(super) port: Option<DoorPort>,
     guest: Option<usize>,
 }
 
@@ -30,11 +31,14 @@ pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Box<dyn Gu
     for member in members.by_ref().take(scenario.fix) {
         guests.push(Box::new(FixClient::new(member, requests, instruments, random.fork())));
     }
-    for member in members.take(scenario.ouch) {
+    for member in members.by_ref().take(scenario.ouch) {
         // One session for each shard's stream.
         for shard in 0..scenario.shards {
             guests.push(Box::new(OuchClient::new(member, shard, scenario, random.fork())));
         }
+    }
+    for member in members.take(scenario.web) {
+        guests.push(Box::new(WebClient::new(member, scenario, random.fork())));
     }
     guests
 }
@@ -175,7 +179,7 @@ impl World<'_> {
     /// published is written behind that.
     pub(super) fn is_taken(&self, connection: usize) -> bool {
         let session = &self.sessions[connection];
-        let is_fix = session.guest.is_some_and(|end| end.port == DoorPort::Fix);
+        let is_fix = session.guest.is_some_and(|end| end.port == Some(DoorPort::Fix));
         !is_fix || !self.processes[&gateway_id(session.gateway)].is_hidden
     }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls};
 use pares_node::{Layout, SystemConfig, keys};
+use pares_resources::deeds;
 use pares_types::{
-    ClientOrderId, Command, DAY_NS, Entry, InstrumentId, MemberId, Proposal, Reason, Registration, Status,
+    ClientOrderId, Command, DAY_NS, Entry, InstrumentId, MemberId, Reason, Registration, Status,
 };
 
 use super::key;
@@ -94,10 +95,8 @@ impl Operator {
 
     /// The request that proposes that another operator asks for it.
     fn proposal(&self, instrument: InstrumentId, command: &Command) -> Result<Command, CommandError> {
-        let proposal = Proposal::of(instrument, command);
-        let proposal = proposal.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))?;
-        let (session, entry) = (self.session, Entry::Propose(proposal));
-        Ok(Command::Register(Registration { member: EXCHANGE, session, entry }))
+        let proposed = deeds::proposed_by(self.session, instrument, command);
+        proposed.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))
     }
 
     /// Names are for life: the time makes this one new, and its series says whose it is. A clock that was set back makes old ones:

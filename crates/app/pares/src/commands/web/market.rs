@@ -119,6 +119,7 @@ impl Watch {
             let book = BookTold { number, is_current, levels: levels(&book) };
             self.market.tell(symbol, &MarketTold { book, phase, day, is_whole, news });
         }
+        self.market.ring();
     }
 }
 

@@ -3,6 +3,8 @@
 mod clients;
 mod hostile;
 mod market;
+mod operators;
+mod pages;
 mod positions;
 mod schemas;
 mod socket;

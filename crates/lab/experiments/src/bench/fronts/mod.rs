@@ -9,9 +9,11 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use pares_load::{FixPlan, LabError, Load, LoadPlan, LoadProtocol, OuchPlan, Rate, ScratchSystem};
+use pares_load::{FixPlan, LabError, LabResult, Load, LoadPlan, LoadProtocol, OuchPlan, Rate, ScratchSystem};
 use pares_node::SystemConfig;
 use pares_node::config::SignOnSetting;
+use pares_text::grouped;
+use serde::Serialize;
 
 use super::end_to_end;
 use pairs::Pairs;
@@ -44,8 +46,104 @@ pub(super) enum Spoken {
     Ouch,
 }
 
+/// What members get over a standard protocol and over the exchange's own, one gateway.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Compared {
+    /// Highest sustained rate over the standard protocol.
+    orders_per_s: u64,
+    /// At 1,000/s over it, microseconds.
+    p50_us: f64,
+    p99_us: f64,
+    /// The same three over the exchange's own protocol.
+    binary_orders_per_s: u64,
+    binary_p50_us: f64,
+    binary_p99_us: f64,
+    /// Orders without an answer, in all parts.
+    lost: u64,
+    /// Orders that were not taken in, in all parts.
+    rejected: u64,
+}
+
+impl Compared {
+    /// Both by turns: at 1,000/s, and as fast as the exchange answers.
+    pub(super) fn measure(args: &Args, config: &SystemConfig, spoken: Spoken) -> Result<Self, LabError> {
+        let part = |spoken, rate| exchange(args, config.clone(), (spoken, rate));
+        let standard = part(spoken, Rate::PerSecond(RATE))?;
+        let binary = part(Spoken::Binary, Rate::PerSecond(RATE))?;
+        let standard_max = part(spoken, Rate::Max)?;
+        let binary_max = part(Spoken::Binary, Rate::Max)?;
+        let mut compared = Self {
+            orders_per_s: standard_max.throughput,
+            p50_us: standard.p50_us,
+            p99_us: standard.p99_us,
+            binary_orders_per_s: binary_max.throughput,
+            binary_p50_us: binary.p50_us,
+            binary_p99_us: binary.p99_us,
+            lost: 0,
+            rejected: 0,
+        };
+        [standard, binary, standard_max, binary_max].iter().for_each(|part| compared.count(part));
+        Ok(compared)
+    }
+
+    /// Counts what a part lost too.
+    pub(super) fn count(&mut self, part: &end_to_end::Figures) {
+        self.lost += part.lost;
+        self.rejected += part.rejected;
+    }
+
+    /// The highest rate over the standard protocol by that over the exchange's own.
+    pub(super) fn ratio(&self) -> f64 {
+        self.orders_per_s as f64 / self.binary_orders_per_s as f64
+    }
+
+    fn print(&self, protocol: &str, connections: u32) {
+        let Self { p50_us, p99_us, binary_p50_us, binary_p99_us, .. } = self;
+        let own = "its own protocol";
+        pares_text::say!("the whole exchange, one gateway, {connections} connections");
+        pares_text::say!(
+            "  order to report at 1,000/s over {protocol:<16} {p50_us:>8.1} us (p99 {p99_us:.1})"
+        );
+        pares_text::say!(
+            "                             over {own} {binary_p50_us:>8.1} us (p99 {binary_p99_us:.1})"
+        );
+        let (standard, binary) = (grouped(self.orders_per_s), grouped(self.binary_orders_per_s));
+        pares_text::say!(
+            "  highest rate               over {protocol:<16} {standard:>8}/s ({:.2} of the next)",
+            self.ratio()
+        );
+        pares_text::say!("                             over {own} {binary:>8}/s");
+    }
+}
+
+/// Prints what a benchmark gave: as one JSON object, or the times of its messages, what is compared, and the rest.
+///
+/// # Errors
+/// If something was lost or not taken in.
+pub(super) fn tell(
+    (protocol, args, json): (&str, &Args, bool),
+    figures: &impl Serialize,
+    (times, compared): ([(&str, f64); 2], &Compared),
+    rest: impl FnOnce(),
+) -> LabResult {
+    if json {
+        pares_text::say!("{}", serde_json::to_string(figures).expect("plain numbers"));
+    } else {
+        pares_text::say!("one message of each kind in the nearest cache");
+        for (what, ns) in times {
+            pares_text::say!("  {what:<38} {ns:>8.0} ns");
+        }
+        compared.print(protocol, args.connections);
+        rest();
+    }
+    match (compared.lost, compared.rejected) {
+        (0, 0) => Ok(()),
+        (lost, rejected) => Err(LabError::Failed(format!("{lost} lost, {rejected} rejected"))),
+    }
+}
+
 /// The exchange that `config` describes, with a gateway and ports for everything, under load.
-pub(super) fn exchange(
+fn exchange(
     args: &Args,
     config: SystemConfig,
     (spoken, rate): (Spoken, Rate),

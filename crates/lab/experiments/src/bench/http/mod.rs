@@ -8,25 +8,19 @@
 
 mod callers;
 
-use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use pares_api::{ApiServer, ApiSettings, WebTransport};
-use pares_load::{LabError, LabResult, ScratchSystem, setup};
+use pares_load::{LabError, LabResult, ScratchSystem, WebServer, setup};
+use pares_node::SystemConfig;
 use pares_node::config::{DurabilitySetting, SignOnSetting};
-use pares_node::{Layout, SystemConfig};
 use pares_text::grouped;
 use serde::Serialize;
 
-use super::peer::{self, PeerProcess};
 use callers::Callers;
 
 /// Orders a second where latency is measured.
 const RATE: u64 = 10_000;
-/// Worker threads of the server.
-const THREADS: usize = 2;
 
 /// Arguments of `pares bench http`.
 #[derive(clap::Args, Clone, Debug)]
@@ -98,31 +92,7 @@ fn part(args: &Args, rate: Option<u64>) -> Result<callers::Called, LabError> {
         ..SystemConfig::default()
     };
     let mut system = ScratchSystem::start(&config, None)?;
-    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let address = free.map_err(LabError::io("looking for a free port"))?;
-    let root = system.supervisor.layout().root().display().to_string();
-    let _server = PeerProcess::start(&["http", &root, &address.port().to_string()])?;
-    let mut callers = Callers::connect(address, args.connections, args.sessions)?;
+    let server = WebServer::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
+    let mut callers = Callers::connect(server.address(), args.connections, args.sessions)?;
     callers.call(rate, Duration::from_secs(args.seconds), || _ = system.supervisor.tick())
-}
-
-/// Serves the exchange in that directory until killed.
-///
-/// # Errors
-/// If the port cannot be had.
-pub(crate) fn serve(dir: &Path, port: u16) -> LabResult {
-    let layout = Layout::new(dir);
-    let config = pares_node::config::load(&layout.config())?;
-    let ids: Vec<_> = config.gateway_ids().collect();
-    let address = move |id| std::fs::read_to_string(layout.gateway_address(id)).ok()?.trim().parse().ok();
-    let settings = ApiSettings::new(Arc::new(move || ids.iter().copied().filter_map(&address).collect()));
-    let mut building = tokio::runtime::Builder::new_multi_thread();
-    let runtime =
-        building.worker_threads(THREADS).enable_all().build().map_err(LabError::io("starting a server"))?;
-    let at = ([127, 0, 0, 1], port).into();
-    let bound = runtime.block_on(ApiServer::bind(at, WebTransport::Loopback, settings));
-    let server = bound.map_err(|error| LabError::Failed(error.to_string()))?;
-    peer::ready()?;
-    runtime.block_on(server.run());
-    Ok(())
 }

@@ -5,7 +5,7 @@
 use fantoccini::key::Key;
 use serde_json::{Value, json};
 
-use super::Page;
+use crate::Page;
 
 /// Presses of Tab after which an element counts as out of reach: more than any page has stops.
 const TABS_MAX: u32 = 150;
@@ -14,7 +14,7 @@ const CLICKS_MAX: u32 = 50;
 
 /// By what a person does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hand {
+pub enum Hand {
     /// Clicks.
     Mouse,
     /// Tab, Enter, arrows and letters.
@@ -23,7 +23,7 @@ pub(crate) enum Hand {
 
 impl Hand {
     /// Presses a button or follows a link.
-    pub(crate) async fn press(self, page: &Page, css: &str) {
+    pub async fn press(self, page: &Page, css: &str) {
         match self {
             Self::Mouse => click(page, css).await,
             Self::Keyboard => {
@@ -34,7 +34,7 @@ impl Hand {
     }
 
     /// Writes into a field, over what is there.
-    pub(crate) async fn write(self, page: &Page, css: &str, text: &str) {
+    pub async fn write(self, page: &Page, css: &str, text: &str) {
         match self {
             Self::Mouse => {
                 let field = page.find(css).await;
@@ -51,7 +51,7 @@ impl Hand {
     }
 
     /// Chooses between buying and selling.
-    pub(crate) async fn side(self, page: &Page, side: &str) {
+    pub async fn side(self, page: &Page, side: &str) {
         match self {
             Self::Mouse => page.find(&format!("label[for=side-{side}]")).await.click().await.unwrap(),
             Self::Keyboard => {

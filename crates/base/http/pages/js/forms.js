@@ -1,31 +1,48 @@
 // Forms: labelled fields, what is wrong beside the field that it is about, and one submission at a time.
 
 import { el, say, setText } from './dom.js';
-import { inWords } from './words.js';
-import { centsOf, plain } from './money.js';
-import { signedOut } from './state.js';
 
-const KINDS = {
-  money: { inputmode: 'decimal', placeholder: '0.00', maxlength: 20 },
-  // Longer than a symbol may be: a field that cut `GOOG` would ask for another stock.
-  symbol: { maxlength: 16, autocapitalize: 'characters', spellcheck: 'false', class: 'symbol' },
+/** How fields look, by kind. What else pages have, they teach. */
+const LOOKS = {
   secret: { type: 'password', maxlength: 200 },
   code: { inputmode: 'numeric', maxlength: 6, autocomplete: 'one-time-code' },
   text: { maxlength: 64, spellcheck: 'false' },
   whole: { inputmode: 'numeric', maxlength: 20 },
   time: { type: 'datetime-local', step: 1 },
 };
+/** How fields are read, by kind: gives the value, or throws words. */
+const READERS = {
+  code: (text) => asIs(/^\d{6}$/, text, 'A code has six digits.'),
+  whole: (text) => asIs(/^[1-9]\d{0,14}$/, text, 'That is a whole number, from 1.'),
+};
+/** What refusals say, `[field, words]`; and who else hears of problems. */
+let inWords = (problem) => ['', problem.message];
+let hearProblem = () => {};
+
+/** The text if it is so; else the words are thrown. */
+export function asIs(form, text, words) {
+  if (!form.test(text)) throw words;
+  return text;
+}
+
+/** Teaches the forms a page's own kinds of fields and its words. */
+export function teach({ looks = {}, readers = {}, words, heard }) {
+  Object.assign(LOOKS, looks);
+  Object.assign(READERS, readers);
+  inWords = words;
+  hearProblem = heard;
+}
 
 /** What a form has said is taken back after so long, ms: a price that was good for a minute is none for an hour. */
 const SAID_MS = 30_000;
 
-/** A labelled field. `kind` is one of KINDS; `read` reads it, throwing words if it is not right. */
+/** A labelled field. `kind` is one of LOOKS; `read` reads it, throwing words if it is not right. */
 export function field({ id, name, label, kind = 'text', hint, isOptional = false, ...attributes }) {
   const input = el('input', {
-    id, name, autocomplete: 'off', ...KINDS[kind], 'aria-describedby': `${id}-hint ${id}-error`, required: !isOptional, ...attributes,
+    id, name, autocomplete: 'off', ...LOOKS[kind], 'aria-describedby': `${id}-hint ${id}-error`, required: !isOptional, ...attributes,
   });
   const error = el('p', { class: 'error', id: `${id}-error` });
-  if (kind === 'symbol') input.addEventListener('input', () => { input.value = input.value.toUpperCase(); });
+  if (input.classList.contains('symbol')) input.addEventListener('input', () => { input.value = input.value.toUpperCase(); });
   const box = el('div', { class: 'field' }, el('label', { for: id }, label), input,
     el('p', { class: 'hint', id: `${id}-hint` }, hint ?? ''), error);
   return { name, input, box, hide: (isHidden) => { box.hidden = isHidden; }, read: () => readField(kind, input.value.trim(), isOptional), fail: (words) => failField(input, error, words) };
@@ -39,15 +56,8 @@ function failField(input, error, words) {
 
 function readField(kind, text, isOptional) {
   if (text === '' && isOptional) return undefined;
-  if (kind === 'money') {
-    const cents = centsOf(text.replace(/^\$\s*/, ''));
-    if (!cents) throw 'An amount is above zero, with two decimals at most, like 12.50.';
-    return plain(cents);
-  }
-  if (kind === 'symbol' && !/^[A-Z]{1,3}$/.test(text)) throw 'A stock’s symbol is one to three letters.';
-  if (kind === 'code' && !/^\d{6}$/.test(text)) throw 'A code has six digits.';
+  if (READERS[kind]) return READERS[kind](text);
   if (text === '') throw 'Please fill this in.';
-  if (kind === 'whole' && !/^[1-9]\d{0,14}$/.test(text)) throw 'That is a whole number, from 1.';
   return text;
 }
 
@@ -73,7 +83,7 @@ function showProblem(problem, fields, error) {
   about?.fail(words);
   about?.input.focus();
   setText(error, about ? '' : words);
-  if (problem.reason === 'no-session') signedOut();
+  hearProblem(problem);
 }
 
 /** Does `work` with a button out of action meanwhile, and says the words that it gives. */

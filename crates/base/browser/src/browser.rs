@@ -1,7 +1,7 @@
 //! Chromium by its driver: one process of each for a test, gone with it.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running chromedriver. It ends its browsers when it ends.
-pub(crate) struct Driver {
+pub struct Driver {
     process: Child,
     port: u16,
 }
 
 impl Driver {
     /// None if this machine has none, or no browser for it.
-    pub(crate) fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         browser()?;
         let mut command = Command::new("chromedriver");
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -48,8 +48,10 @@ fn browser() -> Option<PathBuf> {
 }
 
 /// The folder of what is built.
-pub(crate) fn target() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
+#[must_use]
+pub fn target() -> PathBuf {
+    // target/debug/deps/a-test
+    std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned()
 }
 
 /// Where pictures of the pages are left.
@@ -61,26 +63,32 @@ fn screenshots() -> PathBuf {
 
 /// How a page is looked at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
-    pub(crate) is_dark: bool,
-    pub(crate) width: u32,
+pub struct Look {
+    /// In the system's dark scheme.
+    pub is_dark: bool,
+    /// CSS pixels.
+    pub width: u32,
 }
 
 impl Look {
-    pub(crate) const DESK: Self = Self { is_dark: false, width: 1360 };
-    pub(crate) const DARK: Self = Self { is_dark: true, width: 1360 };
-    pub(crate) const PHONE: Self = Self { is_dark: false, width: 375 };
+    /// On a desk.
+    pub const DESK: Self = Self { is_dark: false, width: 1360 };
+    /// The same in the dark.
+    pub const DARK: Self = Self { is_dark: true, width: 1360 };
+    /// A phone.
+    pub const PHONE: Self = Self { is_dark: false, width: 375 };
 }
 
 /// A tab.
 #[derive(Clone, Debug)]
-pub(crate) struct Page {
+pub struct Page {
     client: Client,
     address: String,
 }
 
 impl Page {
-    pub(crate) async fn open(driver: &Driver, address: &str) -> Self {
+    /// Opens the first page at that address.
+    pub async fn open(driver: &Driver, address: &str) -> Self {
         let options = json!({
             "binary": browser().unwrap(),
             "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1360,1000"],
@@ -95,21 +103,23 @@ impl Page {
         page
     }
 
-    pub(crate) async fn goto(&self, path: &str) {
+    /// Goes to another path there.
+    pub async fn goto(&self, path: &str) {
         self.client.goto(&format!("{}{path}", self.address)).await.unwrap();
     }
 
     /// What a script returns. `arguments[0]` is `given`.
-    pub(crate) async fn script(&self, script: &str, given: Value) -> Value {
+    pub async fn script(&self, script: &str, given: Value) -> Value {
         self.client.execute(script, vec![given]).await.unwrap()
     }
 
     /// What a script gives to its last argument, a function, in the end.
-    pub(crate) async fn script_ends(&self, script: &str, given: Value) -> Value {
+    pub async fn script_ends(&self, script: &str, given: Value) -> Value {
         self.client.execute_async(script, vec![given]).await.unwrap()
     }
 
-    pub(crate) async fn find(&self, css: &str) -> Element {
+    /// The first element of `css`, once it is there.
+    pub async fn find(&self, css: &str) -> Element {
         let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css)).await;
         match found {
             Ok(element) => element,
@@ -117,25 +127,26 @@ impl Page {
         }
     }
 
-    pub(crate) async fn text(&self) -> String {
+    /// All of the page's text.
+    pub async fn text(&self) -> String {
         self.script("return document.body.innerText", Value::Null).await.as_str().unwrap().to_owned()
     }
 
     /// The text of the first element of `css`; empty if there is none.
-    pub(crate) async fn text_of(&self, css: &str) -> String {
+    pub async fn text_of(&self, css: &str) -> String {
         let script = "return document.querySelector(arguments[0])?.innerText ?? ''";
         self.script(script, json!(css)).await.as_str().unwrap().to_owned()
     }
 
     /// Waits until the text of an element has these words in it.
-    pub(crate) async fn shows(&self, css: &str, words: &str) {
+    pub async fn shows(&self, css: &str, words: &str) {
         let script =
             "return document.querySelector(arguments[0][0])?.innerText.includes(arguments[0][1]) ?? false";
         self.until(script, json!([css, words]), &format!("{css} shows {words:?}")).await;
     }
 
     /// Waits until a script returns true.
-    pub(crate) async fn until(&self, script: &str, given: Value, what: &str) {
+    pub async fn until(&self, script: &str, given: Value, what: &str) {
         let tried = async {
             while self.script(script, given.clone()).await != Value::Bool(true) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -146,7 +157,8 @@ impl Page {
         }
     }
 
-    pub(crate) async fn send(&self, path: &'static str, body: Value) -> Value {
+    /// A command to the driver.
+    pub async fn send(&self, path: &'static str, body: Value) -> Value {
         self.client.issue_cmd(Raw { path, body }).await.unwrap()
     }
 
@@ -155,7 +167,7 @@ impl Page {
     }
 
     /// Looks at it in another way.
-    pub(crate) async fn look(&self, look: Look) {
+    pub async fn look(&self, look: Look) {
         let scheme = if look.is_dark { "dark" } else { "light" };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.developer("Emulation.setEmulatedMedia", media).await;
@@ -170,7 +182,7 @@ impl Page {
     }
 
     /// Leaves a picture of the whole page.
-    pub(crate) async fn picture(&self, name: &str) {
+    pub async fn picture(&self, name: &str) {
         let size = self
             .script("return [innerWidth, innerHeight, document.documentElement.scrollHeight]", Value::Null)
             .await;

@@ -1,0 +1,114 @@
+// What an operator does is confirmed, asked for or proposed, and seconded; and what this page did is listed.
+
+import { who } from './api.js';
+import { deedOf } from './deeds.js';
+import { card, el, refill, say, setText, table, timeText } from './dom.js';
+import { busy, field, form } from './forms.js';
+import { outcomeText } from './outcome.js';
+import { mark } from './topics.js';
+import { refusal } from './words.js';
+
+/** A proposal holds so long, ms. */
+const HOLDS_MS = 10 * 60 * 1000;
+/** Deeds that are listed. */
+const DONE_MAX = 50;
+
+/** What this page asked for, the newest first: { ms, words, told, isBad }. */
+const done = [];
+/** What it proposed: { until, words }. */
+let proposed = [];
+
+function note(deed, told, isBad = false) {
+  done.unshift({ ms: Date.now(), words: deed.words, told, isBad });
+  done.length = Math.min(done.length, DONE_MAX);
+  mark('done');
+}
+
+/** Asks in a dialog whether it is meant, and does it or proposes it. Ends when the dialog is closed. */
+export function confirmDeed(deed) {
+  return new Promise((closed) => {
+    const error = el('p', { class: 'error', role: 'alert' });
+    const button = (id, words, propose, isQuiet) => {
+      const made = el('button', { type: 'button', id, class: isQuiet && 'second' }, words);
+      made.addEventListener('click', () => busy(made, () => ask(deed, propose, dialog, error)));
+      return made;
+    };
+    const leave = el('button', { type: 'button', class: 'quiet', onclick: () => dialog.close() }, 'Leave it');
+    const dialog = el('dialog', { 'aria-labelledby': 'deed-title', id: 'deed' }, el('h2', { id: 'deed-title' }, deed.title), el('p', {}, deed.meaning), error,
+      el('div', { class: 'buttons' }, button('do-it', deed.title, false, false),
+        deed.canPropose && button('propose-it', 'Propose it to a second operator', true, true), leave));
+    dialog.addEventListener('close', () => { dialog.remove(); closed(); });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+async function ask(deed, propose, dialog, error) {
+  setText(error, '');
+  try {
+    const outcome = await deed.ask(propose, () => setText(error, 'No answer yet; asking again …'));
+    if (propose) proposed.unshift({ until: Date.now() + HOLDS_MS, words: deed.words });
+    const told = propose ? 'Proposed, not done: a second operator asks for the same within ten minutes.' : outcomeText(outcome);
+    note(deed, told);
+    mark('proposed');
+    dialog.close();
+    say(`${deed.title}: ${told}`);
+  } catch (problem) {
+    note(deed, refusal(problem), true);
+    setText(error, refusal(problem));
+    // What is to be done next stands out.
+    if (problem.reason === 'second_operator') for (const button of dialog.querySelectorAll('#do-it, #propose-it')) button.classList.toggle('second', button.id === 'do-it');
+  }
+}
+
+/** What another operator proposed, by its words or by a link with them. */
+export function secondCard(hear) {
+  const given = new URLSearchParams(location.hash.slice(1)).get('second');
+  const words = field({ id: 'second-words', name: 'words', label: 'What was proposed', hint: 'As the first operator has it: phase ALFA halted' });
+  if (given) words.input.value = given;
+  const made = form({
+    id: 'second', fields: [words], button: 'Second …', isRow: true,
+    submit: async (values) => { await confirmDeed(deedOf(values.words)); return ''; },
+  });
+  return card('Second a proposal', 'second-card', made.element);
+}
+
+/** What this page proposed, and what to say to the second operator. */
+export function proposalsCard(hear) {
+  const body = el('div', { id: 'proposed' });
+  const draw = () => {
+    proposed = proposed.filter(({ until }) => until > Date.now());
+    refill(body, proposed.length ? el('ul', { class: 'plain' }, proposed.map(line)) : el('p', { class: 'muted' }, 'Nothing that this page proposed waits.'));
+  };
+  for (const topic of ['proposed', 'session']) hear(topic, draw);
+  hear('second', () => { if (proposed.length) drawLeft(body, draw); });
+  draw();
+  return card('Proposed here', 'proposals', body);
+}
+
+const leftText = ({ until }) => {
+  const seconds = Math.max(0, Math.ceil((until - Date.now()) / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} left`;
+};
+
+function line(one) {
+  const link = `${location.origin}${location.pathname}#second=${encodeURIComponent(one.words)}`;
+  return el('li', {}, el('p', {}, el('code', {}, one.words), ' ', el('span', { class: 'number muted left' }, leftText(one))),
+    el('p', { class: 'hint' }, `Say this to another operator than ${who()?.session ?? 'you'}, who enters it under “Second a proposal”, or send the link: `, el('a', { href: link }, link)));
+}
+
+// Times count down without the list being made anew: a link in it may have the focus.
+function drawLeft(body, draw) {
+  if (proposed.some(({ until }) => until <= Date.now())) return draw();
+  body.querySelectorAll('.left').forEach((left, at) => setText(left, leftText(proposed[at])));
+}
+
+/** What this page asked for, and what became of it. */
+export function doneCard(hear) {
+  const body = el('div', { id: 'done' });
+  const row = ({ ms, words, told, isBad }) => [timeText(ms), el('code', {}, words), el('span', { class: isBad ? 'bad' : 'good' }, told)];
+  const draw = () => refill(body, table('What was asked for here', [['Time'], ['What'], ['What became of it']], done.map(row), 'Nothing yet. What all operators asked for: pares admin audit.'));
+  hear('done', draw);
+  draw();
+  return card('Asked for here', 'done-card', body);
+}

@@ -1,0 +1,123 @@
+//! What the exchange itself asks for: phases, blocks, four eyes. Operators are sessions of member 0; whether one may, and whether another has proposed it, the gateway says.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use pares_http::problem::Problem;
+use pares_resources::decimal::natural;
+use pares_resources::deeds::{self, EXCHANGE};
+use pares_resources::words;
+use pares_types::{Command, Entry, InstrumentId, MemberId, Registration};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::app::{Caller, Shared};
+use crate::forms::{ALL, Outcome, name};
+use crate::orders::committed;
+use crate::refused;
+use crate::session::Session;
+use crate::spoken::{Queried, Said, Spoken};
+
+/// How it is asked for.
+#[derive(Deserialize, IntoParams, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Deed {
+    /// The name of this request; an operator's are of the series that has the session's number.
+    #[param(pattern = "^[0-9]{1,20}$")]
+    #[schema(pattern = "^[0-9]{1,20}$", example = "281474976710657")]
+    client_order_id: String,
+    /// Do not ask for it, but propose it to a second operator, who asks for the same within ten minutes.
+    #[serde(default)]
+    propose: bool,
+}
+
+/// Brings an instrument into a phase. Operators may.
+#[utoipa::path(put, path = "/v1/instruments/{symbol}/phase/{phase}", tag = "operator", request_body = Deed,
+    params(("symbol" = String, Path), ("phase" = String, Path, description = "`closed`, `opening_call`, `continuous`, `closing_call`, `post_close`, `halted`")), responses(
+    (status = 200, description = "Committed", body = Outcome),
+    (status = 202, description = "Proposed, not done", body = Outcome)))]
+pub(crate) async fn phase(
+    State(app): State<Shared>,
+    Path((symbol, phase)): Path<(String, String)>,
+    Caller(session): Caller,
+    spoken: Spoken,
+    Said(deed): Said<Deed>,
+) -> Result<Response, Problem> {
+    let phase = words::phase(&phase).map_err(refused::bad_field)?;
+    let instrument = app.instrument(&session, &symbol).await?.status.instrument;
+    done(&session, spoken, &deed, (instrument, Command::SetPhase(phase))).await
+}
+
+/// Cancels all orders of a member and takes no more. Operators may, and each member may block itself.
+#[utoipa::path(put, path = "/v1/members/{member}/block", tag = "operator", request_body = Deed,
+    params(("member" = String, Path)), responses(
+    (status = 200, description = "Committed; `unfinished` if orders are left: again, under another name", body = Outcome),
+    (status = 202, description = "Proposed, not done", body = Outcome)))]
+pub(crate) async fn block(
+    Path(member): Path<String>,
+    Caller(session): Caller,
+    spoken: Spoken,
+    Said(deed): Said<Deed>,
+) -> Result<Response, Problem> {
+    done(&session, spoken, &deed, (ALL, Command::Block { member: number(&member)? })).await
+}
+
+/// Takes orders of a blocked member again. Operators may.
+#[utoipa::path(delete, path = "/v1/members/{member}/block", tag = "operator", params(("member" = String, Path), Deed), responses(
+    (status = 200, description = "Committed", body = Outcome)))]
+pub(crate) async fn unblock(
+    Path(member): Path<String>,
+    Caller(session): Caller,
+    spoken: Spoken,
+    Queried(deed): Queried<Deed>,
+) -> Result<Response, Problem> {
+    done(&session, spoken, &deed, (ALL, Command::Unblock { member: number(&member)? })).await
+}
+
+/// From now on what can halt a market needs two operators. Operators may.
+#[utoipa::path(put, path = "/v1/four-eyes", tag = "operator", request_body = Deed, responses(
+    (status = 200, description = "Committed", body = Outcome)))]
+pub(crate) async fn four_eyes_on(
+    Caller(session): Caller,
+    spoken: Spoken,
+    Said(deed): Said<Deed>,
+) -> Result<Response, Problem> {
+    done(&session, spoken, &deed, (ALL, four_eyes(true))).await
+}
+
+/// From now on one operator can halt a market. Operators may.
+#[utoipa::path(delete, path = "/v1/four-eyes", tag = "operator", params(Deed), responses(
+    (status = 200, description = "Committed", body = Outcome),
+    (status = 202, description = "Proposed, not done", body = Outcome)))]
+pub(crate) async fn four_eyes_off(
+    Caller(session): Caller,
+    spoken: Spoken,
+    Queried(deed): Queried<Deed>,
+) -> Result<Response, Problem> {
+    done(&session, spoken, &deed, (ALL, four_eyes(false))).await
+}
+
+fn four_eyes(is_on: bool) -> Command {
+    Command::Register(Registration { member: EXCHANGE, session: 0, entry: Entry::SetFourEyes(is_on) })
+}
+
+/// Asks for it, or proposes it.
+async fn done(
+    session: &Session,
+    spoken: Spoken,
+    deed: &Deed,
+    command: (InstrumentId, Command),
+) -> Result<Response, Problem> {
+    let client_order_id = name("client_order_id", &deed.client_order_id)?;
+    let request = deeds::request(client_order_id, command, deed.propose.then_some(session.number));
+    let request = request.ok_or_else(|| Problem::bad("propose: that needs no second operator"))?;
+    let answer = committed(session, request).await?;
+    let status = if deed.propose { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok(spoken.answer(status, "outcome", &Outcome::from(&answer)))
+}
+
+fn number(text: &str) -> Result<MemberId, Problem> {
+    let number = natural(text).and_then(|number| u32::try_from(number).ok());
+    number.map(MemberId).ok_or_else(|| Problem::bad("member: a whole number"))
+}

@@ -1,0 +1,178 @@
+//! `pares bench ws`: books over WebSocket through a whole exchange, a thousand subscribers of one server.
+//!
+//! ```text
+//!   amends --> exchange --> market data --> server --WebSocket--> subscribers
+//!     the quantity is the time of sending ........................ until its delta is read
+//! ```
+//! Each order is amended over and over, and its new quantity is the clock when that was sent, in microseconds: so a subscriber reads off any delta how old it is, and no message needs
+//! a field for this. All subscribers look at all books. In the second part some subscribers hardly read; the same others are measured without and with them. The yardstick is
+//! a server that does nothing but hand the same bytes, made once, to as many connections.
+
+mod changes;
+mod subscribers;
+mod yardstick;
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, WebServer, setup};
+use pares_node::SystemConfig;
+use pares_node::config::{DurabilitySetting, FeedConfig, InstrumentConfig, SignOnSetting};
+use pares_text::grouped;
+use serde::Serialize;
+
+use changes::Changes;
+use subscribers::{Read, Subscribers};
+
+pub(crate) use yardstick::serve;
+
+/// Between two turns of the yardstick, as of the exchange's server.
+const TURN: Duration = Duration::from_millis(3);
+
+/// Arguments of `pares bench ws`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// How long each part lasts
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// Subscribers, all of all books
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=1_900))]
+    subscribers: u32,
+    /// Books
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
+    books: u32,
+    /// Changes a second, over all books by turns
+    #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    changes: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the benchmark gave.
+#[derive(Clone, Debug, Serialize)]
+struct Figures {
+    /// Changes of books that the exchange answered, a second.
+    changes_per_s: u64,
+    /// Messages about books that all subscribers together were told, a second.
+    deliveries_per_s: u64,
+    /// From sending the amend to reading its delta, microseconds.
+    p50_us: f64,
+    p99_us: f64,
+    /// 99th percentile of four fifths of the subscribers, with one fifth that hardly reads by without.
+    slow_ratio: f64,
+    /// What they were told, likewise.
+    slow_deliveries_ratio: f64,
+    /// A server that hands out the same bytes and does nothing else.
+    yardstick_deliveries_per_s: u64,
+    yardstick_p50_us: f64,
+    yardstick_p99_us: f64,
+}
+
+/// Runs the benchmark and prints what it gave.
+///
+/// # Errors
+/// If the system does not come up, or a subscriber that reads is cut off.
+pub fn run(args: &Args) -> LabResult {
+    let figures = measure(args)?;
+    if args.json {
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("plain numbers"));
+        return Ok(());
+    }
+    let Figures { p50_us, p99_us, .. } = figures;
+    pares_text::say!(
+        "{} subscribers of {} books, {} changes/s",
+        args.subscribers,
+        args.books,
+        grouped(figures.changes_per_s)
+    );
+    pares_text::say!("  told                  {:>10}/s", grouped(figures.deliveries_per_s));
+    pares_text::say!("  from order to delta   {p50_us:>10.0} us (p99 {p99_us:.0})");
+    pares_text::say!(
+        "a fifth hardly reads: the others' p99 {:.2}, deliveries {:.2}",
+        figures.slow_ratio,
+        figures.slow_deliveries_ratio
+    );
+    pares_text::say!(
+        "the same bytes, by a server that does nothing else {}/s, {:.0} us (p99 {:.0})",
+        grouped(figures.yardstick_deliveries_per_s),
+        figures.yardstick_p50_us,
+        figures.yardstick_p99_us
+    );
+    Ok(())
+}
+
+fn measure(args: &Args) -> Result<Figures, LabError> {
+    let [line_a, line_b] = [(); 2].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)));
+    // Nobody reads the lines: they go to sockets of this process.
+    let lines = [line_a, line_b].map(|line| line.map_err(LabError::io("binding a line")));
+    let [line_a, line_b] = lines;
+    let lines = [line_a?, line_b?];
+    let mut system = ScratchSystem::start(&config(args, &lines)?, None)?;
+    let mut server = WebServer::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
+    let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::PerSecond(args.changes));
+    let changes = Changes::of(&plan);
+    let load = Load::start_with(plan, Box::new(changes))?;
+    let all = load.observed();
+    let (few, seconds) = (args.subscribers / 5, Duration::from_secs(args.seconds));
+    let mut look = || _ = system.supervisor.tick();
+    let mut subscribers = Subscribers::of_books(server.address(), args.subscribers, args.books)?;
+    let (begun, before) = (std::time::Instant::now(), all.completed.load(Ordering::Relaxed));
+    let whole = subscribers.read(seconds, &mut look)?;
+    let changes_per_s =
+        (all.completed.load(Ordering::Relaxed) - before) as f64 / begun.elapsed().as_secs_f64();
+    subscribers.leave(few);
+    let without = subscribers.read(seconds, &mut look)?;
+    subscribers.join_slow(few)?;
+    let with = subscribers.read(seconds, &mut look)?;
+    drop(subscribers);
+    let changed = load.finish()?;
+    server.kill();
+    drop(system);
+    let rejected = changed.rejected.load(Ordering::Relaxed);
+    if rejected > 0 {
+        return Err(LabError::Failed(format!("{rejected} rejected")));
+    }
+    let yardstick = yardstick::measure(args, seconds)?;
+    Ok(Figures {
+        changes_per_s: changes_per_s as u64,
+        deliveries_per_s: whole.per_s(seconds),
+        p50_us: whole.quantile_us(0.5),
+        p99_us: whole.quantile_us(0.99),
+        slow_ratio: with.quantile_us(0.99) / without.quantile_us(0.99),
+        slow_deliveries_ratio: with.per_s(seconds) as f64 / without.per_s(seconds) as f64,
+        yardstick_deliveries_per_s: yardstick.per_s(seconds),
+        yardstick_p50_us: yardstick.quantile_us(0.5),
+        yardstick_p99_us: yardstick.quantile_us(0.99),
+    })
+}
+
+/// All books of one shard, since each shard has lines of its own.
+fn config(args: &Args, lines: &[UdpSocket; 2]) -> Result<SystemConfig, LabError> {
+    let [line_a, line_b] = lines;
+    let of = |line: &UdpSocket| line.local_addr().map_err(LabError::io("asking for a port"));
+    let any: SocketAddr = ([127, 0, 0, 1], 0).into();
+    let (line_a, line_b) = (of(line_a)?, of(line_b)?);
+    let feed = FeedConfig { publishers: 1, line_a, line_b, replayers: vec![any], ..FeedConfig::default() };
+    let instrument =
+        |id| InstrumentConfig { shard: Some(0), quantity_max: changes::CLOCK_US, ..setup::instrument(id) };
+    Ok(SystemConfig {
+        durability: DurabilitySetting::Os,
+        sign_on: SignOnSetting::Open,
+        gateways: vec![any],
+        instruments: (1..=args.books).map(instrument).collect(),
+        feed: Some(feed),
+        ..SystemConfig::default()
+    })
+}
+
+impl Read {
+    fn per_s(&self, lasting: Duration) -> u64 {
+        (self.deliveries as f64 / lasting.as_secs_f64()) as u64
+    }
+
+    fn quantile_us(&self, quantile: f64) -> f64 {
+        self.age_us.value_at_quantile(quantile) as f64
+    }
+}

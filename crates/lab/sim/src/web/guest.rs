@@ -1,0 +1,141 @@
+//! The member as a guest, and what the record says of it.
+
+use pares_roles::world::DoorPort;
+use pares_types::{ClientRequest, ShardId};
+use pares_wire::frame;
+
+use super::{ANSWER, ONCE, PATIENCE_NS, Phase, TOLD, WebClient, broken, plain};
+use crate::guest::{Guest, Recorded, Seat, spoil};
+use crate::random::Random;
+use crate::{Broken, Summary};
+
+impl Guest for WebClient {
+    fn port(&self) -> Option<DoorPort> {
+        None
+    }
+
+    fn seat(&self) -> Seat {
+        self.seat
+    }
+
+    fn seat_mut(&mut self) -> &mut Seat {
+        &mut self.seat
+    }
+
+    fn call(&mut self, now_ns: u64, out: &mut Vec<u8>) {
+        (self.phase, self.since_ns) = (Phase::SigningOn, now_ns);
+        out.extend(self.sign_on());
+    }
+
+    fn wake(&mut self, now_ns: u64, is_calm: bool, out: &mut Vec<u8>) {
+        self.go_on(now_ns, is_calm);
+        self.flush(out);
+    }
+
+    /// The session is ended by its client, or the server dies.
+    fn log_out(&mut self, _: u64, _: &mut Vec<u8>) {
+        self.is_doomed = true;
+    }
+
+    fn misbehave(&mut self, _: u64, out: &mut Vec<u8>) {
+        self.ask_wrongly();
+        self.flush(out);
+    }
+
+    /// Garbage, half a sign-on, one that takes the session over; or nothing at all.
+    fn forge(&self, _: u64, random: &mut Random) -> Vec<u8> {
+        let sign_on = self.sign_on();
+        if random.chance(700) { spoil(sign_on, random) } else { sign_on }
+    }
+
+    fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Broken> {
+        self.input.extend_from_slice(bytes);
+        let input = std::mem::take(&mut self.input);
+        let (mut rest, mut is_over) = (&input[..], false);
+        while !is_over {
+            let Some((kind, body, behind)) = frame::split(rest).expect("gateways send frames") else { break };
+            let frame = frame::decode_gateway(kind, body).expect("gateways send frames that are known");
+            is_over = self.on_frame(now_ns, frame, out)?;
+            rest = behind;
+        }
+        self.input = rest.to_vec();
+        Ok(is_over)
+    }
+
+    fn on_disconnected(&mut self) {
+        (self.seat.connection, self.phase) = (None, Phase::Away);
+        self.input.clear();
+        self.line.on_lost();
+        if self.is_doomed || self.random.chance(200) {
+            self.die();
+        }
+    }
+
+    fn is_stuck(&self, now_ns: u64) -> bool {
+        let is_late = now_ns > self.since_ns + PATIENCE_NS;
+        self.is_doomed || is_late && (self.phase == Phase::SigningOn || !self.open.is_empty())
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.phase == Phase::On && self.left == 0 && self.open.is_empty()
+    }
+
+    fn calm_down(&mut self) {
+        self.left = 0;
+    }
+
+    fn state(&self) -> String {
+        let open: Vec<_> = self.open.keys().take(3).collect();
+        format!("{:?}, open {open:?}, streams {:?}", self.phase, self.cursors)
+    }
+
+    fn untold(&self, recorded: Recorded<'_>) -> Option<String> {
+        recorded.shards().find_map(|shard| {
+            let (told, next) = (recorded.stream(shard, self.seat.member).len() as u64, self.next(shard));
+            (next <= told)
+                .then(|| format!("member {} was not told {next} of {told} of {shard}", self.seat.member))
+        })
+    }
+
+    fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
+        recorded.check_entered(ONCE, self.seat.member, |request, order| {
+            let asked = self.asked.get(&request.client_order_id.0);
+            let (client_order_id, instrument, order) = (request.client_order_id, request.instrument, *order);
+            let entered = ClientRequest::Enter { client_order_id, instrument, order };
+            (!asked.is_some_and(|asked| asked.contains(&entered))).then(|| format!("{asked:?}"))
+        })
+    }
+
+    fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
+        for shard in recorded.shards() {
+            for (number, reply) in (1..self.next(shard)).zip(recorded.stream(shard, self.seat.member)) {
+                let (told, reply) = (self.heard.get(&(shard, number)), plain(reply));
+                if told != Some(&reply) {
+                    return broken(TOLD, format!("{number} of {shard}: {told:?}; the record: {reply:?}"));
+                }
+            }
+        }
+        for (name, answer) in &self.answered {
+            let record = recorded.of(answer.shard).find(|record| record.position == answer.position);
+            let said = record.map(|record| {
+                let of = (record.request.member, record.request.client_order_id.0);
+                (of, record.outcome.status, record.outcome.reason)
+            });
+            if said != Some(((self.seat.member, *name), answer.status, answer.reason)) {
+                return broken(ANSWER, format!("{name} was told {answer:?}; the record: {said:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, summary: &mut Summary) {
+        summary.web = summary.web.and(&self.counts);
+    }
+}
+
+impl WebClient {
+    /// The number that comes next for the client.
+    fn next(&self, shard: ShardId) -> u64 {
+        self.cursors.get(&shard).and_then(|cursor| cursor.next()).unwrap_or(1)
+    }
+}

@@ -1,0 +1,274 @@
+//! A member that comes by HTTP: its clients, and the server between them and the gateways, whose rules are those that ship ([`Line`]).
+//!
+//! What crosses the network here is what a server and a gateway say to each other; HTTP itself loses nothing that a client would not notice. So a client is here who asks the line,
+//! asks again by name what has no answer, and follows its streams; and the server dies now and then, with all that it knew.
+
+mod asking;
+mod guest;
+mod seen;
+
+use std::collections::BTreeMap;
+
+use pares_resources::{Cursor, Effect, FollowerStanding, Line, LineTold, Question};
+use pares_types::{Answer, ClientRequest, InstrumentId, MemberId, Reason, Reply, ShardId, Status};
+use pares_wire::frame::{self, GatewayFrame, SignOn};
+
+use crate::guest::Seat;
+use crate::random::Random;
+use crate::scenario::{MS, Scenario};
+use crate::{Broken, Bug, defects};
+
+pub use seen::WebSeen;
+
+/// That an answer is its question's, and the same each time.
+const ANSWER: &str = "Z1 an answer is its question's";
+/// That an order is entered once, whatever dies.
+const ONCE: &str = "Z2 an order once";
+/// That streams are told without a gap, and all that is told is in the record.
+const TOLD: &str = "Z3 all is told";
+/// Before a server gives up a sign-on that is not answered, or a gateway that says nothing.
+const PATIENCE_NS: u64 = 8 * MS;
+
+fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
+    Err(Broken { invariant, what })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Away,
+    SigningOn,
+    On,
+}
+
+/// What somebody who waits wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    Request(u64),
+    Question(Question),
+}
+
+/// A request without an answer.
+struct Open {
+    request: ClientRequest,
+    retry_at_ns: u64,
+}
+
+/// The clients and the server of a member.
+pub(crate) struct WebClient {
+    seat: Seat,
+    bug: Option<Bug>,
+    random: Random,
+    instruments: u32,
+    left: u64,
+    phase: Phase,
+    /// When it signed on, or heard something last.
+    since_ns: u64,
+    /// The server is to die.
+    is_doomed: bool,
+    input: Vec<u8>,
+    line: Line<u64>,
+    /// Those who wait at the server.
+    waiting: BTreeMap<u64, Waiting>,
+    waiters: u64,
+    /// What the client has of each stream, and where it stands.
+    cursors: BTreeMap<ShardId, Cursor>,
+    heard: BTreeMap<(ShardId, u64), Reply>,
+    names: u64,
+    open: BTreeMap<u64, Open>,
+    /// All that was asked under a name.
+    asked: BTreeMap<u64, Vec<ClientRequest>>,
+    answered: BTreeMap<u64, Answer>,
+    skips: bool,
+    counts: WebSeen,
+}
+
+impl WebClient {
+    pub(crate) fn new(member: MemberId, scenario: &Scenario, mut random: Random) -> Self {
+        let shards = (0..scenario.shards).map(|shard| ShardId(u16::try_from(shard).expect("few shards")));
+        let mut client = Self {
+            seat: Seat { member, connection: None, home: random.index(8) },
+            bug: scenario.bug,
+            random,
+            instruments: u32::try_from(scenario.shards * scenario.instruments_per_shard).expect("few"),
+            left: scenario.requests_per_client,
+            phase: Phase::Away,
+            since_ns: 0,
+            is_doomed: false,
+            input: Vec::new(),
+            line: Line::default(),
+            waiting: BTreeMap::new(),
+            waiters: 0,
+            cursors: shards.map(|shard| (shard, Cursor::from(1))).collect(),
+            heard: BTreeMap::new(),
+            names: 0,
+            open: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            answered: BTreeMap::new(),
+            skips: false,
+            counts: WebSeen::default(),
+        };
+        client.follow_all();
+        client
+    }
+
+    fn sign_on(&self) -> Vec<u8> {
+        let (member, session) = (self.seat.member.0.into(), 1.into());
+        let mut out = Vec::new();
+        frame::write(&mut out, &SignOn { member, session, ..SignOn::default() });
+        out
+    }
+
+    /// From the number that comes next on; who has heard nothing, from now on, for a number that was never used is told to nobody.
+    fn follow_all(&mut self) {
+        for (shard, cursor) in &mut self.cursors {
+            let next = cursor.next().unwrap_or(1);
+            *cursor = Cursor::from(next);
+            self.line.follow(*shard, next);
+        }
+    }
+
+    /// The server is another one, which knows nothing. Clients ask it at once.
+    fn die(&mut self) {
+        self.counts.deaths += 1;
+        (self.line, self.is_doomed) = (Line::default(), false);
+        self.waiting.clear();
+        self.follow_all();
+        self.open.values_mut().for_each(|open| open.retry_at_ns = 0);
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        let mut said = Vec::new();
+        self.line.take_out(&mut said);
+        out.append(&mut said);
+    }
+
+    fn on_frame(&mut self, now_ns: u64, frame: GatewayFrame, out: &mut Vec<u8>) -> Result<bool, Broken> {
+        match (self.phase, frame) {
+            (Phase::SigningOn, GatewayFrame::SignedOn(agreed)) => {
+                self.counts.sign_ons += 1;
+                (self.phase, self.since_ns, self.skips) = (Phase::On, now_ns, self.counts.sign_ons > 1);
+                self.line.on_signed_on(agreed.in_flight_max.get());
+                let begun = out.len();
+                self.flush(out);
+                if self.bug == Some(Bug::RepeatUnderNewName) {
+                    let renamed = defects::rename_orders(&out[begun..]);
+                    out.truncate(begun);
+                    out.extend(renamed);
+                }
+                Ok(false)
+            }
+            (Phase::On, frame) => {
+                self.since_ns = now_ns;
+                let mut effects = Vec::new();
+                self.line.on_frame(frame, |effect| effects.push(effect));
+                let mut is_over = false;
+                for effect in effects {
+                    is_over |= self.carry_out(now_ns, effect)?;
+                }
+                self.flush(out);
+                Ok(is_over)
+            }
+            // The gateway refuses, for now.
+            (_, _) => Ok(true),
+        }
+    }
+
+    /// What follows from a frame. Whether the connection is of no more use.
+    fn carry_out(&mut self, now_ns: u64, effect: Effect<u64>) -> Result<bool, Broken> {
+        match effect {
+            Effect::Told(waiter, told) => self.on_told(now_ns, waiter, told).map(|()| false),
+            Effect::Stream(shard, number, reply) => self.on_report(shard, number, reply).map(|()| false),
+            Effect::Live(shard, next) => {
+                let cursor = self.cursors.get_mut(&shard);
+                // A gateway that is behind: another one is not.
+                Ok(cursor.is_some_and(|cursor| cursor.on_live(next) == FollowerStanding::Ahead))
+            }
+            Effect::NotTold(shard, oldest, reason) => {
+                let what = format!("{}: {shard} is told from {oldest} on: {reason:?}", self.seat.member);
+                let is_own = self.cursors.contains_key(&shard);
+                if is_own && reason == Reason::UnknownShard { broken(TOLD, what) } else { Ok(is_own) }
+            }
+            Effect::Ended(reason) => {
+                self.is_doomed |= matches!(reason, Reason::TakenOver | Reason::Revoked | Reason::WrongKey);
+                Ok(true)
+            }
+        }
+    }
+
+    fn on_told(&mut self, now_ns: u64, waiter: u64, told: LineTold) -> Result<(), Broken> {
+        let other = || self.waiting.keys().copied().find(|other| *other != waiter);
+        let waiter = if self.bug == Some(Bug::AnswerAnother) { other().unwrap_or(waiter) } else { waiter };
+        let Some(waiting) = self.waiting.remove(&waiter) else { return Ok(()) };
+        match (waiting, &told) {
+            (Waiting::Request(name), LineTold::Answer(answer)) if answer.client_order_id.0 == name => {
+                self.on_answer(name, *answer)
+            }
+            (Waiting::Request(name), LineTold::Rejected(_)) => {
+                if let Some(open) = self.open.get_mut(&name) {
+                    open.retry_at_ns = now_ns + 2 * MS;
+                }
+                Ok(())
+            }
+            (Waiting::Question(question), told) if is_about(question, told) => {
+                self.counts.questions += 1;
+                Ok(())
+            }
+            (waiting, told) => broken(ANSWER, format!("{}: {waiting:?} is told {told:?}", self.seat.member)),
+        }
+    }
+
+    /// The answer to a request, each time the same.
+    fn on_answer(&mut self, name: u64, answer: Answer) -> Result<(), Broken> {
+        self.open.remove(&name);
+        self.counts.answered += 1;
+        self.counts.repeats += u64::from(answer.repeat);
+        // A refusal may be another one the next time, and what is of all shards has no place.
+        if answer.status == Status::Refused || answer.instrument == InstrumentId(0) {
+            return Ok(());
+        }
+        let same = |one: Answer| (one.shard, one.position, one.order, one.status);
+        match self.answered.insert(name, answer) {
+            Some(before) if same(before) != same(answer) => {
+                broken(ANSWER, format!("{}: {name} was {before:?}, is {answer:?}", self.seat.member))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn on_report(&mut self, shard: ShardId, number: u64, reply: Reply) -> Result<(), Broken> {
+        let is_next = self.cursors.get_mut(&shard).is_some_and(|cursor| cursor.takes(number));
+        if is_next {
+            self.counts.reports += 1;
+            let skips = std::mem::take(&mut self.skips) && self.bug == Some(Bug::SkipAfterLoss);
+            if !skips {
+                self.heard.insert((shard, number), plain(reply));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A report, whether it was told before or not.
+fn plain(reply: Reply) -> Reply {
+    match reply {
+        Reply::Answer(answer) => Reply::Answer(Answer { repeat: false, ..answer }),
+        reply => reply,
+    }
+}
+
+/// Whether that may be the answer to the question.
+fn is_about(question: Question, told: &LineTold) -> bool {
+    match (question, told) {
+        (Question::Order(key), LineTold::Order(Some(order))) => {
+            key == pares_types::OrderKey::Name(order.client_order_id)
+        }
+        (Question::Orders(of), LineTold::Orders(orders)) => {
+            orders.iter().all(|order| of.is_none_or(|of: InstrumentId| of == order.instrument))
+        }
+        (Question::Order(_), LineTold::Order(None))
+        | (Question::Instruments, LineTold::Instruments(_))
+        | (Question::Limits, LineTold::Limits(_))
+        | (_, LineTold::Rejected(_)) => true,
+        _ => false,
+    }
+}
