@@ -146,8 +146,9 @@ impl Noted {
                 self.note_gap(from);
             }
             Received::State(_) => {
-                let changed = from.books.all().map(|(locate, _)| ((shard, locate), Vec::new()));
-                changed.for_each(|(of, none)| drop(self.changed.entry(of).or_insert(none)));
+                for (locate, _) in from.books.all() {
+                    self.changed.entry((shard, locate)).or_default();
+                }
             }
         }
     }

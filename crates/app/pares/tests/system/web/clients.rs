@@ -62,8 +62,8 @@ fn node_with(packages: &[&str]) -> Option<PathBuf> {
     made.then_some(dir)
 }
 
-/// The published document, and what trades with a client that is made of it.
-fn published(name: &str) -> PathBuf {
+/// A file of the project.
+pub(super) fn published(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(name)
 }
 

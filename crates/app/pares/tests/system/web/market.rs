@@ -7,10 +7,12 @@ use super::socket::{Socket, next, open};
 use super::support::{Asker, Web};
 use crate::common::eventually;
 use crate::common::exchange::{Exchange, small, with_feed};
+use crate::sign_on::done;
 
-/// An exchange with a feed and a server that has received it, and a member's asker; the first instrument's path.
+/// An exchange with a feed, in a business day, and a server that has received it; a member's asker, and the first instrument's path.
 fn received() -> (Exchange, Web, Asker, String) {
     let exchange = Exchange::start(&with_feed(small(1)));
+    done(&exchange, "day begin 2026-11-23");
     let web = Web::start(exchange.layout().root());
     let mut asker = Asker::open(&web.address, 7);
     let path = format!("/v1/instruments/{}", asker.symbol());
@@ -115,15 +117,10 @@ fn a_socket_is_told_tickers_and_candles_as_they_are_now() {
 
 #[test]
 fn a_server_that_starts_later_has_the_business_day_from_its_first_trade_on() {
-    let exchange = Exchange::start(&with_feed(small(1)));
-    crate::sign_on::done(&exchange, "day begin 2026-11-23");
-    let web = Web::start(exchange.layout().root());
-    let mut asker = Asker::open(&web.address, 7);
-    let path = format!("/v1/instruments/{}", asker.symbol());
+    let (exchange, web, mut asker, path) = received();
     trade(&mut asker, 1, &[(10, "5"), (20, "7")]);
     eventually("both trades are received", || {
-        let ticker = asker.ask("GET", &format!("{path}/ticker"), "");
-        ticker.status == 200 && ticker.json()["traded"]["volume"] == "30"
+        asker.ask("GET", &format!("{path}/ticker"), "").json()["traded"]["volume"] == "30"
     });
     let before = asker.ask("GET", &format!("{path}/trades"), "").body;
     drop(web);

@@ -4,8 +4,11 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::clients::published;
+
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../../../../../../docs/protocols/http-asyncapi.json")).unwrap()
+    let text = std::fs::read_to_string(published("docs/protocols/http-asyncapi.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
 });
 
 /// A message of the channel that it names, as the document has it.
