@@ -197,8 +197,8 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
     let feed = PossibleValue::new("feed").help("Market data: `pares drill feed --help`");
     let broker = PossibleValue::new("broker").help("Day trading: `pares drill broker --help`");
-    let kill_front =
-        PossibleValue::new("kill-front").help("Gateways and servers under others' protocols: `pares drill kill-front --help`");
+    let kill_front = PossibleValue::new("kill-front")
+        .help("Gateways and servers under others' protocols: `pares drill kill-front --help`");
     let own = [wice, history, away, days, backup, feed, broker, kill_front, wrong_keys];
     PossibleValuesParser::new(blows.chain(own)).try_map(|word| Blow::from_str(&word, false))
 }
