@@ -112,7 +112,7 @@ impl WebClient {
     }
 
     fn sign_on(&self) -> Vec<u8> {
-        let (member, session) = (self.seat.member.0.into(), 1.into());
+        let (member, session) = (self.seat.member.0.into(), 1_u16.into());
         let mut out = Vec::new();
         frame::write(&mut out, &SignOn { member, session, ..SignOn::default() });
         out
