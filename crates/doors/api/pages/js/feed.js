@@ -65,6 +65,8 @@ const HEARD = {
   book: takeBook,
   ticker: (message) => { if (message.symbol === state.symbol) { state.ticker = message; mark('ticker'); } },
   trades: (message) => { if (message.symbol === state.symbol && !takeTrade(message)) lookAtTape(); },
+  // What traded between the reading and the asking.
+  trades_live: ({ symbol, last }) => { if (symbol === state.symbol && last && last !== state.trades[0]?.number) lookAtTape(); },
   trades_not: ({ symbol, reason }) => { if (symbol === state.symbol && reason === 'not_kept') lookAtTape(); },
   candles: takeCandle,
   book_not: ({ symbol }) => { if (symbol === state.symbol) noBook(); },
