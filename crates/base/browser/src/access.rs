@@ -5,13 +5,13 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{Page, target};
+use crate::{Tab, target};
 
 /// Which axe-core is asked. Fixed, so that a new rule of another version breaks nothing by itself.
 pub const AXE: &str = "axe-core@4.14.1";
 
 /// What axe finds on the page as it is now.
-pub async fn violations(page: &Page, axe: &str) -> Vec<String> {
+pub async fn violations(page: &Tab, axe: &str) -> Vec<String> {
     page.script(axe, Value::Null).await;
     let script = "const done = arguments[1]; axe.run(document).then((found) => done(found.violations.map((one) => \
                   `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html + ' ' + node.failureSummary).join('; ')}`)), \
@@ -43,7 +43,7 @@ pub fn axe() -> Option<String> {
 }
 
 /// Checks that a page is no wider than the screen, and has nothing too small to hit.
-pub async fn fits(page: &Page, name: &str) {
+pub async fn fits(page: &Tab, name: &str) {
     let wide = page.script("return [document.documentElement.scrollWidth, innerWidth]", Value::Null).await;
     assert!(wide[0].as_u64() <= wide[1].as_u64(), "{name} is wider than the screen: {wide}");
     // What a finger has to hit is 24 pixels high and wide at least (WCAG 2.2).

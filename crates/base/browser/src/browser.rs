@@ -81,14 +81,14 @@ fn screenshots() -> PathBuf {
 
 /// How a page is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct PageLook {
     /// In the system's dark scheme.
     pub is_dark: bool,
     /// CSS pixels.
     pub width: u32,
 }
 
-impl Look {
+impl PageLook {
     /// On a desk.
     pub const DESK: Self = Self { is_dark: false, width: 1360 };
     /// The same in the dark.
@@ -99,12 +99,12 @@ impl Look {
 
 /// A tab.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct Tab {
     client: Client,
     address: String,
 }
 
-impl Page {
+impl Tab {
     /// Opens the first page at that address.
     pub async fn open(driver: &Driver, address: &str) -> Self {
         let options = json!({
@@ -116,7 +116,7 @@ impl Page {
         let mut builder = ClientBuilder::new(HttpConnector::new());
         let client = builder.capabilities(wanted).connect(&driver).await.unwrap();
         let page = Self { client, address: address.to_owned() };
-        page.look(Look::DESK).await;
+        page.look(PageLook::DESK).await;
         page.goto("/").await;
         page
     }
@@ -185,7 +185,7 @@ impl Page {
     }
 
     /// Looks at it in another way.
-    pub async fn look(&self, look: Look) {
+    pub async fn look(&self, look: PageLook) {
         let scheme = if look.is_dark { "dark" } else { "light" };
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.developer("Emulation.setEmulatedMedia", media).await;

@@ -5,7 +5,7 @@
 use fantoccini::key::Key;
 use serde_json::{Value, json};
 
-use crate::Page;
+use crate::Tab;
 
 /// Presses of Tab after which an element counts as out of reach: more than any page has stops.
 const TABS_MAX: u32 = 150;
@@ -23,7 +23,7 @@ pub enum Hand {
 
 impl Hand {
     /// Presses a button or follows a link.
-    pub async fn press(self, page: &Page, css: &str) {
+    pub async fn press(self, page: &Tab, css: &str) {
         match self {
             Self::Mouse => click(page, css).await,
             Self::Keyboard => {
@@ -34,7 +34,7 @@ impl Hand {
     }
 
     /// Writes into a field, over what is there.
-    pub async fn write(self, page: &Page, css: &str, text: &str) {
+    pub async fn write(self, page: &Tab, css: &str, text: &str) {
         match self {
             Self::Mouse => {
                 let field = page.find(css).await;
@@ -51,7 +51,7 @@ impl Hand {
     }
 
     /// Chooses between buying and selling.
-    pub async fn side(self, page: &Page, side: &str) {
+    pub async fn side(self, page: &Tab, side: &str) {
         match self {
             Self::Mouse => page.find(&format!("label[for=side-{side}]")).await.click().await.unwrap(),
             Self::Keyboard => {
@@ -67,7 +67,7 @@ impl Hand {
 }
 
 // What is drawn anew between finding and clicking is found again.
-async fn click(page: &Page, css: &str) {
+async fn click(page: &Tab, css: &str) {
     for _ in 0..CLICKS_MAX {
         if page.find(css).await.click().await.is_ok() {
             return;
@@ -76,11 +76,11 @@ async fn click(page: &Page, css: &str) {
     panic!("{css} cannot be clicked; the page: {}", page.text().await);
 }
 
-async fn is_at(page: &Page, css: &str) -> bool {
+async fn is_at(page: &Tab, css: &str) -> bool {
     page.script("return document.activeElement.matches(arguments[0])", json!(css)).await == Value::Bool(true)
 }
 
-async fn reach(page: &Page, css: &str) {
+async fn reach(page: &Tab, css: &str) {
     page.find(css).await;
     for _ in 0..TABS_MAX {
         if is_at(page, css).await {
@@ -92,12 +92,12 @@ async fn reach(page: &Page, css: &str) {
     panic!("Tab never comes to {css}; the page: {}", page.text().await);
 }
 
-async fn is_seen(page: &Page) -> bool {
+async fn is_seen(page: &Tab) -> bool {
     let script = "const drawn = getComputedStyle(document.activeElement); return drawn.outlineStyle !== 'none' && parseFloat(drawn.outlineWidth) >= 2";
     page.script(script, Value::Null).await == Value::Bool(true)
 }
 
-async fn keys(page: &Page, keys: &[char]) {
+async fn keys(page: &Tab, keys: &[char]) {
     let strokes: Vec<Value> = keys
         .iter()
         .flat_map(|key| {

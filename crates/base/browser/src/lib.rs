@@ -14,7 +14,7 @@ pub mod access;
 mod browser;
 mod hand;
 
-pub use browser::{Driver, Look, Page, target};
+pub use browser::{Driver, PageLook, Tab, target};
 pub use hand::Hand;
 
 use std::sync::{Mutex, PoisonError};

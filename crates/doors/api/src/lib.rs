@@ -56,7 +56,7 @@ mod wire;
 
 pub use asyncapi::asyncapi;
 pub use books::BookTold;
-pub use market::{Market, MarketTold};
+pub use market::{MarketTold, ReceivedMarket};
 pub use pares_http::connections::{WebError, WebTransport};
 pub use routes::document;
 pub use server::ApiServer;

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
-use pares_resources::tape::{Tape, TapeNews, kept_of_each};
+use pares_resources::tape::{TapeNews, TradeTape, kept_of_each};
 use pares_types::{BusinessDay, Phase, Reason};
 use tokio::sync::Notify;
 
@@ -32,7 +32,7 @@ pub struct MarketTold {
 #[derive(Default)]
 pub(crate) struct Shelf {
     pub(crate) book: Arc<BookNow>,
-    pub(crate) tape: Tape,
+    pub(crate) tape: TradeTape,
     pub(crate) phase: Option<Phase>,
     listeners: Vec<Weak<Notify>>,
 }
@@ -46,9 +46,9 @@ struct Shelves {
 
 /// All instruments.
 #[derive(Default)]
-pub struct Market(RwLock<Shelves>);
+pub struct ReceivedMarket(RwLock<Shelves>);
 
-impl Market {
+impl ReceivedMarket {
     fn read(&self) -> RwLockReadGuard<'_, Shelves> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,7 +57,7 @@ impl Market {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what is told of an instrument. Who listens hears of it when all of this turn are taken in: see [`Market::ring`]. What
+    /// Takes in what is told of an instrument. Who listens hears of it when all of this turn are taken in: see [`ReceivedMarket::ring`]. What
     /// leaves it as it was is told to nobody.
     pub fn tell(&self, symbol: &str, told: &MarketTold) {
         let before = self.of(symbol, |shelf| Arc::clone(&shelf.book)).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::State;
 use axum::response::Response;
 use pares_http::problem::Problem;
-use pares_resources::positions::{PositionHeld, Positions};
+use pares_resources::positions::{MemberPositions, PositionHeld};
 use pares_types::{InstrumentId, ShardId};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
@@ -78,7 +78,7 @@ pub(crate) async fn positions(
 /// Counts up to the present. What is counted when the time is over is not counted again.
 async fn count(
     session: &Session,
-    positions: &mut Positions,
+    positions: &mut MemberPositions,
     shards: BTreeSet<ShardId>,
     until: Instant,
 ) -> Result<(), Problem> {
@@ -97,7 +97,7 @@ async fn count(
     Ok(())
 }
 
-fn shown(positions: &Positions, symbols: &BTreeMap<InstrumentId, String>) -> PositionsShown {
+fn shown(positions: &MemberPositions, symbols: &BTreeMap<InstrumentId, String>) -> PositionsShown {
     let held = |(shard, instrument, held): (ShardId, InstrumentId, PositionHeld)| PositionShown {
         instrument: instrument.0,
         symbol: symbols.get(&instrument).cloned(),

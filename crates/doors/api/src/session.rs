@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pares_http::problem::Problem;
-use pares_resources::positions::Positions;
+use pares_resources::positions::MemberPositions;
 use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{ClientRequest, MemberId, Reason, Reply, ShardId};
 use tokio::io::AsyncWriteExt as _;
@@ -48,7 +48,7 @@ pub(crate) struct Session {
     /// When the dead man's timer goes off.
     timer: Mutex<Option<Instant>>,
     /// What the member has, as far as somebody asked.
-    positions: tokio::sync::Mutex<Positions>,
+    positions: tokio::sync::Mutex<MemberPositions>,
     has_ended: AtomicBool,
     ending: Notify,
     patience: Duration,
@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// What the member has, for one who counts it.
-    pub(crate) fn positions(&self) -> &tokio::sync::Mutex<Positions> {
+    pub(crate) fn positions(&self) -> &tokio::sync::Mutex<MemberPositions> {
         &self.positions
     }
 

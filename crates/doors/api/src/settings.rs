@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pares_tls::Trust;
 
-use crate::market::Market;
+use crate::market::ReceivedMarket;
 
 /// Where gateways listen, as far as it is known now.
 pub type Gateways = Arc<dyn Fn() -> Vec<SocketAddr> + Send + Sync>;
@@ -19,7 +19,7 @@ pub struct ApiSettings {
     /// Whom to believe to be a gateway, where those speak TLS.
     pub tls: Option<Trust>,
     /// The market, where somebody receives it.
-    pub market: Option<Arc<Market>>,
+    pub market: Option<Arc<ReceivedMarket>>,
     /// No request waits longer for its body, or for an answer of the exchange.
     pub patience: Duration,
     /// A session that is not used for so long ends.

@@ -10,13 +10,13 @@ use axum::extract::ws::Utf8Bytes;
 use pares_http::problem::Problem;
 use pares_resources::candles::{Candle, Interval};
 use pares_resources::decimal::natural;
-use pares_resources::tape::{NotKept, Tape};
+use pares_resources::tape::{NotKept, TradeTape};
 use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
 
 use crate::books::{BookNow, snapshot_text};
-use crate::market::{Market, Shelf};
+use crate::market::{ReceivedMarket, Shelf};
 use crate::trades::{CandleShown, TapeShown, TickerShown, interval};
 
 /// What one socket may watch.
@@ -127,7 +127,7 @@ impl Watching {
     /// Begins to watch: what is said at once. Trades come from behind that number on, or from now on.
     pub(crate) fn begin(
         &mut self,
-        market: Option<&Market>,
+        market: Option<&ReceivedMarket>,
         watched: Watched,
         after: Option<&str>,
     ) -> Vec<Utf8Bytes> {
@@ -155,7 +155,7 @@ impl Watching {
     }
 
     /// What changed since it was told last.
-    pub(crate) fn look(&mut self, market: &Market) -> Result<Vec<Utf8Bytes>, TooSlow> {
+    pub(crate) fn look(&mut self, market: &ReceivedMarket) -> Result<Vec<Utf8Bytes>, TooSlow> {
         let mut texts = Vec::new();
         for (watched, last) in &mut self.last {
             if let Last::Book(told) = last {
@@ -202,7 +202,7 @@ fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last,
 }
 
 /// Adds what changed in a book. It is written while all may look.
-fn look_at_book(market: &Market, symbol: &str, told: &mut Arc<BookNow>, texts: &mut Vec<Utf8Bytes>) {
+fn look_at_book(market: &ReceivedMarket, symbol: &str, told: &mut Arc<BookNow>, texts: &mut Vec<Utf8Bytes>) {
     let now = market.of(symbol, |shelf| Arc::clone(&shelf.book));
     if let Some(now) = now.filter(|now| !Arc::ptr_eq(now, told)) {
         now.since(symbol, told, texts);
@@ -242,7 +242,7 @@ fn next(
 }
 
 fn next_trades(
-    tape: &Tape,
+    tape: &TradeTape,
     symbol: &str,
     place: &mut u64,
     texts: &mut Vec<Utf8Bytes>,
@@ -270,7 +270,7 @@ mod tests {
     use crate::market::MarketTold;
 
     /// Trades of these numbers, each at its number, a minute after the one before.
-    fn tell(market: &Market, numbers: std::ops::Range<u64>) {
+    fn tell(market: &ReceivedMarket, numbers: std::ops::Range<u64>) {
         let trade = |number: u64| {
             let (at, price) = (Timestamp(number * 60_000_000_000), Price(number.cast_signed() * 10_000));
             TapeNews::Trade(MarketTrade { number, at, price, quantity: Quantity(1), taker: None })
@@ -280,7 +280,7 @@ mod tests {
         market.tell("ABC", &MarketTold { book, phase, day: BusinessDay(1), is_whole: true, news });
     }
 
-    fn watching(market: &Market, name: &str) -> (Watching, Vec<Value>) {
+    fn watching(market: &ReceivedMarket, name: &str) -> (Watching, Vec<Value>) {
         let mut watching = Watching::default();
         let channel = MarketChannel::of(name, None).unwrap();
         let texts = watching.begin(Some(market), Watched { channel, symbol: "ABC".into() }, None);
@@ -291,7 +291,7 @@ mod tests {
         texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
     }
 
-    fn told(watching: &mut Watching, market: &Market, field: &str) -> Vec<String> {
+    fn told(watching: &mut Watching, market: &ReceivedMarket, field: &str) -> Vec<String> {
         let texts = watching.look(market).unwrap();
         let told = values(&texts);
         told.iter().map(|one| one.pointer(field).unwrap().as_str().unwrap().to_owned()).collect()
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_slow_reader_of_trades_gets_each_once_until_what_it_has_not_read_is_gone() {
-        let market = Market::default();
+        let market = ReceivedMarket::default();
         tell(&market, 1..3);
         let (mut watching, first) = watching(&market, "trades");
         assert_eq!(first[0]["last"], "2");
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_slow_reader_of_tickers_gets_the_last_and_of_candles_all_that_changed() {
-        let market = Market::default();
+        let market = ReceivedMarket::default();
         tell(&market, 1..2);
         let (mut ticker, first) = watching(&market, "ticker");
         assert_eq!(first[0]["last"], "1");
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said() {
-        let market = Market::default();
+        let market = ReceivedMarket::default();
         let (_, first) = watching(&market, "candles");
         assert_eq!(
             (&first[0]["channel"], &first[0]["reason"]),

@@ -1,7 +1,7 @@
 //! What a member bought and sold, counted from its streams.
 //!
-//! A position that a server keeps is lost with it, and one that two servers keep differs. The streams are the record: whoever counts them from their beginning to the same number
-//! comes to the same. So a count says how far it came, and of a stream whose beginning is not kept there is none.
+//! A position that a server keeps is lost with it, and one that two servers keep differs. The streams are the record: all who count them from their beginning to the same number
+//! come to the same. So a count says how far it came, and of a stream whose beginning is not kept there is none.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -43,7 +43,7 @@ impl StreamCounted {
 
 /// All positions of a member.
 #[derive(Clone, Debug, Default)]
-pub struct Positions {
+pub struct MemberPositions {
     shards: BTreeMap<ShardId, StreamCounted>,
     held: BTreeMap<(ShardId, InstrumentId), PositionHeld>,
     sides: BTreeMap<OrderId, Side>,
@@ -51,7 +51,7 @@ pub struct Positions {
     orders: VecDeque<OrderId>,
 }
 
-impl Positions {
+impl MemberPositions {
     /// From where each of these shards is to be told now: from the first number, or from where the count stands.
     pub fn go_on(&mut self, shards: impl IntoIterator<Item = ShardId>) -> Vec<(ShardId, u64)> {
         let from = |shard| {
@@ -195,8 +195,8 @@ mod tests {
         })
     }
 
-    fn counted(told: &[(u64, Reply)]) -> Positions {
-        let mut positions = Positions::default();
+    fn counted(told: &[(u64, Reply)]) -> MemberPositions {
+        let mut positions = MemberPositions::default();
         assert_eq!(positions.go_on([SHARD]), [(SHARD, 1)]);
         told.iter().for_each(|(number, reply)| positions.on_message(SHARD, *number, reply));
         positions

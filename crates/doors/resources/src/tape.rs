@@ -72,7 +72,7 @@ pub struct DayFigures {
 
 /// The tape of an instrument.
 #[derive(Clone, Debug, Default)]
-pub struct Tape {
+pub struct TradeTape {
     /// The newest, the oldest first.
     kept: VecDeque<TapeEntry>,
     /// How many were there before those.
@@ -89,7 +89,7 @@ pub struct Tape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotKept;
 
-impl Tape {
+impl TradeTape {
     /// That business day is on. If another one was, its figures begin; `is_whole` says whether all of its trades are received.
     pub fn on_day(&mut self, day: BusinessDay, is_whole: bool) {
         if self.day.day != day {
@@ -206,8 +206,8 @@ mod tests {
         TapeNews::Trade(MarketTrade { number, at: Timestamp(number), price, quantity, taker: None })
     }
 
-    fn tape(news: impl IntoIterator<Item = TapeNews>) -> Tape {
-        let mut tape = Tape::default();
+    fn tape(news: impl IntoIterator<Item = TapeNews>) -> TradeTape {
+        let mut tape = TradeTape::default();
         tape.on_day(BusinessDay(9), true);
         news.into_iter().for_each(|news| tape.take(news, 4));
         tape

@@ -69,7 +69,7 @@ pub use small_disk::SmallDisk;
 pub use stolen::Stolen;
 pub use system::{ScratchSystem, addresses, own_program};
 pub use venues::{VenueState, Venues};
-pub use web::{HttpAnswer, HttpConnection, WebPlan, WebServer, first_frame, text_frame, text_of};
+pub use web::{HttpAnswer, HttpConnection, WebPlan, WebProcess, first_frame, text_frame, text_of};
 
 use pares_flow::{FlowCommand, SyntheticFlow};
 

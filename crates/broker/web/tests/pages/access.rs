@@ -4,7 +4,7 @@ use pares_browser::access::{AXE, axe, fits, violations};
 use serde_json::{Value, json};
 
 use crate::day::{add_and_quote, sign_up};
-use crate::support::{Hand, Look, Page, in_browser};
+use crate::support::{Hand, PageLook, Tab, in_browser};
 
 #[test]
 fn axe_finds_nothing_on_any_page_in_both_colour_schemes() {
@@ -31,7 +31,7 @@ fn axe_finds_nothing_on_any_page_in_both_colour_schemes() {
 }
 
 // Something of everything: pending, triggers, an error, a notice.
-async fn fill(page: &Page) {
+async fn fill(page: &Tab) {
     add_and_quote(page, Hand::Mouse).await;
     for amount in ["20000", "10000"] {
         Hand::Mouse.write(page, "#amount", amount).await;
@@ -63,21 +63,21 @@ async fn fill(page: &Page) {
     page.find("#ticket").await;
 }
 
-async fn everywhere(page: &Page, axe: &str, name: &str) {
-    for look in [Look::DESK, Look::DARK, Look::PHONE] {
+async fn everywhere(page: &Tab, axe: &str, name: &str) {
+    for look in [PageLook::DESK, PageLook::DARK, PageLook::PHONE] {
         page.look(look).await;
         let found = violations(page, axe).await;
         let scheme = if look.is_dark { "dark" } else { "light" };
         page.picture(&format!("{name}-{scheme}-{}", look.width)).await;
         assert!(found.is_empty(), "{name}, {look:?}: {}", found.join("\n"));
     }
-    page.look(Look::DESK).await;
+    page.look(PageLook::DESK).await;
 }
 
 #[test]
 fn everything_fits_a_phones_width() {
     in_browser(|page, server| async move {
-        page.look(Look::PHONE).await;
+        page.look(PageLook::PHONE).await;
         fits(&page, "sign").await;
         server.enter_supervisor(&page).await;
         fill(&page).await;

@@ -26,7 +26,7 @@ use crate::front::FrontTold;
 
 pub(crate) use engine::WebEngine;
 pub use http::{HttpAnswer, HttpConnection, first_frame, text_frame, text_of};
-pub use server::WebServer;
+pub use server::WebProcess;
 
 /// How members speak HTTP; the plan's addresses are servers. They prove nothing.
 #[derive(Clone, Debug, Default)]

@@ -15,12 +15,12 @@ use crate::system::own_program;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server of the exchange over HTTP; it is killed when this is dropped.
-pub struct WebServer {
+pub struct WebProcess {
     child: Child,
     address: SocketAddr,
 }
 
-impl WebServer {
+impl WebProcess {
     /// Starts one for the exchange in that directory; port 0 takes a free one.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl WebServer {
     }
 }
 
-impl Drop for WebServer {
+impl Drop for WebProcess {
     fn drop(&mut self) {
         self.kill();
     }

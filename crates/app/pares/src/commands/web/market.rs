@@ -1,10 +1,10 @@
-//! Market data for those who ask by HTTP: received on a thread of its own, and handed on some hundred times a second: books as they look then, and every trade.
+//! ReceivedMarket data for those who ask by HTTP: received on a thread of its own, and handed on some hundred times a second: books as they look then, and every trade.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use pares_api::{BookTold, Market, MarketTold};
+use pares_api::{BookTold, MarketTold, ReceivedMarket};
 use pares_feed::itch::{self, FeedMessage};
 use pares_feed::publication::Session;
 use pares_node::config::FeedConfig;
@@ -29,9 +29,12 @@ const WAIT: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// If there is no room for another thread.
-pub(super) fn receive(layout: &Layout, config: &SystemConfig) -> Result<Option<Arc<Market>>, CommandError> {
+pub(super) fn receive(
+    layout: &Layout,
+    config: &SystemConfig,
+) -> Result<Option<Arc<ReceivedMarket>>, CommandError> {
     let Some(feed) = &config.feed else { return Ok(None) };
-    let market = Arc::<Market>::default();
+    let market = Arc::<ReceivedMarket>::default();
     let (layout, config, feed, told) = (layout.clone(), config.clone(), feed.clone(), Arc::clone(&market));
     let run = move || loop {
         // Replayers may come up later than this, or elsewhere: then all begins anew.
@@ -64,7 +67,7 @@ fn by_tcp(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Result<R
 
 struct Watch {
     receiver: FeedReceiver,
-    market: Arc<Market>,
+    market: Arc<ReceivedMarket>,
     noted: Noted,
     next: Instant,
 }
@@ -88,7 +91,7 @@ struct Standing {
 }
 
 impl Watch {
-    fn new(receiver: FeedReceiver, market: Arc<Market>) -> Self {
+    fn new(receiver: FeedReceiver, market: Arc<ReceivedMarket>) -> Self {
         Self { receiver, market, noted: Noted::default(), next: Instant::now() }
     }
 

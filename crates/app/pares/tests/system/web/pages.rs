@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pares_browser::access::{AXE, axe, fits, violations};
-use pares_browser::{Driver, Hand, Look, Page, in_browser};
+use pares_browser::{Driver, Hand, PageLook, Tab, in_browser};
 use serde_json::{Value, json};
 
 use super::support::{Asker, Web};
@@ -11,27 +11,27 @@ use crate::common::exchange::{Exchange, gateway, small, with_feed};
 use crate::sign_on::{done, required};
 
 /// A tab on the page of that path.
-async fn at(driver: &Driver, web: &Web, path: &str) -> Page {
-    let page = Page::open(driver, &format!("http://{}", web.address)).await;
+async fn at(driver: &Driver, web: &Web, path: &str) -> Tab {
+    let page = Tab::open(driver, &format!("http://{}", web.address)).await;
     if path != "/" {
         page.goto(path).await;
     }
     page
 }
 
-async fn sign_on(page: &Page, hand: Hand, member: u32) {
+async fn sign_on(page: &Tab, hand: Hand, member: u32) {
     hand.write(page, "#member", &member.to_string()).await;
     hand.press(page, "#sign-on button").await;
     page.find("#sign-out").await;
 }
 
-async fn sign_on_with(page: &Page, key: &Path) {
+async fn sign_on_with(page: &Tab, key: &Path) {
     page.find("#key").await.send_keys(key.to_str().unwrap()).await.unwrap();
     Hand::Mouse.press(page, "#sign-on button").await;
     page.find("#sign-out").await;
 }
 
-async fn order(page: &Page, hand: Hand, side: &str, quantity: &str, price: &str) {
+async fn order(page: &Tab, hand: Hand, side: &str, quantity: &str, price: &str) {
     hand.side(page, side).await;
     hand.write(page, "#quantity", quantity).await;
     hand.write(page, "#price", price).await;
@@ -39,7 +39,7 @@ async fn order(page: &Page, hand: Hand, side: &str, quantity: &str, price: &str)
 }
 
 /// What to do next is on the ladder: `price` with `shares` on that side.
-async fn shows_level(page: &Page, side: &str, price: &str, shares: &str) {
+async fn shows_level(page: &Tab, side: &str, price: &str, shares: &str) {
     page.shows(&format!("#ladder .{side}"), price).await;
     page.shows(&format!("#ladder .{side}"), shares).await;
     page.shows("#book-standing", "Verified up to").await;
@@ -106,7 +106,7 @@ fn operator_key(exchange: &Exchange, session: u16) -> PathBuf {
     }
 }
 
-async fn phase_is(page: &Page, symbol: &str, phase: &str) {
+async fn phase_is(page: &Tab, symbol: &str, phase: &str) {
     let script = "const row = [...document.querySelectorAll('#instruments tbody tr')].find((row) => row.cells[0].innerText === arguments[0][0]); \
                   return row?.cells[1].innerText === arguments[0][1]";
     page.until(script, json!([symbol, phase]), &format!("{symbol} is {phase}")).await;
@@ -224,8 +224,8 @@ fn axe_finds_nothing_on_the_pages_and_they_fit_a_phone() {
     });
 }
 
-async fn looks(page: &Page, axe: &str, name: &str) {
-    for look in [Look::DESK, Look::DARK, Look::PHONE] {
+async fn looks(page: &Tab, axe: &str, name: &str) {
+    for look in [PageLook::DESK, PageLook::DARK, PageLook::PHONE] {
         page.look(look).await;
         let scheme = if look.is_dark { "dark" } else { "light" };
         page.picture(&format!("exchange-{name}-{scheme}-{}", look.width)).await;
@@ -233,5 +233,5 @@ async fn looks(page: &Page, axe: &str, name: &str) {
         assert!(found.is_empty(), "{name}, {look:?}: {}", found.join("\n"));
     }
     fits(page, name).await;
-    page.look(Look::DESK).await;
+    page.look(PageLook::DESK).await;
 }

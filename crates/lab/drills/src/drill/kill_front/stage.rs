@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pares_load::{
-    FixPlan, FrontTold, LabError, LoadPlan, LoadProtocol, OuchPlan, Rate, ScratchSystem, WebPlan, WebServer,
+    FixPlan, FrontTold, LabError, LoadPlan, LoadProtocol, OuchPlan, Rate, ScratchSystem, WebPlan, WebProcess,
     setup,
 };
 use pares_node::SystemConfig;
@@ -15,7 +15,7 @@ use super::{Args, FrontProtocol, MEMBERS, VICTIMS};
 /// The system, and the servers beside it.
 pub(super) struct Stage {
     pub(super) system: ScratchSystem,
-    pub(super) servers: Vec<WebServer>,
+    pub(super) servers: Vec<WebProcess>,
 }
 
 impl Stage {
@@ -23,7 +23,7 @@ impl Stage {
         let system = ScratchSystem::start(&config(args), args.dir.clone())?;
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let count = if args.protocol.is_web() { VICTIMS } else { 0 };
-        let server = |_| WebServer::start(system.supervisor.layout(), any);
+        let server = |_| WebProcess::start(system.supervisor.layout(), any);
         let servers = (0..count).map(server).collect::<Result<_, _>>()?;
         Ok(Self { system, servers })
     }
@@ -31,7 +31,7 @@ impl Stage {
     /// A server that was killed starts again where it was.
     pub(super) fn restart(&mut self, server: usize) -> Result<(), LabError> {
         let address = self.servers[server].address();
-        self.servers[server] = WebServer::start(self.system.supervisor.layout(), address)?;
+        self.servers[server] = WebProcess::start(self.system.supervisor.layout(), address)?;
         Ok(())
     }
 
@@ -75,7 +75,7 @@ impl Stage {
         let mut addresses = match protocol {
             FrontProtocol::Fix => self.system.fix_addresses()?,
             FrontProtocol::Ouch => self.system.ouch_addresses()?,
-            FrontProtocol::Http | FrontProtocol::Ws => self.servers.iter().map(WebServer::address).collect(),
+            FrontProtocol::Http | FrontProtocol::Ws => self.servers.iter().map(WebProcess::address).collect(),
         };
         addresses.truncate(victims);
         let mut follows = Vec::new();

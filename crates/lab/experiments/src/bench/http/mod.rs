@@ -11,7 +11,7 @@ mod callers;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pares_load::{LabError, LabResult, ScratchSystem, WebServer, setup};
+use pares_load::{LabError, LabResult, ScratchSystem, WebProcess, setup};
 use pares_node::SystemConfig;
 use pares_node::config::{DurabilitySetting, SignOnSetting};
 use pares_text::grouped;
@@ -92,7 +92,7 @@ fn part(args: &Args, rate: Option<u64>) -> Result<callers::Called, LabError> {
         ..SystemConfig::default()
     };
     let mut system = ScratchSystem::start(&config, None)?;
-    let server = WebServer::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
+    let server = WebProcess::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
     let mut callers = Callers::connect(server.address(), args.connections, args.sessions)?;
     callers.call(rate, Duration::from_secs(args.seconds), || _ = system.supervisor.tick())
 }

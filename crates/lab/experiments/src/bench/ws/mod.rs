@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, WebServer, setup};
+use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, WebProcess, setup};
 use pares_node::SystemConfig;
 use pares_node::config::{DurabilitySetting, FeedConfig, InstrumentConfig, SignOnSetting};
 use pares_text::grouped;
@@ -124,7 +124,7 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
 fn at_exchange(args: &Args, lasting: Duration) -> Result<(u64, [Read; 3]), LabError> {
     let lines = lines()?;
     let mut system = ScratchSystem::start(&config(args, &lines)?, None)?;
-    let server = WebServer::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
+    let server = WebProcess::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
     let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::PerSecond(args.changes));
     let changes = Changes::of(&plan);
     let (load, begun) = (Load::start_with(plan, Box::new(changes))?, Instant::now());
