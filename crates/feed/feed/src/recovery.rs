@@ -254,12 +254,11 @@ impl Subscription {
         receiver.on_claim(head);
         if !receiver.is_placed() {
             // Before the first business day a session has no date, and trades of long ago would be taken for those of now.
-            let is_dated = session.day().is_some_and(|day| day != BusinessDay::NONE);
-            if self.of.lines || !is_dated || head > self.of.replayed_max {
+            let is_undated = session.day().is_none_or(|day| day == BusinessDay::NONE);
+            if self.of.lines || is_undated || head > self.of.replayed_max {
                 return self.start(Purpose::Snapshot(session), now_ns);
             }
-            let books = &mut self.books;
-            receiver.place(1, |first, messages| hand_out(books, first, messages, each));
+            receiver.place(1, |first, messages| hand_out(&mut self.books, first, messages, each));
         }
         let next = receiver.next();
         if !self.of.lines {
@@ -384,14 +383,14 @@ impl Subscription {
         now_ns: u64,
         each: &mut impl FeedListener,
     ) -> bool {
+        let is_rejected = matches!(said, Said::Rejected(_));
         let is_first = !self.of.lines && self.receiver.as_ref().is_some_and(|ours| ours.next() == 1);
-        if is_first && matches!(said, Said::Rejected(_)) {
+        if is_first && is_rejected {
             // Nobody has its beginning any more: a snapshot will do.
             self.of.replayed_max = 0;
             self.receiver = Some(Receiver::searching(session));
         }
-        let later =
-            self.recovery.head.filter(|(latest, _)| *latest > session && matches!(said, Said::Rejected(_)));
+        let later = self.recovery.head.filter(|(latest, _)| is_rejected && *latest > session);
         if let Some((latest, head)) = later {
             self.begin(latest, head == 1, each);
         }

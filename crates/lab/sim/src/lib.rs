@@ -1,9 +1,8 @@
 //! The whole system in one thread: virtual time, one seed, every fault at will.
 //!
 //! Tests of parts find what their author thought of; drills with real processes find what happens often. What
-//! ruins an exchange is neither: a venue that stops between learning a decision and publishing its result while
-//! a recorder is behind and the gateway restarts. So here the roles that ship (`pares-roles`) run in a world whose every delay, loss
-//! and death is drawn from one seed. A failing seed is a program: it replays exactly.
+//! ruins an exchange is neither: a venue that stops between learning a decision and publishing its result while a recorder is behind and the gateway restarts.
+//! So here the roles that ship (`pares-roles`) run in a world whose every delay, loss and death is drawn from one seed. A failing seed is a program: it replays exactly.
 //!
 //! ```text
 //!  clients ==frames, may break== gateways --log--> venues --log--> recorders --log--> gateways, venues
@@ -21,14 +20,12 @@
 //! hour, both ways. Requests that bring down every matching engine, and engines that fail by themselves, by a panic or with their
 //! process, the shard being restored beside the others. A venue of a build with other rules. Members use the whole rule book; the exchange, a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes and revokes keys; gateways tell the time.
 //!
-//! Some members come by FIX, by engines of the simulator's own that keep their numbers for life: cut anywhere, from gateway to gateway, they answer
-//! ResendRequests by old orders or gaps, ask again under old names, send wrong sums and floods; strangers send garbage, and Logons in other's names. Others come by OUCH, with
-//! packets of their own making and a decoder written from the page alone: cut anywhere, from gateway to gateway, they log in from the number they lack, an
-//! older one or none, and send again under their UserRefNums what was not answered.
+//! Some members come by FIX, by engines of the simulator's own that keep their numbers for life: cut anywhere, from gateway to gateway, they answer ResendRequests by old
+//! orders or gaps, ask again under old names, send wrong sums and floods; strangers send garbage, and Logons in other's names. Others come by OUCH, with packets and a
+//! decoder written from the page alone: they log in from the number they lack, an older one or none, and send again what was not answered.
 //!
-//! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot;
-//! datagrams of two lines, requests and answers are lost, doubled and late, and connections break; subscribers come early, late and again,
-//! some without lines; and anybody sends them what no publisher would. None of it excuses anything of trading.
+//! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot; datagrams of two lines, requests
+//! and answers are lost, doubled and late, and connections break; subscribers come early, late and again; and anybody sends them what no publisher would. None of it excuses anything of trading.
 //!
 //! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own.
 //!
