@@ -22,6 +22,8 @@ pub struct DoorConfig {
     pub instruments: Vec<(InstrumentId, Symbol)>,
     /// All shards.
     pub shards: Vec<ShardId>,
+    /// Whether there are market data to tell.
+    pub has_market: bool,
     /// Orders that a door remembers; of those beyond it reports with less.
     pub orders_max: usize,
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pares_desk::view::BookView;
 use pares_receiver::{
     FeedEvent, FeedLines, FeedReceiver, Received, ReceivedFrom, ReceiverConfig, SubscriptionState, TlsError,
-    Trust,
+    Trust, locate,
 };
 use pares_types::ShardId;
 use serde::{Deserialize, Serialize};
@@ -125,11 +125,6 @@ impl Changed {
     fn is_empty(&self) -> bool {
         self.books.is_empty() && self.states.is_empty()
     }
-}
-
-/// The instrument a message is about, if it is about one: that the day ends is about none.
-fn locate(message: &[u8]) -> Option<u16> {
-    Some(u16::from_be_bytes([*message.get(1)?, *message.get(2)?])).filter(|&locate| locate > 0)
 }
 
 struct Watch {

@@ -22,6 +22,7 @@ pub(crate) fn config() -> Arc<DoorConfig> {
         comp_id: "PARES".into(),
         instruments: vec![(ACME, Symbol::new("ACME").expect("a symbol"))],
         shards: vec![SHARD],
+        has_market: false,
         orders_max: 100,
     })
 }

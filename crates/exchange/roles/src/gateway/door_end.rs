@@ -10,7 +10,7 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor};
+use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, MarketView, MarketWish};
 use pares_gateway::SessionId;
 use pares_ouch::OuchDoor;
 use pares_tap::TapDoor;
@@ -65,6 +65,13 @@ impl Door {
         }
     }
 
+    /// Only FIX tells of the market.
+    pub(super) fn on_market(&mut self, at: DoorTime, market: &dyn MarketView, mut sink: Sink<'_>) {
+        if let Self::Fix(door) = self {
+            door.on_market(at, market, &mut sink);
+        }
+    }
+
     fn on_disconnected(&mut self) -> Option<SessionMark> {
         match self {
             Self::Fix(door) => door.on_disconnected(),
@@ -87,6 +94,8 @@ pub(super) struct DoorEnd {
     frames: Vec<u8>,
     /// When the door is told the time.
     pub(super) due_ns: Option<u64>,
+    /// What it was heard to want of the market.
+    pub(super) wish: MarketWish,
     /// It has no say any more.
     is_silent: bool,
 }
@@ -97,6 +106,7 @@ impl DoorEnd {
             door: Door::new(protocol, config),
             frames: Vec::new(),
             due_ns: None,
+            wish: MarketWish::Nothing,
             is_silent: false,
         })
     }
@@ -116,6 +126,14 @@ impl DoorEnd {
     /// Bytes that are not translated.
     pub(super) fn untold(&self) -> usize {
         self.frames.len()
+    }
+
+    /// What it wants of the market by now.
+    pub(super) fn market_wish(&self) -> MarketWish {
+        match &self.door {
+            Door::Fix(door) if !self.is_silent => door.market_wish(),
+            _ => MarketWish::Nothing,
+        }
     }
 
     pub(super) fn next_deadline_ns(&self) -> Option<u64> {

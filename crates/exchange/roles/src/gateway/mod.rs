@@ -51,7 +51,7 @@ use crate::duty::{Duty, SLEEP_MAX};
 use crate::index::{Search, Starts};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
-use crate::world::{Counters, Sockets, World};
+use crate::world::{Counters, Market, Sockets, World};
 use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::Incoming;
 use connections::Connections;
@@ -118,10 +118,10 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
-        let tap = Tap::open(id, config, &world);
+        let (tap, market) = (Tap::open(id, config, &world), world.market());
         let edge = Edge {
             writer,
-            connections: Connections::new(sockets, config.sessions_max, doors(config)?, tap),
+            connections: Connections::new(sockets, config.sessions_max, doors(config, &market)?, tap, market),
             counters,
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),
@@ -371,11 +371,19 @@ fn becomes_due(instrument: &Instrument) -> bool {
 }
 
 /// How doors are made, if there is a port of another protocol.
-fn doors(config: &SystemConfig) -> Result<Option<Arc<DoorConfig>>, NodeError> {
+fn doors(
+    config: &SystemConfig,
+    market: &Option<Arc<dyn Market>>,
+) -> Result<Option<Arc<DoorConfig>>, NodeError> {
     let shards = config.shards()?.into_keys().collect();
     // Instruments come and go: each door asks for the list.
-    let door =
-        DoorConfig { comp_id: COMP_ID.into(), instruments: Vec::new(), shards, orders_max: ORDERS_MAX };
+    let door = DoorConfig {
+        comp_id: COMP_ID.into(),
+        instruments: Vec::new(),
+        shards,
+        has_market: market.is_some(),
+        orders_max: ORDERS_MAX,
+    };
     let has_port = !config.fix.is_empty() || !config.ouch.is_empty();
     Ok(has_port.then(|| Arc::new(door)))
 }

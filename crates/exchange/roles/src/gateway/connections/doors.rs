@@ -46,6 +46,7 @@ impl<S: Sockets> Connections<S> {
                 false
             });
         }
+        self.tell_market(at);
         for index in 0..self.flushing.len() {
             let slot = self.flushing[index];
             if self.slots[slot].as_ref().is_some_and(|one| one.has_door()) {
@@ -69,7 +70,7 @@ impl<S: Sockets> Connections<S> {
     }
 
     /// Takes a step with a connection that has a door; has it flushed, and read again if there is room again as the step says.
-    fn step(
+    pub(super) fn step(
         &mut self,
         slot: usize,
         at: DoorTime,
@@ -88,6 +89,7 @@ impl<S: Sockets> Connections<S> {
             let before = std::mem::replace(&mut end.due_ns, due_ns);
             before.map(|due_ns| self.doors_due.remove(&(due_ns, slot)));
             self.doors_due.extend(due_ns.map(|due_ns| (due_ns, slot)));
+            self.watchers.note(slot, end);
         }
         if is_news {
             self.read_again(slot);
