@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderStatus, Side};
+use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderStatus, Side, Symbol};
 use pares_wire::frame::ClientFrame;
 
 use crate::instruments::Instruments;
@@ -96,6 +96,9 @@ pub(crate) struct Desk {
     /// The first is under way.
     pub(crate) lists: VecDeque<ListAsked>,
     pub(crate) list_token: u64,
+    /// Questions for instruments whose symbols are sought, and symbols to seek.
+    pub(crate) sought: VecDeque<(Vec<u8>, Vec<u8>)>,
+    pub(crate) finds: Vec<Symbol>,
     pub(crate) has_market: bool,
     pub(crate) market: Subscriptions,
     /// What happened at one position, until the answer there is known.
@@ -122,6 +125,8 @@ impl Desk {
             status_asked: Questions::default(),
             lists: VecDeque::new(),
             list_token: 0,
+            sought: VecDeque::new(),
+            finds: Vec::new(),
             has_market: false,
             market: Subscriptions::default(),
             held: Vec::new(),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::parser::FixParser;
-use pares_types::Reply;
+use pares_types::{InstrumentId, Reply};
 use pares_wire::frame::GatewayFrame;
 
 use crate::codes;
@@ -223,6 +223,21 @@ impl FixDoor {
         self.last = at;
         if let Stage::On(line) = &mut self.stage {
             line.on_time(at);
+        }
+        self.flush(at, sink);
+    }
+
+    /// Which instrument has the symbol that was to be found.
+    pub fn on_found(
+        &mut self,
+        at: DoorTime,
+        instrument: Option<InstrumentId>,
+        sink: &mut impl FnMut(DoorAction<'_>),
+    ) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            line.desk.utc_ns = at.utc_ns;
+            line.desk.on_found(instrument);
         }
         self.flush(at, sink);
     }

@@ -165,6 +165,7 @@ impl Line {
         self.tell(at);
         self.serve_resend(at);
         self.desk.asks.drain(..).for_each(|frame| sink(DoorAction::Ask(frame)));
+        self.desk.finds.drain(..).for_each(|symbol| sink(DoorAction::Find(symbol)));
         self.mark_if_due(at, sink);
         if !self.output.bytes.is_empty() {
             sink(DoorAction::Send(&self.output.bytes));

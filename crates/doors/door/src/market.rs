@@ -303,11 +303,13 @@ impl Subscriptions {
 
     /// Answers the requests whose books are there.
     fn answer(&mut self, view: &dyn MarketView, told: &mut Vec<Told>) {
+        // Asked before the books: what is whole then has them.
+        let is_whole = view.is_whole();
         for Waiting { wanted, until_ns } in std::mem::take(&mut self.waiting) {
             let books = wanted.symbols.iter().map(|symbol| view.book(symbol)).collect::<Option<Vec<_>>>();
             match books {
                 Some(books) if books.iter().all(|book| book.is_current) => self.open(wanted, books, told),
-                None if view.is_whole() => {
+                None if is_whole => {
                     told.push(wanted.reject(reject::UNKNOWN_SYMBOL, "no instrument has that Symbol (55)"));
                 }
                 _ => self.waiting.push(Waiting { wanted, until_ns }),

@@ -98,14 +98,17 @@ impl Followed {
     fn watch(&self, mut watch: BookWatch, shards: &[ShardId], mut ring: impl FnMut()) {
         while self.is_wanted() {
             let Ok(is_news) = watch.turn(|book| self.take(book)) else { break };
-            let is_whole = watch.are_current(shards.iter().copied());
-            let was_whole = self.is_whole.swap(is_whole, Ordering::Relaxed);
+            let is_current = watch.are_current(shards.iter().copied());
+            let was_whole = self.is_whole.load(Ordering::Relaxed);
+            // Books that came with what made them current are here once all that came was handed on.
+            let is_whole = is_current && (was_whole || is_news);
+            self.is_whole.store(is_whole, Ordering::Release);
             if is_news || is_whole != was_whole {
                 self.version.fetch_add(1, Ordering::Release);
                 ring();
             }
         }
-        self.is_whole.store(false, Ordering::Relaxed);
+        self.is_whole.store(false, Ordering::Release);
         self.books.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.version.fetch_add(1, Ordering::Release);
     }
@@ -129,7 +132,7 @@ impl MarketView for Followed {
     }
 
     fn is_whole(&self) -> bool {
-        self.is_whole.load(Ordering::Relaxed)
+        self.is_whole.load(Ordering::Acquire)
     }
 }
 

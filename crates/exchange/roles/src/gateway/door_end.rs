@@ -14,6 +14,7 @@ use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, MarketView, MarketWi
 use pares_gateway::SessionId;
 use pares_ouch::OuchDoor;
 use pares_tap::TapDoor;
+use pares_types::InstrumentId;
 use pares_wire::frame::{self, GatewayFrame};
 use pares_wire::record::SessionMark;
 
@@ -69,6 +70,13 @@ impl Door {
     pub(super) fn on_market(&mut self, at: DoorTime, market: &dyn MarketView, mut sink: Sink<'_>) {
         if let Self::Fix(door) = self {
             door.on_market(at, market, &mut sink);
+        }
+    }
+
+    /// Only FIX has symbols found.
+    pub(super) fn on_found(&mut self, at: DoorTime, instrument: Option<InstrumentId>, mut sink: Sink<'_>) {
+        if let Self::Fix(door) = self {
+            door.on_found(at, instrument, &mut sink);
         }
     }
 
@@ -172,6 +180,7 @@ impl<T: Read + Write> Connection<T> {
             DoorAction::Claim { member, session: number } => {
                 heard.incoming.push((session, Incoming::Claim((member, number))));
             }
+            DoorAction::Find(symbol) => heard.incoming.push((session, Incoming::Find(symbol))),
             DoorAction::Mark(mark) => heard.marks.push((session, mark.clone())),
             DoorAction::Close => _ = broken.get_or_insert(Close::Gone),
         });

@@ -225,6 +225,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 Incoming::LogOn(sign_on, proof) => {
                     self.on_log_on(Timestamp(now_ns), session, &sign_on, proof.as_deref());
                 }
+                Incoming::Find(symbol) => {
+                    let (at, found) =
+                        (DoorTime { utc_ns: now_ns, mono_ns }, self.rules.instrument_of(symbol));
+                    self.edge.connections.found(session, at, found);
+                }
                 Incoming::Claim(who) => {
                     self.peers.iter_mut().for_each(Inlet::look);
                     self.poll_peers();

@@ -2,6 +2,7 @@
 
 use pares_door::DoorTime;
 use pares_gateway::SessionId;
+use pares_types::InstrumentId;
 use pares_wire::record::SessionMark;
 
 use super::super::door_end::Heard;
@@ -30,6 +31,22 @@ impl<S: Sockets> Connections<S> {
         self.step(slot(session), at, |connection, session, heard| {
             connection.with_door(session, heard, |door, sink| door.on_claimed(at, mark, sink));
             connection.translate(session, at, heard)
+        });
+    }
+
+    /// Which instrument has the symbol that the session's door sought.
+    pub(in crate::gateway) fn found(
+        &mut self,
+        session: SessionId,
+        at: DoorTime,
+        instrument: Option<InstrumentId>,
+    ) {
+        if self.connection(session).is_none() {
+            return;
+        }
+        self.step(slot(session), at, |connection, session, heard| {
+            connection.with_door(session, heard, |door, sink| door.on_found(at, instrument, sink));
+            false
         });
     }
 
