@@ -19,7 +19,7 @@
 //! | `streams`, `kept` | how far the member was told, and what can be sent again |
 //! | `desk`, `requests`, `request` | the application: messages become frames |
 //! | `reports`, `answers`, `statuses`, `securities`, `told` | frames become messages |
-//! | `market` | what the session has asked of the market, and was told last |
+//! | `market`, `market_told` | what the session has asked of the market, and was told last; the messages |
 //! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
 
 mod answers;
@@ -34,6 +34,7 @@ mod kept;
 mod line;
 mod logon;
 mod market;
+mod market_told;
 mod orders;
 mod reports;
 mod request;

@@ -14,13 +14,12 @@ use std::sync::Arc;
 
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
-use pares_fix::writer::FixWriter;
 use pares_resources::book::Levels;
 use pares_types::{InstrumentId, Price, Quantity};
 
-use crate::decimal::price_text;
 use crate::desk::Desk;
 use crate::instruments::Instruments;
+use crate::market_told::{MarketEntry, MarketReject, MarketTold, entry, update};
 use crate::told::Told;
 
 /// Prices of each side that are told.
@@ -43,20 +42,6 @@ mod reject {
     pub(super) const UPDATE_TYPE: u8 = b'6';
     pub(super) const AGGREGATED: u8 = b'7';
     pub(super) const ENTRY_TYPE: u8 = b'8';
-}
-
-/// MDEntryType (269).
-mod entry {
-    pub(super) const BID: u8 = b'0';
-    pub(super) const OFFER: u8 = b'1';
-    pub(super) const TRADE: u8 = b'2';
-}
-
-/// MDUpdateAction (279).
-mod update {
-    pub(super) const NEW: u8 = b'0';
-    pub(super) const CHANGE: u8 = b'1';
-    pub(super) const DELETE: u8 = b'2';
 }
 
 /// A book as market data tell it.
@@ -127,31 +112,6 @@ struct Subscription {
 pub(crate) struct Subscriptions {
     waiting: Vec<Waiting>,
     open: BTreeMap<Vec<u8>, Subscription>,
-}
-
-/// A price, or a trade.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MarketEntry {
-    kind: u8,
-    /// What became of it, and of which symbol.
-    update: Option<(u8, Arc<str>)>,
-    price: Price,
-    quantity: Quantity,
-}
-
-/// A message of market data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum MarketTold {
-    Snapshot { id: Vec<u8>, symbol: Arc<str>, entries: Vec<MarketEntry> },
-    Refresh { id: Vec<u8>, entries: Vec<MarketEntry> },
-}
-
-/// A MarketDataRequestReject.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MarketReject {
-    id: Vec<u8>,
-    reason: Option<u8>,
-    text: &'static str,
 }
 
 type Refused = (Option<u8>, &'static str);
@@ -359,53 +319,6 @@ impl Subscription {
 impl Wanted {
     fn reject(self, reason: u8, text: &'static str) -> Told {
         Told::MarketReject(MarketReject { id: self.id, reason: Some(reason), text })
-    }
-}
-
-impl MarketTold {
-    pub(crate) fn msg_type(&self) -> &'static [u8] {
-        match self {
-            Self::Snapshot { .. } => b"W",
-            Self::Refresh { .. } => b"X",
-        }
-    }
-
-    /// Writes what follows the header that every message has.
-    pub(crate) fn write(&self, writer: &mut FixWriter<'_>) {
-        let (Self::Snapshot { id, entries, .. } | Self::Refresh { id, entries }) = self;
-        writer.text(tag::MD_REQ_ID, id);
-        if let Self::Snapshot { symbol, .. } = self {
-            writer.text(tag::SYMBOL, symbol.as_bytes());
-        }
-        writer.number(tag::NO_MD_ENTRIES, entries.len() as u64);
-        entries.iter().for_each(|entry| entry.write(writer));
-    }
-}
-
-impl MarketEntry {
-    fn write(&self, writer: &mut FixWriter<'_>) {
-        if let Some((action, _)) = &self.update {
-            writer.letter(tag::MD_UPDATE_ACTION, *action);
-        }
-        writer.letter(tag::MD_ENTRY_TYPE, self.kind);
-        if let Some((_, symbol)) = &self.update {
-            writer.text(tag::SYMBOL, symbol.as_bytes());
-        }
-        writer.text(tag::MD_ENTRY_PX, price_text(self.price).as_bytes());
-        if !self.quantity.is_zero() {
-            writer.number(tag::MD_ENTRY_SIZE, self.quantity.0);
-        }
-    }
-}
-
-impl MarketReject {
-    /// Writes what follows the header that every message has.
-    pub(crate) fn write(&self, writer: &mut FixWriter<'_>) {
-        writer.text(tag::MD_REQ_ID, &self.id);
-        if let Some(reason) = self.reason {
-            writer.letter(tag::MD_REQ_REJ_REASON, reason);
-        }
-        writer.text(tag::TEXT, self.text.as_bytes());
     }
 }
 

@@ -11,7 +11,7 @@ use pares_types::{ClientOrderId, InstrumentId, OrderId, Position, Price, Quantit
 
 use crate::decimal::price_text;
 use crate::instruments::Instruments;
-use crate::market::{MarketReject, MarketTold};
+use crate::market_told::{MarketReject, MarketTold};
 use crate::securities::{SecurityList, SecurityState};
 
 /// The largest number that fits an integer of FIX.

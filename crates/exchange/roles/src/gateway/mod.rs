@@ -51,7 +51,7 @@ use crate::duty::{Duty, SLEEP_MAX};
 use crate::index::{Search, Starts};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
-use crate::world::{Counters, Market, Sockets, World};
+use crate::world::{Counters, Sockets, World};
 use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::Incoming;
 use connections::Connections;
@@ -121,7 +121,13 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let (tap, market) = (Tap::open(id, config, &world), world.market());
         let edge = Edge {
             writer,
-            connections: Connections::new(sockets, config.sessions_max, doors(config, &market)?, tap, market),
+            connections: Connections::new(
+                sockets,
+                config.sessions_max,
+                doors(config, market.is_some())?,
+                tap,
+                market,
+            ),
             counters,
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),
@@ -376,17 +382,14 @@ fn becomes_due(instrument: &Instrument) -> bool {
 }
 
 /// How doors are made, if there is a port of another protocol.
-fn doors(
-    config: &SystemConfig,
-    market: &Option<Arc<dyn Market>>,
-) -> Result<Option<Arc<DoorConfig>>, NodeError> {
+fn doors(config: &SystemConfig, has_market: bool) -> Result<Option<Arc<DoorConfig>>, NodeError> {
     let shards = config.shards()?.into_keys().collect();
     // Instruments come and go: each door asks for the list.
     let door = DoorConfig {
         comp_id: COMP_ID.into(),
         instruments: Vec::new(),
         shards,
-        has_market: market.is_some(),
+        has_market,
         orders_max: ORDERS_MAX,
     };
     let has_port = !config.fix.is_empty() || !config.ouch.is_empty();
