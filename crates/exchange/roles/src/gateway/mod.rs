@@ -218,7 +218,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn read_clients(&mut self) -> usize {
         let (now_ns, mono_ns) = (self.edge.world.now_ns(), self.edge.world.mono_ns());
         let mut frames = std::mem::take(&mut self.frames);
-        let work = self.edge.connections.read(DoorTime { utc_ns: now_ns, mono_ns }, &mut frames);
+        let at = DoorTime { utc_ns: now_ns, mono_ns };
+        let work = self.edge.connections.read(at, &mut frames);
         for (session, incoming) in frames.drain(..) {
             if !self.edge.connections.is_heard(session) {
                 continue;
@@ -232,19 +233,13 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                     self.on_log_on(Timestamp(now_ns), session, &sign_on, proof.as_deref());
                 }
                 Incoming::Find(symbol) => {
-                    let (at, found) =
-                        (DoorTime { utc_ns: now_ns, mono_ns }, self.rules.instrument_of(symbol));
-                    self.edge.connections.found(session, at, found);
+                    self.edge.connections.found(session, at, self.rules.instrument_of(symbol));
                 }
                 Incoming::Claim(who) => {
                     self.peers.iter_mut().for_each(Inlet::look);
                     self.poll_peers();
                     let mark = self.marks.claim(session, who);
-                    self.edge.connections.claimed(
-                        session,
-                        DoorTime { utc_ns: now_ns, mono_ns },
-                        mark.as_ref(),
-                    );
+                    self.edge.connections.claimed(session, at, mark.as_ref());
                 }
             }
         }
