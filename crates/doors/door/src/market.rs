@@ -138,7 +138,7 @@ impl Desk {
 
     /// Tells what there is to tell of the market by now.
     pub(crate) fn tell_market(&mut self, view: &dyn MarketView) {
-        self.market.answer(view, &mut self.told);
+        self.market.answer(view, &self.instruments, &mut self.told);
         for subscription in self.market.open.values_mut() {
             subscription.tell(view, &mut self.told);
         }
@@ -262,11 +262,15 @@ impl Subscriptions {
     }
 
     /// Answers the requests whose books are there.
-    fn answer(&mut self, view: &dyn MarketView, told: &mut Vec<Told>) {
+    fn answer(&mut self, view: &dyn MarketView, instruments: &Instruments, told: &mut Vec<Told>) {
         // Asked before the books: what is whole then has them.
         let is_whole = view.is_whole();
         for Waiting { wanted, until_ns } in std::mem::take(&mut self.waiting) {
-            let books = wanted.symbols.iter().map(|symbol| view.book(symbol)).collect::<Option<Vec<_>>>();
+            // Of an instrument that is there and of which nothing was ever told, the book is empty.
+            let is_known = |symbol: &str| is_whole && instruments.by_symbol(symbol.as_bytes()).is_some();
+            let empty = || Arc::new(MarketBook { is_current: true, ..MarketBook::default() });
+            let book = |symbol: &Arc<str>| view.book(symbol).or_else(|| is_known(symbol).then(empty));
+            let books = wanted.symbols.iter().map(book).collect::<Option<Vec<_>>>();
             match books {
                 Some(books) if books.iter().all(|book| book.is_current) => self.open(wanted, books, told),
                 None if is_whole => {

@@ -73,6 +73,12 @@ impl BookWatch {
         Ok(true)
     }
 
+    /// Whether all that changed was handed on.
+    #[must_use]
+    pub fn has_handed_on(&self) -> bool {
+        self.noted.changed.is_empty()
+    }
+
     /// Whether the books of these shards are all the market's.
     pub fn are_current(&self, mut shards: impl Iterator<Item = ShardId>) -> bool {
         shards.all(|shard| self.receiver.state(shard) == Some(SubscriptionState::Current))

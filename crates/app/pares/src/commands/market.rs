@@ -101,7 +101,7 @@ impl Followed {
             let is_current = watch.are_current(shards.iter().copied());
             let was_whole = self.is_whole.load(Ordering::Relaxed);
             // Books that came with what made them current are here once all that came was handed on.
-            let is_whole = is_current && (was_whole || is_news);
+            let is_whole = is_current && (was_whole || watch.has_handed_on());
             self.is_whole.store(is_whole, Ordering::Release);
             if is_news || is_whole != was_whole {
                 self.version.fetch_add(1, Ordering::Release);

@@ -197,7 +197,7 @@ fn quickfixj_is_told_the_market() {
     let key = exchange.layout().keys().join("member-7-1.key");
     let store = exchange.dir().path().join("quickfixj");
     let mut member = Member::start(&class_path, (store, key), &fix_addresses(&exchange));
-    let mut until = |member: &mut Member, what: &str| {
+    let until = |member: &mut Member, what: &str| {
         eventually(what, || {
             member.listen(Duration::from_millis(1));
             let wrong = member.said.iter().find(|line| line.contains("|35=3|") || line.contains("|35=j|"));

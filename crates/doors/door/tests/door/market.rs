@@ -20,7 +20,7 @@ impl MarketView for Books {
     }
 
     fn is_whole(&self) -> bool {
-        self.book("ACME").is_some()
+        !self.0.borrow().is_empty()
     }
 }
 
@@ -183,6 +183,9 @@ fn without_market_data_a_question_is_refused_at_once_or_when_nothing_comes() {
     assert_eq!(rig.sent(), Vec::<String>::new());
     rig.waits(1_000_000_000);
     assert_eq!(rig.sent(), ["Y 262=a 281=2 58=market data are not at hand: ask again"]);
+    books.put("OTHER", (&[], &[]), 0);
+    rig.says("V", "262=b|263=0|264=0|267=1|269=0|146=1|55=ACME|");
+    assert_eq!(rig.sees(&books), ["W 262=b 55=ACME 268=0"], "it is there, and nothing was ever told of it");
     assert_eq!(rig.door.market_wish(), MarketWish::Nothing);
 }
 
