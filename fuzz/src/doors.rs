@@ -22,6 +22,7 @@ pub fn doors(bytes: &[u8]) {
         comp_id: "PARES".into(),
         instruments: vec![(InstrumentId(17), symbol)],
         shards: vec![ShardId(0)],
+        has_market: false,
         orders_max: 8,
     };
     let mut door = FixDoor::new(Arc::new(config));

@@ -16,6 +16,7 @@ pub fn doors(mut bytes: &[u8]) {
         comp_id: "PARES".into(),
         instruments: Vec::new(),
         shards: vec![ShardId(0)],
+        has_market: false,
         orders_max: 8,
     };
     let mut door = OuchDoor::new(Arc::new(config));

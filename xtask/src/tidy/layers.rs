@@ -104,7 +104,7 @@ pub(super) const CRATES: &[Place] = &[
     place("feed", "pares-receiver", 2, &[]),
     place("doors", "pares-fix", 1, &[]),
     place("doors", "pares-acceptor", 2, &[]),
-    place("doors", "pares-door", 1, &["pares-fix"]), // speaks to members by the one
+    place("doors", "pares-door", 1, &["pares-fix", "pares-resources"]), // speaks to members by the one, shows books as the other
     place("doors", "pares-ouch", 1, &["pares-door"]), // says to its connection what the other says
     place("doors", "pares-resources", 1, &[]),
     place("doors", "pares-api", 2, &[]),

@@ -4,16 +4,18 @@
 //!   D F G q H AF --requests.rs---> ClientFrame     what was asked is remembered until it is answered
 //!   8 9 r        <--reports.rs---- GatewayFrame
 //!   x e, y f     --securities.rs- both ways
+//!   V, W X Y     --market.rs----- the gateway shows the market
 //! ```
 //! It owns no order. What it remembers of those that live makes reports fuller; what it has never heard of it reports with less.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderStatus, Side};
+use pares_types::{ClientOrderId, InstrumentId, ListRequest, OrderStatus, Side, Symbol};
 use pares_wire::frame::ClientFrame;
 
 use crate::instruments::Instruments;
+use crate::market::Subscriptions;
 use crate::orders::Orders;
 use crate::reports::Heard;
 use crate::securities::Security;
@@ -94,6 +96,11 @@ pub(crate) struct Desk {
     /// The first is under way.
     pub(crate) lists: VecDeque<ListAsked>,
     pub(crate) list_token: u64,
+    /// Questions for instruments whose symbols are sought, and symbols to seek.
+    pub(crate) sought: VecDeque<(Vec<u8>, Vec<u8>)>,
+    pub(crate) finds: Vec<Symbol>,
+    pub(crate) has_market: bool,
+    pub(crate) market: Subscriptions,
     /// What happened at one position, until the answer there is known.
     pub(crate) held: Vec<Heard>,
     pub(crate) utc_ns: u64,
@@ -118,6 +125,10 @@ impl Desk {
             status_asked: Questions::default(),
             lists: VecDeque::new(),
             list_token: 0,
+            sought: VecDeque::new(),
+            finds: Vec::new(),
+            has_market: false,
+            market: Subscriptions::default(),
             held: Vec::new(),
             utc_ns: 0,
             refusals: 0,

@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::parser::FixParser;
-use pares_types::Reply;
+use pares_types::{InstrumentId, Reply};
 use pares_wire::frame::GatewayFrame;
 
 use crate::codes;
 use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
 use crate::line::Line;
 use crate::logon::{Caller, Joining};
+use crate::market::{MarketView, MarketWish};
 
 /// Bytes that a peer may send before its Logon is answered.
 const EARLY_BYTES_MAX: usize = 64 << 10;
@@ -224,6 +225,36 @@ impl FixDoor {
             line.on_time(at);
         }
         self.flush(at, sink);
+    }
+
+    /// Which instrument has the symbol that was to be found.
+    pub fn on_found(
+        &mut self,
+        at: DoorTime,
+        instrument: Option<InstrumentId>,
+        sink: &mut impl FnMut(DoorAction<'_>),
+    ) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            line.desk.utc_ns = at.utc_ns;
+            line.desk.on_found(instrument);
+        }
+        self.flush(at, sink);
+    }
+
+    /// Takes the market as it is by now. What nobody has time to be told is not told: each is told what changed since it was told last.
+    pub fn on_market(&mut self, at: DoorTime, view: &dyn MarketView, sink: &mut impl FnMut(DoorAction<'_>)) {
+        self.last = at;
+        if let Stage::On(line) = &mut self.stage {
+            line.on_market(at, view);
+        }
+        self.flush(at, sink);
+    }
+
+    /// Whether [`Self::on_market`] has something to tell, and when.
+    #[must_use]
+    pub fn market_wish(&self) -> MarketWish {
+        if let Stage::On(line) = &self.stage { line.desk.market.wish() } else { MarketWish::Nothing }
     }
 
     /// The connection is gone, and was not closed by the door: the mark with which another goes on at once.

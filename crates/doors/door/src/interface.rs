@@ -22,6 +22,8 @@ pub struct DoorConfig {
     pub instruments: Vec<(InstrumentId, Symbol)>,
     /// All shards.
     pub shards: Vec<ShardId>,
+    /// Whether there are market data to tell.
+    pub has_market: bool,
     /// Orders that a door remembers; of those beyond it reports with less.
     pub orders_max: usize,
 }
@@ -68,6 +70,8 @@ pub enum DoorAction<'a> {
         /// Which of its sessions; 0 if it named none.
         session: u16,
     },
+    /// Say which instrument has that symbol: answer by [`FixDoor::on_found`](crate::FixDoor::on_found), in the order of the questions.
+    Find(Symbol),
     /// Keep this where every gateway finds it, in place of the session's last one, before anything that follows is sent.
     Mark(&'a SessionMark),
     /// Close the connection once what was sent is out.

@@ -19,6 +19,7 @@
 //! | `streams`, `kept` | how far the member was told, and what can be sent again |
 //! | `desk`, `requests`, `request` | the application: messages become frames |
 //! | `reports`, `answers`, `statuses`, `securities`, `told` | frames become messages |
+//! | `market`, `market_told` | what the session has asked of the market, and was told last; the messages |
 //! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
 
 mod answers;
@@ -32,6 +33,8 @@ mod interface;
 mod kept;
 mod line;
 mod logon;
+mod market;
+mod market_told;
 mod orders;
 mod reports;
 mod request;
@@ -43,3 +46,5 @@ mod told;
 
 pub use door::FixDoor;
 pub use interface::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark};
+pub use market::{MarketBook, MarketView, MarketWish};
+pub use pares_resources::book::{DEPTH, Levels};

@@ -14,6 +14,7 @@ use crate::codes;
 use crate::desk::Desk;
 use crate::interface::{DoorAction, DoorTime, SessionMark};
 use crate::kept::{Keeping, Kept};
+use crate::market::MarketView;
 use crate::told::Pen;
 
 /// Numbers that a mark covers beyond those that are used.
@@ -106,6 +107,12 @@ impl Line {
         }
     }
 
+    /// The market as it is by now.
+    pub(crate) fn on_market(&mut self, at: DoorTime, view: &dyn MarketView) {
+        self.desk.utc_ns = at.utc_ns;
+        self.desk.tell_market(view);
+    }
+
     pub(crate) fn on_time(&mut self, at: DoorTime) {
         let Self { session, desk, output, .. } = self;
         desk.utc_ns = at.utc_ns;
@@ -114,6 +121,7 @@ impl Line {
         if desk.waits_live() {
             desk.release();
         }
+        desk.market.give_up(at.utc_ns, &mut desk.told);
         // Now and then also while few messages go out: what is not known to be read is told again at the next logon.
         self.test_if_told(at);
     }
@@ -137,7 +145,11 @@ impl Line {
     /// When [`Self::on_time`] has something to do next, nanoseconds since 1970.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let is_due = self.output.resend.is_some() || self.desk.waits_live();
-        if is_due { Some(0) } else { self.session.next_deadline() }
+        if is_due {
+            return Some(0);
+        }
+        let deadlines = [self.session.next_deadline(), self.desk.market.deadline_ns()];
+        deadlines.into_iter().flatten().min()
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -153,6 +165,7 @@ impl Line {
         self.tell(at);
         self.serve_resend(at);
         self.desk.asks.drain(..).for_each(|frame| sink(DoorAction::Ask(frame)));
+        self.desk.finds.drain(..).for_each(|symbol| sink(DoorAction::Find(symbol)));
         self.mark_if_due(at, sink);
         if !self.output.bytes.is_empty() {
             sink(DoorAction::Send(&self.output.bytes));
@@ -176,6 +189,9 @@ impl Line {
             let mut send = |action: FixAction<'_>| output.act(desk, action);
             let number =
                 session.send(at.utc_ns, told.msg_type(), &mut send, |writer| told.write(pen, writer));
+            if !told.is_kept() {
+                continue;
+            }
             let fields = fields(&output.bytes[begins..]).to_vec();
             kept.keep(Kept { number, sent_ns: at.utc_ns, msg_type: told.msg_type(), fields });
             self.has_told = true;

@@ -25,8 +25,8 @@ use crate::told::Version;
 const WAITING_MAX: usize = 1 << 14;
 /// Numbers of messages have 18 digits at most.
 const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
-const TYPES_42: &[&str] = &["D", "F", "G", "H", "e"];
-const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AF", "x", "e"];
+const TYPES_42: &[&str] = &["D", "F", "G", "H", "e", "V"];
+const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AF", "x", "e", "V"];
 /// How far a Logon's time may be from now.
 const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 
@@ -178,7 +178,8 @@ impl Joining {
         let streams = Streams::new(&config.shards, mark.map_or(&[], |mark| &mark.told));
         let mut instruments = Instruments::default();
         config.instruments.iter().for_each(|(instrument, symbol)| instruments.add(*instrument, *symbol));
-        let desk = Desk::new(version, Arc::new(instruments), config.orders_max, streams);
+        let mut desk = Desk::new(version, Arc::new(instruments), config.orders_max, streams);
+        desk.has_market = config.has_market;
         let line = Line::new(owner, FixSession::new(settings, numbers), desk);
         let mut joining = Self { line, logon, waiting: Vec::new(), step: Step::SignedOn };
         joining.ask_next(sink);

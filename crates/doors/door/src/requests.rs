@@ -33,6 +33,7 @@ impl Desk {
             b"AF" => self.on_mass_status_question(message),
             b"x" => self.on_list_question(message),
             b"e" => self.on_security_question(message),
+            b"V" => self.on_market_question(message),
             _ => {}
         }
     }

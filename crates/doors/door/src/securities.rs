@@ -108,9 +108,7 @@ impl Desk {
             Found::Orders(last) => self.on_orders_end(asked.id, last, reason),
             Found::Securities(found) => self.tell_securities(&asked.id, &found, reason),
             Found::Security(symbol, false) => {
-                let none =
-                    SecurityState { request: asked.id, symbol, trading: None, why: reason, last: None };
-                self.told.push(Told::Security(none));
+                self.told.push(SecurityState::none(asked.id, symbol, reason));
             }
             Found::Security(_, true) => {}
         }
@@ -132,13 +130,34 @@ impl Desk {
         }
     }
 
-    /// SecurityStatusRequest. A symbol that is not known here may be of an instrument that was listed since: all are looked through.
+    /// SecurityStatusRequest. A symbol that is not known here may be of an instrument that was listed since: the gateway knows.
     pub(crate) fn on_security_question(&mut self, message: &FixMessage<'_>) {
         let asking = Asking { message, instruments: &self.instruments };
         let id = message.text(tag::SECURITY_STATUS_REQ_ID).unwrap_or_default().to_vec();
-        let symbol = message.text(tag::SYMBOL).unwrap_or(b"NONE").to_vec();
-        let instrument = asking.instrument().ok();
-        self.list(id, List::Instruments, instrument, Found::Security(symbol, false));
+        let text = message.text(tag::SYMBOL).unwrap_or(b"NONE").to_vec();
+        let symbol = std::str::from_utf8(&text).ok().and_then(|text| Symbol::new(text).ok());
+        match (asking.instrument(), symbol) {
+            (Ok(instrument), _) => self.ask_security(id, text, instrument),
+            (Err(_), Some(symbol)) if self.sought.len() < LISTS_MAX => {
+                self.sought.push_back((id, text));
+                self.finds.push(symbol);
+            }
+            (Err(_), Some(_)) => self.told.push(SecurityState::none(id, text, Reason::AlreadyAsked)),
+            (Err(_), None) => self.told.push(SecurityState::none(id, text, Reason::None)),
+        }
+    }
+
+    /// Which instrument has the symbol that was sought first.
+    pub(crate) fn on_found(&mut self, instrument: Option<InstrumentId>) {
+        let Some((id, symbol)) = self.sought.pop_front() else { return };
+        match instrument {
+            Some(instrument) => self.ask_security(id, symbol, instrument),
+            None => self.told.push(SecurityState::none(id, symbol, Reason::None)),
+        }
+    }
+
+    fn ask_security(&mut self, id: Vec<u8>, symbol: Vec<u8>, instrument: InstrumentId) {
+        self.list(id, List::Instruments, Some(instrument), Found::Security(symbol, false));
     }
 
     /// An instrument of the list that is under way. Whatever it was asked for, it is known from now on.
@@ -148,10 +167,9 @@ impl Desk {
             Arc::make_mut(&mut self.instruments).add(instrument, symbol);
         }
         let Some(list) = self.lists.front_mut() else { return };
-        let is_only = list.request.instrument.is_some();
         match &mut list.found {
             Found::Securities(found) => found.push(Security { instrument, symbol, lot }),
-            Found::Security(asked, found) if is_only || symbol.as_str().as_bytes() == &asked[..] => {
+            Found::Security(_, found) => {
                 *found = true;
                 let symbol = symbol.as_str().as_bytes().to_vec();
                 let trading = Some((phase, quarantined));
@@ -159,7 +177,7 @@ impl Desk {
                 let told = SecurityState { request, symbol, trading, why, last };
                 self.told.push(Told::Security(told));
             }
-            Found::Security(..) | Found::Orders(_) => {}
+            Found::Orders(_) => {}
         }
     }
 
@@ -212,6 +230,10 @@ impl SecurityList {
 }
 
 impl SecurityState {
+    fn none(request: Vec<u8>, symbol: Vec<u8>, why: Reason) -> Told {
+        Told::Security(Self { request, symbol, trading: None, why, last: None })
+    }
+
     /// Writes what follows the header that every message has.
     pub(crate) fn write(&self, pen: Pen<'_>, writer: &mut FixWriter<'_>) {
         let is_44 = pen.version == Version::Fix44;

@@ -11,6 +11,7 @@ use pares_types::{ClientOrderId, InstrumentId, OrderId, Position, Price, Quantit
 
 use crate::decimal::price_text;
 use crate::instruments::Instruments;
+use crate::market_told::{MarketReject, MarketTold};
 use crate::securities::{SecurityList, SecurityState};
 
 /// The largest number that fits an integer of FIX.
@@ -176,6 +177,8 @@ pub(crate) enum Told {
     MassReport(MassReport),
     Securities(SecurityList),
     Security(SecurityState),
+    Market(MarketTold),
+    MarketReject(MarketReject),
 }
 
 /// What a message is written with.
@@ -194,7 +197,14 @@ impl Told {
             Self::MassReport(_) => b"r",
             Self::Securities(_) => b"y",
             Self::Security(_) => b"f",
+            Self::Market(told) => told.msg_type(),
+            Self::MarketReject(_) => b"Y",
         }
+    }
+
+    /// Whether it is sent again to who asks: what the market was is no news.
+    pub(crate) fn is_kept(&self) -> bool {
+        !matches!(self, Self::Market(_))
     }
 
     /// Writes what follows the header that every message has.
@@ -205,6 +215,8 @@ impl Told {
             Self::MassReport(told) => (told.is_possible_resend, told.order, &told.text),
             Self::Securities(told) => return told.write(writer),
             Self::Security(told) => return told.write(pen, writer),
+            Self::Market(told) => return told.write(writer),
+            Self::MarketReject(told) => return told.write(writer),
         };
         if is_possible_resend {
             writer.letter(tag::POSS_RESEND, b'Y');
@@ -217,7 +229,7 @@ impl Told {
             Self::Execution(told) => told.write(pen, writer),
             Self::CancelReject(told) => told.write(pen, writer),
             Self::MassReport(told) => told.write(pen, writer),
-            Self::Securities(_) | Self::Security(_) => unreachable!("written above"),
+            _ => unreachable!("written above"),
         }
         writer.time(tag::TRANSACT_TIME, pen.utc_ns);
         if !text.is_empty() {

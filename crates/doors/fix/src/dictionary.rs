@@ -80,6 +80,8 @@ pub(crate) struct GroupRule {
     pub(crate) count: u8,
     /// The field that begins an entry.
     pub(crate) first: u8,
+    /// Another that does, if it begins the first one; or 0.
+    pub(crate) or: u8,
     pub(crate) members: FieldSet,
 }
 

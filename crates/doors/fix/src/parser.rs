@@ -85,6 +85,8 @@ impl FixParser {
 #[derive(Clone, Copy, Debug)]
 struct Open {
     rule: &'static GroupRule,
+    /// The field that begins an entry.
+    first: u8,
     declared: u64,
     entries: u64,
     /// Fields of the present entry.
@@ -238,7 +240,10 @@ impl<'a> Walk<'a> {
         if !open.rule.members.has(place) {
             return None;
         }
-        if place == open.rule.first {
+        if open.entries == 0 && place == open.rule.or {
+            open.first = place;
+        }
+        if place == open.first {
             open.entries += 1;
             open.seen = FieldSet::default();
         }
@@ -255,7 +260,7 @@ impl<'a> Walk<'a> {
         let rule = self.dictionary.group(group);
         let declared = number(count).expect("a count was checked");
         let place = self.groups.get_mut(self.depth).expect("dictionaries nest no deeper");
-        *place = Some(Open { rule, declared, entries: 0, seen: FieldSet::default() });
+        *place = Some(Open { rule, first: rule.first, declared, entries: 0, seen: FieldSet::default() });
         self.depth += 1;
     }
 

@@ -6,7 +6,7 @@
 use pares_book::{Listing, TickRow};
 use pares_types::{
     InstrumentId, InstrumentStatus, Limits, List, ListRequest, MemberId, OrderStatus, OwnLimits, Position,
-    Reason, ShardId,
+    Reason, ShardId, Symbol,
 };
 
 use crate::permits::Asker;
@@ -42,6 +42,12 @@ impl Gateway {
             List::Orders => self.tell_orders((member, request.instrument), from, tell),
             List::Instruments => self.tell_instruments(request.instrument, from, tell),
         })
+    }
+
+    /// The instrument of that symbol.
+    #[must_use]
+    pub fn instrument_of(&self, symbol: Symbol) -> Option<InstrumentId> {
+        self.listings.of_symbol(symbol)
     }
 
     fn tell_orders(

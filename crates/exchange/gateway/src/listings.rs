@@ -9,12 +9,15 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use pares_book::{Instrument, Listing};
 use pares_register::EXCHANGE;
-use pares_types::{Command, Event, InstrumentId, Outcome, Price, Reason, Request, Rule, ShardId, Status};
+use pares_types::{
+    Command, Event, InstrumentId, Outcome, Price, Reason, Request, Rule, ShardId, Status, Symbol,
+};
 
 /// The instruments of all shards.
 #[derive(Default)]
 pub(crate) struct Listings {
     listings: BTreeMap<InstrumentId, (ShardId, Listing)>,
+    by_symbol: BTreeSet<(Symbol, InstrumentId)>,
     /// As in the shards; instrument 0 is all of a shard.
     quarantined: BTreeSet<(ShardId, InstrumentId)>,
 }
@@ -22,16 +25,38 @@ pub(crate) struct Listings {
 impl Listings {
     /// Those that the shards begin with.
     pub(crate) fn new(instruments: impl IntoIterator<Item = (Instrument, ShardId)>) -> Self {
-        let first = |(one, shard): (Instrument, ShardId)| (one.id, (shard, Listing::first(one)));
-        Self { listings: instruments.into_iter().map(first).collect(), ..Self::default() }
+        let mut listings = Self::default();
+        instruments.into_iter().for_each(|(one, shard)| listings.add(shard, Listing::first(one)));
+        listings
     }
 
     /// The shard has those, as a checkpoint of it says.
     pub(crate) fn restore(&mut self, shard: ShardId, listings: &[Listing], quarantined: &[InstrumentId]) {
-        self.listings.retain(|_, (of, _)| *of != shard);
+        let before = self.listings.iter().filter(|(_, (of, _))| *of == shard);
+        let before: Vec<InstrumentId> = before.map(|(instrument, _)| *instrument).collect();
+        before.into_iter().for_each(|instrument| self.remove(instrument));
         self.quarantined.retain(|(of, _)| *of != shard);
-        self.listings.extend(listings.iter().map(|one| (one.instrument.id, (shard, *one))));
+        listings.iter().for_each(|one| self.add(shard, *one));
         self.quarantined.extend(quarantined.iter().map(|&instrument| (shard, instrument)));
+    }
+
+    fn add(&mut self, shard: ShardId, listing: Listing) {
+        let instrument = listing.instrument.id;
+        self.remove(instrument);
+        self.by_symbol.insert((listing.instrument.symbol, instrument));
+        self.listings.insert(instrument, (shard, listing));
+    }
+
+    fn remove(&mut self, instrument: InstrumentId) {
+        if let Some((_, listing)) = self.listings.remove(&instrument) {
+            self.by_symbol.remove(&(listing.instrument.symbol, instrument));
+        }
+    }
+
+    /// The first instrument of that symbol: two shards may have one each.
+    pub(crate) fn of_symbol(&self, symbol: Symbol) -> Option<InstrumentId> {
+        let of = (symbol, InstrumentId(0))..=(symbol, InstrumentId(u32::MAX));
+        self.by_symbol.range(of).next().map(|(_, instrument)| *instrument)
     }
 
     /// The first instrument behind that one, or of all, and whether it is quarantined.
@@ -95,10 +120,10 @@ impl Listings {
         }
         match request.command {
             Command::AddInstrument(symbol) => {
-                self.listings.insert(instrument, (shard, Listing::added(instrument, symbol)));
+                self.add(shard, Listing::added(instrument, symbol));
             }
             Command::RemoveInstrument if outcome.reason != Reason::Unfinished => {
-                self.listings.remove(&instrument);
+                self.remove(instrument);
             }
             Command::SetRule(rule) => self.set_rule(instrument, rule),
             _ => {}

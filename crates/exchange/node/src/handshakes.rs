@@ -28,7 +28,8 @@ use pares_tls::{ServerConfig, ServerConnection, Stream, TlsStream};
 use crate::sockets::Handshaking;
 use crate::world::complain;
 
-const LISTENER: Token = Token(usize::MAX);
+/// The name of the first listener; the others count down from it.
+const LISTENER: usize = usize::MAX;
 /// A handshake must be over within this.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same while there are as many as there may be.
@@ -48,7 +49,8 @@ const TLS_FIRST: u8 = 0x16;
 
 /// The handshakes of a gateway, and who has come through them.
 pub(crate) struct Handshakes {
-    done: Receiver<Stream<TcpStream>>,
+    /// By listener.
+    done: Vec<Receiver<Stream<TcpStream>>>,
     shared: Arc<Shared>,
 }
 
@@ -65,30 +67,33 @@ struct Shared {
 }
 
 impl Handshakes {
-    /// Takes in who connects to `listener`, at most so many at a time, and rings `waker` for each that is ready.
+    /// Takes in who connects to any of these, at most so many at a time, and rings `waker` for each that is ready. The first speaks the protocol of the
+    /// refusal.
     ///
     /// # Errors
     /// If there is no descriptor or no thread left.
     pub(crate) fn start(
-        mut listener: TcpListener,
+        mut listeners: Vec<TcpListener>,
         Handshaking { tls, count_max, refusal }: Handshaking,
         waker: Waker,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
-        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-        let (sender, done) = channel();
+        for (port, listener) in listeners.iter_mut().enumerate() {
+            poll.registry().register(listener, Token(LISTENER - port), Interest::READABLE)?;
+        }
+        let (senders, done) = listeners.iter().map(|_| channel()).unzip();
         let shared = Arc::new(Shared::default());
         let mut hall = Hall {
             poll,
-            listener,
+            may_accept: vec![true; listeners.len()],
+            listeners,
             tls,
             count_max,
             refusal,
             halves: BTreeMap::new(),
             accepted: 0,
-            may_accept: true,
             complaints: Complaints::default(),
-            done: sender,
+            done: senders,
             waker,
             shared: Arc::clone(&shared),
         };
@@ -96,12 +101,12 @@ impl Handshakes {
         Ok(Self { done, shared })
     }
 
-    /// The next connection whose handshake is over; `WouldBlock` if there is none.
+    /// The next connection to that listener whose handshake is over; `WouldBlock` if there is none.
     ///
     /// # Panics
     /// If the thread has panicked.
-    pub(crate) fn accept(&self) -> io::Result<Stream<TcpStream>> {
-        match self.done.try_recv() {
+    pub(crate) fn accept(&self, port: usize) -> io::Result<Stream<TcpStream>> {
+        match self.done[port].try_recv() {
             Ok(stream) => {
                 self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
                 Ok(stream)
@@ -132,7 +137,7 @@ impl Drop for Handshakes {
 /// The thread's own.
 struct Hall {
     poll: Poll,
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     tls: Arc<ServerConfig>,
     count_max: usize,
     /// What those are told who come without TLS.
@@ -140,10 +145,10 @@ struct Hall {
     /// By the order in which they came.
     halves: BTreeMap<usize, Half>,
     accepted: usize,
-    /// Whether somebody may be waiting to be accepted: it is told once.
-    may_accept: bool,
+    /// Where somebody may be waiting to be accepted: it is told once.
+    may_accept: Vec<bool>,
     complaints: Complaints,
-    done: Sender<Stream<TcpStream>>,
+    done: Vec<Sender<Stream<TcpStream>>>,
     waker: Waker,
     shared: Arc<Shared>,
 }
@@ -158,31 +163,31 @@ impl Hall {
             let _ = self.poll.poll(&mut events, Some(self.sleep_max()));
             for event in &events {
                 match event.token() {
-                    LISTENER => self.may_accept = true,
+                    Token(name) if LISTENER - name < self.listeners.len() => {
+                        self.may_accept[LISTENER - name] = true;
+                    }
                     Token(number) => self.go_on(number),
                 }
             }
-            self.accept();
+            (0..self.listeners.len()).for_each(|port| self.accept(port));
             self.sweep();
         }
     }
 
     fn sleep_max(&self) -> Duration {
-        let Some(oldest) = self.halves.values().next() else {
-            return if self.may_accept { PAUSE } else { SLEEP_MAX };
-        };
-        let left = PATIENCE.saturating_sub(oldest.since.elapsed());
-        left.min(if self.may_accept { PAUSE } else { SLEEP_MAX })
+        let sleep_max = if self.may_accept.contains(&true) { PAUSE } else { SLEEP_MAX };
+        let oldest = self.halves.values().next();
+        oldest.map_or(sleep_max, |oldest| PATIENCE.saturating_sub(oldest.since.elapsed()).min(sleep_max))
     }
 
-    fn accept(&mut self) {
+    fn accept(&mut self, port: usize) {
         for _ in 0..ACCEPTS_MAX {
-            if !self.may_accept {
+            if !self.may_accept[port] {
                 return;
             }
-            match self.listener.accept() {
-                Ok((stream, peer)) => self.admit(stream, peer),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.may_accept = false,
+            match self.listeners[port].accept() {
+                Ok((stream, peer)) => self.admit(port, stream, peer),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.may_accept[port] = false,
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -194,7 +199,7 @@ impl Hall {
         }
     }
 
-    fn admit(&mut self, mut stream: TcpStream, peer: SocketAddr) {
+    fn admit(&mut self, port: usize, mut stream: TcpStream, peer: SocketAddr) {
         if !self.has_room() {
             self.shared.crowded.fetch_add(1, Ordering::Relaxed);
             return;
@@ -208,7 +213,7 @@ impl Hall {
         let tls = ServerConnection::new(Arc::clone(&self.tls));
         if let (Ok(()), Ok(tls)) = (registered, tls) {
             let stream = TlsStream::new(stream, tls);
-            self.halves.insert(number, Half { stream, peer, since: Instant::now(), is_tls: false });
+            self.halves.insert(number, Half { stream, port, peer, since: Instant::now(), is_tls: false });
         }
     }
 
@@ -226,7 +231,9 @@ impl Hall {
 
     fn go_on(&mut self, number: usize) {
         let Some(half) = self.halves.get_mut(&number) else { return };
-        let state = half.go_on(&self.refusal);
+        // Other protocols have no word for it before a logon.
+        let refusal = if half.port == 0 { &self.refusal[..] } else { &[] };
+        let state = half.go_on(refusal);
         if matches!(state, Ok(false)) {
             return;
         }
@@ -236,7 +243,7 @@ impl Hall {
             Ok(_) => {
                 self.shared.waiting.fetch_add(1, Ordering::Relaxed);
                 // Without its gateway the thread is about to end; one that cannot be woken looks by itself.
-                let _ = self.done.send(Stream::Tls(Box::new(half.stream)));
+                let _ = self.done[half.port].send(Stream::Tls(Box::new(half.stream)));
                 let _ = self.waker.wake();
             }
             Err(error) if error.kind() == ErrorKind::InvalidData => {
@@ -261,6 +268,8 @@ impl Hall {
 /// A handshake under way.
 struct Half {
     stream: TlsStream<TcpStream>,
+    /// Where it came to.
+    port: usize,
     peer: SocketAddr,
     since: Instant,
     /// Its first byte says that it is TLS.

@@ -84,9 +84,8 @@ pub struct RealSockets {
     poll: Poll,
     events: Events,
     door: Door,
-    /// Where members come by other protocols.
-    others: Vec<(DoorPort, TcpListener)>,
-    address: SocketAddr,
+    /// Where it listens, by what protocol; first of all by the system's own.
+    ports: Vec<(Option<DoorPort>, SocketAddr)>,
     /// Registered while they held input: no readiness will tell of it.
     holding: Vec<usize>,
 }
@@ -97,13 +96,13 @@ pub struct Handshaking {
     pub tls: Arc<ServerConfig>,
     /// How many at a time.
     pub count_max: usize,
-    /// What somebody who comes without TLS is told, in the port's own protocol.
+    /// What somebody who comes without TLS is told, in the protocol of the first port.
     pub refusal: Vec<u8>,
 }
 
 /// Where connections come from.
 enum Door {
-    Plain(TcpListener),
+    Plain(Vec<TcpListener>),
     Tls(Handshakes),
 }
 
@@ -116,27 +115,37 @@ impl RealSockets {
     /// # Panics
     /// If the bell is of another kind.
     pub fn listen(address: SocketAddr, bell: &Bell, tls: Option<Handshaking>) -> io::Result<Self> {
+        Self::listen_at(vec![(None, listener(address)?)], bell, tls)
+    }
+
+    /// The same at several ports, of which the first is the system's own protocol's. All are TLS or none.
+    fn listen_at(
+        listeners: Vec<(Option<DoorPort>, TcpListener)>,
+        bell: &Bell,
+        tls: Option<Handshaking>,
+    ) -> io::Result<Self> {
         let poll = Poll::new()?;
-        let mut listener = listener(address)?;
-        let address = listener.local_addr()?;
+        let (protocols, mut listeners): (Vec<_>, Vec<_>) = listeners.into_iter().unzip();
+        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         let bell = bell.fd().expect("a gateway's bell is a named pipe");
         poll.registry().register(&mut SourceFd(&bell.as_raw_fd()), BELL_TOKEN, Interest::READABLE)?;
         let door = match tls {
             None => {
-                poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-                Door::Plain(listener)
+                for listener in &mut listeners {
+                    poll.registry().register(listener, LISTENER, Interest::READABLE)?;
+                }
+                Door::Plain(listeners)
             }
             Some(handshaking) => {
                 let waker = Waker::new(poll.registry(), LISTENER)?;
-                Door::Tls(Handshakes::start(listener, handshaking, waker)?)
+                Door::Tls(Handshakes::start(listeners, handshaking, waker)?)
             }
         };
         Ok(Self {
             poll,
             events: Events::with_capacity(1024),
             door,
-            others: Vec::new(),
-            address,
+            ports: protocols.into_iter().zip(addresses).collect(),
             holding: Vec::new(),
         })
     }
@@ -149,19 +158,17 @@ impl RealSockets {
         self.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), WATCHED, Interest::READABLE)
     }
 
-    /// Listens for another protocol too, in the clear. Says where.
-    fn listen_for(&mut self, protocol: DoorPort, address: SocketAddr) -> io::Result<SocketAddr> {
-        let mut listener = listener(address)?;
-        self.poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-        let address = listener.local_addr()?;
-        self.others.push((protocol, listener));
-        Ok(address)
-    }
-
-    /// Where it listens.
+    /// Where it listens for the system's own protocol.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.ports[0].1
+    }
+
+    fn accept_at(&self, port: usize) -> io::Result<Stream<TcpStream>> {
+        match &self.door {
+            Door::Plain(listeners) => accept_plain(&listeners[port]),
+            Door::Tls(handshakes) => handshakes.accept(port),
+        }
     }
 
     /// Listens where the configuration says and writes the addresses down; a gateway that starts again, and whose port was the
@@ -175,27 +182,30 @@ impl RealSockets {
         layout: &Layout,
         bell: &Bell,
     ) -> Result<Self, NodeError> {
-        let path = layout.gateway_address(id);
-        let address = address_again(&path, config.gateways[usize::from(id.0)]);
         let count_max = strangers_max(config.sessions_max);
         let mut refusal = Vec::new();
         let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
         frame::write_reply(&mut refusal, &Reply::Rejected { client_order_id, reason });
         let tls = keys::server(layout, id, config)?;
         let tls = tls.map(|tls| Handshaking { tls, count_max, refusal });
-        let mut sockets =
-            Self::listen(address, bell, tls).map_err(|source| NodeError::Listen { address, source })?;
         let ports = [
-            (DoorPort::Fix, &config.fix, layout.fix_address(id)),
-            (DoorPort::Ouch, &config.ouch, layout.ouch_address(id)),
+            (None, &config.gateways, layout.gateway_address(id)),
+            (Some(DoorPort::Fix), &config.fix, layout.fix_address(id)),
+            (Some(DoorPort::Ouch), &config.ouch, layout.ouch_address(id)),
         ];
+        let (mut listeners, mut paths) = (Vec::new(), Vec::new());
         for (protocol, configured, path) in ports {
             let Some(&configured) = configured.get(usize::from(id.0)) else { continue };
             let address = address_again(&path, configured);
-            let listened = sockets.listen_for(protocol, address);
-            write_down(&path, listened.map_err(|source| NodeError::Listen { address, source })?)?;
+            let listening = listener(address).map_err(|source| NodeError::Listen { address, source })?;
+            listeners.push((protocol, listening));
+            paths.push(path);
         }
-        write_down(&path, sockets.address)?;
+        let sockets = Self::listen_at(listeners, bell, tls).map_err(NodeError::io("listening"))?;
+        // The system's own is said last: who reads it finds the others too.
+        for (path, (_, address)) in paths.iter().zip(&sockets.ports).rev() {
+            write_down(path, *address)?;
+        }
         Ok(sockets)
     }
 }
@@ -235,16 +245,12 @@ impl Sockets for RealSockets {
     type Stream = Stream<TcpStream>;
 
     fn accept(&mut self) -> io::Result<Self::Stream> {
-        let listener = match &self.door {
-            Door::Plain(listener) => listener,
-            Door::Tls(handshakes) => return handshakes.accept(),
-        };
-        accept_plain(listener)
+        self.accept_at(0)
     }
 
     fn accept_by(&mut self, protocol: DoorPort) -> io::Result<Self::Stream> {
-        let listener = self.others.iter().find(|(of, _)| *of == protocol);
-        accept_plain(&listener.ok_or(io::ErrorKind::WouldBlock)?.1)
+        let port = self.ports.iter().position(|(of, _)| *of == Some(protocol));
+        self.accept_at(port.ok_or(io::ErrorKind::WouldBlock)?)
     }
 
     fn ends(&self, stream: &mut Self::Stream) -> Option<[SocketAddr; 2]> {
@@ -303,7 +309,7 @@ mod tests {
         let bell =
             bells.listen(crate::config::bells::of(crate::NodeId::Gateway(GatewayId(0))), BELL).unwrap();
         let mut sockets = RealSockets::listen("127.0.0.1:0".parse().unwrap(), &bell, None).unwrap();
-        let _client = std::net::TcpStream::connect(sockets.address).unwrap();
+        let _client = std::net::TcpStream::connect(sockets.address()).unwrap();
         let mut stream = sockets.accept().unwrap();
         let stream = stream.socket();
         assert!(sockopt::socket_keepalive(&*stream).unwrap());

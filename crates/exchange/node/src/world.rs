@@ -14,7 +14,7 @@ use std::time::Duration;
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_os::scheduling::{self, Background};
 use pares_os::{Bells, CountersReader, CountersWriter, clock, open_file};
-use pares_roles::world::{Counters, File, Next, Ring, Task, Waker, World};
+use pares_roles::world::{Counters, File, Market, Next, Ring, Task, Waker, World};
 use pares_types::{Epoch, GatewayId, Position, ShardId};
 use pares_window::{SharedWindow, WindowError};
 
@@ -29,6 +29,7 @@ pub struct HostWorld(Arc<Host>);
 struct Host {
     layout: Layout,
     bells: Bells,
+    market: Option<Arc<dyn Market>>,
 }
 
 impl HostWorld {
@@ -40,7 +41,14 @@ impl HostWorld {
         fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let bells = Bells::create(&layout.run()).map_err(io::Error::other);
         let bells = bells.map_err(NodeError::io("opening the bells"))?;
-        Ok(Self(Arc::new(Host { layout: layout.clone(), bells })))
+        Ok(Self(Arc::new(Host { layout: layout.clone(), bells, market: None })))
+    }
+
+    /// The same, in which the market can be followed.
+    #[must_use]
+    pub fn with_market(self, market: Arc<dyn Market>) -> Self {
+        let Host { layout, bells, .. } = &*self.0;
+        Self(Arc::new(Host { layout: layout.clone(), bells: bells.clone(), market: Some(market) }))
     }
 
     /// Where everything lies.
@@ -122,6 +130,10 @@ impl World for HostWorld {
 
     fn ringer(&self) -> HostRinger {
         HostRinger(self.0.bells.ringer())
+    }
+
+    fn market(&self) -> Option<Arc<dyn Market>> {
+        self.0.market.clone()
     }
 
     fn now_ns(&self) -> u64 {

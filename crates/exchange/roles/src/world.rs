@@ -13,12 +13,14 @@
 //!              per record: static calls        per batch or turn: may be dynamic
 //! ```
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use pares_door::MarketView;
 use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
@@ -172,8 +174,22 @@ pub trait World: Clone + Send + Sync + 'static {
     /// The process has caught up: it takes its full share of the processor from now on.
     fn leave_background(&self);
 
+    /// The market, for who asks a gateway of it; `None` if the exchange tells none, or this process does not follow it.
+    fn market(&self) -> Option<Arc<dyn Market>> {
+        None
+    }
+
     /// Says something to the operator.
     fn complain(&self, what: &dyn Display);
+}
+
+/// The market, followed beside the duty cycle.
+pub trait Market: MarketView + Debug + Send + Sync {
+    /// Follows it from now on, or not any more.
+    fn follow(&self, is_wanted: bool);
+
+    /// Another number whenever something changed. The gateway's bell rings then, too.
+    fn version(&self) -> u64;
 }
 
 /// Something done beside the duty cycle, a piece at a time.

@@ -10,12 +10,14 @@
 //! | `sockets` | UDP sockets: multicast, unicast |
 //! | `connection` | a TCP connection that never waits, in TLS or not |
 //! | `receiver` | all of them, in turn |
+//! | `watch` | books as they look now and then |
 
 mod config;
 mod connection;
 mod ear;
 mod receiver;
 mod sockets;
+mod watch;
 
 pub use config::{FeedLines, ReceiverConfig, ReceiverError};
 pub use pares_feed::books::{ReceivedBook, ReceivedBooks};
@@ -23,3 +25,4 @@ pub use pares_feed::subscription::{FeedEvent, SubscriptionCounters, Subscription
 pub use pares_tls::{TlsError, Trust};
 pub use receiver::{FeedReceiver, Received, ReceivedFrom};
 pub use sockets::line_socket;
+pub use watch::{BookWatch, WatchedBook};

@@ -80,6 +80,14 @@ pub enum Bug {
     AnswerAnother,
     /// A server over HTTP tells nobody the first report that comes after it has lost a gateway.
     SkipAfterLoss,
+    /// Orders that come by FIX as fill-or-kill are read as immediate-or-cancel.
+    MisreadTimeInForce,
+    /// Cancel rejects by FIX never say that they may be known.
+    UnmarkRejects,
+    /// What was refused at once by FIX is told as a new order.
+    AcceptRefused,
+    /// Strangers who call by FIX are told that they are logged on.
+    GreetStrangers,
     /// Member servers are told a quorum of one, whatever it is.
     TellBeforeQuorum,
     /// A member server that is behind the window proposes all the same.

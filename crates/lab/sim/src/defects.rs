@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pares_fix::framing::{Cut, cut};
+
 use pares_feed::mold::{END_OF_SESSION, Header};
 use pares_publisher::logged::Logged;
 use pares_types::{
@@ -151,6 +153,34 @@ pub(crate) fn name_by_clock(bytes: &mut [u8], now_ns: u64) {
     let places: Vec<usize> = orders.map(|(at, _)| at + 4).collect();
     for (number, at) in (now_ns as u32..).zip(places) {
         bytes[at..at + 4].copy_from_slice(&number.to_be_bytes());
+    }
+}
+
+/// What a FIX client is told, told wrongly.
+pub(crate) fn mistell(bug: Option<Bug>, is_stranger: bool, bytes: &mut Vec<u8>) {
+    match bug {
+        Some(Bug::UnmarkRejects) => rewrite_fix(bytes, b"9", b"\x0197=Y\x01", b"\x0197=N\x01"),
+        Some(Bug::AcceptRefused) => rewrite_fix(bytes, b"8", b"\x0139=8\x01103=", b"\x0139=0\x01103="),
+        Some(Bug::GreetStrangers) if is_stranger => {
+            rewrite_fix(bytes, b"5", b"\x0135=5\x01", b"\x0135=A\x01")
+        }
+        _ => {}
+    }
+}
+
+/// Whole FIX messages of that type, with something else in place of what is as long, and the right sums.
+pub(crate) fn rewrite_fix(bytes: &mut Vec<u8>, kind: &[u8], from: &[u8], to: &[u8]) {
+    let mut at = 0;
+    while let (Cut::Whole(frame), used) = cut(&bytes[at..]) {
+        let is_of_kind = frame.body.strip_prefix(b"35=").is_some_and(|rest| rest.starts_with(kind));
+        let (start, end) = (at + used - frame.bytes.len(), at + used - 7);
+        let found = bytes[start..end].windows(from.len()).position(|window| window == from);
+        if let Some(found) = found.filter(|_| is_of_kind) {
+            bytes[start + found..start + found + to.len()].copy_from_slice(to);
+            let sum = bytes[start..end].iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+            bytes[end..end + 7].copy_from_slice(format!("10={sum:03}\x01").as_bytes());
+        }
+        at += used;
     }
 }
 

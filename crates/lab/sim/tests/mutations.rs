@@ -48,6 +48,26 @@ fn a_mark_that_calls_read_what_was_only_sent_is_found() {
     assert!(failure.invariant == ANSWERED && failure.what.contains("was not told"), "{failure}");
 }
 
+#[test]
+fn a_time_in_force_that_is_misread_by_fix_is_found() {
+    found_as("X2 all is told", "fix", Bug::MisreadTimeInForce, 5);
+}
+
+#[test]
+fn a_cancel_reject_by_fix_that_is_told_twice_and_does_not_say_so_is_found() {
+    found_as("X2 all is told", "fix", Bug::UnmarkRejects, 30);
+}
+
+#[test]
+fn a_refusal_at_once_by_fix_that_is_told_as_an_order_is_found() {
+    found_as("X2 all is told", "fix", Bug::AcceptRefused, 20);
+}
+
+#[test]
+fn a_stranger_who_is_told_by_fix_that_he_is_logged_on_is_found() {
+    found_as("X2 all is told", "fix", Bug::GreetStrangers, 20);
+}
+
 /// All that follows has another number.
 #[test]
 fn a_packet_that_an_ouch_session_is_not_told_is_found() {

@@ -11,6 +11,7 @@ pub mod frames;
 pub mod history;
 pub mod instruments;
 pub mod journal;
+mod market;
 pub mod member;
 pub mod node;
 pub mod stat;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use pares_node::{Layout, NodeId, leftovers};
-use pares_publisher::process;
+use pares_node::{Layout, NodeId, leftovers, process};
 
+use crate::commands::market;
 use crate::error::CommandResult;
 
 /// Arguments of `pares node`.
@@ -28,5 +28,12 @@ pub fn run(args: &Args) -> CommandResult {
     if !args.detached {
         leftovers::end_with_parent()?;
     }
-    Ok(process::run(args.node, &Layout::new(&args.dir))?)
+    let (node, layout) = (args.node, Layout::new(&args.dir));
+    match node {
+        NodeId::Gateway(_) => {
+            process::run_in(node, &layout, market::world_of(node, &layout)?, |sockets| sockets)?
+        }
+        _ => pares_publisher::process::run(node, &layout)?,
+    }
+    Ok(())
 }

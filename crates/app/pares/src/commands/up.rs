@@ -30,7 +30,7 @@ pub struct Args {
     /// Listen for FIX, at a free port of loopback for each gateway: a new system with `fix` in its pares.toml; one that has none gets it
     #[arg(long)]
     fix: bool,
-    /// Listen for OUCH, likewise with `ouch`. Passwords go there in the clear
+    /// Listen for OUCH, likewise with `ouch`. Passwords go there in the clear unless `tls` is on
     #[arg(long)]
     ouch: bool,
     /// Serve HTTP and WebSocket too, at this address of this machine, 127.0.0.1:8420 if none is said: a process of its own, as `pares web` is

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use pares_node::SystemConfig;
 
-use crate::common::exchange::{Exchange, gateway};
+use crate::common::exchange::{Exchange, gateway, with_feed};
 use crate::common::{PATIENCE, eventually};
 use crate::sign_on::{done, required};
 
@@ -193,4 +193,30 @@ fn quickfixj_enters_orders_loses_its_gateways_and_goes_on_at_the_next() {
         (member.told.len() as u64, exchange.supervisor().restarts()),
         (ORDERS, KILLED_AT.len() as u64)
     );
+}
+
+/// It holds each message against a dictionary of its own.
+#[test]
+fn quickfixj_is_told_the_market() {
+    let Some(class_path) = class_path() else { return };
+    let exchange = Exchange::start(&with_feed(system()));
+    done(&exchange, "member add 7");
+    let key = exchange.layout().keys().join("member-7-1.key");
+    let store = exchange.dir().path().join("quickfixj");
+    let mut member = Member::start(&class_path, (store, key), &fix_addresses(&exchange));
+    let until = |member: &mut Member, what: &str| {
+        eventually(what, || {
+            member.listen(Duration::from_millis(1));
+            let wrong = member.said.iter().find(|line| line.contains("|35=3|") || line.contains("|35=j|"));
+            assert_eq!(wrong, None, "it takes what it is told");
+            member.said.iter().any(|line| line.starts_with("market ") && line.contains(what))
+        });
+    };
+    member.order(1);
+    writeln!(member.commands, "market a").unwrap();
+    until(&mut member, "|35=W|");
+    until(&mut member, "|269=0|");
+    member.order(2);
+    until(&mut member, "|279=2|269=0|55=ALFA|270=223.82|");
+    until(&mut member, "|279=0|269=2|55=ALFA|270=223.82|271=100|");
 }

@@ -34,7 +34,7 @@ fn rows(exchange: &Exchange, arguments: &str) -> Vec<Value> {
     said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn dial(path: &Path) -> TcpStream {
+pub(crate) fn dial(path: &Path) -> TcpStream {
     let address: SocketAddr = std::fs::read_to_string(path).unwrap().trim().parse().unwrap();
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -52,7 +52,7 @@ fn hear(stream: &mut TcpStream, end: &str) -> Vec<u8> {
     heard
 }
 
-fn fix(kind: &str, number: u32, fields: &str) -> Vec<u8> {
+pub(crate) fn fix(kind: &str, number: u32, fields: &str) -> Vec<u8> {
     let now = moment::format(pares_os::clock::now_ns()).replacen('-', "", 2).replace('T', "-");
     let body = format!("35={kind}|34={number}|49=M9|52={}|56=PARES|{fields}", &now[..21]);
     let message = format!("8=FIX.4.4|9={}|{body}", body.len()).replace('|', "\x01");

@@ -9,7 +9,7 @@ use pares_client::{Client, ClientError, Options, Tls};
 use pares_node::config::{ClientCertificates, TlsSetting};
 use pares_node::{SystemConfig, keys};
 use pares_tls::{Authority, Connection, Lifetime, TlsFiles, TlsStream, Trust};
-use pares_types::{ClientOrderId, MemberId, Reason, Reply, Side, Status};
+use pares_types::{ClientOrderId, GatewayId, MemberId, Reason, Reply, Side, Status};
 use pares_wire::GATEWAYS_NAME;
 use pares_wire::frame::{self, GatewayFrame, SignOn};
 
@@ -18,6 +18,7 @@ use crate::bad_input::{Bystander, raw, read_frame};
 use crate::common::exchange::{Exchange, addresses, gateway, small};
 use crate::common::process::Up;
 use crate::common::{PATIENCE, eventually, limit, random};
+use crate::tap::{dial, fix};
 
 /// A system whose gateways' ports are TLS.
 fn with_tls() -> SystemConfig {
@@ -31,8 +32,12 @@ fn mutual() -> SystemConfig {
 
 /// A connection in TLS whose handshake is over.
 fn shaken(exchange: &Exchange) -> TlsStream<TcpStream> {
+    shaken_at(exchange, raw(exchange.addresses()[0]))
+}
+
+fn shaken_at(exchange: &Exchange, stream: TcpStream) -> TlsStream<TcpStream> {
     let trust = Trust::load(&exchange.layout().keys().join("ca.pem")).unwrap();
-    let mut stream = TlsStream::new(raw(exchange.addresses()[0]), trust.dial(GATEWAYS_NAME).unwrap());
+    let mut stream = TlsStream::new(stream, trust.dial(GATEWAYS_NAME).unwrap());
     assert!(stream.shake_hands().unwrap());
     stream
 }
@@ -273,4 +278,31 @@ fn a_certificate_is_issued_to_nobody_whose_name_is_the_systems_own() {
     let exchange = Exchange::start(&with_tls());
     assert!(keys::issue(exchange.layout(), "gateway-0", 1).is_err());
     exchange.client(0, 7);
+}
+
+/// A FIX engine and an OUCH client in TLS, each at its own port; without TLS there is no word.
+#[test]
+fn the_ports_for_fix_and_ouch_are_tls_too() {
+    let config = with_tls();
+    let (fix_ports, ouch) = (config.gateways.clone(), config.gateways.clone());
+    let exchange = Exchange::start(&SystemConfig { fix: fix_ports, ouch, ..config });
+    let paths = [exchange.layout().fix_address(GatewayId(0)), exchange.layout().ouch_address(GatewayId(0))];
+    let login = format!("\0/L{:<6}{:<10}{:>10}{:>20}", "8", "PASSWORD", "1-0", 1).into_bytes();
+    for (path, said, expected) in
+        [(&paths[0], fix("A", 1, "98=0|108=30|141=Y|"), "35=A"), (&paths[1], login, "1-0")]
+    {
+        let mut plain = dial(path);
+        plain.write_all(&said).unwrap();
+        let mut told = Vec::new();
+        let _ = plain.read_to_end(&mut told);
+        assert!(told.is_empty(), "{}", told.escape_ascii());
+        let mut stream = shaken_at(&exchange, dial(path));
+        stream.write_all(&said).unwrap();
+        let (mut heard, mut buffer) = (Vec::new(), [0; 4_096]);
+        while !heard.windows(expected.len()).any(|window| window == expected.as_bytes()) {
+            let read = stream.read(&mut buffer).unwrap();
+            assert!(read > 0, "{}", heard.escape_ascii());
+            heard.extend_from_slice(&buffer[..read]);
+        }
+    }
 }

@@ -142,8 +142,12 @@ fn how_instruments_trade_is_told_one_after_the_other() {
     rig.says("e", "324=b|55=GONE|263=0|");
     rig.hears(instrument(17, "ACME", Phase::VolatilityCall));
     ends(&mut rig, 1);
-    rig.hears(instrument(17, "ACME", Phase::Halted));
-    ends(&mut rig, 1);
+    assert_eq!(
+        (rig.asked.len(), &rig.finds[..]),
+        (0, &[Symbol::new("GONE").unwrap()][..]),
+        "no list is walked"
+    );
+    rig.found(None);
     let sent = rig.sent();
     assert!(
         sent[0].starts_with("f 324=a 55=ACME 325=N 326=5 31=101.25")
@@ -151,6 +155,14 @@ fn how_instruments_trade_is_told_one_after_the_other() {
         "{sent:?}"
     );
     assert!(sent[1].starts_with("f 324=b 55=GONE 325=N 326=20"), "{sent:?}");
+    rig.says("e", "324=c|55=LATE|263=0|");
+    rig.found(Some(InstrumentId(99)));
+    assert!(
+        matches!(rig.asked[..], [ClientFrame::ListRequest(asked)] if asked.instrument == Some(InstrumentId(99)))
+    );
+    rig.hears(instrument(99, "LATE", Phase::Halted));
+    ends(&mut rig, 1);
+    assert!(rig.sent()[0].starts_with("f 324=c 55=LATE 325=N 326=2"), "listed since");
     let mut rig = Rig::logged_on_with_42();
     rig.says("e", "324=a|55=ACME|263=0|");
     rig.hears(instrument(17, "ACME", Phase::OpeningCall));

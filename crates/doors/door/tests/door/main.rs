@@ -3,5 +3,6 @@
 mod anything;
 mod asking;
 mod entering;
+mod market;
 mod rig;
 mod sessions;

@@ -22,6 +22,7 @@ pub(crate) fn config() -> Arc<DoorConfig> {
         comp_id: "PARES".into(),
         instruments: vec![(ACME, Symbol::new("ACME").expect("a symbol"))],
         shards: vec![SHARD],
+        has_market: false,
         orders_max: 100,
     })
 }
@@ -36,6 +37,7 @@ pub(crate) struct Rig {
     pub(crate) logon: Option<(SignOn, Option<LogonProof>)>,
     pub(crate) sent: Vec<u8>,
     pub(crate) marks: Vec<SessionMark>,
+    pub(crate) finds: Vec<Symbol>,
     pub(crate) is_closed: bool,
 }
 
@@ -54,6 +56,7 @@ impl Rig {
             logon: None,
             sent: Vec::new(),
             marks: Vec::new(),
+            finds: Vec::new(),
             is_closed: false,
         }
     }
@@ -100,6 +103,12 @@ impl Rig {
         let Some(ClientFrame::ListRequest(request)) = self.asked.last() else { panic!("{:?}", self.asked) };
         let end = ListEnd { request: *request, count: 0, reason: Reason::None };
         self.hears(GatewayFrame::ListEnd(end));
+    }
+
+    /// The gateway says which instrument has the symbol that is sought.
+    pub(crate) fn found(&mut self, instrument: Option<InstrumentId>) {
+        let at = self.at;
+        self.acts(|door, mut sink| door.on_found(at, instrument, &mut sink));
     }
 
     pub(crate) fn resumed(&mut self, next: u64) {
@@ -153,7 +162,7 @@ impl Rig {
     }
 
     pub(crate) fn acts(&mut self, act: impl FnOnce(&mut FixDoor, &mut dyn FnMut(DoorAction<'_>))) {
-        let Self { door, asked, sent, marks, is_closed, logon, .. } = self;
+        let Self { door, asked, sent, marks, is_closed, logon, finds, .. } = self;
         act(door, &mut |action| {
             assert!(!*is_closed, "after the end: {action:?}");
             match action {
@@ -164,6 +173,7 @@ impl Rig {
                 DoorAction::Ask(frame) => asked.push(frame),
                 DoorAction::LogOn { sign_on, proof } => *logon = Some((sign_on, proof.cloned())),
                 DoorAction::Claim { member, session } => assert_eq!((member, session), (MemberId(7), 1)),
+                DoorAction::Find(symbol) => finds.push(symbol),
                 DoorAction::Mark(mark) => marks.push(mark.clone()),
                 DoorAction::Close => *is_closed = true,
             }

@@ -34,6 +34,7 @@ impl Rig {
             comp_id: "PARES".into(),
             instruments: Vec::new(),
             shards: vec![ShardId(1), SHARD],
+            has_market: false,
             orders_max: 100,
         };
         Self {

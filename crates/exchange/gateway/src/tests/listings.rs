@@ -99,6 +99,8 @@ impl Rig {
             assert_eq!((status.phase, status.last), (*phase, *last), "{instrument:?}");
             assert!(is_between || status.reference == *reference, "{status:?} {reference:?}");
             assert_eq!((status.instrument, status.symbol), (instrument.id, instrument.symbol));
+            let first = told.iter().find(|(one, _)| one.symbol == status.symbol);
+            assert_eq!(self.gateway.instrument_of(status.symbol), first.map(|(one, _)| one.instrument));
             assert_eq!((status.price_min, status.price_max), (instrument.price_min, instrument.price_max));
             assert_eq!((status.lot, status.quantity_max), (instrument.lot, instrument.quantity_max));
             assert_eq!((status.value_max, status.call_ns), (instrument.value_max, instrument.call_ns));
@@ -196,6 +198,7 @@ fn instruments_come_and_go() {
         list(&rig.gateway, None).iter().map(|(one, _)| (one.instrument.0, one.phase)).collect();
     assert_eq!(told, [(2, Phase::Continuous), (9, Phase::Closed)]);
     assert_eq!(list(&rig.gateway, Some(InstrumentId(1))), []);
+    assert_eq!(rig.gateway.instrument_of(symbol("NINE")), Some(InstrumentId(9)));
     assert_eq!(list(&rig.gateway, Some(InstrumentId(0))), []);
     rig.check();
 }

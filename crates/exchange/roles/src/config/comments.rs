@@ -60,7 +60,7 @@ const COMMENTS: &[(&str, &str)] = &[
     ),
     (
         "ouch",
-        "Where gateways listen for OUCH (docs/protocols/ouch.md), likewise. Passwords go there in the clear. Default [].",
+        "Where gateways listen for OUCH (docs/protocols/ouch.md), likewise. Passwords go there in the clear unless `tls` is \"on\". Default [].",
     ),
     (
         "tap",
@@ -112,7 +112,10 @@ const COMMENTS: &[(&str, &str)] = &[
         "gateways_exposed",
         "true: beyond loopback without TLS or certificates, on your responsibility. Default false.",
     ),
-    ("tls", "\"on\": the gateways' ports are TLS 1.3, with certificates in keys/. Default \"off\"."),
+    (
+        "tls",
+        "\"on\": the gateways' ports are TLS 1.3, those for FIX and OUCH too, with certificates in keys/. Default \"off\".",
+    ),
     (
         "tls_names",
         "Host names and addresses that the gateways' certificates bear besides their own. Default [].",

@@ -28,19 +28,11 @@ pub enum ClientCertificates {
 }
 
 impl SystemConfig {
-    /// Checks the addresses of another protocol, which travels in the clear.
-    fn check_port(&self, key: &str, protocol: &str, addresses: &[SocketAddr]) -> Result<(), NodeError> {
-        if !addresses.is_empty() && addresses.len() != self.gateways.len() {
-            return Err(NodeError::Config(format!(
-                "`{key}` must name one address for each of `gateways`, or none"
-            )));
-        }
-        let beyond = addresses.iter().find(|address| !address.ip().is_loopback());
-        let Some(address) = beyond.filter(|_| !self.gateways_exposed) else { return Ok(()) };
-        Err(NodeError::Config(format!(
-            "gateway {address} would listen for {protocol} beyond this machine, in the clear: listen on \
-             loopback (127.0.0.1), behind what does TLS, or set `gateways_exposed = true` if that network is trusted"
-        )))
+    /// Checks the addresses of another protocol.
+    fn check_port(&self, key: &str, addresses: &[SocketAddr]) -> Result<(), NodeError> {
+        let is_each = addresses.is_empty() || addresses.len() == self.gateways.len();
+        let why = || format!("`{key}` must name one address for each of `gateways`, or none");
+        if is_each { Ok(()) } else { Err(NodeError::Config(why())) }
     }
 
     /// Checks that gateways which strangers may reach are protected, or that the operator knows that they are not.
@@ -49,9 +41,10 @@ impl SystemConfig {
             let why = "`client_certificates = \"required\"` needs `tls = \"on\"`: certificates are shown in its handshake";
             return Err(NodeError::Config(why.into()));
         }
-        self.check_port("fix", "FIX", &self.fix)?;
-        self.check_port("ouch", "OUCH", &self.ouch)?;
-        let exposed = self.gateways.iter().find(|address| !address.ip().is_loopback());
+        self.check_port("fix", &self.fix)?;
+        self.check_port("ouch", &self.ouch)?;
+        let mut ports = self.gateways.iter().chain(&self.fix).chain(&self.ouch);
+        let exposed = ports.find(|address| !address.ip().is_loopback());
         let Some(address) = exposed.filter(|_| !self.gateways_exposed) else { return Ok(()) };
         let missing = match (self.tls, self.sign_on) {
             (TlsSetting::On, SignOnSetting::Required) => return Ok(()),
@@ -91,15 +84,16 @@ mod tests {
     }
 
     #[test]
-    fn fix_beyond_loopback_is_refused_unless_that_is_understood_whatever_else_is_safe() {
-        let config = |fix: &str, gateways_exposed| {
+    fn fix_beyond_loopback_needs_what_a_gateway_needs_there() {
+        let config = |fix: &str, tls, gateways_exposed| {
             let (fix, sign_on) = (vec![fix.parse().unwrap()], SignOnSetting::Required);
-            let safe = SystemConfig { tls: TlsSetting::On, sign_on, ..SystemConfig::default() };
-            SystemConfig { fix, gateways_exposed, ..safe }.check()
+            SystemConfig { fix, tls, sign_on, gateways_exposed, ..SystemConfig::default() }.check()
         };
-        config("127.0.0.1:0", false).unwrap();
-        assert!(config("192.0.2.1:7200", false).unwrap_err().to_string().contains("for FIX beyond"));
-        config("192.0.2.1:7200", true).unwrap();
+        config("127.0.0.1:0", TlsSetting::Off, false).unwrap();
+        config("192.0.2.1:7200", TlsSetting::On, false).unwrap();
+        let refusal = config("192.0.2.1:7200", TlsSetting::Off, false).unwrap_err().to_string();
+        assert!(refusal.contains("192.0.2.1:7200") && refusal.contains("read all that passes"), "{refusal}");
+        config("192.0.2.1:7200", TlsSetting::Off, true).unwrap();
         let fix = vec!["127.0.0.1:0".parse().unwrap(); 2];
         assert!(SystemConfig { fix, ..SystemConfig::default() }.check().is_err(), "of one gateway");
     }

@@ -9,7 +9,7 @@ use pares_gateway::SessionId;
 use pares_tap::TapDoor;
 use std::io::{ErrorKind, Read, Write};
 
-use pares_types::ClientOrderId;
+use pares_types::{ClientOrderId, Symbol};
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, SignOn};
 
@@ -308,6 +308,8 @@ pub(super) enum Incoming {
     LogOn(SignOn, Option<Box<LogonProof>>),
     /// A FIX session's numbers are wanted.
     Claim(Who),
+    /// The instrument of a symbol is wanted.
+    Find(Symbol),
 }
 
 fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {

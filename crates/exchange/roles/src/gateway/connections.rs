@@ -21,6 +21,7 @@
 mod accepting;
 mod doors;
 mod silence;
+mod watchers;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -36,7 +37,8 @@ use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
 use super::door_end::Heard;
 use super::sign_on::Asked;
 use super::tap::{Tally, Tap};
-use crate::world::{Ready, Sockets, TurnedAway};
+use crate::world::{Market, Ready, Sockets, TurnedAway};
+use watchers::Watchers;
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
 const FRAMES_MAX: usize = 4_096;
@@ -79,6 +81,7 @@ pub(super) struct Connections<S: Sockets> {
     doors: Option<Arc<DoorConfig>>,
     doors_due: BTreeSet<(u64, usize)>,
     heard: Heard,
+    watchers: Watchers,
     tap: Tap,
     /// When connections were read last.
     read_ns: u64,
@@ -93,7 +96,13 @@ pub(super) struct Connections<S: Sockets> {
 }
 
 impl<S: Sockets> Connections<S> {
-    pub(super) fn new(sockets: S, sessions_max: usize, doors: Option<Arc<DoorConfig>>, tap: Tap) -> Self {
+    pub(super) fn new(
+        sockets: S,
+        sessions_max: usize,
+        doors: Option<Arc<DoorConfig>>,
+        tap: Tap,
+        market: Option<Arc<dyn Market>>,
+    ) -> Self {
         Self {
             sockets,
             ready: Vec::new(),
@@ -112,6 +121,7 @@ impl<S: Sockets> Connections<S> {
             doors,
             doors_due: BTreeSet::new(),
             heard: Heard::default(),
+            watchers: Watchers::new(market),
             tap,
             read_ns: u64::MAX,
             unsent: 0,
@@ -347,6 +357,7 @@ impl<S: Sockets> Connections<S> {
             self.strangers.remove(&(since_ns, slot));
         }
         self.heartbeats.remove(&(connection.silent_ns, slot));
+        self.watchers.gone(slot);
         if let Some(due_ns) = connection.end.as_ref().and_then(|end| end.due_ns) {
             self.doors_due.remove(&(due_ns, slot));
         }

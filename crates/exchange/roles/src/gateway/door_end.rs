@@ -10,10 +10,11 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor};
+use pares_door::{DoorAction, DoorConfig, DoorTime, FixDoor, MarketView, MarketWish};
 use pares_gateway::SessionId;
 use pares_ouch::OuchDoor;
 use pares_tap::TapDoor;
+use pares_types::InstrumentId;
 use pares_wire::frame::{self, GatewayFrame};
 use pares_wire::record::SessionMark;
 
@@ -65,6 +66,20 @@ impl Door {
         }
     }
 
+    /// Only FIX tells of the market.
+    pub(super) fn on_market(&mut self, at: DoorTime, market: &dyn MarketView, mut sink: Sink<'_>) {
+        if let Self::Fix(door) = self {
+            door.on_market(at, market, &mut sink);
+        }
+    }
+
+    /// Only FIX has symbols found.
+    pub(super) fn on_found(&mut self, at: DoorTime, instrument: Option<InstrumentId>, mut sink: Sink<'_>) {
+        if let Self::Fix(door) = self {
+            door.on_found(at, instrument, &mut sink);
+        }
+    }
+
     fn on_disconnected(&mut self) -> Option<SessionMark> {
         match self {
             Self::Fix(door) => door.on_disconnected(),
@@ -87,6 +102,8 @@ pub(super) struct DoorEnd {
     frames: Vec<u8>,
     /// When the door is told the time.
     pub(super) due_ns: Option<u64>,
+    /// What it was heard to want of the market.
+    pub(super) wish: MarketWish,
     /// It has no say any more.
     is_silent: bool,
 }
@@ -97,6 +114,7 @@ impl DoorEnd {
             door: Door::new(protocol, config),
             frames: Vec::new(),
             due_ns: None,
+            wish: MarketWish::Nothing,
             is_silent: false,
         })
     }
@@ -116,6 +134,14 @@ impl DoorEnd {
     /// Bytes that are not translated.
     pub(super) fn untold(&self) -> usize {
         self.frames.len()
+    }
+
+    /// What it wants of the market by now.
+    pub(super) fn market_wish(&self) -> MarketWish {
+        match &self.door {
+            Door::Fix(door) if !self.is_silent => door.market_wish(),
+            _ => MarketWish::Nothing,
+        }
     }
 
     pub(super) fn next_deadline_ns(&self) -> Option<u64> {
@@ -154,6 +180,7 @@ impl<T: Read + Write> Connection<T> {
             DoorAction::Claim { member, session: number } => {
                 heard.incoming.push((session, Incoming::Claim((member, number))));
             }
+            DoorAction::Find(symbol) => heard.incoming.push((session, Incoming::Find(symbol))),
             DoorAction::Mark(mark) => heard.marks.push((session, mark.clone())),
             DoorAction::Close => _ = broken.get_or_insert(Close::Gone),
         });

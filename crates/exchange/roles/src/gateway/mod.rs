@@ -118,10 +118,16 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
-        let tap = Tap::open(id, config, &world);
+        let (tap, market) = (Tap::open(id, config, &world), world.market());
         let edge = Edge {
             writer,
-            connections: Connections::new(sockets, config.sessions_max, doors(config)?, tap),
+            connections: Connections::new(
+                sockets,
+                config.sessions_max,
+                doors(config, market.is_some())?,
+                tap,
+                market,
+            ),
             counters,
             ringer: world.ringer(),
             venues: config.venue_ids().map(NodeId::Venue).collect(),
@@ -212,7 +218,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn read_clients(&mut self) -> usize {
         let (now_ns, mono_ns) = (self.edge.world.now_ns(), self.edge.world.mono_ns());
         let mut frames = std::mem::take(&mut self.frames);
-        let work = self.edge.connections.read(DoorTime { utc_ns: now_ns, mono_ns }, &mut frames);
+        let at = DoorTime { utc_ns: now_ns, mono_ns };
+        let work = self.edge.connections.read(at, &mut frames);
         for (session, incoming) in frames.drain(..) {
             if !self.edge.connections.is_heard(session) {
                 continue;
@@ -225,15 +232,14 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 Incoming::LogOn(sign_on, proof) => {
                     self.on_log_on(Timestamp(now_ns), session, &sign_on, proof.as_deref());
                 }
+                Incoming::Find(symbol) => {
+                    self.edge.connections.found(session, at, self.rules.instrument_of(symbol));
+                }
                 Incoming::Claim(who) => {
                     self.peers.iter_mut().for_each(Inlet::look);
                     self.poll_peers();
                     let mark = self.marks.claim(session, who);
-                    self.edge.connections.claimed(
-                        session,
-                        DoorTime { utc_ns: now_ns, mono_ns },
-                        mark.as_ref(),
-                    );
+                    self.edge.connections.claimed(session, at, mark.as_ref());
                 }
             }
         }
@@ -371,11 +377,16 @@ fn becomes_due(instrument: &Instrument) -> bool {
 }
 
 /// How doors are made, if there is a port of another protocol.
-fn doors(config: &SystemConfig) -> Result<Option<Arc<DoorConfig>>, NodeError> {
+fn doors(config: &SystemConfig, has_market: bool) -> Result<Option<Arc<DoorConfig>>, NodeError> {
     let shards = config.shards()?.into_keys().collect();
     // Instruments come and go: each door asks for the list.
-    let door =
-        DoorConfig { comp_id: COMP_ID.into(), instruments: Vec::new(), shards, orders_max: ORDERS_MAX };
+    let door = DoorConfig {
+        comp_id: COMP_ID.into(),
+        instruments: Vec::new(),
+        shards,
+        has_market,
+        orders_max: ORDERS_MAX,
+    };
     let has_port = !config.fix.is_empty() || !config.ouch.is_empty();
     Ok(has_port.then(|| Arc::new(door)))
 }

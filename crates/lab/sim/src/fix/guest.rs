@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use pares_roles::world::DoorPort;
+use pares_types::{Command, Request};
 
-use super::{Asked, FixClient, TOLD, expected};
+use super::{Asked, FixClient, TOLD, broken, expected};
 use crate::guest::{Guest, Recorded, Seat, spoil};
 use crate::random::Random;
 use crate::{Broken, Summary};
@@ -98,21 +99,16 @@ impl Guest for FixClient {
     }
 
     fn check_asked(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
-        recorded.check_entered(TOLD, self.seat.member, |request, order| {
-            let asked = self.asked.get(&request.client_order_id.0);
-            let is_it = asked.is_some_and(|&Asked { instrument, side, price, quantity }| {
-                let price = pares_types::NewOrder::limit(side, price, quantity).kind;
-                (instrument, side, quantity) == (request.instrument, order.side, order.quantity)
-                    && price == order.kind
-            });
-            (!is_it).then(|| format!("{asked:?}"))
-        })
+        let mut requests =
+            recorded.shards().flat_map(|shard| recorded.of(shard)).map(|record| &record.request);
+        requests.try_for_each(|request| self.was_asked(request))
     }
 
     fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
         let all: BTreeMap<_, _> =
             recorded.shards().flat_map(|shard| expected(recorded, shard, self.seat.member)).collect();
-        for (key, said) in self.told.iter().filter(|(key, _)| key.contains('-')) {
+        let of_record = |key: &String| key.contains('-') && !key.starts_with('R');
+        for (key, said) in self.told.iter().filter(|(key, _)| of_record(key)) {
             let recorded = all.get(key);
             if !recorded.is_some_and(|one| one.as_ref().is_none_or(|one| one == said)) {
                 let what = format!(
@@ -127,5 +123,42 @@ impl Guest for FixClient {
 
     fn count(&self, summary: &mut Summary) {
         summary.fix = summary.fix.and(&self.counts);
+    }
+}
+
+impl FixClient {
+    /// Whether what is recorded was asked for, in all its terms, and not only refused at once.
+    fn was_asked(&self, request: &Request) -> Result<(), Broken> {
+        if request.member != self.seat.member {
+            return Ok(());
+        }
+        let name = request.client_order_id.0;
+        let asked = self.asked.get(&name);
+        let is_it = match (request.command, asked) {
+            (Command::Enter(order), Some(Asked::Order(instrument, asked))) => {
+                (*instrument, *asked) == (request.instrument, order)
+            }
+            (Command::Amend(terms), Some(Asked::Replacement(price, quantity))) => {
+                let others = (terms.display, terms.trigger, terms.time_in_force);
+                (*price, *quantity, (None, None, None)) == (terms.price, terms.quantity, others)
+            }
+            (Command::MassCancel { .. }, Some(Asked::Mass(instrument))) => *instrument == request.instrument,
+            (Command::Cancel { .. }, Some(Asked::Cancel)) => true,
+            (
+                Command::Enter(_) | Command::Amend(_) | Command::MassCancel { .. } | Command::Cancel { .. },
+                _,
+            ) => false,
+            // Not the member's own.
+            _ => return Ok(()),
+        };
+        if !is_it {
+            return broken(TOLD, format!("recorded: {request:?}; asked: {asked:?}"));
+        }
+        let (said, refused) = (self.said.get(&name), self.refused.get(&name));
+        if refused.copied().unwrap_or_default() >= said.copied().unwrap_or_default() {
+            let what = format!("recorded: {request:?}; sent {said:?} times, and refused at once as often");
+            return broken(TOLD, what);
+        }
+        Ok(())
     }
 }

@@ -40,6 +40,19 @@ fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
     Err(Broken { invariant, what })
 }
 
+/// Who has logged on as nobody is told nothing but a Logout under the number 1.
+pub(crate) fn check_stranger(bytes: &[u8]) -> Result<(), Broken> {
+    let mut rest = bytes;
+    while let (Cut::Whole(frame), used) = cut(rest) {
+        let message = Message::read(frame.body);
+        if message.kind() != "5" || message.number(34) != 1 {
+            return broken(TOLD, format!("a stranger is told {message:?}"));
+        }
+        rest = &rest[used..];
+    }
+    Ok(())
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Away,
@@ -79,6 +92,11 @@ pub(crate) struct FixClient {
     open: BTreeMap<u64, Open>,
     asked: BTreeMap<u64, Asked>,
     told: BTreeMap<String, Said>,
+    /// By name: how often it was sent, and how often it was refused at once.
+    said: BTreeMap<u64, u64>,
+    refused: BTreeMap<u64, u64>,
+    /// What has no ExecID: how often it was told as news.
+    unmarked: BTreeMap<String, u64>,
     /// The exchange may have lost what it knew of the session: a host's disk or power was lost.
     is_excused: bool,
     /// Numbers begin anew with the next Logon.
@@ -112,6 +130,9 @@ impl FixClient {
             open: BTreeMap::new(),
             asked: BTreeMap::new(),
             told: BTreeMap::new(),
+            said: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            unmarked: BTreeMap::new(),
             is_excused: false,
             begins_anew: false,
             counts: FixSeen::default(),

@@ -1,7 +1,7 @@
 //! What the engine asks, and asks again while it is not answered.
 
 use pares_fix::time::stamp;
-use pares_types::{InstrumentId, Price, Quantity, Side};
+use pares_types::{InstrumentId, NewOrder, Price, Quantity, SelfTrade, Side, TimeInForce};
 
 use super::{FixClient, Phase};
 use crate::scenario::MS;
@@ -27,14 +27,27 @@ pub(super) struct Open {
     pub(super) retry_at_ns: u64,
 }
 
-/// An order that was asked for.
+/// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) instrument: InstrumentId,
-    pub(super) side: Side,
-    pub(super) price: Price,
-    pub(super) quantity: Quantity,
+pub(super) enum Asked {
+    Order(InstrumentId, NewOrder),
+    Replacement(Price, Quantity),
+    Cancel,
+    Mass(InstrumentId),
 }
+
+/// Terms of an order beyond side, price and shares: in FIX, and as the exchange has them.
+type Terms = (&'static str, fn(&mut NewOrder));
+
+const TERMS: [Terms; 5] = [
+    ("59=3|", |order| order.time_in_force = TimeInForce::Ioc),
+    ("59=4|", |order| order.time_in_force = TimeInForce::Fok),
+    ("59=1|", |order| order.time_in_force = TimeInForce::Gtc),
+    ("59=1|111=1|", |order| {
+        (order.time_in_force, order.display) = (TimeInForce::Gtc, Quantity(1));
+    }),
+    ("20001=1|", |order| order.self_trade = SelfTrade::CancelResting),
+];
 
 impl FixClient {
     /// Does what is due: asks again, asks something new.
@@ -86,15 +99,12 @@ impl FixClient {
         let side = if self.random.chance(500) { Side::Buy } else { Side::Sell };
         let (quantity, cents) = (self.random.between(1, 20), self.random.below(12));
         let price = Price((MIDDLE * 10_000 + cents * 100 - 600) as i64);
-        self.asked.insert(self.names, Asked { instrument, side, price, quantity: Quantity(quantity) });
-        let how = match self.random.below(10) {
-            0 => "59=3|",
-            1 => "59=4|",
-            2 => "59=1|",
-            3 => "59=1|111=1|",
-            4 => "20001=1|",
-            _ => "",
-        };
+        let mut order = NewOrder::limit(side, price, Quantity(quantity));
+        let how = TERMS.get(self.random.index(10)).map_or("", |(how, terms)| {
+            terms(&mut order);
+            how
+        });
+        self.asked.insert(self.names, Asked::Order(instrument, order));
         let side = if side == Side::Buy { 1 } else { 2 };
         let (whole, part) = (price.0 / 10_000, price.0 % 10_000);
         let dated = self.dated(now_ns);
@@ -107,6 +117,10 @@ impl FixClient {
     fn change(&mut self, now_ns: u64, is_replacement: bool) -> String {
         let of = self.names - 1 - self.random.below((self.names - 1).min(8));
         let (quantity, cents) = (self.random.between(1, 20), self.random.below(12));
+        let price = Price((MIDDLE * 10_000 + cents * 100) as i64);
+        let asked =
+            if is_replacement { Asked::Replacement(price, Quantity(quantity)) } else { Asked::Cancel };
+        self.asked.insert(self.names, asked);
         let terms = if is_replacement { format!("40=2|44=50.{cents:02}|") } else { String::new() };
         let dated = if is_replacement {
             self.dated(now_ns)
@@ -118,6 +132,7 @@ impl FixClient {
 
     fn mass_cancel(&mut self, now_ns: u64) -> String {
         let instrument = 1 + self.random.below(u64::from(self.instruments));
+        self.asked.insert(self.names, Asked::Mass(InstrumentId(instrument as u32)));
         format!("530=1|48={instrument}|22=8|55=X|{}", self.dated(now_ns))
     }
 

@@ -13,9 +13,16 @@ impl FixClient {
         self.next_out += 1;
         if matches!(kind, "D" | "F" | "G" | "q") {
             let sent = Sent { kind: kind.to_owned(), fields: fields.to_owned(), sent_ns: now_ns };
+            self.note_said(fields);
             self.sent.insert(number, sent);
         }
         self.write(now_ns, number, kind, (None, fields), out);
+    }
+
+    /// A request was sent once more.
+    fn note_said(&mut self, fields: &str) {
+        let name = fields.split('|').find_map(|field| field.strip_prefix("11=")?.parse().ok());
+        *self.said.entry(name.unwrap_or_default()).or_default() += 1;
     }
 
     fn write(
@@ -52,6 +59,8 @@ impl FixClient {
             self.fill(now_ns, gap, number, out);
             let Sent { kind, fields, sent_ns } = &self.sent[&number];
             self.write(now_ns, number, kind, (Some(*sent_ns), fields), out);
+            let fields = fields.clone();
+            self.note_said(&fields);
             (gap, self.counts.sent_again) = (number + 1, self.counts.sent_again + 1);
         }
         self.fill(now_ns, gap, to + 1, out);

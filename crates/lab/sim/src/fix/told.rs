@@ -33,7 +33,10 @@ impl FixClient {
             self.open.remove(&name);
         }
         if is_at_once {
-            return Ok(());
+            return self.on_refused_at_once(name, key, message);
+        }
+        if message.kind() != "8" {
+            self.hold_unmarked(name, &key, message)?;
         }
         let is_trade = key.split('-').count() == 4;
         let trade = || Some((units(message.get(31)?), message.number(32), message.number(151)));
@@ -43,6 +46,36 @@ impl FixClient {
         self.counts.told_again += 1;
         if message.kind() == "8" && (before != said || !message.may_be_known()) {
             return broken(TOLD, format!("{} was told {before:?}, and then {message:?}", self.seat.member));
+        }
+        Ok(())
+    }
+}
+
+impl FixClient {
+    /// Nothing is recorded: it says so, once, and each time that something was sent is refused once at most.
+    fn on_refused_at_once(&mut self, name: u64, id: String, message: &Message) -> Result<(), Broken> {
+        *self.refused.entry(name).or_default() += 1;
+        let is_refusal = message.get(150) == Some("8") && message.get(39) == Some("8");
+        let was_told = self.told.insert(id, Said::default()).is_some();
+        if !is_refusal || message.get(58).is_none() || (was_told && !message.may_be_known()) {
+            return broken(TOLD, format!("{} is refused at once: {message:?}", self.seat.member));
+        }
+        Ok(())
+    }
+
+    /// Without an ExecID: what does not say that it may be known answers something that was sent, and that is told once.
+    fn hold_unmarked(&mut self, name: u64, key: &str, message: &Message) -> Result<(), Broken> {
+        if message.may_be_known() || self.is_excused {
+            return Ok(());
+        }
+        let unmarked = self.unmarked.entry(key.to_owned()).or_default();
+        *unmarked += 1;
+        let said = self.said.get(&name).copied().unwrap_or_default();
+        if *unmarked > said {
+            return broken(
+                TOLD,
+                format!("{} sent {name} {said} times, and is told {message:?}", self.seat.member),
+            );
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ impl WebClient {
             since_ns: 0,
             is_doomed: false,
             input: Vec::new(),
-            line: Line::default(),
+            line: Line::new(|_| false),
             waiting: BTreeMap::new(),
             waiters: 0,
             cursors: shards.map(|shard| (shard, Cursor::from(1))).collect(),
@@ -130,7 +130,7 @@ impl WebClient {
     /// The server is another one, which knows nothing. Clients ask it at once.
     fn die(&mut self) {
         self.counts.deaths += 1;
-        (self.line, self.is_doomed) = (Line::default(), false);
+        (self.line, self.is_doomed) = (Line::new(|_| false), false);
         self.waiting.clear();
         self.follow_all();
         self.open.values_mut().for_each(|open| open.retry_at_ns = 0);
@@ -147,7 +147,7 @@ impl WebClient {
             (Phase::SigningOn, GatewayFrame::SignedOn(agreed)) => {
                 self.counts.sign_ons += 1;
                 (self.phase, self.since_ns, self.skips) = (Phase::On, now_ns, self.counts.sign_ons > 1);
-                self.line.on_signed_on(agreed.in_flight_max.get());
+                self.line.on_signed_on(agreed.in_flight_max.get(), None);
                 let begun = out.len();
                 self.flush(out);
                 if self.bug == Some(Bug::RepeatUnderNewName) {

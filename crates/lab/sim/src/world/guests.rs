@@ -3,7 +3,7 @@
 use pares_roles::world::DoorPort;
 use pares_types::MemberId;
 
-use crate::fix::FixClient;
+use crate::fix::{FixClient, check_stranger};
 use crate::guest::{Guest, Recorded, Seat};
 use crate::ouch::OuchClient;
 use crate::queue::Action;
@@ -114,6 +114,9 @@ impl World<'_> {
         if self.scenario.bug == Some(Bug::NameByClock) {
             defects::name_by_clock(&mut bytes, self.now_ns);
         }
+        if self.scenario.bug == Some(Bug::MisreadTimeInForce) {
+            defects::rewrite_fix(&mut bytes, b"D", b"\x0159=4\x01", b"\x0159=3\x01");
+        }
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let cut = if self.random.chance(300) { 1 + self.random.index(rest.len()) } else { rest.len() };
@@ -128,13 +131,19 @@ impl World<'_> {
         end: GuestEnd,
         bytes: &[u8],
     ) -> Result<(), Broken> {
-        let Some(guest) = end.guest else { return Ok(()) };
+        let mut bytes = bytes.to_vec();
+        if end.port == Some(DoorPort::Fix) {
+            defects::mistell(self.scenario.bug, end.guest.is_none(), &mut bytes);
+        }
+        let Some(guest) = end.guest else {
+            return if end.port == Some(DoorPort::Fix) { check_stranger(&bytes) } else { Ok(()) };
+        };
         let (now_ns, mut out) = (self.now_ns, Vec::new());
         let one = &mut self.guests[guest];
         if one.seat().connection != Some(connection) {
             return Ok(());
         }
-        let is_over = one.on_bytes(now_ns, bytes, &mut out)?;
+        let is_over = one.on_bytes(now_ns, &bytes, &mut out)?;
         self.send_as_guest(connection, &out);
         if is_over {
             self.hang_up_as_guest(guest, connection);

@@ -1,4 +1,4 @@
-//! ReceivedMarket data for those who ask by HTTP: received on a thread of its own, and handed on some hundred times a second: books as they look then, and every trade.
+//! Market data for those who ask by HTTP: received on a thread of its own, and handed on some hundred times a second: books as they look then, and every trade.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,23 +7,18 @@ use std::time::{Duration, Instant, SystemTime};
 use pares_api::{BookTold, MarketTold, ReceivedMarket};
 use pares_feed::itch::{self, FeedMessage};
 use pares_feed::publication::Session;
-use pares_node::config::FeedConfig;
 use pares_node::{Layout, SystemConfig};
-use pares_receiver::{
-    FeedEvent, FeedLines, FeedReceiver, Received, ReceivedBook, ReceivedFrom, ReceiverConfig,
-    SubscriptionState, Trust,
-};
-use pares_resources::book::{DEPTH, Levels};
+use pares_receiver::{FeedEvent, FeedReceiver, Received, ReceivedFrom, SubscriptionState};
 use pares_resources::tape::{MarketTrade, TapeNews};
 use pares_types::{BusinessDay, DAY_NS, ShardId, Side, Timestamp};
 
+use crate::commands::market::{self, WAIT, levels};
 use crate::error::CommandError;
 
 /// Between two looks at what changed.
 const EVERY: Duration = Duration::from_millis(3);
 /// A business day with more messages is received from now on: books would be late for what is over.
 const REPLAYED_MAX: u64 = 5_000_000;
-const WAIT: Duration = Duration::from_millis(100);
 
 /// Begins to receive, if the exchange publishes market data.
 ///
@@ -38,8 +33,7 @@ pub(super) fn receive(
     let (layout, config, feed, told) = (layout.clone(), config.clone(), feed.clone(), Arc::clone(&market));
     let run = move || loop {
         // Replayers may come up later than this, or elsewhere: then all begins anew.
-        let opened = by_tcp(&layout, &config, &feed).ok().and_then(|by_tcp| FeedReceiver::open(&by_tcp).ok());
-        if let Some(receiver) = opened {
+        if let Some(receiver) = market::open(&layout, &config, &feed, REPLAYED_MAX) {
             Watch::new(receiver, Arc::clone(&told)).run();
         }
         std::thread::sleep(WAIT);
@@ -47,22 +41,6 @@ pub(super) fn receive(
     let name = std::thread::Builder::new().name("market".into());
     name.spawn(run).map_err(CommandError::io("starting to receive market data"))?;
     Ok(Some(market))
-}
-
-/// All by TCP: a line that is not multicast goes to one receiver of a host, and there may be any number of these.
-fn by_tcp(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Result<ReceiverConfig, CommandError> {
-    let replayers = pares_node::config::replayers(layout, config);
-    let authority = pares_node::config::feed_authority(layout, feed);
-    let believed = authority.as_deref().map(Trust::load).transpose();
-    Ok(ReceiverConfig {
-        shards: config.shards()?.into_keys().collect(),
-        lines: FeedLines::None,
-        requests: replayers.clone(),
-        tcp: replayers,
-        replayed_max: REPLAYED_MAX,
-        tls: believed.map_err(|error| CommandError::Usage(error.to_string()))?,
-        ..ReceiverConfig::default()
-    })
 }
 
 struct Watch {
@@ -124,11 +102,6 @@ impl Watch {
         }
         self.market.ring();
     }
-}
-
-fn levels(book: &ReceivedBook<'_>) -> Levels {
-    let side = |side| book.levels(side).take(DEPTH).map(|(price, shares, _)| (price, shares)).collect();
-    Levels { bids: side(Side::Buy), offers: side(Side::Sell) }
 }
 
 impl Noted {

@@ -67,7 +67,9 @@ fn an_operators_session_ends_with_its_gateway_also_where_sign_on_is_open() {
     let mut exchange = Exchange::start(&small(2));
     let web = Web::start(exchange.layout().root());
     let (mut operator, mut member) = (Asker::open(&web.address, 0), Asker::open(&web.address, 8));
-    [0, 1].map(|one| exchange.kill(gateway(one)));
+    for one in [0, 1] {
+        exchange.kill(gateway(one));
+    }
     exchange.wait_until_up();
     eventually("it has ended", || {
         let answer = operator.ask("GET", "/v1/instruments", "");

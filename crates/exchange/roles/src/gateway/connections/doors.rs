@@ -2,6 +2,7 @@
 
 use pares_door::DoorTime;
 use pares_gateway::SessionId;
+use pares_types::InstrumentId;
 use pares_wire::record::SessionMark;
 
 use super::super::door_end::Heard;
@@ -33,6 +34,22 @@ impl<S: Sockets> Connections<S> {
         });
     }
 
+    /// Which instrument has the symbol that the session's door sought.
+    pub(in crate::gateway) fn found(
+        &mut self,
+        session: SessionId,
+        at: DoorTime,
+        instrument: Option<InstrumentId>,
+    ) {
+        if self.connection(session).is_none() {
+            return;
+        }
+        self.step(slot(session), at, |connection, session, heard| {
+            connection.with_door(session, heard, |door, sink| door.on_found(at, instrument, sink));
+            false
+        });
+    }
+
     pub(in crate::gateway) fn has_doors(&self) -> bool {
         self.doors.is_some()
     }
@@ -46,6 +63,7 @@ impl<S: Sockets> Connections<S> {
                 false
             });
         }
+        self.tell_market(at);
         for index in 0..self.flushing.len() {
             let slot = self.flushing[index];
             if self.slots[slot].as_ref().is_some_and(|one| one.has_door()) {
@@ -69,7 +87,7 @@ impl<S: Sockets> Connections<S> {
     }
 
     /// Takes a step with a connection that has a door; has it flushed, and read again if there is room again as the step says.
-    fn step(
+    pub(super) fn step(
         &mut self,
         slot: usize,
         at: DoorTime,
@@ -88,6 +106,7 @@ impl<S: Sockets> Connections<S> {
             let before = std::mem::replace(&mut end.due_ns, due_ns);
             before.map(|due_ns| self.doors_due.remove(&(due_ns, slot)));
             self.doors_due.extend(due_ns.map(|due_ns| (due_ns, slot)));
+            self.watchers.note(slot, end);
         }
         if is_news {
             self.read_again(slot);

@@ -52,6 +52,7 @@ fn logged_on() -> OuchDoor {
         comp_id: "PARES".into(),
         instruments: Vec::new(),
         shards: vec![SHARD],
+        has_market: false,
         orders_max: 10_000,
     };
     let mut door = OuchDoor::new(Arc::new(config));

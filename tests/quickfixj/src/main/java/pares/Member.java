@@ -16,6 +16,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import quickfix.*;
 import quickfix.field.*;
+import quickfix.fix44.MarketDataRequest;
 import quickfix.fix44.NewOrderSingle;
 
 /**
@@ -25,6 +26,7 @@ import quickfix.fix44.NewOrderSingle;
  * <pre>
  *   Member STORE KEYFILE SENDER SYMBOL HOST:PORT HOST:PORT ...     commands come as lines:
  *   order NAME SIDE QUANTITY PRICE      enters one
+ *   market ID                           asks for the symbol's book and trades, and for what changes
  *   end                                 logs out and ends
  * </pre>
  */
@@ -50,6 +52,10 @@ public final class Member implements Application {
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line = commands.readLine(); line != null && !line.equals("end"); line = commands.readLine()) {
             String[] words = line.split(" ");
+            if (words[0].equals("market")) {
+                Session.sendToTarget(marketData(words[1], args[3]), id);
+                continue;
+            }
             NewOrderSingle order = new NewOrderSingle(
                 new ClOrdID(words[1]), new Side(words[2].charAt(0)), new TransactTime(), new OrdType(OrdType.LIMIT));
             order.set(new Symbol(args[3]));
@@ -80,6 +86,21 @@ public final class Member implements Application {
         String proof = HexFormat.of().formatHex(signature.sign());
         logon.setInt(RawDataLength.FIELD, proof.length());
         logon.setString(RawData.FIELD, proof);
+    }
+
+    private static MarketDataRequest marketData(String name, String symbol) {
+        MarketDataRequest request = new MarketDataRequest(
+            new MDReqID(name), new SubscriptionRequestType('1'), new MarketDepth(0));
+        request.set(new MDUpdateType(1));
+        for (char type : new char[] {'0', '1', '2'}) {
+            MarketDataRequest.NoMDEntryTypes types = new MarketDataRequest.NoMDEntryTypes();
+            types.set(new MDEntryType(type));
+            request.addGroup(types);
+        }
+        MarketDataRequest.NoRelatedSym symbols = new MarketDataRequest.NoRelatedSym();
+        symbols.set(new Symbol(symbol));
+        request.addGroup(symbols);
+        return request;
     }
 
     private static SessionSettings settings(SessionID id, String[] args) {
@@ -150,6 +171,10 @@ public final class Member implements Application {
 
     @Override
     public void fromApp(Message message, SessionID id) throws FieldNotFound {
+        if (message.isSetField(MDReqID.FIELD)) {
+            say("market " + message.toString().replace('\u0001', '|'));
+            return;
+        }
         say(String.join(" ", "report", field(message, MsgType.FIELD), field(message, ClOrdID.FIELD),
             field(message, ExecType.FIELD), field(message, ExecID.FIELD), field(message, LastQty.FIELD),
             field(message, CumQty.FIELD), field(message, PossResend.FIELD), field(message, PossDupFlag.FIELD),

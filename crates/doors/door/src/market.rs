@@ -1,0 +1,355 @@
+//! Market data for a session that asks (V): whole books (W), what changed of them (X), or why not (Y).
+//!
+//! Sending every change to every subscriber makes one that reads slowly fall behind for ever, and costs memory meanwhile. Here nothing is queued. A
+//! subscription remembers the books that it was told last, which all sessions share; whenever it may be told more, it is told what is
+//! different by now, whatever lies between. So what a subscriber holds and the next X make the market's book, however seldom it reads.
+//!
+//! ```text
+//!   V --> waiting, until the books it names are there --W--> open --X, W--> ... --V 263=2--> gone
+//!           +--Y: no such symbol, or nothing came for five seconds
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pares_fix::dictionary::tag;
+use pares_fix::message::FixMessage;
+use pares_resources::book::Levels;
+use pares_types::{InstrumentId, Price, Quantity};
+
+use crate::desk::Desk;
+use crate::instruments::Instruments;
+use crate::market_told::{MarketEntry, MarketReject, MarketTold, entry, update};
+use crate::told::Told;
+
+/// Prices of each side that are told.
+const DEPTH_MAX: usize = 50;
+/// Symbols of a session's subscriptions, and requests that wait, together.
+const SYMBOLS_MAX: usize = 256;
+/// Entries of an X: some 60 bytes each, and peers take messages of 8 KiB.
+const ENTRIES_MAX: usize = 100;
+/// A longer MDReqID is refused.
+const ID_BYTES_MAX: usize = 64;
+/// How long a request waits for books that are not there.
+const PATIENCE_NS: u64 = 5_000_000_000;
+
+/// MDReqRejReason (281).
+mod reject {
+    pub(super) const UNKNOWN_SYMBOL: u8 = b'0';
+    pub(super) const DUPLICATE_ID: u8 = b'1';
+    pub(super) const BANDWIDTH: u8 = b'2';
+    pub(super) const DEPTH: u8 = b'5';
+    pub(super) const UPDATE_TYPE: u8 = b'6';
+    pub(super) const AGGREGATED: u8 = b'7';
+    pub(super) const ENTRY_TYPE: u8 = b'8';
+}
+
+/// A book as market data tell it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MarketBook {
+    /// Whether it is the market's: not while data are missing.
+    pub is_current: bool,
+    /// Its prices.
+    pub levels: Levels,
+    /// The last trade.
+    pub last: Option<(Price, Quantity)>,
+    /// How many trades were told.
+    pub trades: u64,
+}
+
+/// The market, as far as the gateway's process follows it.
+pub trait MarketView {
+    /// The book of that symbol. While it is as it was, it is the same one.
+    fn book(&self, symbol: &str) -> Option<Arc<MarketBook>>;
+
+    /// Whether all books are there, so that a symbol without one is no symbol.
+    fn is_whole(&self) -> bool;
+}
+
+/// Whether a door is to be told of the market.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarketWish {
+    /// Nobody has asked.
+    #[default]
+    Nothing,
+    /// When something changes.
+    Changes,
+    /// At once: a question waits.
+    Now,
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug)]
+struct Wanted {
+    /// MDReqID.
+    id: Vec<u8>,
+    lasts: bool,
+    /// Each time whole, instead of what changed.
+    is_whole: bool,
+    depth: usize,
+    bids: bool,
+    offers: bool,
+    trades: bool,
+    symbols: Vec<Arc<str>>,
+}
+
+/// A request that waits, and how long it does.
+#[derive(Debug)]
+struct Waiting {
+    wanted: Wanted,
+    until_ns: u64,
+}
+
+/// A subscription, and the books that it was told last.
+#[derive(Debug)]
+struct Subscription {
+    wanted: Wanted,
+    told: Vec<Arc<MarketBook>>,
+}
+
+/// What a session has asked of the market.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    waiting: Vec<Waiting>,
+    open: BTreeMap<Vec<u8>, Subscription>,
+}
+
+type Refused = (Option<u8>, &'static str);
+
+impl Desk {
+    /// MarketDataRequest.
+    pub(crate) fn on_market_question(&mut self, message: &FixMessage<'_>) {
+        let id = message.text(tag::MD_REQ_ID).unwrap_or_default();
+        let refused = match message.text(tag::SUBSCRIPTION_REQUEST_TYPE) {
+            Some(b"2") => self.market.end(id),
+            _ if !self.has_market => {
+                Err((Some(reject::UNKNOWN_SYMBOL), "the exchange publishes no market data"))
+            }
+            kind => {
+                let wanted = Wanted::read(message, kind == Some(b"1"), &self.instruments);
+                wanted.and_then(|wanted| self.market.ask(wanted, self.utc_ns))
+            }
+        };
+        if let Err((reason, text)) = refused {
+            let id = id[..id.len().min(ID_BYTES_MAX)].to_vec();
+            self.told.push(Told::MarketReject(MarketReject { id, reason, text }));
+        }
+    }
+
+    /// Tells what there is to tell of the market by now.
+    pub(crate) fn tell_market(&mut self, view: &dyn MarketView) {
+        self.market.answer(view, &self.instruments, &mut self.told);
+        for subscription in self.market.open.values_mut() {
+            subscription.tell(view, &mut self.told);
+        }
+    }
+}
+
+impl Wanted {
+    fn read(message: &FixMessage<'_>, lasts: bool, instruments: &Instruments) -> Result<Self, Refused> {
+        let id = message.text(tag::MD_REQ_ID).unwrap_or_default().to_vec();
+        let depth = message.text(tag::MARKET_DEPTH).unwrap_or_default();
+        let depth = match std::str::from_utf8(depth).ok().and_then(|text| text.parse().ok()) {
+            Some(0) => DEPTH_MAX,
+            Some(depth @ 1..=DEPTH_MAX) => depth,
+            _ => return Err((Some(reject::DEPTH), "MarketDepth (264) is 0 to 50")),
+        };
+        let is_whole = match message.text(tag::MD_UPDATE_TYPE) {
+            Some(b"0") => true,
+            Some(_) => false,
+            None if lasts => return Err((Some(reject::UPDATE_TYPE), "MDUpdateType (265) is 0 or 1")),
+            None => false,
+        };
+        if message.text(tag::AGGREGATED_BOOK) == Some(b"N") {
+            return Err((Some(reject::AGGREGATED), "books are told by price: AggregatedBook (266) is Y"));
+        }
+        let kinds: Vec<&[u8]> = values(message, tag::MD_ENTRY_TYPE).collect();
+        if kinds.is_empty() || kinds.iter().any(|kind| !matches!(kind, [entry::BID..=entry::TRADE])) {
+            return Err((Some(reject::ENTRY_TYPE), "MDEntryType (269) is 0, 1 or 2"));
+        }
+        let [bids, offers, trades] =
+            [entry::BID, entry::OFFER, entry::TRADE].map(|kind| kinds.contains(&&[kind][..]));
+        let symbols = symbols(message, instruments);
+        if id.len() > ID_BYTES_MAX || symbols.is_empty() {
+            return Err((None, "MDReqID (262) has 64 bytes at most, and 146 names a symbol"));
+        }
+        Ok(Self { id, lasts, is_whole, depth, bids, offers, trades, symbols })
+    }
+
+    /// What of a book it is told. A book that is not current shows nothing.
+    fn shown(&self, book: &MarketBook) -> Levels {
+        let side = |is_wanted: bool, levels: &[(Price, Quantity)]| {
+            let depth = if is_wanted && book.is_current { self.depth } else { 0 };
+            levels.iter().take(depth).copied().collect()
+        };
+        Levels { bids: side(self.bids, &book.levels.bids), offers: side(self.offers, &book.levels.offers) }
+    }
+
+    fn snapshot(&self, symbol: &Arc<str>, book: &MarketBook) -> Told {
+        let Levels { bids, offers } = self.shown(book);
+        let last = book.last.filter(|_| self.trades && book.is_current);
+        let sides = [(entry::BID, bids), (entry::OFFER, offers), (entry::TRADE, last.into_iter().collect())];
+        let entries = sides.into_iter().flat_map(|(kind, levels)| {
+            levels.into_iter().map(move |(price, quantity)| MarketEntry {
+                kind,
+                update: None,
+                price,
+                quantity,
+            })
+        });
+        let (id, symbol, entries) = (self.id.clone(), Arc::clone(symbol), entries.collect());
+        Told::Market(MarketTold::Snapshot { id, symbol, entries })
+    }
+
+    /// What changed of a book.
+    fn changes(&self, symbol: &Arc<str>, before: &MarketBook, now: &MarketBook) -> Vec<MarketEntry> {
+        let (old, new) = (self.shown(before), self.shown(now));
+        let changed = new.since(&old);
+        let last = now.last.filter(|_| self.trades && now.trades != before.trades);
+        let sides = [
+            (entry::BID, &old.bids, changed.bids),
+            (entry::OFFER, &old.offers, changed.offers),
+            (entry::TRADE, &Vec::new(), last.into_iter().collect()),
+        ];
+        let mut entries = Vec::new();
+        for (kind, old, changed) in sides {
+            entries.extend(changed.into_iter().map(|(price, quantity)| {
+                let action = match old.iter().any(|(known, _)| *known == price) {
+                    _ if quantity.is_zero() => update::DELETE,
+                    true => update::CHANGE,
+                    false => update::NEW,
+                };
+                MarketEntry { kind, update: Some((action, Arc::clone(symbol))), price, quantity }
+            }));
+        }
+        entries
+    }
+}
+
+impl Subscriptions {
+    pub(crate) fn wish(&self) -> MarketWish {
+        match () {
+            () if !self.waiting.is_empty() => MarketWish::Now,
+            () if !self.open.is_empty() => MarketWish::Changes,
+            () => MarketWish::Nothing,
+        }
+    }
+
+    /// When a request has waited long enough.
+    pub(crate) fn deadline_ns(&self) -> Option<u64> {
+        self.waiting.iter().map(|waiting| waiting.until_ns).min()
+    }
+
+    fn ask(&mut self, wanted: Wanted, now_ns: u64) -> Result<(), Refused> {
+        let asked = self.waiting.iter().map(|waiting| &waiting.wanted);
+        let mut asked = asked.chain(self.open.values().map(|open| &open.wanted));
+        if asked.clone().map(|asked| asked.symbols.len()).sum::<usize>() + wanted.symbols.len() > SYMBOLS_MAX
+        {
+            return Err((Some(reject::BANDWIDTH), "a session may look at 256 books"));
+        }
+        if asked.any(|asked| asked.id == wanted.id) {
+            return Err((Some(reject::DUPLICATE_ID), "that MDReqID (262) is in use"));
+        }
+        self.waiting.push(Waiting { wanted, until_ns: now_ns.saturating_add(PATIENCE_NS) });
+        Ok(())
+    }
+
+    fn end(&mut self, id: &[u8]) -> Result<(), Refused> {
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| waiting.wanted.id != id);
+        let was_there = self.open.remove(id).is_some() || self.waiting.len() < before;
+        if was_there { Ok(()) } else { Err((None, "no subscription has that MDReqID (262)")) }
+    }
+
+    /// Answers the requests whose books are there.
+    fn answer(&mut self, view: &dyn MarketView, instruments: &Instruments, told: &mut Vec<Told>) {
+        // Asked before the books: what is whole then has them.
+        let is_whole = view.is_whole();
+        for Waiting { wanted, until_ns } in std::mem::take(&mut self.waiting) {
+            // Of an instrument that is there and of which nothing was ever told, the book is empty.
+            let is_known = |symbol: &str| is_whole && instruments.by_symbol(symbol.as_bytes()).is_some();
+            let empty = || Arc::new(MarketBook { is_current: true, ..MarketBook::default() });
+            let book = |symbol: &Arc<str>| view.book(symbol).or_else(|| is_known(symbol).then(empty));
+            let books = wanted.symbols.iter().map(book).collect::<Option<Vec<_>>>();
+            match books {
+                Some(books) if books.iter().all(|book| book.is_current) => self.open(wanted, books, told),
+                None if is_whole => {
+                    told.push(wanted.reject(reject::UNKNOWN_SYMBOL, "no instrument has that Symbol (55)"));
+                }
+                _ => self.waiting.push(Waiting { wanted, until_ns }),
+            }
+        }
+    }
+
+    fn open(&mut self, wanted: Wanted, books: Vec<Arc<MarketBook>>, told: &mut Vec<Told>) {
+        told.extend(wanted.symbols.iter().zip(&books).map(|(symbol, book)| wanted.snapshot(symbol, book)));
+        if wanted.lasts {
+            self.open.insert(wanted.id.clone(), Subscription { wanted, told: books });
+        }
+    }
+
+    /// Gives up what waited in vain.
+    pub(crate) fn give_up(&mut self, now_ns: u64, told: &mut Vec<Told>) {
+        for waiting in self.waiting.extract_if(.., |waiting| waiting.until_ns <= now_ns) {
+            told.push(waiting.wanted.reject(reject::BANDWIDTH, "market data are not at hand: ask again"));
+        }
+    }
+}
+
+impl Subscription {
+    /// Tells what is different from what was told last: one X, or one W for each book.
+    fn tell(&mut self, view: &dyn MarketView, told: &mut Vec<Told>) {
+        let Self { wanted, told: last } = self;
+        let mut entries = Vec::new();
+        for (symbol, before) in wanted.symbols.iter().zip(last) {
+            let now = view.book(symbol).unwrap_or_default();
+            if Arc::ptr_eq(&now, before) {
+                continue;
+            }
+            let changes = wanted.changes(symbol, before, &now);
+            if wanted.is_whole && !changes.is_empty() {
+                told.push(wanted.snapshot(symbol, &now));
+            } else {
+                entries.extend(changes);
+            }
+            *before = now;
+        }
+        told.extend(entries.chunks(ENTRIES_MAX).map(|entries| {
+            Told::Market(MarketTold::Refresh { id: wanted.id.clone(), entries: entries.to_vec() })
+        }));
+    }
+}
+
+impl Wanted {
+    fn reject(self, reason: u8, text: &'static str) -> Told {
+        Told::MarketReject(MarketReject { id: self.id, reason: Some(reason), text })
+    }
+}
+
+/// The values of a field of groups.
+fn values<'a>(message: &FixMessage<'a>, tag: u16) -> impl Iterator<Item = &'a [u8]> {
+    message
+        .body()
+        .filter(move |field| field.is_in_group && field.tag == i32::from(tag))
+        .map(|field| field.value)
+}
+
+/// The symbols that a request names: by Symbol (55), which begins an entry, or by number (48, if 22 is 8).
+fn symbols(message: &FixMessage<'_>, instruments: &Instruments) -> Vec<Arc<str>> {
+    let mut named: Vec<(String, Option<InstrumentId>)> = Vec::new();
+    let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse().ok().map(InstrumentId);
+    for field in message.body().filter(|field| field.is_in_group) {
+        match u16::try_from(field.tag) {
+            Ok(tag::SYMBOL) => named.push((String::from_utf8_lossy(field.value).into_owned(), None)),
+            Ok(tag::SECURITY_ID) => {
+                named.iter_mut().last().into_iter().for_each(|one| one.1 = number(field.value))
+            }
+            _ => {}
+        }
+    }
+    let symbol = |(symbol, id): (String, Option<InstrumentId>)| match id {
+        Some(id) if instruments.has(id) => instruments.symbol(id).into(),
+        _ => symbol.into(),
+    };
+    named.into_iter().map(symbol).collect()
+}

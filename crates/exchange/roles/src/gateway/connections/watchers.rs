@@ -1,0 +1,87 @@
+//! Who wants to be told of the market, which a thread beside the duty cycle follows as long as anybody does.
+//!
+//! A turn in which nobody has asked for market data looks at one empty set. Where somebody has, a turn tells each session once what
+//! changed since it was told last; one that does not read what it was told is passed over until it does.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pares_door::{DoorTime, MarketWish};
+
+use super::super::door_end::DoorEnd;
+use super::Connections;
+use crate::world::{Market, Sockets};
+
+/// With so much unread a session is told no more of the market.
+const UNREAD_MAX: usize = 64 << 10;
+
+pub(super) struct Watchers {
+    market: Option<Arc<dyn Market>>,
+    slots: BTreeSet<usize>,
+    /// The market that was told last.
+    told: u64,
+    /// Somebody has not been told of it: he has just asked, or did not read.
+    is_behind: bool,
+}
+
+impl Watchers {
+    pub(super) fn new(market: Option<Arc<dyn Market>>) -> Self {
+        Self { market, slots: BTreeSet::new(), told: 0, is_behind: false }
+    }
+
+    /// What the connection's door wants by now.
+    pub(super) fn note(&mut self, slot: usize, end: &mut DoorEnd) {
+        let wish = end.market_wish();
+        self.is_behind |= wish == MarketWish::Now;
+        if std::mem::replace(&mut end.wish, wish) == wish {
+            return;
+        }
+        if wish == MarketWish::Nothing {
+            self.slots.remove(&slot);
+        } else {
+            self.slots.insert(slot);
+        }
+        self.follow();
+    }
+
+    pub(super) fn gone(&mut self, slot: usize) {
+        if self.slots.remove(&slot) {
+            self.follow();
+        }
+    }
+
+    /// Has the market followed if anybody wants it.
+    fn follow(&self) {
+        if let Some(market) = &self.market {
+            market.follow(!self.slots.is_empty());
+        }
+    }
+
+    /// The market, if there is something to tell of it.
+    fn news(&mut self) -> Option<Arc<dyn Market>> {
+        let market = self.market.as_ref().filter(|_| !self.slots.is_empty())?;
+        let version = market.version();
+        let is_news = std::mem::replace(&mut self.told, version) != version;
+        (std::mem::take(&mut self.is_behind) || is_news).then(|| Arc::clone(market))
+    }
+}
+
+impl<S: Sockets> Connections<S> {
+    /// Tells those who watch the market what changed, if anything did.
+    pub(super) fn tell_market(&mut self, at: DoorTime) {
+        let Some(market) = self.watchers.news() else { return };
+        let mut is_behind = false;
+        for slot in self.watchers.slots.clone() {
+            if self.slots[slot].as_ref().is_some_and(|one| one.unsent() > UNREAD_MAX) {
+                is_behind = true;
+                continue;
+            }
+            self.step(slot, at, |connection, session, heard| {
+                connection.with_door(session, heard, |door, sink| door.on_market(at, &*market, sink));
+                false
+            });
+        }
+        // Who waits for books that are not there is told once they are, which is news.
+        self.watchers.is_behind = is_behind;
+    }
+}
