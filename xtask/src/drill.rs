@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::{cargo, setup, target_dir};
 
 /// The drills, and how often each blow is dealt.
-const DRILLS: [&str; 18] = [
+const DRILLS: [&str; 19] = [
     "kill-venue --count 10",
     "stop-venue --count 10",
     "slow-venue --count 10",
@@ -21,6 +21,7 @@ const DRILLS: [&str; 18] = [
     "slow-disk --count 5",
     "kill-gateway --count 6",
     "kill-front --protocol fix --count 6",
+    "kill-front --protocol ws --count 6",
     "kill-everything --count 5 --gateways 2",
     "flood --count 2",
     "poison --count 6",

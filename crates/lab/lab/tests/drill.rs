@@ -107,6 +107,24 @@ fn members_over_fix_go_on_at_another_gateway_by_their_numbers_with_nothing_missi
     assert!(figures["others_p99_ratio"].as_f64() > Some(0.0), "{figures}");
 }
 
+/// Needs the program that ships beside this one: a server over HTTP is a process of it.
+#[test]
+fn members_over_websocket_go_on_at_another_server_with_no_number_missing_or_twice() {
+    let output = pares("kill-front --protocol ws --count 4 --quiet-ms 200");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(77) {
+        return eprintln!("{said}");
+    }
+    assert!(output.status.success(), "{said}");
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for count in ["lost", "duplicated", "resend_missing", "gaps", "rejected", "records_differing"] {
+        assert_eq!(figures[count], 0, "{count}: {figures}");
+    }
+    for count in ["client_retries", "completed", "others_completed", "executions"] {
+        assert!(figures[count].as_u64() > Some(0), "{count}: {figures}");
+    }
+}
+
 #[test]
 fn everything_killed_at_once_comes_back_with_all_that_was_acknowledged() {
     let figures = drill("kill-everything --count 2 --gateways 2");

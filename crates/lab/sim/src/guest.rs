@@ -40,19 +40,24 @@ impl<'a> Recorded<'a> {
         (0..self.shards).map(|shard| ShardId(u16::try_from(shard).expect("few shards")))
     }
 
-    /// A member's stream in a shard: its messages from number 1 on.
-    pub(crate) fn stream(self, shard: ShardId, member: MemberId) -> Vec<Reply> {
-        let (mut numbers, mut all) = (StreamNumbers::default(), Vec::new());
+    /// All that a shard's record tells members, each with its number in the member's stream there.
+    pub(crate) fn read(self, shard: ShardId, mut on: impl FnMut(&Record, MemberId, Reply, u64)) {
+        let mut numbers = StreamNumbers::default();
         for record in self.of(shard) {
             let Record { position, request, outcome, events, .. } = record;
             let told = Told { position: *position, request, outcome, events };
-            told.read(|of, reply| {
-                let number = numbers.next(of);
-                if of == member {
-                    all.push(reply.numbered(number));
-                }
-            });
+            told.read(|of, reply| on(record, of, reply, numbers.next(of)));
         }
+    }
+
+    /// A member's stream in a shard: its messages from number 1 on.
+    pub(crate) fn stream(self, shard: ShardId, member: MemberId) -> Vec<Reply> {
+        let mut all = Vec::new();
+        self.read(shard, |_, of, reply, number| {
+            if of == member {
+                all.push(reply.numbered(number));
+            }
+        });
         all
     }
 

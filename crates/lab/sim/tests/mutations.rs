@@ -60,6 +60,22 @@ fn an_ouch_order_that_is_named_by_the_clock_is_found() {
     found_as("Y3 an order once", "ouch", Bug::NameByClock, 5);
 }
 
+/// What a lost connection left open goes out as another order.
+#[test]
+fn a_server_that_repeats_under_a_new_name_is_found() {
+    found_as("Z2 an order once", "http", Bug::RepeatUnderNewName, 5);
+}
+
+#[test]
+fn an_answer_to_another_question_is_found() {
+    found_as("Z1 an answer is its question's", "http", Bug::AnswerAnother, 5);
+}
+
+#[test]
+fn a_report_that_is_skipped_when_a_gateway_dies_is_found() {
+    found_as("Z3 all is told", "http", Bug::SkipAfterLoss, 5);
+}
+
 #[test]
 fn a_log_that_promises_before_it_has_synced_is_found() {
     found_as(DURABILITY, "power", Bug::PromiseBeforeSync, 50);

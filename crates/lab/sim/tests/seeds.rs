@@ -214,6 +214,24 @@ fn ouch_sessions_are_told_the_same_packets_by_every_gateway_and_enter_each_order
     );
 }
 
+/// Whatever befalls gateways and servers: a name is one order, an answer is its question's, and streams have no gap.
+#[test]
+fn over_http_what_is_asked_again_is_done_once_and_streams_go_on_without_a_gap() {
+    occurred(
+        &hold("http", 0..60),
+        &[
+            ("sign-ons", |run| run.web.sign_ons, 1_000),
+            ("deaths", |run| run.web.deaths, 200),
+            ("asked again", |run| run.web.asked_again, 1_000),
+            ("answered", |run| run.web.answered, 10_000),
+            ("repeats", |run| run.web.repeats, 100),
+            ("questions", |run| run.web.questions, 1_000),
+            ("reports", |run| run.web.reports, 10_000),
+            ("hostile", |run| run.hostile, 200),
+        ],
+    );
+}
+
 /// One venue has other rules: where its results or a state hash show it, all recorders halt, and take nothing more.
 #[test]
 fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {

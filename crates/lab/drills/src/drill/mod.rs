@@ -144,7 +144,7 @@ enum Own {
     Feed(feed::Args),
     /// A broker: kill fronts, desks and sites each second under load; is a command lost or done twice, or a cent off?
     Broker(broker::Args),
-    /// Kill gateways under members that speak FIX: do sessions go on by their numbers, with nothing missing and nothing twice?
+    /// Kill gateways and servers under members that speak FIX, OUCH or HTTP: do they go on elsewhere, with nothing missing and nothing twice?
     KillFront(kill_front::Args),
     /// Wrong keys at rate, on many connections: is anybody let in, and do the others' orders take longer?
     WrongKeys(wrong_keys::Args),
@@ -197,8 +197,8 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
     let feed = PossibleValue::new("feed").help("Market data: `pares drill feed --help`");
     let broker = PossibleValue::new("broker").help("Day trading: `pares drill broker --help`");
-    let kill_front =
-        PossibleValue::new("kill-front").help("Gateways under FIX: `pares drill kill-front --help`");
+    let kill_front = PossibleValue::new("kill-front")
+        .help("Gateways and servers under others' protocols: `pares drill kill-front --help`");
     let own = [wice, history, away, days, backup, feed, broker, kill_front, wrong_keys];
     PossibleValuesParser::new(blows.chain(own)).try_map(|word| Blow::from_str(&word, false))
 }

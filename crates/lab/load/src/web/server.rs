@@ -1,5 +1,6 @@
 //! `pares web` as processes beside a system of the laboratory's: the program that ships, since who is killed must be what members meet.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -32,10 +33,13 @@ impl WebServer {
         let mut command = Command::new(&program);
         command.arg("web").arg("--exchange").arg(layout.root()).args(["--listen", &listen.to_string()]);
         command.arg("--announce").arg(&told).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(LabError::io(format!(
-            "starting {} (build both: `cargo build --release -p pares -p pares-lab`)",
-            program.display()
-        )))?;
+        let child = command.spawn().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => LabError::Skipped(format!(
+                "there is no {}: build both, `cargo build --release -p pares -p pares-lab`",
+                program.display()
+            )),
+            _ => LabError::io(format!("starting {}", program.display()))(error),
+        })?;
         let mut server = Self { child, address: listen };
         server.address = server.announced(&told)?;
         Ok(server)

@@ -88,7 +88,7 @@ impl Guest for FixClient {
             return None;
         }
         recorded.shards().find_map(|shard| {
-            let all = expected(recorded.of(shard), self.seat.member);
+            let all = expected(recorded, shard, self.seat.member);
             let mut untold =
                 all.into_iter().filter(|(key, said)| said.is_some() && !self.told.contains_key(key));
             untold
@@ -111,7 +111,7 @@ impl Guest for FixClient {
 
     fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
         let all: BTreeMap<_, _> =
-            recorded.shards().flat_map(|shard| expected(recorded.of(shard), self.seat.member)).collect();
+            recorded.shards().flat_map(|shard| expected(recorded, shard, self.seat.member)).collect();
         for (key, said) in self.told.iter().filter(|(key, _)| key.contains('-')) {
             let recorded = all.get(key);
             if !recorded.is_some_and(|one| one.as_ref().is_none_or(|one| one == said)) {

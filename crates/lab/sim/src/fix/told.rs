@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pares_stream::{StreamNumbers, Told};
-use pares_types::{CancelCause, Command, MemberId, OrderChange, Reason, Reply, Status};
+use pares_types::{CancelCause, Command, MemberId, OrderChange, Reason, Reply, ShardId, Status};
 
 use super::{FixClient, Message, TOLD, broken};
 use crate::Broken;
+use crate::guest::Recorded;
 use crate::record::Record;
 
 /// What a report says that must be the same at every telling: the order, and of a trade the price, in units of the fourth decimal, the
@@ -55,27 +55,22 @@ fn units(text: &str) -> i64 {
 }
 
 /// What a shard's record tells a member that trades over one FIX session, by ExecID; without a value what may be told, and need not.
-pub(super) fn expected<'a>(
-    records: impl Iterator<Item = &'a Record>,
+pub(super) fn expected(
+    recorded: Recorded<'_>,
+    shard: ShardId,
     member: MemberId,
 ) -> BTreeMap<String, Option<Said>> {
-    let (mut numbers, mut all) = (StreamNumbers::default(), BTreeMap::new());
-    for record in records {
-        let Record { position, request, outcome, events, .. } = record;
-        // Told to who asks, and not counted.
-        if request.member == member && outcome.reason == Reason::TooOld {
-            all.insert(format!("{}-{position}-A", record.shard()), None);
+    let is_too_old =
+        |record: &&Record| record.request.member == member && record.outcome.reason == Reason::TooOld;
+    // Told to who asks, and not counted.
+    let too_old = recorded.of(shard).filter(is_too_old);
+    let mut all: BTreeMap<_, _> =
+        too_old.map(|record| (format!("{shard}-{}-A", record.position), None)).collect();
+    recorded.read(shard, |record, of, reply, number| {
+        if of == member {
+            all.extend(place(record, &reply, number));
         }
-        let told = Told { position: *position, request, outcome, events };
-        told.read(|of, reply| {
-            let number = numbers.next(of);
-            if of == member
-                && let Some((key, said)) = place(record, &reply, number)
-            {
-                all.insert(key, said);
-            }
-        });
-    }
+    });
     all
 }
 

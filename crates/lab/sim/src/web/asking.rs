@@ -9,7 +9,7 @@ use super::{Open, Waiting, WebClient};
 use crate::scenario::MS;
 
 /// Before something is asked again.
-pub(super) const RETRY_NS: u64 = 10 * MS;
+const RETRY_NS: u64 = 10 * MS;
 /// Requests left unanswered before more is asked.
 const OPEN_MAX: usize = 16;
 /// The price around which orders come in, in ten-thousandths.

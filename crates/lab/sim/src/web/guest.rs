@@ -4,7 +4,6 @@ use pares_roles::world::DoorPort;
 use pares_types::{ClientRequest, ShardId};
 use pares_wire::frame;
 
-use super::asking::RETRY_NS;
 use super::{ANSWER, ONCE, PATIENCE_NS, Phase, TOLD, WebClient, broken, plain};
 use crate::guest::{Guest, Recorded, Seat, spoil};
 use crate::random::Random;
@@ -74,8 +73,7 @@ impl Guest for WebClient {
 
     fn is_stuck(&self, now_ns: u64) -> bool {
         let is_late = now_ns > self.since_ns + PATIENCE_NS;
-        let overdue = self.open.values().any(|open| now_ns > open.retry_at_ns + RETRY_NS);
-        self.is_doomed || is_late && (self.phase == Phase::SigningOn || overdue)
+        self.is_doomed || is_late && (self.phase == Phase::SigningOn || !self.open.is_empty())
     }
 
     fn is_quiet(&self) -> bool {
@@ -117,7 +115,7 @@ impl Guest for WebClient {
                 }
             }
         }
-        for (name, answer) in self.answered.iter().filter(|(_, answer)| answer.instrument.0 > 0) {
+        for (name, answer) in &self.answered {
             let record = recorded.of(answer.shard).find(|record| record.position == answer.position);
             let said = record.map(|record| {
                 let of = (record.request.member, record.request.client_order_id.0);

@@ -61,6 +61,7 @@ pub(crate) struct WebClient {
     instruments: u32,
     left: u64,
     phase: Phase,
+    /// When it signed on, or heard something last.
     since_ns: u64,
     /// The server is to die.
     is_doomed: bool,
@@ -111,7 +112,7 @@ impl WebClient {
     }
 
     fn sign_on(&self) -> Vec<u8> {
-        let (member, session) = (self.seat.member.0.into(), 1.into());
+        let (member, session) = (self.seat.member.0.into(), 1_u16.into());
         let mut out = Vec::new();
         frame::write(&mut out, &SignOn { member, session, ..SignOn::default() });
         out
@@ -157,6 +158,7 @@ impl WebClient {
                 Ok(false)
             }
             (Phase::On, frame) => {
+                self.since_ns = now_ns;
                 let mut effects = Vec::new();
                 self.line.on_frame(frame, |effect| effects.push(effect));
                 let mut is_over = false;
@@ -183,7 +185,8 @@ impl WebClient {
             }
             Effect::NotTold(shard, oldest, reason) => {
                 let what = format!("{}: {shard} is told from {oldest} on: {reason:?}", self.seat.member);
-                if reason == Reason::UnknownShard { broken(TOLD, what) } else { Ok(true) }
+                let is_own = self.cursors.contains_key(&shard);
+                if is_own && reason == Reason::UnknownShard { broken(TOLD, what) } else { Ok(is_own) }
             }
             Effect::Ended(reason) => {
                 self.is_doomed |= matches!(reason, Reason::TakenOver | Reason::Revoked | Reason::WrongKey);
@@ -219,8 +222,8 @@ impl WebClient {
         self.open.remove(&name);
         self.counts.answered += 1;
         self.counts.repeats += u64::from(answer.repeat);
-        let is_refusal = answer.status == Status::Refused;
-        if is_refusal {
+        // A refusal may be another one the next time, and what is of all shards has no place.
+        if answer.status == Status::Refused || answer.instrument == InstrumentId(0) {
             return Ok(());
         }
         let same = |one: Answer| (one.shard, one.position, one.order, one.status);

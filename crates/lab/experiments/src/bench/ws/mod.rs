@@ -14,7 +14,7 @@ mod yardstick;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, WebServer, setup};
 use pares_node::SystemConfig;
@@ -104,48 +104,59 @@ pub fn run(args: &Args) -> LabResult {
 }
 
 fn measure(args: &Args) -> Result<Figures, LabError> {
-    let [line_a, line_b] = [(); 2].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)));
-    // Nobody reads the lines: they go to sockets of this process.
-    let lines = [line_a, line_b].map(|line| line.map_err(LabError::io("binding a line")));
-    let [line_a, line_b] = lines;
-    let lines = [line_a?, line_b?];
-    let mut system = ScratchSystem::start(&config(args, &lines)?, None)?;
-    let mut server = WebServer::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
-    let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::PerSecond(args.changes));
-    let changes = Changes::of(&plan);
-    let load = Load::start_with(plan, Box::new(changes))?;
-    let all = load.observed();
-    let (few, seconds) = (args.subscribers / 5, Duration::from_secs(args.seconds));
-    let mut look = || _ = system.supervisor.tick();
-    let mut subscribers = Subscribers::of_books(server.address(), args.subscribers, args.books)?;
-    let (begun, before) = (std::time::Instant::now(), all.completed.load(Ordering::Relaxed));
-    let whole = subscribers.read(seconds, &mut look)?;
-    let changes_per_s =
-        (all.completed.load(Ordering::Relaxed) - before) as f64 / begun.elapsed().as_secs_f64();
-    subscribers.leave(few);
-    let without = subscribers.read(seconds, &mut look)?;
-    subscribers.join_slow(few)?;
-    let with = subscribers.read(seconds, &mut look)?;
-    drop(subscribers);
-    let changed = load.finish()?;
-    server.kill();
-    drop(system);
-    let rejected = changed.rejected.load(Ordering::Relaxed);
-    if rejected > 0 {
-        return Err(LabError::Failed(format!("{rejected} rejected")));
-    }
-    let yardstick = yardstick::measure(args, seconds)?;
+    let lasting = Duration::from_secs(args.seconds);
+    let (changes_per_s, [whole, without, with]) = at_exchange(args, lasting)?;
+    let yardstick = yardstick::measure(args, lasting)?;
     Ok(Figures {
-        changes_per_s: changes_per_s as u64,
-        deliveries_per_s: whole.per_s(seconds),
+        changes_per_s,
+        deliveries_per_s: whole.per_s(lasting),
         p50_us: whole.quantile_us(0.5),
         p99_us: whole.quantile_us(0.99),
         slow_ratio: with.quantile_us(0.99) / without.quantile_us(0.99),
-        slow_deliveries_ratio: with.per_s(seconds) as f64 / without.per_s(seconds) as f64,
-        yardstick_deliveries_per_s: yardstick.per_s(seconds),
+        slow_deliveries_ratio: with.deliveries as f64 / without.deliveries as f64,
+        yardstick_deliveries_per_s: yardstick.per_s(lasting),
         yardstick_p50_us: yardstick.quantile_us(0.5),
         yardstick_p99_us: yardstick.quantile_us(0.99),
     })
+}
+
+/// Changes a second, and what was read: by all subscribers, by four fifths of them, by the same beside those that hardly read.
+fn at_exchange(args: &Args, lasting: Duration) -> Result<(u64, [Read; 3]), LabError> {
+    let lines = lines()?;
+    let mut system = ScratchSystem::start(&config(args, &lines)?, None)?;
+    let server = WebServer::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
+    let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::PerSecond(args.changes));
+    let changes = Changes::of(&plan);
+    let (load, begun) = (Load::start_with(plan, Box::new(changes))?, Instant::now());
+    let read = read_all(args, lasting, server.address(), &mut || _ = system.supervisor.tick())?;
+    let lasted = begun.elapsed().as_secs_f64();
+    let changed = load.finish()?;
+    match changed.rejected.load(Ordering::Relaxed) {
+        0 => Ok(((changed.completed.load(Ordering::Relaxed) as f64 / lasted) as u64, read)),
+        rejected => Err(LabError::Failed(format!("{rejected} changes rejected"))),
+    }
+}
+
+fn read_all(
+    args: &Args,
+    lasting: Duration,
+    server: SocketAddr,
+    look: &mut impl FnMut(),
+) -> Result<[Read; 3], LabError> {
+    let few = args.subscribers / 5;
+    let mut subscribers = Subscribers::of_books(server, args.subscribers, args.books)?;
+    let whole = subscribers.read(lasting, look)?;
+    subscribers.leave(few);
+    let without = subscribers.read(lasting, look)?;
+    subscribers.join_slow(few)?;
+    let with = subscribers.read(lasting, look)?;
+    Ok([whole, without, with])
+}
+
+/// Where lines go: sockets of this process, which nobody reads.
+fn lines() -> Result<[UdpSocket; 2], LabError> {
+    let line = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LabError::io("binding a line"));
+    Ok([line()?, line()?])
 }
 
 /// All books of one shard, since each shard has lines of its own.

@@ -22,8 +22,10 @@ const WARM_UP: Duration = Duration::from_secs(1);
 /// Between two looks at whether the system stands.
 const LOOK: Duration = Duration::from_millis(100);
 /// A slow one reads so much at each look: it stands far behind for ever, and is not cut off.
-const SLOW_BYTES: usize = 256;
+const SLOW_BYTES: usize = 4 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
+/// How long the server may take to have received the books.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What was read.
 pub(super) struct Read {
@@ -51,11 +53,33 @@ fn lost(error: std::io::Error) -> LabError {
     LabError::io("listening to the server")(error)
 }
 
+/// Waits until the server has received all books.
+fn await_books(server: SocketAddr, token: &str, books: u32) -> Result<(), LabError> {
+    let mut connection = HttpConnection::connect(server).map_err(lost)?;
+    connection.set_token(token);
+    let begun = Instant::now();
+    for book in 1..=books {
+        let path = format!("/v1/instruments/{}/book", pares_load::setup::instrument(book).symbol);
+        loop {
+            connection.put("GET", &path, "", "");
+            if connection.wait().map_err(lost)?.status == 200 {
+                break;
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(LabError::Failed("the server receives no market data".into()));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    Ok(())
+}
+
 impl Subscribers {
     /// Those who subscribe to all books at a server of the exchange.
     pub(super) fn of_books(server: SocketAddr, count: u32, books: u32) -> Result<Self, LabError> {
         let sign_on = |member| HttpConnection::connect(server)?.sign_on(member, 0);
         let tokens = (1..=SESSIONS).map(sign_on).collect::<Result<Vec<_>, _>>().map_err(lost)?;
+        await_books(server, &tokens[0], books)?;
         let mut subscribers = Self::none()?;
         subscribers.books = Some((server, tokens, books));
         for number in 0..count {
