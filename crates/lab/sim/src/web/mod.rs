@@ -203,8 +203,11 @@ impl WebClient {
             (Waiting::Request(name), LineTold::Answer(answer)) if answer.client_order_id.0 == name => {
                 self.on_answer(name, *answer)
             }
-            (Waiting::Request(name), LineTold::Rejected(_)) => {
-                if let Some(open) = self.open.get_mut(&name) {
+            (Waiting::Request(name), LineTold::Rejected(reason)) => {
+                // Nothing was done: for good, or the same again makes sense later.
+                if pares_resources::status::retry_s(*reason).is_none() {
+                    self.open.remove(&name);
+                } else if let Some(open) = self.open.get_mut(&name) {
                     open.retry_at_ns = now_ns + 2 * MS;
                 }
                 Ok(())
