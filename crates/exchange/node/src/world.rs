@@ -14,7 +14,7 @@ use std::time::Duration;
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
 use pares_os::scheduling::{self, Background};
 use pares_os::{Bells, CountersReader, CountersWriter, clock, open_file};
-use pares_roles::world::{Counters, File, Market, Next, Ring, Task, Waker, World};
+use pares_roles::world::{Counters, File, MarketFeed, Next, Ring, Task, Waker, World};
 use pares_types::{Epoch, GatewayId, Position, ShardId};
 use pares_window::{SharedWindow, WindowError};
 
@@ -29,7 +29,7 @@ pub struct HostWorld(Arc<Host>);
 struct Host {
     layout: Layout,
     bells: Bells,
-    market: Option<Arc<dyn Market>>,
+    market: Option<Arc<dyn MarketFeed>>,
 }
 
 impl HostWorld {
@@ -46,7 +46,7 @@ impl HostWorld {
 
     /// The same, in which the market can be followed.
     #[must_use]
-    pub fn with_market(self, market: Arc<dyn Market>) -> Self {
+    pub fn with_market(self, market: Arc<dyn MarketFeed>) -> Self {
         let Host { layout, bells, .. } = &*self.0;
         Self(Arc::new(Host { layout: layout.clone(), bells: bells.clone(), market: Some(market) }))
     }
@@ -132,7 +132,7 @@ impl World for HostWorld {
         HostRinger(self.0.bells.ringer())
     }
 
-    fn market(&self) -> Option<Arc<dyn Market>> {
+    fn market(&self) -> Option<Arc<dyn MarketFeed>> {
         self.0.market.clone()
     }
 

@@ -175,7 +175,7 @@ pub trait World: Clone + Send + Sync + 'static {
     fn leave_background(&self);
 
     /// The market, for who asks a gateway of it; `None` if the exchange tells none, or this process does not follow it.
-    fn market(&self) -> Option<Arc<dyn Market>> {
+    fn market(&self) -> Option<Arc<dyn MarketFeed>> {
         None
     }
 
@@ -184,7 +184,7 @@ pub trait World: Clone + Send + Sync + 'static {
 }
 
 /// The market, followed beside the duty cycle.
-pub trait Market: MarketView + Debug + Send + Sync {
+pub trait MarketFeed: MarketView + Debug + Send + Sync {
     /// Follows it from now on, or not any more.
     fn follow(&self, is_wanted: bool);
 

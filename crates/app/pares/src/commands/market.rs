@@ -13,7 +13,7 @@ use pares_node::config::FeedConfig;
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
 use pares_receiver::{BookWatch, FeedLines, FeedReceiver, ReceivedBook, ReceiverConfig, Trust, WatchedBook};
 use pares_roles::World;
-use pares_roles::world::{Market, Ring};
+use pares_roles::world::{MarketFeed, Ring};
 use pares_types::{ShardId, Side};
 
 use crate::error::CommandError;
@@ -142,7 +142,7 @@ impl MarketView for Followed {
     }
 }
 
-impl Market for Followed {
+impl MarketFeed for Followed {
     fn follow(&self, is_wanted: bool) {
         *self.is_wanted.lock().unwrap_or_else(PoisonError::into_inner) = is_wanted;
         self.wanted.notify_one();

@@ -37,7 +37,7 @@ use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
 use super::door_end::Heard;
 use super::sign_on::Asked;
 use super::tap::{Tally, Tap};
-use crate::world::{Market, Ready, Sockets, TurnedAway};
+use crate::world::{MarketFeed, Ready, Sockets, TurnedAway};
 use watchers::Watchers;
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
@@ -101,7 +101,7 @@ impl<S: Sockets> Connections<S> {
         sessions_max: usize,
         doors: Option<Arc<DoorConfig>>,
         tap: Tap,
-        market: Option<Arc<dyn Market>>,
+        market: Option<Arc<dyn MarketFeed>>,
     ) -> Self {
         Self {
             sockets,

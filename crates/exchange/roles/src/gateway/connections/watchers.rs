@@ -10,13 +10,13 @@ use pares_door::{DoorTime, MarketWish};
 
 use super::super::door_end::DoorEnd;
 use super::Connections;
-use crate::world::{Market, Sockets};
+use crate::world::{MarketFeed, Sockets};
 
 /// With so much unread a session is told no more of the market.
 const UNREAD_MAX: usize = 64 << 10;
 
 pub(super) struct Watchers {
-    market: Option<Arc<dyn Market>>,
+    market: Option<Arc<dyn MarketFeed>>,
     slots: BTreeSet<usize>,
     /// The market that was told last.
     told: u64,
@@ -25,7 +25,7 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    pub(super) fn new(market: Option<Arc<dyn Market>>) -> Self {
+    pub(super) fn new(market: Option<Arc<dyn MarketFeed>>) -> Self {
         Self { market, slots: BTreeSet::new(), told: 0, is_behind: false }
     }
 
@@ -58,7 +58,7 @@ impl Watchers {
     }
 
     /// The market, if there is something to tell of it.
-    fn news(&mut self) -> Option<Arc<dyn Market>> {
+    fn news(&mut self) -> Option<Arc<dyn MarketFeed>> {
         let market = self.market.as_ref().filter(|_| !self.slots.is_empty())?;
         let version = market.version();
         let is_news = std::mem::replace(&mut self.told, version) != version;
