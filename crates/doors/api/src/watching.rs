@@ -71,7 +71,7 @@ enum Last {
     Book(Arc<BookNow>),
     /// Its place on the tape.
     Trades(u64),
-    Ticker(TickerShown),
+    Ticker(Box<TickerShown>),
     Candles(Option<Candle>),
 }
 
@@ -191,7 +191,7 @@ fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last,
         }
         MarketChannel::Ticker => {
             let ticker = TickerShown::of(&symbol, shelf);
-            (Last::Ticker(ticker.clone()), vec![text(&MarketMessage::Ticker(ticker))])
+            (Last::Ticker(Box::new(ticker.clone())), vec![text(&MarketMessage::Ticker(ticker))])
         }
         MarketChannel::Candles(interval) => {
             let newest = shelf.tape.candles(interval).back();
@@ -222,8 +222,8 @@ fn next(
         (Last::Trades(place), _) => return next_trades(&shelf.tape, symbol, place, texts),
         (Last::Ticker(told), _) => {
             let ticker = TickerShown::of(symbol, shelf);
-            if *told != ticker {
-                told.clone_from(&ticker);
+            if **told != ticker {
+                (**told).clone_from(&ticker);
                 texts.push(text(&MarketMessage::Ticker(ticker)));
             }
         }

@@ -157,7 +157,7 @@ pub(crate) fn name_by_clock(bytes: &mut [u8], now_ns: u64) {
 }
 
 /// What a FIX client is told, told wrongly.
-pub(crate) fn mistell(bug: Option<Bug>, is_stranger: bool, bytes: &mut Vec<u8>) {
+pub(crate) fn mistell(bug: Option<Bug>, is_stranger: bool, bytes: &mut [u8]) {
     match bug {
         Some(Bug::UnmarkRejects) => rewrite_fix(bytes, b"9", b"\x0197=Y\x01", b"\x0197=N\x01"),
         Some(Bug::AcceptRefused) => rewrite_fix(bytes, b"8", b"\x0139=8\x01103=", b"\x0139=0\x01103="),
@@ -169,7 +169,7 @@ pub(crate) fn mistell(bug: Option<Bug>, is_stranger: bool, bytes: &mut Vec<u8>) 
 }
 
 /// Whole FIX messages of that type, with something else in place of what is as long, and the right sums.
-pub(crate) fn rewrite_fix(bytes: &mut Vec<u8>, kind: &[u8], from: &[u8], to: &[u8]) {
+pub(crate) fn rewrite_fix(bytes: &mut [u8], kind: &[u8], from: &[u8], to: &[u8]) {
     let mut at = 0;
     while let (Cut::Whole(frame), used) = cut(&bytes[at..]) {
         let is_of_kind = frame.body.strip_prefix(b"35=").is_some_and(|rest| rest.starts_with(kind));

@@ -27,9 +27,7 @@
 //! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot; datagrams of two lines, requests
 //! and answers are lost, doubled and late, and connections break; subscribers come early, late and again; and anybody sends them what no publisher would. None of it excuses anything of trading.
 //!
-//! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own.
-//!
-//! **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is lost;
+//! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own. **Not simulated**: proofs of FIX Logons and of OUCH logins; an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is lost;
 //! engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power that takes back what publishers have sent.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is

@@ -1,6 +1,6 @@
 //! Every command, done by a person: first with a mouse, then by keyboard alone.
 
-use crate::support::{Hand, Look, PASSWORD, Page, in_browser};
+use crate::support::{Hand, PASSWORD, PageLook, Tab, in_browser};
 
 /// All sixteen, as the history calls them.
 const COMMANDS: [&str; 16] = [
@@ -32,7 +32,7 @@ fn a_whole_day_by_keyboard_alone() {
     in_browser(|page, _server| async move { day(&page, Hand::Keyboard, "keyboard").await });
 }
 
-async fn day(page: &Page, hand: Hand, name: &str) {
+async fn day(page: &Tab, hand: Hand, name: &str) {
     sign_up(page, hand, name).await;
     add_and_quote(page, hand).await;
     trade(page, hand, "buy", "20000").await;
@@ -46,14 +46,14 @@ async fn day(page: &Page, hand: Hand, name: &str) {
     sign_out_and_in(page, hand, name).await;
 }
 
-pub(crate) async fn sign_up(page: &Page, hand: Hand, name: &str) {
+pub(crate) async fn sign_up(page: &Tab, hand: Hand, name: &str) {
     hand.write(page, "#up-name", name).await;
     hand.write(page, "#up-password", PASSWORD).await;
     hand.press(page, "#sign-up button").await;
     page.find("#ticket").await;
 }
 
-pub(crate) async fn add_and_quote(page: &Page, hand: Hand) {
+pub(crate) async fn add_and_quote(page: &Tab, hand: Hand) {
     hand.write(page, "#add-amount", "100000").await;
     page.shows("#add-estimate", "You will have $100,000.00").await;
     hand.press(page, "#add button").await;
@@ -65,7 +65,7 @@ pub(crate) async fn add_and_quote(page: &Page, hand: Hand) {
 }
 
 // Held and confirmed, then held and cancelled.
-async fn trade(page: &Page, hand: Hand, way: &str, amount: &str) {
+async fn trade(page: &Tab, hand: Hand, way: &str, amount: &str) {
     for what in ["commit", "cancel"] {
         hand.side(page, way).await;
         hand.write(page, "#amount", amount).await;
@@ -78,7 +78,7 @@ async fn trade(page: &Page, hand: Hand, way: &str, amount: &str) {
     }
 }
 
-async fn triggers(page: &Page, hand: Hand) {
+async fn triggers(page: &Tab, hand: Hand) {
     for (way, amount, price) in [("buy", "5000", "0.01"), ("sell", "10000", "9999.00")] {
         hand.write(page, &format!("#{way}-amount"), amount).await;
         hand.press(page, &format!("#set-{way}-amount button")).await;
@@ -92,7 +92,7 @@ async fn triggers(page: &Page, hand: Hand) {
     }
 }
 
-async fn what_is_refused_is_said_beside_the_field(page: &Page, hand: Hand) {
+async fn what_is_refused_is_said_beside_the_field(page: &Tab, hand: Hand) {
     hand.write(page, "#stock", "goog").await;
     hand.press(page, "#pick button").await;
     page.shows("#stock-error", "one to three letters").await;
@@ -108,14 +108,14 @@ async fn what_is_refused_is_said_beside_the_field(page: &Page, hand: Hand) {
     page.shows("#amount-error", "You do not have so much free cash.").await;
 }
 
-async fn log(page: &Page, hand: Hand) {
+async fn log(page: &Tab, hand: Hand) {
     hand.press(page, "nav a[href='#/you']").await;
     hand.write(page, "#file", "day.xml").await;
     hand.press(page, "#dump button").await;
     page.shows("#dump .done", "day.xml").await;
 }
 
-async fn history(page: &Page, hand: Hand) {
+async fn history(page: &Tab, hand: Hand) {
     hand.press(page, "nav a[href='#/history']").await;
     page.shows("#entries", "Dumplog").await;
     let entries = page.text_of("#entries").await;
@@ -127,7 +127,7 @@ async fn history(page: &Page, hand: Hand) {
     page.picture(&format!("history-{hand:?}").to_lowercase()).await;
 }
 
-async fn sign_out_and_in(page: &Page, hand: Hand, name: &str) {
+async fn sign_out_and_in(page: &Tab, hand: Hand, name: &str) {
     hand.press(page, "#sign-out").await;
     hand.write(page, "#in-name", name).await;
     hand.write(page, "#in-password", "not the password").await;
@@ -157,7 +157,7 @@ fn the_history_is_filtered_by_command_and_time() {
         .await;
         Hand::Mouse.press(&page, "#filter button").await;
         page.shows("#filter .done", "0 entries").await;
-        page.look(Look::DARK).await;
+        page.look(PageLook::DARK).await;
         page.picture("history-filtered-dark").await;
     });
 }

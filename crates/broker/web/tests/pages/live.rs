@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::day::{add_and_quote, sign_up};
-use crate::support::{Hand, PASSWORD, Page, in_browser};
+use crate::support::{Hand, PASSWORD, Tab, in_browser};
 
 /// Bytes on the wire until the trading page can be used.
 const WEIGHT_MAX: u64 = 300_000;
@@ -224,6 +224,6 @@ fn names_cannot_become_markup() {
     });
 }
 
-async fn harmed(page: &Page) -> bool {
+async fn harmed(page: &Tab) -> bool {
     page.script("return window.harmed === true", Value::Null).await == Value::Bool(true)
 }

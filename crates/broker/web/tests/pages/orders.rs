@@ -1,7 +1,7 @@
 //! Orders on the exchange, by mouse and by keyboard alone; and what a supervisor says of them.
 
 use crate::day::{add_and_quote, sign_up};
-use crate::support::{Hand, Page, Server, in_browser};
+use crate::support::{Hand, Server, Tab, in_browser};
 
 #[test]
 fn orders_by_mouse() {
@@ -13,7 +13,7 @@ fn orders_by_keyboard_alone() {
     in_browser(|page, server| async move { orders(&page, &server, Hand::Keyboard, "keyboard").await });
 }
 
-async fn orders(page: &Page, server: &Server, hand: Hand, name: &str) {
+async fn orders(page: &Tab, server: &Server, hand: Hand, name: &str) {
     sign_up(page, hand, name).await;
     add_and_quote(page, hand).await;
     server.price("ABC", 2_000);
@@ -28,14 +28,14 @@ async fn orders(page: &Page, server: &Server, hand: Hand, name: &str) {
     }
 }
 
-async fn write(page: &Page, hand: Hand, shares: &str, limit: &str) {
+async fn write(page: &Tab, hand: Hand, shares: &str, limit: &str) {
     hand.write(page, "#order-stock", "abc").await;
     hand.write(page, "#order-shares", shares).await;
     hand.write(page, "#order-limit", limit).await;
 }
 
 /// What will be held is shown before; then a hundred shares trade, then the rest.
-async fn fills_as_they_come(page: &Page, server: &Server, hand: Hand) {
+async fn fills_as_they_come(page: &Tab, server: &Server, hand: Hand) {
     write(page, hand, "150", "10.00").await;
     page.shows("#order-estimate", "Holds $1,500.00").await;
     hand.press(page, "#order button").await;
@@ -50,7 +50,7 @@ async fn fills_as_they_come(page: &Page, server: &Server, hand: Hand) {
     page.shows("#order-estimate", "You own 150 shares of ABC free.").await;
 }
 
-async fn cancels(page: &Page, hand: Hand) {
+async fn cancels(page: &Tab, hand: Hand) {
     write(page, hand, "60", "99.00").await;
     page.shows("#order-estimate", "Holds 60 shares of ABC").await;
     hand.press(page, "#order button").await;
@@ -61,7 +61,7 @@ async fn cancels(page: &Page, hand: Hand) {
     page.shows("#open-orders", "No order is open.").await;
 }
 
-async fn what_is_refused_is_said(page: &Page, hand: Hand) {
+async fn what_is_refused_is_said(page: &Tab, hand: Hand) {
     hand.side(page, "buy").await;
     write(page, hand, "1.5", "1.00").await;
     hand.press(page, "#order button").await;
@@ -105,7 +105,7 @@ fn a_supervisor_limits_and_stops_a_customer_by_keyboard_alone() {
     in_browser(|page, server| async move { supervise(&page, &server, Hand::Keyboard).await });
 }
 
-async fn supervise(page: &Page, server: &Server, hand: Hand) {
+async fn supervise(page: &Tab, server: &Server, hand: Hand) {
     sign_up(page, Hand::Mouse, "customer").await;
     add_and_quote(page, Hand::Mouse).await;
     Hand::Mouse.press(page, "#sign-out").await;

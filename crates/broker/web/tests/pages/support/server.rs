@@ -8,7 +8,7 @@ use pares_broker::PersonRight;
 use pares_web::{WebServer, WebSettings, WebTransport, add_person};
 
 use super::stand_in::MemoryBroker;
-use super::{Hand, Page};
+use super::{Hand, Tab};
 
 /// Everybody's password.
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -51,7 +51,7 @@ impl Server {
     }
 
     /// Signs in as one who may do everything.
-    pub(crate) async fn enter_supervisor(&self, page: &Page) {
+    pub(crate) async fn enter_supervisor(&self, page: &Tab) {
         Hand::Mouse.write(page, "#in-name", SUPERVISOR).await;
         Hand::Mouse.write(page, "#in-password", PASSWORD).await;
         Hand::Mouse.press(page, "#sign-in button").await;
