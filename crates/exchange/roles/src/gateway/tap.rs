@@ -36,6 +36,14 @@ struct EndsText {
     length: usize,
 }
 
+impl EndsText {
+    fn of([peer, own]: [SocketAddr; 2]) -> Self {
+        let mut text = Self { bytes: [0; ENDS_BYTES_MAX], length: 0 };
+        write!(text, "{peer} {own}").expect("no address is longer");
+        text
+    }
+}
+
 impl Write for EndsText {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let end = self.length + text.len();
@@ -121,10 +129,9 @@ impl Tap {
     /// A connection was taken in.
     pub(super) fn opened(&mut self, tapped: &Tapped, ends: Option<[SocketAddr; 2]>) {
         if let Some(log) = &mut self.0 {
-            let mut text = EndsText { bytes: [0; ENDS_BYTES_MAX], length: 0 };
-            let written = ends.map(|[peer, own]| write!(text, "{peer} {own}"));
-            assert!(written.is_none_or(|written| written.is_ok()), "two addresses are longer than any is");
-            log.append(tapped.head(TapKind::Opened), &text.bytes[..text.length], None);
+            let text = ends.map(EndsText::of);
+            let text = text.as_ref().map_or(&[][..], |text| &text.bytes[..text.length]);
+            log.append(tapped.head(TapKind::Opened), text, None);
         }
     }
 
@@ -257,5 +264,22 @@ impl<W: World> TapLog for OnLog<W> {
             writer.release_before(Offset(end.0.saturating_sub(self.keep_bytes)));
         }
         self.tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddrV6;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_addresses_have_room() {
+        let longest = SocketAddrV6::new([u16::MAX; 8].into(), u16::MAX, 0, u32::MAX);
+        let mapped = SocketAddrV6::new("::ffff:255.255.255.255".parse().unwrap(), u16::MAX, 0, u32::MAX);
+        for end in [longest, mapped].map(SocketAddr::from) {
+            let text = EndsText::of([end, end]);
+            assert_eq!(&text.bytes[..text.length], format!("{end} {end}").as_bytes());
+        }
     }
 }
