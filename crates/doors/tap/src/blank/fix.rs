@@ -2,7 +2,7 @@
 //!
 //! Data (RawData) may contain anything, so the field before says how long they are. Its sender may lie, and a length that were believed beyond the end
 //! of its message would blank the orders that follow. So the messages are followed as the gateway cuts them ([`pares_fix::framing`]), and with a message
-//! all that is open in it ends. The bytes that a cut is made by are never blanked: whoever cuts the tap's bytes finds the same messages.
+//! all that is open in it ends. The bytes that a cut is made by are never blanked: a reader that cuts the tap's bytes finds the same messages.
 //!
 //! ```text
 //!  Outside --8=FIX--> Head --|9=LENGTH|--> Body --LENGTH bytes--> Trailer --|10=SUM|--> Outside
