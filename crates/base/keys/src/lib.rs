@@ -1,4 +1,4 @@
-//! Secrets, what is public of them, and proofs that somebody knows one.
+//! Secrets, their public parts, and proofs that somebody knows one.
 //!
 //! A password sent is a password known to all who listen, and one kept by the other side is lost with its disk. Here neither ever
 //! happens: who checks keeps a [`Verifier`], which is worth nothing to a thief, makes up bytes that were never used before, and is
@@ -31,6 +31,7 @@ pub const TOKEN_BYTES: usize = 10;
 
 const CLIENT_KEY: &[u8] = b"Pares client key";
 const TOKEN_KEY: &[u8] = b"Pares token key";
+const COMPARING: &[u8] = b"Pares comparing";
 /// What tokens are made of.
 const TOKEN_CHARACTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// Argon2id: 64 MiB, 3 passes, 1 lane.
@@ -148,6 +149,17 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Verifier {
+    /// Whether both are one, in a time that does not tell how many of the first bytes are.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ed25519(one), Self::Ed25519(other)) | (Self::Shared(one), Self::Shared(other)) => {
+                is_same(one, other)
+            }
+            (Self::Ed25519(_), Self::Shared(_)) | (Self::Shared(_), Self::Ed25519(_)) => false,
+        }
+    }
+
     /// Whether who made `proof` knew the secret and meant `message`.
     #[must_use]
     pub fn accepts(&self, message: &[u8], proof: &[u8; PROOF_BYTES]) -> bool {
@@ -157,12 +169,20 @@ impl Verifier {
                 is_right && !weak::is_weak(key)
             }
             Self::Shared(stored) => {
-                let (masked, rest) = proof.split_first_chunk().expect("a proof has 64 bytes");
+                let (masked, rest) = proof.split_at(32);
+                let halves = masked.first_chunk().zip(rest.first_chunk());
+                let (masked, rest) = halves.expect("a proof has 64 bytes");
                 let client_key = xor(masked, &hmac_sha256(stored, message));
-                rest.iter().all(|&byte| byte == 0) && sha256(&client_key) == *stored
+                is_same(rest, &[0; 32]) && is_same(&sha256(&client_key), stored)
             }
         }
     }
+}
+
+/// In a time that does not tell where they differ: tags of both are compared, by what compares tags in constant time.
+fn is_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, COMPARING);
+    hmac::verify(&key, one, hmac::sign(&key, other).as_ref()).is_ok()
 }
 
 fn key_pair(seed: &[u8; 32]) -> Ed25519KeyPair {
@@ -198,6 +218,10 @@ mod tests {
         assert!(one.iter().all(|character| TOKEN_CHARACTERS.contains(character)));
         let verifier = Secret::from_token(&one, b"session 1").verifier();
         assert_eq!(verifier, Secret::from_token(&one, b"session 1").verifier());
+        assert!(verifier.is_same(&Secret::from_token(&one, b"session 1").verifier()));
+        assert!(!verifier.is_same(&Secret::from_token(&other, b"session 1").verifier()));
+        let Verifier::Shared(digest) = verifier else { panic!("a token is shared") };
+        assert!(!verifier.is_same(&Verifier::Ed25519(digest)));
         assert_ne!(verifier, Secret::from_token(&one, b"session 2").verifier());
         assert_ne!(verifier, Secret::from_token(&other, b"session 1").verifier());
     }

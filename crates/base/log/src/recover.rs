@@ -14,6 +14,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ impl Drop for WriteLock {
 /// Takes the exclusive right to write the log.
 pub(crate) fn lock(dir: &Path) -> Result<WriteLock, OpenError> {
     let path = dir.join("lock");
-    let file = pares_os::open_file(File::options().create(true).truncate(false).write(true), &path);
+    let file =
+        pares_os::open_file(File::options().create(true).truncate(false).write(true).mode(0o600), &path);
     let file = file.map_err(OpenError::opening(&path))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(WriteLock(file)),

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -220,4 +221,14 @@ fn a_pipe_in_the_place_of_a_file_of_the_log_is_refused_and_nobody_waits_for_its_
         std::fs::rename(&aside, &file).unwrap();
     }
     Writer::open(dir.path(), small()).unwrap();
+}
+
+#[test]
+fn nobody_else_may_read_any_file_of_a_log() {
+    let dir = tempdir().unwrap();
+    write(dir.path(), 3, Durability::Os);
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{entry:?}");
+    }
 }

@@ -12,13 +12,15 @@ use crate::SOH;
 pub const MESSAGE_BYTES_MAX: usize = 8_192;
 
 /// `8=FIX`: where a message may begin.
-const BEGIN: &[u8] = b"8=FIX";
+pub const BEGIN: &[u8] = b"8=FIX";
 /// Bytes that a BeginString has at most, with tag and end: `8=FIXT.1.1|`, and room for others.
-const BEGIN_BYTES_MAX: usize = 20;
+pub const BEGIN_BYTES_MAX: usize = 20;
+/// Digits that a BodyLength has at most.
+pub const LENGTH_DIGITS_MAX: usize = 10;
 /// `10=123|`.
 const TRAILER_BYTES: usize = 7;
 /// Behind `10=` with SOH, where the length was wrong; what is longer is no trailer.
-const TRAILER_VALUE_BYTES_MAX: usize = 8;
+pub const TRAILER_VALUE_BYTES_MAX: usize = 8;
 
 /// A message as it came, whole and with the right sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +141,7 @@ fn could_be_head(bytes: &[u8]) -> bool {
 /// Reads `9=LENGTH|`: the length, and how many bytes that took.
 fn body_length(bytes: &[u8]) -> Option<(usize, usize)> {
     let value = bytes.strip_prefix(b"9=")?;
-    let digits = value.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = value.iter().take(LENGTH_DIGITS_MAX).take_while(|byte| byte.is_ascii_digit()).count();
     let is_ended = digits > 0 && value.get(digits) == Some(&SOH);
     let length = value[..digits].iter().fold(0, |length, digit| length * 10 + usize::from(digit - b'0'));
     is_ended.then_some((length, 2 + digits + 1))

@@ -98,13 +98,13 @@ impl OuchDoor {
 
     fn on_login(&mut self, at: DoorTime, payload: &[u8], sink: &mut impl FnMut(DoorAction<'_>)) {
         let shards = &self.config.shards;
-        let login = Login::read(payload).and_then(|login| {
+        let login = Login::read(payload).and_then(|(login, password)| {
             let shard = login.shard.or_else(|| shards.iter().min().copied());
             let shard = shard.filter(|shard| shards.contains(shard));
-            shard.map(|shard| (login, shard)).ok_or(soup::NO_SUCH_SESSION)
+            shard.map(|shard| (login, shard, password)).ok_or(soup::NO_SUCH_SESSION)
         });
         match login {
-            Ok((login, shard)) => {
+            Ok((login, shard, password)) => {
                 let sign_on = SignOn {
                     member: login.member.0.into(),
                     flags: SIGN_ON_RESUMES.into(),
@@ -112,7 +112,7 @@ impl OuchDoor {
                     ..SignOn::default()
                 };
                 self.stage = Stage::SigningOn(login, shard);
-                let proof = login.password.map(LogonProof::Token);
+                let proof = password.map(LogonProof::Token);
                 sink(DoorAction::LogOn { sign_on, proof: proof.as_ref() });
             }
             Err(code) => self.reject(at, code, sink),

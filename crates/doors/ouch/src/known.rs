@@ -2,8 +2,8 @@
 //!
 //! X and M change a quantity alone, and the exchange wants the price with it. What the connection asked for is not enough: an O or U may be
 //! refused, or be one that was sent again, of an order that has another price by now. So a price is sure from the answer on, until
-//! somebody else changes it, and while nothing that may change it is unanswered. An order that has ended is forgotten, so what is kept stays
-//! small and near. Nothing of this goes into what is told.
+//! somebody else changes it, and while nothing that may change it is unanswered. An order that has ended is forgotten, so the map stays
+//! small and near. Nothing of this goes into a message.
 
 use std::collections::BTreeMap;
 

@@ -54,17 +54,18 @@ pub(crate) struct Login {
     pub(crate) shard: Option<ShardId>,
     /// The number of the first message wanted; 0: what comes from now on.
     pub(crate) next: u64,
-    /// What proves it, if it is not left blank.
-    pub(crate) password: Option<[u8; 10]>,
 }
+
+/// Ten characters that prove a login; `None` if they were left blank.
+pub(crate) type Password = Option<[u8; 10]>;
 
 /// Why a login is refused.
 pub(crate) const NOT_AUTHORIZED: u8 = b'A';
 pub(crate) const NO_SUCH_SESSION: u8 = b'S';
 
 impl Login {
-    /// Reads the payload of a Login Request, or says how it is refused.
-    pub(crate) fn read(payload: &[u8]) -> Result<Self, u8> {
+    /// Reads the payload of a Login Request, or says how it is refused. The password is for the gateway only, at once, and no part of the login.
+    pub(crate) fn read(payload: &[u8]) -> Result<(Self, Password), u8> {
         let (username, rest) = payload.split_at_checked(6).ok_or(NOT_AUTHORIZED)?;
         let member =
             member(username.trim_ascii()).filter(|_| payload.len() == LOGIN_BYTES).ok_or(NOT_AUTHORIZED)?;
@@ -76,7 +77,7 @@ impl Login {
             b"" => 0,
             digits => decimal(digits).ok_or(NO_SUCH_SESSION)?,
         };
-        Ok(Self { member, session, is_guarded, shard, next, password })
+        Ok((Self { member, session, is_guarded, shard, next }, password))
     }
 
     /// The session as a Login Accepted names it.

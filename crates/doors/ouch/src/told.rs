@@ -1,6 +1,6 @@
 //! Messages of the stream as messages of OUCH, each as one.
 //!
-//! What is written depends on the one message and on whose session it is, and on nothing else: a gateway that makes the message
+//! The bytes depend on the one message and on whose session it is, and on nothing else: a gateway that makes the message
 //! again years later makes the same bytes. So what the stream does not say, such as the side of an order that is taken, is blank.
 
 use pares_types::{

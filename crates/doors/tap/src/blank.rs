@@ -11,10 +11,12 @@
 //!
 //! Bytes that are not the door's protocol end the connection there; they are told as they came.
 
-use pares_fix::SOH;
+mod fix;
+
 use pares_wire::frame::{ChangeRegister, FRAME_MAX, HEAD_BYTES, Message, Proof};
 
 use crate::TapDoor;
+use fix::Fix;
 
 /// Where the value of a ChangeRegister lies in its frame, and where its entry code lies, behind it.
 const VALUE: std::ops::Range<usize> = HEAD_BYTES + 8..HEAD_BYTES + 40;
@@ -22,11 +24,6 @@ const VALUE: std::ops::Range<usize> = HEAD_BYTES + 8..HEAD_BYTES + 40;
 const PASSWORD: std::ops::Range<usize> = 9..19;
 /// The longest packet of a Soup client.
 const PACKET_MAX: usize = 1_024;
-const RAW_DATA_LENGTH: u32 = 95;
-const RAW_DATA: u32 = 96;
-const PASSWORDS: [u32; 2] = [554, 925];
-/// The longest data that a length is believed for.
-const DATA_MAX: u32 = 8_192;
 
 /// Where in its peer's stream a connection is.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +33,7 @@ pub struct Blank(Walk);
 enum Walk {
     Binary(Framed<HEAD_BYTES>),
     Ouch(Framed<3>),
-    Fix(Field),
+    Fix(Fix),
     /// It is not the protocol.
     Lost,
 }
@@ -48,7 +45,7 @@ impl Blank {
         Self(match door {
             TapDoor::Binary => Walk::Binary(Framed::default()),
             TapDoor::Ouch => Walk::Ouch(Framed::default()),
-            TapDoor::Fix => Walk::Fix(Field::Tag(0)),
+            TapDoor::Fix => Walk::Fix(Fix::default()),
         })
     }
 
@@ -57,14 +54,12 @@ impl Blank {
         let goes_on = match &mut self.0 {
             Walk::Binary(framed) => framed.pass(bytes, of_binary, &mut blank),
             Walk::Ouch(framed) => framed.pass(bytes, of_ouch, &mut blank),
-            Walk::Fix(field) => {
-                *field = bytes.iter().enumerate().fold(*field, |field, (at, byte)| {
-                    let (next, is_secret) = field.next(*byte);
-                    if is_secret {
+            Walk::Fix(fix) => {
+                for (at, byte) in bytes.iter().enumerate() {
+                    if fix.next(*byte) {
                         blank(at..at + 1);
                     }
-                    next
-                });
+                }
                 true
             }
             Walk::Lost => true,
@@ -143,59 +138,10 @@ fn of_ouch(head: &[u8; 3]) -> Option<(usize, std::ops::Range<usize>)> {
     (1..=PACKET_MAX).contains(&length).then_some((2 + length, secret))
 }
 
-/// Where in a field of FIX.
-#[derive(Clone, Copy, Debug)]
-enum Field {
-    /// In the tag, which is that so far.
-    Tag(u32),
-    /// In the tag, behind a length of data.
-    TagOf(u32, u32),
-    /// In a value of no interest.
-    Value,
-    /// In the length of data, which is that so far.
-    Length(u32),
-    /// In data: so many bytes are left.
-    Data(u32),
-    /// In a secret, up to the end of the field.
-    Secret,
-}
-
-impl Field {
-    /// Behind the next byte, and whether that is part of a secret.
-    fn next(self, byte: u8) -> (Self, bool) {
-        let digit = |number: u32| {
-            byte.is_ascii_digit().then(|| number.saturating_mul(10).saturating_add(u32::from(byte - b'0')))
-        };
-        match self {
-            Self::Value if byte != SOH => (self, false),
-            Self::Data(left) => (if left > 1 { Self::Data(left - 1) } else { Self::Value }, true),
-            Self::Secret if byte != SOH => (self, true),
-            Self::Length(length) if byte != SOH => (digit(length).map_or(Self::Value, Self::Length), false),
-            Self::Length(length) if length > 0 => (Self::TagOf(0, length.min(DATA_MAX)), false),
-            _ if byte == SOH => (Self::Tag(0), false),
-            Self::Tag(tag) if byte == b'=' => (Self::after(tag, None), false),
-            Self::TagOf(tag, length) if byte == b'=' => (Self::after(tag, Some(length)), false),
-            Self::Tag(tag) => (digit(tag).map_or(Self::Value, Self::Tag), false),
-            Self::TagOf(tag, length) => {
-                (digit(tag).map_or(Self::Value, |tag| Self::TagOf(tag, length)), false)
-            }
-            Self::Value | Self::Secret | Self::Length(_) => (Self::Tag(0), false),
-        }
-    }
-
-    fn after(tag: u32, length: Option<u32>) -> Self {
-        match tag {
-            RAW_DATA_LENGTH => Self::Length(0),
-            RAW_DATA => length.map_or(Self::Secret, Self::Data),
-            tag if PASSWORDS.contains(&tag) => Self::Secret,
-            _ => Self::Value,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_fix::SOH;
     use pares_wire::frame;
 
     /// The stream with its secrets blanked, however it comes in pieces.
@@ -244,6 +190,40 @@ mod tests {
         let soh =
             |text: &[u8]| text.iter().map(|byte| if *byte == b'|' { SOH } else { *byte }).collect::<Vec<_>>();
         assert_eq!(blanked(TapDoor::Fix, &soh(given)), soh(wanted));
+    }
+
+    /// One of FIX whose BodyLength and sum are right.
+    fn message(body: &str) -> String {
+        format!("8=FIX.4.4|9={}|{body}10=123|", body.len())
+    }
+
+    #[test]
+    fn data_of_fix_end_with_their_message_whatever_their_length_says() {
+        let order = message("35=D|34=2|44=1.00|");
+        let cases = [
+            // In a message that is right but for the length of its data.
+            (message("35=0|95=8192|96=secret|"), message("35=0|95=8192|96=******|")),
+            (message("35=0|95=8192|96=|"), message("35=0|95=8192|96=|")),
+            (message("35=0|95=8192|"), message("35=0|95=8192|")),
+            // BodyLength is too small, too great, or not there.
+            (
+                "8=FIX.4.4|9=9|35=0|95=8192|96=secret|10=000|".into(),
+                "8=FIX.4.4|9=9|35=0|95=8192|96=******|10=000|".into(),
+            ),
+            ("8=FIX.4.4|95=8192|96=secret|".into(), "8=FIX.4.4|95=8192|96=*******".into()),
+            // No message is around it.
+            ("95=8192|96=".into(), "95=8192|96=".into()),
+            ("95=8192|96=a88=F".into(), "95=8192|96=*88=F".into()),
+            ("554=secret".into(), "554=******".into()),
+        ];
+        let soh = |text: &str| text.replace('|', "\x01").into_bytes();
+        for (given, wanted) in cases {
+            let blanked = blanked(TapDoor::Fix, &soh(&format!("{given}{order}{order}")));
+            assert_eq!(
+                blanked.escape_ascii().to_string(),
+                soh(&format!("{wanted}{order}{order}")).escape_ascii().to_string()
+            );
+        }
     }
 
     #[test]

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::{TapDoor, TapEntry, TapKind, TapLoss};
+use crate::{TapClose, TapDoor, TapEntry, TapKind, TapLoss};
+
+/// A request is recorded within this of the read that gave it, or it makes no difference.
+const SETTLED_NS: u64 = 1_000_000_000;
 
 /// How a connection ended, as far as the tap knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TapeEnd {
     /// It has not.
     Open,
-    /// Its gateway closed it, for this reason.
-    Closed(u8),
+    /// Its gateway closed it, for this reason; `None` if this program does not know it.
+    Closed(Option<TapClose>),
     /// Its gateway's process is gone.
     Gateway,
 }
@@ -21,20 +24,15 @@ impl TapeEnd {
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
-            Self::Closed(1) => "gone",
-            Self::Closed(2) => "malformed",
-            Self::Closed(3) => "slow",
-            Self::Closed(4) => "silent",
-            Self::Closed(5) => "refused",
-            Self::Closed(_) => "closed",
+            Self::Closed(why) => why.map_or("closed", TapClose::name),
             Self::Gateway => "gateway ended",
         }
     }
 }
 
-/// A piece of what went one way.
-#[derive(Clone, Debug)]
-pub struct TapedPiece {
+/// Bytes that went one way, at once.
+#[derive(Clone, Copy, Debug)]
+pub struct TapedPiece<'a> {
     /// When, nanoseconds since 1970, and by the clock that never goes back.
     pub wall_ns: u64,
     /// See above.
@@ -44,18 +42,34 @@ pub struct TapedPiece {
     /// Bytes that went the same way before.
     pub at: u64,
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: &'a [u8],
     /// Some of them are blanked.
     pub is_blanked: bool,
+}
+
+impl<'a> TapedPiece<'a> {
+    /// The bytes of an entry, if it has any of a connection.
+    #[must_use]
+    pub fn of(entry: &TapEntry<'a>) -> Option<Self> {
+        let head = entry.head;
+        matches!(entry.kind, TapKind::In | TapKind::Out).then(|| Self {
+            wall_ns: head.wall_ns.get(),
+            mono_ns: head.mono_ns.get(),
+            is_in: entry.kind == TapKind::In,
+            at: head.at.get(),
+            bytes: entry.bytes,
+            is_blanked: entry.is_blanked(),
+        })
+    }
 }
 
 /// A connection.
 #[derive(Clone, Debug)]
 pub struct TapedConnection {
-    /// Which since its gateway began, and how often that began before in this tap.
-    pub number: u32,
+    /// Its name: the life of its gateway, and which it was in that.
+    pub life: u64,
     /// See above.
-    pub life: u32,
+    pub number: u32,
     /// At which port it came.
     pub door: TapDoor,
     /// When it was taken in, or first seen if that entry is dropped; nanoseconds since 1970.
@@ -72,16 +86,16 @@ pub struct TapedConnection {
     pub totals: [u64; 2],
     /// Those that the tap lost, or has dropped since.
     pub missing: [u64; 2],
-    /// What went over it, if that was wanted.
-    pub pieces: Vec<TapedPiece>,
+    /// Of these: those before the first that is there, of a connection that began before the tap.
+    pub before: [u64; 2],
 }
 
 impl TapedConnection {
-    fn new(entry: &TapEntry<'_>, life: u32) -> Self {
+    fn new(entry: &TapEntry<'_>) -> Self {
         let ns = entry.head.wall_ns.get();
         Self {
+            life: entry.head.life.get(),
             number: entry.head.connection.get(),
-            life,
             door: entry.door,
             opened_ns: ns,
             seen_ns: ns,
@@ -90,17 +104,27 @@ impl TapedConnection {
             end: TapeEnd::Open,
             totals: [0; 2],
             missing: [0; 2],
-            pieces: Vec::new(),
+            before: [0; 2],
         }
     }
 
-    /// Bytes one way have come to `at`: what is between is missing.
+    /// Its name, by which it is found again.
+    #[must_use]
+    pub fn place(&self) -> (u64, u32) {
+        (self.life, self.number)
+    }
+
+    /// Bytes one way have come to `at`: those between are missing.
     fn reach(&mut self, way: usize, at: u64, more: u64) {
-        self.missing[way] += at.saturating_sub(self.totals[way]);
+        let gap = at.saturating_sub(self.totals[way]);
+        if self.totals[way] == 0 && self.addresses.is_empty() {
+            self.before[way] += gap;
+        }
+        self.missing[way] += gap;
         self.totals[way] = self.totals[way].max(at) + more;
     }
 
-    fn take(&mut self, entry: &TapEntry<'_>, keeps: bool) {
+    fn take(&mut self, entry: &TapEntry<'_>) {
         let head = entry.head;
         self.seen_ns = head.wall_ns.get();
         if head.member.get() > 0 || head.session.get() > 0 {
@@ -110,18 +134,10 @@ impl TapedConnection {
             TapKind::In | TapKind::Out => {
                 let is_in = entry.kind == TapKind::In;
                 self.reach(usize::from(!is_in), head.at.get(), entry.bytes.len() as u64);
-                self.pieces.extend(keeps.then(|| TapedPiece {
-                    wall_ns: head.wall_ns.get(),
-                    mono_ns: head.mono_ns.get(),
-                    is_in,
-                    at: head.at.get(),
-                    bytes: entry.bytes.to_vec(),
-                    is_blanked: entry.is_blanked(),
-                }));
             }
             TapKind::Opened => self.addresses = String::from_utf8_lossy(entry.bytes).into_owned(),
             TapKind::Ended => {
-                self.end = TapeEnd::Closed(head.detail);
+                self.end = TapeEnd::Closed(TapClose::read(head.detail));
                 let totals = entry.totals().unwrap_or_default();
                 totals.into_iter().enumerate().for_each(|(way, total)| self.reach(way, total, 0));
             }
@@ -130,45 +146,51 @@ impl TapedConnection {
     }
 }
 
-/// A whole tap, read.
+/// A tap as far as it is read: which connections there were, without their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
     /// The connections, as they came.
     pub connections: Vec<TapedConnection>,
-    /// What the gateway says it lost.
+    /// Entries and bytes that the gateway says it lost.
     pub lost: (u64, u64),
-    life: u32,
+    /// From then on everything is there that is not lost, nanoseconds since 1970.
+    pub first_ns: Option<u64>,
+    life: u64,
     open: BTreeMap<u32, usize>,
 }
 
 impl Tape {
-    /// Takes the next entry; keeps its bytes if those of that connection are wanted, by life and number.
-    pub fn take(&mut self, entry: &TapEntry<'_>, keeps: &dyn Fn((u32, u32)) -> bool) {
-        match entry.kind {
-            TapKind::Began => {
-                self.life += 1;
-                for (_, index) in std::mem::take(&mut self.open) {
-                    self.connections[index].end = TapeEnd::Gateway;
-                }
-                return;
+    /// Takes the next entry; says of which connection it is.
+    pub fn take(&mut self, entry: &TapEntry<'_>) -> Option<usize> {
+        // Behind the first entry that is kept may be what follows from one that is not.
+        let settled_ns = if entry.kind == TapKind::Began { 0 } else { SETTLED_NS };
+        self.first_ns.get_or_insert(entry.head.wall_ns.get().saturating_add(settled_ns));
+        let life = entry.head.life.get();
+        if life != self.life || entry.kind == TapKind::Began {
+            self.life = life;
+            for (_, index) in std::mem::take(&mut self.open) {
+                self.connections[index].end = TapeEnd::Gateway;
             }
+        }
+        match entry.kind {
+            TapKind::Began => return None,
             TapKind::Lost => {
                 let TapLoss { entries, bytes } = entry.loss().unwrap_or_default();
-                self.lost.0 += entries.get();
-                self.lost.1 += bytes.get();
-                return;
+                self.lost.0 = self.lost.0.saturating_add(entries.get());
+                self.lost.1 = self.lost.1.saturating_add(bytes.get());
+                return None;
             }
             _ => {}
         }
-        let (life, connections) = (self.life, &mut self.connections);
-        let number = entry.head.connection.get();
+        let (number, connections) = (entry.head.connection.get(), &mut self.connections);
         let index = *self.open.entry(number).or_insert_with(|| {
-            connections.push(TapedConnection::new(entry, life));
+            connections.push(TapedConnection::new(entry));
             connections.len() - 1
         });
-        self.connections[index].take(entry, keeps((life, number)));
+        self.connections[index].take(entry);
         if entry.kind == TapKind::Ended {
             self.open.remove(&number);
         }
+        Some(index)
     }
 }

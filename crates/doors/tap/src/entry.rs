@@ -1,12 +1,13 @@
 //! An entry of the tap's log.
 //!
 //! ```text
-//!  0        8        16       24           28       32        34     35     36      37       38        40
-//! +--------+--------+--------+------------+--------+---------+------+------+-------+--------+---------+--------
-//! | wall   | mono   | at     | connection | member | session | kind | door | flags | detail | version | bytes
-//! +--------+--------+--------+------------+--------+---------+------+------+-------+--------+---------+--------
+//!  0        8        16       24       32           36       40        42     43     44      45       46        48
+//! +--------+--------+--------+--------+------------+--------+---------+------+------+-------+--------+---------+--------
+//! | wall   | mono   | at     | life   | connection | member | session | kind | door | flags | detail | version | bytes
+//! +--------+--------+--------+--------+------------+--------+---------+------+------+-------+--------+---------+--------
 //! ```
-//! `at` is how many bytes went that way on the connection before. So what is lost shows, by itself, as a gap between two entries.
+//! `at` is how many bytes went that way on the connection before. So a loss shows, by itself, as a gap between two entries. `life` and `connection` name
+//! a connection for good, whichever older entries are dropped.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -16,11 +17,11 @@ pub const TAP_HEAD_BYTES: usize = size_of::<TapHead>();
 /// Bytes behind the head, at most: more are cut into several entries.
 pub const TAP_BYTES_MAX: usize = 32 << 10;
 /// The version of the layout.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 /// [`TapHead::flags`]: some of the bytes are blanked.
 const BLANKED: u8 = 1;
 
-/// What every entry begins with.
+/// The beginning of every entry.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct TapHead {
@@ -30,7 +31,9 @@ pub struct TapHead {
     pub mono_ns: U64,
     /// Bytes of the connection that went the same way before.
     pub at: U64,
-    /// Which connection since the gateway began; the gateway itself in what it says of all.
+    /// Of the gateway's process: where its log ended as it began.
+    pub life: U64,
+    /// Which connection since the gateway began; the gateway itself in an entry about all.
     pub connection: U32,
     /// The member, once it has signed on; 0 before.
     pub member: U32,
@@ -42,12 +45,12 @@ pub struct TapHead {
     pub door: u8,
     /// Bit 0: some of the bytes are blanked.
     pub flags: u8,
-    /// Of an end: why, as the page lists it.
+    /// Of an end: a [`TapClose`].
     pub detail: u8,
-    /// 1.
+    /// 2.
     pub version: U16,
 }
-const _: () = assert!(TAP_HEAD_BYTES == 40);
+const _: () = assert!(TAP_HEAD_BYTES == 48);
 
 impl TapHead {
     /// The head of an entry of that kind.
@@ -110,7 +113,49 @@ impl TapDoor {
     }
 }
 
-/// What is missing.
+/// Why a gateway closed a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TapClose {
+    /// The client closed it, or it broke, or its session ended.
+    Gone = 1,
+    /// The client sent something that is not the protocol.
+    Malformed = 2,
+    /// The client does not read.
+    Slow = 3,
+    /// Nothing useful came for too long.
+    Silent = 4,
+    /// There is no room for it, or it may not sign on.
+    Refused = 5,
+    /// Another connection has its session.
+    TakenOver = 6,
+}
+
+impl TapClose {
+    const ALL: [Self; 6] =
+        [Self::Gone, Self::Malformed, Self::Slow, Self::Silent, Self::Refused, Self::TakenOver];
+
+    /// Of the detail of an end.
+    #[must_use]
+    pub fn read(detail: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| *one as u8 == detail)
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::Malformed => "malformed",
+            Self::Slow => "slow",
+            Self::Silent => "silent",
+            Self::Refused => "refused",
+            Self::TakenOver => "taken over",
+        }
+    }
+}
+
+/// How much was lost.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -199,7 +244,7 @@ impl<'a> TapEntry<'a> {
         Some(totals.map(U64::get))
     }
 
-    /// Of a loss: what is missing.
+    /// Of a loss: how much.
     #[must_use]
     pub fn loss(&self) -> Option<TapLoss> {
         TapLoss::read_from_prefix(self.bytes).ok().map(|(loss, _)| loss)

@@ -27,6 +27,8 @@ mod ouch;
 
 pub use blank::Blank;
 pub use connections::{Tape, TapeEnd, TapedConnection, TapedPiece};
-pub use entry::{TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapEntry, TapFault, TapHead, TapKind, TapLoss};
-pub use meaning::{TapedMeaning, TapedRole, meanings};
-pub use message::{TapedMessage, messages};
+pub use entry::{
+    TAP_BYTES_MAX, TAP_HEAD_BYTES, TapClose, TapDoor, TapEntry, TapFault, TapHead, TapKind, TapLoss,
+};
+pub use meaning::{TapedMeaning, TapedRole, TapedTalk};
+pub use message::{TapedMessage, TapedStream};

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::str::FromStr;
 
 use pares_types::{ClientOrderId, ClientRequest, Position, Reply, ShardId};
-use pares_wire::frame::{self, ClientFrame, GatewayFrame};
+use pares_wire::frame::{self, ClientFrame, GatewayFrame, Message};
 
 use crate::ouch::{self, OuchSession};
-use crate::{TapDoor, TapedConnection, TapedMessage, messages};
+use crate::{Blank, TapDoor, TapedMessage, TapedPiece, TapedStream};
 
 /// A message, and what it means.
 #[derive(Clone, Debug)]
@@ -44,24 +44,59 @@ pub enum TapedRole {
     Other,
 }
 
-/// The messages of a connection, and what they mean.
-#[must_use]
-pub fn meanings(connection: &TapedConnection) -> Vec<TapedMeaning> {
-    let (mut session, mut numbers) = (OuchSession::default(), FixNumbers::default());
-    let mut mean = |message: TapedMessage| {
-        let meant = match connection.door {
-            _ if !message.is_whole => {
-                let (length, bytes) = (message.bytes.len(), message.bytes.escape_ascii());
-                Meant::other("?", format!("{length} bytes that are no message: {bytes}"))
-            }
-            TapDoor::Binary => binary(&message),
-            TapDoor::Fix => fix(&mut numbers, &message),
-            TapDoor::Ouch => ouch::mean(&mut session, &message),
-        };
-        let Meant { kind, text, name, about, role } = meant;
-        TapedMeaning { message, kind, text, name, about, role }
-    };
-    messages(connection).into_iter().map(&mut mean).collect()
+/// What is said on a connection, as it passes.
+pub struct TapedTalk {
+    door: TapDoor,
+    stream: TapedStream,
+    session: OuchSession,
+    numbers: FixNumbers,
+}
+
+impl TapedTalk {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(door: TapDoor) -> Self {
+        let (session, numbers) = (OuchSession::default(), FixNumbers::default());
+        Self { door, stream: TapedStream::new(door), session, numbers }
+    }
+
+    /// Goes on over a piece, and gives the messages that end with it.
+    pub fn take(&mut self, piece: &TapedPiece<'_>, mut said: impl FnMut(TapedMeaning)) {
+        let Self { door, stream, session, numbers } = self;
+        stream.take(piece, |message| {
+            let meant = match door {
+                _ if !message.is_whole => {
+                    let (length, bytes) = (message.bytes.len(), message.bytes.escape_ascii());
+                    Meant::other("?", format!("{length} bytes that are no message: {bytes}"))
+                }
+                TapDoor::Binary => binary(&message),
+                TapDoor::Fix => fix(numbers, &message),
+                TapDoor::Ouch => ouch::mean(session, &message),
+            };
+            said(meant.of_message(message));
+        });
+    }
+
+    /// Bytes of which no message is made yet.
+    #[must_use]
+    pub fn rest(&self) -> u64 {
+        self.stream.rest()
+    }
+}
+
+impl TapedMeaning {
+    /// Bytes that are blanked though the message signs nobody on, and changes no key.
+    #[must_use]
+    pub fn blanked_bytes(&self, door: TapDoor) -> u64 {
+        let message = &self.message;
+        let may = message.is_whole
+            && ["A", "Proof", "ChangeRegister", "LoginRequest"].contains(&self.kind.as_str());
+        let mut bytes = 0;
+        if message.is_in && !may {
+            Blank::new(door).pass(&message.bytes, |secret| bytes += secret.len() as u64);
+        }
+        bytes
+    }
 }
 
 /// What is found out about a message.
@@ -74,6 +109,11 @@ pub(crate) struct Meant {
 }
 
 impl Meant {
+    fn of_message(self, message: TapedMessage) -> TapedMeaning {
+        let Self { kind, text, name, about, role } = self;
+        TapedMeaning { message, kind, text, name, about, role }
+    }
+
     pub(crate) fn other(kind: &str, text: String) -> Self {
         Self { kind: kind.to_owned(), text, name: None, about: None, role: TapedRole::Other }
     }
@@ -90,7 +130,8 @@ impl Meant {
 fn binary(message: &TapedMessage) -> Meant {
     let bytes = || message.bytes.escape_ascii().to_string();
     let Ok(Some((kind, body, _))) = frame::split(&message.bytes) else { return Meant::other("?", bytes()) };
-    let unread = || Meant::other(&format!("kind {kind}"), bytes());
+    let name_of_kind = || request_kind(kind).map_or_else(|| format!("kind {kind}"), str::to_owned);
+    let unread = || Meant::other(&name_of_kind(), bytes());
     if !message.is_in {
         return match frame::decode_gateway(kind, body) {
             Ok(GatewayFrame::Reply(reply)) => of_reply(&reply),
@@ -104,8 +145,10 @@ fn binary(message: &TapedMessage) -> Meant {
                 ClientRequest::Amend { target, .. } | ClientRequest::Cancel { target, .. } => Some(target.0),
                 _ => None,
             };
-            let name = Some(request.client_order_id().0);
-            Meant { name, about, role: TapedRole::Request, ..Meant::of(&request) }
+            let (name, meant) = (Some(request.client_order_id().0), Meant::of(&request));
+            let is_of_exchange = matches!(request, ClientRequest::Exchange { .. });
+            let kind = if is_of_exchange { name_of_kind() } else { meant.kind.clone() };
+            Meant { kind, name, about, role: TapedRole::Request, ..meant }
         }
         // It is blanked.
         Ok(ClientFrame::Proof(_)) => Meant::other("Proof", "Proof".into()),
@@ -115,6 +158,28 @@ fn binary(message: &TapedMessage) -> Meant {
             Meant { name, role: TapedRole::Request, ..unread() }
         }
     }
+}
+
+/// How the protocol calls a request whose variant does not tell, or that cannot be read.
+fn request_kind(kind: u8) -> Option<&'static str> {
+    Some(match kind {
+        frame::EnterOrder::KIND | frame::EnterOrderExtended::KIND => "Enter",
+        frame::AmendOrder::KIND | frame::AmendOrderExtended::KIND => "Amend",
+        frame::CancelOrder::KIND => "Cancel",
+        frame::MassCancel::KIND => "MassCancel",
+        frame::SetPhase::KIND => "SetPhase",
+        frame::SetRule::KIND => "SetRule",
+        frame::AddInstrument::KIND => "AddInstrument",
+        frame::RemoveInstrument::KIND => "RemoveInstrument",
+        frame::BlockMember::KIND => "BlockMember",
+        frame::UnblockMember::KIND => "UnblockMember",
+        frame::BustTrade::KIND => "BustTrade",
+        frame::TellTime::KIND => "TellTime",
+        frame::ChangeRegister::KIND => "ChangeRegister",
+        frame::BeginDay::KIND => "BeginDay",
+        frame::EndDay::KIND => "EndDay",
+        _ => return None,
+    })
 }
 
 fn of_reply(reply: &Reply) -> Meant {
@@ -136,6 +201,8 @@ fn of_reply(reply: &Reply) -> Meant {
 
 /// The names of requests, by the numbers of their messages: a Reject says only the number.
 type FixNumbers = BTreeMap<u64, u64>;
+/// A Reject is of one of the last messages.
+const NUMBERS_MAX: usize = 4_096;
 
 /// The first value of a tag.
 fn field<T: FromStr>(message: &[u8], tag: u16) -> Option<T> {
@@ -160,6 +227,9 @@ fn fix(numbers: &mut FixNumbers, message: &TapedMessage) -> Meant {
         (true, "D" | "F" | "G" | "q") => {
             let number = field(bytes, 34).zip(name);
             numbers.extend(number);
+            while numbers.len() > NUMBERS_MAX {
+                numbers.pop_first();
+            }
             (name, TapedRole::Request)
         }
         (false, "8") => (name, of_report(bytes)),

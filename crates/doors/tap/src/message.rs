@@ -6,7 +6,7 @@
 use pares_fix::framing;
 use pares_wire::frame;
 
-use crate::{TapDoor, TapedConnection, TapedPiece};
+use crate::{TapDoor, TapedPiece};
 
 /// A message, as it passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ fn cut(door: TapDoor, bytes: &[u8]) -> Cut {
     }
 }
 
-/// What is blanked has another sum; so a message that is garbled only by its sum counts as one.
+/// With bytes blanked it has another sum; so a message that is garbled only by its sum counts as one.
 fn fix(bytes: &[u8]) -> Cut {
     match framing::cut(bytes) {
         (framing::Cut::Whole(_), used) => Cut::Whole(used),
@@ -73,7 +73,7 @@ struct Rest {
 }
 
 impl Rest {
-    fn take(&mut self, door: TapDoor, piece: &TapedPiece, found: &mut Vec<TapedMessage>) {
+    fn take(&mut self, door: TapDoor, piece: &TapedPiece<'_>, found: &mut impl FnMut(TapedMessage)) {
         let message = |at, bytes: &[u8], is_whole| TapedMessage {
             wall_ns: piece.wall_ns,
             mono_ns: piece.mono_ns,
@@ -84,11 +84,11 @@ impl Rest {
         };
         if piece.at != self.at + self.bytes.len() as u64 {
             if !self.bytes.is_empty() {
-                found.push(message(self.at, &self.bytes, false));
+                found(message(self.at, &self.bytes, false));
             }
             (self.at, self.bytes) = (piece.at, Vec::new());
         }
-        self.bytes.extend_from_slice(&piece.bytes);
+        self.bytes.extend_from_slice(piece.bytes);
         let mut used = 0;
         loop {
             let (length, is_whole) = match cut(door, &self.bytes[used..]) {
@@ -96,7 +96,7 @@ impl Rest {
                 Cut::Noise(length) if length > 0 => (length, false),
                 Cut::Noise(_) | Cut::Incomplete => break,
             };
-            found.push(message(self.at + used as u64, &self.bytes[used..][..length], is_whole));
+            found(message(self.at + used as u64, &self.bytes[used..][..length], is_whole));
             used += length;
         }
         self.bytes.drain(..used);
@@ -104,12 +104,27 @@ impl Rest {
     }
 }
 
-/// The messages that went over a connection, both ways, as they passed.
-#[must_use]
-pub fn messages(connection: &TapedConnection) -> Vec<TapedMessage> {
-    let (mut rests, mut found) = ([Rest::default(), Rest::default()], Vec::new());
-    for piece in &connection.pieces {
-        rests[usize::from(piece.is_in)].take(connection.door, piece, &mut found);
+/// Cuts messages out of a connection's bytes, both ways, as they pass.
+pub struct TapedStream {
+    door: TapDoor,
+    rests: [Rest; 2],
+}
+
+impl TapedStream {
+    /// At the beginning of a connection.
+    #[must_use]
+    pub fn new(door: TapDoor) -> Self {
+        Self { door, rests: [Rest::default(), Rest::default()] }
     }
-    found
+
+    /// Goes on over a piece, and gives what ends with it.
+    pub fn take(&mut self, piece: &TapedPiece<'_>, mut found: impl FnMut(TapedMessage)) {
+        self.rests[usize::from(piece.is_in)].take(self.door, piece, &mut found);
+    }
+
+    /// Bytes of which no message is made yet.
+    #[must_use]
+    pub fn rest(&self) -> u64 {
+        self.rests.iter().map(|rest| rest.bytes.len() as u64).sum()
+    }
 }

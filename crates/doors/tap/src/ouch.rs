@@ -37,118 +37,76 @@ impl OuchSession {
     }
 }
 
-/// A field: its name and how many bytes it has; text if negative.
-type Layout = &'static [(&'static str, i8)];
+/// The name of the field that names an order.
+const REF: &str = "UserRefNum";
 
-const REF: (&str, i8) = ("UserRefNum", 4);
-const TIME: (&str, i8) = ("Timestamp", 8);
+/// Messages of a client: letter, name, and fields with how many bytes each has; `t` for text.
+const IN: [(u8, &str, &str); 8] = [
+    (
+        b'O',
+        "EnterOrder",
+        "UserRefNum:4 Side:t1 Quantity:4 Symbol:t8 Price:8 TimeInForce:t1 Display:t1 Capacity:t1 \
+         InterMarketSweep:t1 CrossType:t1 ClOrdID:t14",
+    ),
+    (
+        b'U',
+        "ReplaceOrder",
+        "OrigUserRefNum:4 UserRefNum:4 Quantity:4 Price:8 TimeInForce:t1 Display:t1 \
+         InterMarketSweep:t1 ClOrdID:t14",
+    ),
+    (b'X', "CancelOrder", "UserRefNum:4 Quantity:4"),
+    (b'M', "ModifyOrder", "UserRefNum:4 Side:t1 Quantity:4"),
+    (b'C', "MassCancel", "UserRefNum:4 Firm:t4 Symbol:t8"),
+    (b'D', "DisableEntry", "UserRefNum:4 Firm:t4"),
+    (b'E', "EnableEntry", "UserRefNum:4 Firm:t4"),
+    (b'Q', "AccountQuery", ""),
+];
 
-fn layout(is_in: bool, kind: u8) -> (&'static str, Layout) {
-    match (is_in, kind) {
-        (true, b'O') => (
-            "EnterOrder",
-            &[
-                REF,
-                ("Side", -1),
-                ("Quantity", 4),
-                ("Symbol", -8),
-                ("Price", 8),
-                ("TimeInForce", -1),
-                ("Display", -1),
-                ("Capacity", -1),
-                ("InterMarketSweep", -1),
-                ("CrossType", -1),
-                ("ClOrdID", -14),
-            ],
-        ),
-        (true, b'U') => (
-            "ReplaceOrder",
-            &[
-                ("OrigUserRefNum", 4),
-                REF,
-                ("Quantity", 4),
-                ("Price", 8),
-                ("TimeInForce", -1),
-                ("Display", -1),
-                ("InterMarketSweep", -1),
-                ("ClOrdID", -14),
-            ],
-        ),
-        (true, b'X') => ("CancelOrder", &[REF, ("Quantity", 4)]),
-        (true, b'M') => ("ModifyOrder", &[REF, ("Side", -1), ("Quantity", 4)]),
-        (true, b'C') => ("MassCancel", &[REF, ("Firm", -4), ("Symbol", -8)]),
-        (true, b'D') => ("DisableEntry", &[REF, ("Firm", -4)]),
-        (true, b'E') => ("EnableEntry", &[REF, ("Firm", -4)]),
-        (true, b'Q') => ("AccountQuery", &[]),
-        (false, b'A') => (
-            "Accepted",
-            &[
-                TIME,
-                REF,
-                ("Side", -1),
-                ("Quantity", 4),
-                ("Symbol", -8),
-                ("Price", 8),
-                ("TimeInForce", -1),
-                ("Display", -1),
-                ("OrderReferenceNumber", 8),
-                ("Capacity", -1),
-                ("InterMarketSweep", -1),
-                ("CrossType", -1),
-                ("OrderState", -1),
-                ("ClOrdID", -14),
-            ],
-        ),
-        (false, b'U') => (
-            "Replaced",
-            &[
-                TIME,
-                ("OrigUserRefNum", 4),
-                REF,
-                ("Side", -1),
-                ("Quantity", 4),
-                ("Symbol", -8),
-                ("Price", 8),
-                ("TimeInForce", -1),
-                ("Display", -1),
-                ("OrderReferenceNumber", 8),
-                ("Capacity", -1),
-                ("InterMarketSweep", -1),
-                ("CrossType", -1),
-                ("OrderState", -1),
-                ("ClOrdID", -14),
-            ],
-        ),
-        (false, b'M') => ("Modified", &[TIME, REF, ("Side", -1), ("Quantity", 4)]),
-        (false, b'E') => (
-            "Executed",
-            &[TIME, REF, ("Quantity", 4), ("Price", 8), ("LiquidityFlag", -1), ("MatchNumber", 8)],
-        ),
-        (false, b'C') => ("Canceled", &[TIME, REF, ("Quantity", 4), ("Reason", -1)]),
-        (false, b'D') => (
-            "AiqCanceled",
-            &[
-                TIME,
-                REF,
-                ("DecrementQuantity", 4),
-                ("Reason", -1),
-                ("QuantityPrevented", 4),
-                ("ExecutionPrice", 8),
-                ("LiquidityFlag", -1),
-                ("AiqStrategy", -1),
-            ],
-        ),
-        (false, b'B') => ("BrokenTrade", &[TIME, REF, ("MatchNumber", 8), ("Reason", -1), ("ClOrdID", -14)]),
-        (false, b'J') => ("Rejected", &[TIME, REF, ("Reason", 2), ("ClOrdID", -14)]),
-        (false, b'I') => ("CancelReject", &[TIME, REF]),
-        (false, b'T') => {
-            ("PriorityUpdate", &[TIME, REF, ("Price", 8), ("Display", -1), ("OrderReferenceNumber", 8)])
-        }
-        (false, b'R') => ("Restated", &[TIME, REF, ("Reason", -1)]),
-        (false, b'X') => ("MassCancelResponse", &[TIME, REF, ("Firm", -4), ("Symbol", -8)]),
-        (false, b'S') => ("SystemEvent", &[TIME, ("EventCode", -1)]),
-        _ => ("?", &[]),
-    }
+/// The same of the exchange.
+const OUT: [(u8, &str, &str); 13] = [
+    (
+        b'A',
+        "Accepted",
+        "Timestamp:8 UserRefNum:4 Side:t1 Quantity:4 Symbol:t8 Price:8 TimeInForce:t1 Display:t1 \
+         OrderReferenceNumber:8 Capacity:t1 InterMarketSweep:t1 CrossType:t1 OrderState:t1 \
+         ClOrdID:t14",
+    ),
+    (
+        b'U',
+        "Replaced",
+        "Timestamp:8 OrigUserRefNum:4 UserRefNum:4 Side:t1 Quantity:4 Symbol:t8 Price:8 \
+         TimeInForce:t1 Display:t1 OrderReferenceNumber:8 Capacity:t1 InterMarketSweep:t1 \
+         CrossType:t1 OrderState:t1 ClOrdID:t14",
+    ),
+    (b'M', "Modified", "Timestamp:8 UserRefNum:4 Side:t1 Quantity:4"),
+    (b'E', "Executed", "Timestamp:8 UserRefNum:4 Quantity:4 Price:8 LiquidityFlag:t1 MatchNumber:8"),
+    (b'C', "Canceled", "Timestamp:8 UserRefNum:4 Quantity:4 Reason:t1"),
+    (
+        b'D',
+        "AiqCanceled",
+        "Timestamp:8 UserRefNum:4 DecrementQuantity:4 Reason:t1 QuantityPrevented:4 \
+         ExecutionPrice:8 LiquidityFlag:t1 AiqStrategy:t1",
+    ),
+    (b'B', "BrokenTrade", "Timestamp:8 UserRefNum:4 MatchNumber:8 Reason:t1 ClOrdID:t14"),
+    (b'J', "Rejected", "Timestamp:8 UserRefNum:4 Reason:2 ClOrdID:t14"),
+    (b'I', "CancelReject", "Timestamp:8 UserRefNum:4"),
+    (b'T', "PriorityUpdate", "Timestamp:8 UserRefNum:4 Price:8 Display:t1 OrderReferenceNumber:8"),
+    (b'R', "Restated", "Timestamp:8 UserRefNum:4 Reason:t1"),
+    (b'X', "MassCancelResponse", "Timestamp:8 UserRefNum:4 Firm:t4 Symbol:t8"),
+    (b'S', "SystemEvent", "Timestamp:8 EventCode:t1"),
+];
+
+fn layout(is_in: bool, letter: u8) -> (&'static str, &'static str) {
+    let table = if is_in { &IN[..] } else { &OUT[..] };
+    let found = table.iter().find(|(of, ..)| *of == letter);
+    found.map_or(("?", ""), |(_, name, fields)| (*name, *fields))
+}
+
+/// A field of a layout: its name, whether it is text, and how many bytes it has.
+fn field(field: &'static str) -> Option<(&'static str, bool, usize)> {
+    let (name, width) = field.split_once(':')?;
+    let digits = width.trim_start_matches('t');
+    Some((name, digits != width, digits.parse().ok()?))
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -169,15 +127,15 @@ fn read(is_in: bool, message: &[u8]) -> Read {
     let (letter, mut rest) = message.split_first().map_or((0, message), |(letter, rest)| (*letter, rest));
     let (kind, fields) = layout(is_in, letter);
     let mut read = Read { kind, text: kind.to_owned(), user_ref_num: None, name: None, position: None };
-    for (name, width) in fields {
-        let Some((value, after)) = rest.split_at_checked(usize::from(width.unsigned_abs())) else { break };
+    for (name, is_text, width) in fields.split(' ').filter_map(field) {
+        let Some((value, after)) = rest.split_at_checked(width) else { break };
         rest = after;
-        if *name == REF.0 {
+        if name == REF {
             read.user_ref_num = u32::try_from(number(value)).ok();
         }
-        let _ = match width {
-            0.. => write!(read.text, " {name}={}", number(value)),
-            _ => write!(read.text, " {name}={}", value.trim_ascii_end().escape_ascii()),
+        let _ = match is_text {
+            true => write!(read.text, " {name}={}", value.trim_ascii_end().escape_ascii()),
+            false => write!(read.text, " {name}={}", number(value)),
         };
     }
     read.appendage(rest.get(2..).unwrap_or_default());
@@ -205,50 +163,48 @@ impl Read {
 pub(crate) fn mean(session: &mut OuchSession, message: &TapedMessage) -> Meant {
     let (kind, payload) = (message.bytes[2], &message.bytes[3..]);
     let text = String::from_utf8_lossy(payload).trim().to_owned();
-    match (message.is_in, kind) {
-        (true, b'U') => {
-            let read = read(true, payload);
-            let name = read.user_ref_num.map(|number| session.name(number));
-            // X and M have names of the gateway's making; D, E and Q are not recorded.
-            match payload.first() {
-                Some(b'O' | b'U' | b'C') => {
-                    Meant { name, role: TapedRole::Request, ..Meant::other(read.kind, read.text) }
-                }
-                _ => Meant { about: name, ..Meant::other(read.kind, read.text) },
-            }
-        }
-        (false, b'S') => {
-            let read = read(false, payload);
-            let place = read.position.map(|position| (ShardId(session.shard), Position(position)));
-            let is_answer = matches!(payload.first(), Some(b'A' | b'U' | b'M' | b'J' | b'I' | b'X' | b'S'));
-            let role = match place {
-                Some((shard, position)) if is_answer => TapedRole::Answer(shard, position),
-                Some((shard, position)) => TapedRole::Told(shard, position),
-                None => TapedRole::Other,
-            };
-            Meant { name: read.name, role, ..Meant::other(read.kind, read.text) }
-        }
-        (false, b'+') => session.debug(&text),
+    let name = match (message.is_in, kind) {
+        (true, b'U') => return session.request(payload),
+        (false, b'S') => return session.report(payload),
+        (false, b'+') => return session.debug(&text),
         (false, b'A') => {
             session.log_in(text.split(' ').next().unwrap_or_default());
-            Meant::other("LoginAccepted", format!("LoginAccepted {text}"))
+            "LoginAccepted"
         }
-        (_, kind) => {
-            let name = match kind {
-                b'L' => "LoginRequest",
-                b'J' => "LoginRejected",
-                b'H' | b'R' => "Heartbeat",
-                b'Z' => "EndOfSession",
-                b'O' => "LogoutRequest",
-                b'+' => "Debug",
-                _ => "?",
-            };
-            Meant::other(name, format!("{name} {text}").trim_end().to_owned())
-        }
-    }
+        (_, b'L') => "LoginRequest",
+        (_, b'J') => "LoginRejected",
+        (_, b'H' | b'R') => "Heartbeat",
+        (_, b'Z') => "EndOfSession",
+        (_, b'O') => "LogoutRequest",
+        (_, b'+') => "Debug",
+        _ => "?",
+    };
+    Meant::other(name, format!("{name} {text}").trim_end().to_owned())
 }
 
 impl OuchSession {
+    fn request(&self, payload: &[u8]) -> Meant {
+        let read = read(true, payload);
+        let name = read.user_ref_num.map(|number| self.name(number));
+        let other = Meant::other(read.kind, read.text);
+        // X and M have names of the gateway's making; D, E and Q are not recorded.
+        match payload.first() {
+            Some(b'O' | b'U' | b'C') => Meant { name, role: TapedRole::Request, ..other },
+            _ => Meant { about: name, ..other },
+        }
+    }
+
+    fn report(&self, payload: &[u8]) -> Meant {
+        let read = read(false, payload);
+        let is_answer = matches!(payload.first(), Some(b'A' | b'U' | b'M' | b'J' | b'I' | b'X' | b'S'));
+        let role = match read.position.map(|position| (ShardId(self.shard), Position(position))) {
+            Some((shard, position)) if is_answer => TapedRole::Answer(shard, position),
+            Some((shard, position)) => TapedRole::Told(shard, position),
+            None => TapedRole::Other,
+        };
+        Meant { name: read.name, role, ..Meant::other(read.kind, read.text) }
+    }
+
     /// An answer that is not recorded: `J 5 throttled`.
     fn debug(&self, text: &str) -> Meant {
         let mut words = text.split(' ');

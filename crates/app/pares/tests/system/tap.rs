@@ -6,10 +6,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use pares_log::{Config, Writer};
 use pares_node::SystemConfig;
+use pares_tap::{TapDoor, TapHead, TapKind, TapLoss};
 use pares_text::moment;
 use pares_types::{GatewayId, Side};
 use serde_json::Value;
+use zerocopy::IntoBytes;
 
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
 use crate::common::{eventually, limit};
@@ -146,6 +149,44 @@ fn what_each_door_said_is_in_the_tap_and_no_secret_is() {
     let listed = rows(&exchange, "list --json");
     let ends: Vec<_> = listed.iter().map(|one| one["end"].as_str().unwrap()).collect();
     assert_eq!((ends[0], ends.last()), ("gateway ended", Some(&"open")), "{ends:?}");
+    let name = listed[0]["connection"].as_str().unwrap();
+    let number = name.split_once('.').unwrap().1;
+    let count = |name: &str| rows(&exchange, &format!("list --json --connection {name}")).len();
+    assert_eq!((count(name), count(number)), (1, 2), "{name}");
+}
+
+#[test]
+fn one_damaged_tap_keeps_nobody_from_the_others() {
+    let mut exchange = Exchange::start(&SystemConfig { tap: true, ..small(2) });
+    for (gateway, member) in [(0, 7), (1, 8)] {
+        exchange.client(gateway, member).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    }
+    exchange.stop();
+    std::fs::write(exchange.layout().tap(GatewayId(0)).join("marks"), b"no marks").unwrap();
+    for (command, wanted) in
+        [("list", "8/"), ("show", "Enter"), ("latency", "8/"), ("export --to", "connection")]
+    {
+        let to = exchange.layout().root().join("some.pcapng");
+        let to = if command == "export --to" { to.display().to_string() } else { String::new() };
+        let (ok, said) = tap(&exchange, &format!("{command} {to}"));
+        assert!(!ok && said.contains(wanted) && said.contains("gateway-0"), "{command}: {said}");
+    }
+}
+
+/// A tap with an entry that says it lost something is not all there.
+#[test]
+fn what_a_tap_lost_is_said_by_reconcile() {
+    let mut exchange = taped();
+    exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    exchange.stop();
+    let (mut writer, _) = Writer::open(&exchange.layout().tap(GatewayId(0)), Config::default()).unwrap();
+    let loss = TapLoss { entries: 3.into(), bytes: 77.into() };
+    let head = TapHead::new(TapKind::Lost, TapDoor::Binary, 0);
+    writer.append(&[head.as_bytes(), loss.as_bytes()].concat()).unwrap();
+    writer.publish();
+    drop(writer);
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(!ok && said.contains("3 entries that gateways say they lost, 77 bytes"), "{said}");
 }
 
 /// tshark finds the messages of FIX and the packets of Soup.

@@ -1,5 +1,6 @@
 //! Logging in, going on, heartbeats, the end.
 
+use pares_door::LogonProof;
 use pares_types::{ClientOrderId, Reason, Reply, ShardId, Status};
 use pares_wire::frame::{ClientFrame, GatewayFrame, SignedOn};
 
@@ -32,6 +33,17 @@ fn a_login_with_a_number_goes_on_there() {
     rig.told(Reply::Trade(trade(5, 44)));
     assert_eq!(rig.texts(), ["+ gap 43", "Z "]);
     assert!(rig.is_closed);
+}
+
+#[test]
+fn neither_a_door_nor_a_proof_prints_or_keeps_the_password() {
+    let password = *b"secret    ";
+    let (as_bytes, mut rig) = (format!("{password:?}"), Rig::new());
+    rig.gives(&login("7", "1-0", "42"));
+    assert!(rig.signs_on.is_some() && !format!("{:?}", rig.door).contains(&as_bytes));
+    rig.hears(GatewayFrame::SignedOn(SignedOn::default()));
+    assert!(!format!("{:?}", rig.door).contains(&as_bytes));
+    assert_eq!(format!("{:?}", LogonProof::Token(password)), "Token");
 }
 
 #[test]

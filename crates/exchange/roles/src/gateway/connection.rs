@@ -30,24 +30,10 @@ const IN_BYTES: usize = 16 << 10;
 const PORTION_BYTES: usize = 4 << 10;
 
 /// Why a connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Close {
-    /// The client closed it, or it broke.
-    Gone,
-    /// The client sent something that is not the protocol.
-    Malformed,
-    /// The client does not read what it is sent.
-    Slow,
-    /// Nothing useful came for too long.
-    Silent,
-    /// There is no room for it.
-    Refused,
-}
+pub(super) use pares_tap::TapClose as Close;
 
-impl Close {
-    fn of(error: &std::io::Error) -> Self {
-        if error.kind() == ErrorKind::InvalidData { Self::Malformed } else { Self::Gone }
-    }
+fn close_of(error: &std::io::Error) -> Close {
+    if error.kind() == ErrorKind::InvalidData { Close::Malformed } else { Close::Gone }
 }
 
 /// How a read ended.
@@ -201,7 +187,7 @@ impl<T: Read + Write> Connection<T> {
                 Ok(ReadState::Drained)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => self.fill(tap),
-            Err(error) => Err(Close::of(&error)),
+            Err(error) => Err(close_of(&error)),
         }
     }
 
@@ -270,12 +256,12 @@ impl<T: Read + Write> Connection<T> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Close::of(&error)),
+                Err(error) => return Err(close_of(&error)),
             }
         }
         // A stream may have taken bytes that its socket has not.
         match self.stream.flush() {
-            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(Close::of(&error)),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(close_of(&error)),
             _ => {}
         }
         self.give_back_sent();

@@ -370,7 +370,7 @@ impl<S: Sockets> Connections<S> {
             Close::Malformed => self.malformed += 1,
             Close::Slow => self.slow += 1,
             Close::Silent => self.silent += 1,
-            Close::Refused => self.refused += 1,
+            Close::Refused | Close::TakenOver => self.refused += 1,
         }
     }
 }

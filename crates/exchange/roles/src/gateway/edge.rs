@@ -116,7 +116,8 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
     }
 
     fn disconnect(&mut self, session: SessionId, reason: Reason) {
-        self.connections.refuse(session, reason, Close::Refused);
+        let why = if reason == Reason::TakenOver { Close::TakenOver } else { Close::Refused };
+        self.connections.refuse(session, reason, why);
     }
 
     fn read_later(&mut self, session: SessionId, pause_ns: u64) {

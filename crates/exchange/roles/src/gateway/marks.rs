@@ -186,18 +186,27 @@ impl Marks {
     /// Up to where the log may be released, if its requests allow it up to `answered`. The oldest mark is written again if it lies
     /// far behind.
     pub(super) fn keep_behind<W: World, S: Sockets>(&mut self, answered: u64, edge: &mut Edge<W, S>) -> u64 {
-        let Some((&offset, who)) = self.places.first_key_value() else { return answered };
-        let newest = &self.newest[who];
+        // In every turn: nothing is copied while nothing is to be done.
+        let Some((&offset, &who)) = self.places.first_key_value() else { return answered };
+        let behind = answered.saturating_sub(offset);
+        if behind > BEHIND_MIN {
+            self.write_again(who, behind, edge);
+        }
+        self.places.first_key_value().map_or(answered, |(&oldest, _)| oldest.min(answered))
+    }
+
+    /// Writes a session's mark again, unless all marks are so long that it does not lie far behind.
+    fn write_again<W: World, S: Sockets>(&mut self, who: Who, behind: u64, edge: &mut Edge<W, S>) {
+        let newest = &self.newest[&who];
         let mark = newest.marks[&self.id].clone();
         let record = SessionMarkRecord { reign: newest.number, gateway: self.id, mark };
         let all = (self.places.len() * record.bytes().len()) as u64;
-        if answered.saturating_sub(offset) > BEHIND_MIN.max(2 * all)
+        if behind > 2 * all
             && let Some(offset) = edge.write_mark(&record)
         {
             edge.writer.publish();
             self.put(record, Some(offset));
         }
-        self.places.first_key_value().map_or(answered, |(&oldest, _)| oldest.min(answered))
     }
 
     /// A mark that is among the newest. Where it lies, if it is this gateway's own; its own of a reign before is needed no more.

@@ -187,7 +187,7 @@ fn proves(proof: &LogonProof, key: Key, (member, session): (MemberId, u16)) -> b
     match proof {
         LogonProof::Signed { message, proof, .. } => verifier(key).accepts(message, proof),
         LogonProof::Token(token) => {
-            Secret::from_token(token, &password_salt(member, session)).verifier() == verifier(key)
+            Secret::from_token(token, &password_salt(member, session)).verifier().is_same(&verifier(key))
         }
     }
 }

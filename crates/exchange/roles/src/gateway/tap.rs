@@ -9,6 +9,7 @@
 //! ```
 //! Secrets that a client proves itself by are blanked ([`Blank`]).
 
+use std::fmt::Write;
 use std::net::SocketAddr;
 
 use pares_log::{Config, LogWriter, Offset};
@@ -25,6 +26,32 @@ use crate::world::World;
 const SEGMENT_BYTES: u64 = 16 << 20;
 /// What stands for a byte of a secret.
 const BLANKED: u8 = b'*';
+/// The longest text of an address, with scope and port: `[ffff:...:255.255.255.255%4294967295]:65535`.
+const END_BYTES_MAX: usize = 64;
+const ENDS_BYTES_MAX: usize = 2 * END_BYTES_MAX + 1;
+
+/// Both addresses of a connection as text, made without a call of the allocator.
+struct EndsText {
+    bytes: [u8; ENDS_BYTES_MAX],
+    length: usize,
+}
+
+impl EndsText {
+    fn of([peer, own]: [SocketAddr; 2]) -> Self {
+        let mut text = Self { bytes: [0; ENDS_BYTES_MAX], length: 0 };
+        write!(text, "{peer} {own}").expect("no address is longer");
+        text
+    }
+}
+
+impl Write for EndsText {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
 
 /// A connection, as its tap knows it.
 #[derive(Debug)]
@@ -82,6 +109,7 @@ impl Tap {
         }
         let mut log = OnLog {
             world: world.clone(),
+            life: writer.as_ref().map_or(0, |writer| writer.tail().0),
             writer: writer.ok(),
             keep_bytes: config.tap_keep_mib << 20,
             gateway,
@@ -101,8 +129,9 @@ impl Tap {
     /// A connection was taken in.
     pub(super) fn opened(&mut self, tapped: &Tapped, ends: Option<[SocketAddr; 2]>) {
         if let Some(log) = &mut self.0 {
-            let ends = ends.map(|[peer, own]| format!("{peer} {own}")).unwrap_or_default();
-            log.append(tapped.head(TapKind::Opened), ends.as_bytes(), None);
+            let text = ends.map(EndsText::of);
+            let text = text.as_ref().map_or(&[][..], |text| &text.bytes[..text.length]);
+            log.append(tapped.head(TapKind::Opened), text, None);
         }
     }
 
@@ -130,19 +159,12 @@ impl Tap {
     /// It is closed.
     pub(super) fn ended(&mut self, tapped: &Tapped, why: Close) {
         if let Some(log) = &mut self.0 {
-            let detail = match why {
-                Close::Gone => 1,
-                Close::Malformed => 2,
-                Close::Slow => 3,
-                Close::Silent => 4,
-                Close::Refused => 5,
-            };
-            let head = TapHead { detail, ..tapped.head(TapKind::Ended) };
+            let head = TapHead { detail: why as u8, ..tapped.head(TapKind::Ended) };
             log.append(head, tapped.totals.map(zerocopy::little_endian::U64::new).as_bytes(), None);
         }
     }
 
-    /// A turn is over: what was appended can be read, and what is too old goes.
+    /// A turn is over: new entries can be read, and those that are too old go.
     pub(super) fn turn(&mut self) -> Option<Tally> {
         self.0.as_mut().map(|log| log.turn())
     }
@@ -150,7 +172,7 @@ impl Tap {
 
 /// Where entries go.
 trait TapLog: Send {
-    /// Appends an entry, of which the time is filled in and secrets are blanked; or loses it.
+    /// Appends an entry, of which time and life are filled in and secrets are blanked; or loses it.
     fn append(&mut self, head: TapHead, bytes: &[u8], blank: Option<&mut Blank>);
 
     fn turn(&mut self) -> Tally;
@@ -159,6 +181,8 @@ trait TapLog: Send {
 /// A log of the world.
 struct OnLog<W: World> {
     world: W,
+    /// Where the log ended: no other process of this gateway found its end there and wrote.
+    life: u64,
     /// None if it could not be opened.
     writer: Option<W::Writer>,
     /// Older bytes go.
@@ -175,6 +199,7 @@ impl<W: World> OnLog<W> {
     fn write(&mut self, mut head: TapHead, bytes: &[u8], blank: Option<&mut Blank>) -> bool {
         let Some(writer) = &mut self.writer else { return false };
         (head.wall_ns, head.mono_ns) = (self.world.now_ns().into(), self.world.mono_ns().into());
+        head.life = self.life.into();
         let mut blank = blank;
         let written = writer.append_with(TAP_HEAD_BYTES + bytes.len(), |out| {
             let (front, rest) = out.split_at_mut(TAP_HEAD_BYTES);
@@ -187,7 +212,7 @@ impl<W: World> OnLog<W> {
             }
             front.copy_from_slice(head.as_bytes());
         });
-        // What is lost has passed all the same.
+        // Bytes that are lost have passed all the same.
         if let Some(blank) = blank {
             blank.pass(bytes, |_| {});
         }
@@ -239,5 +264,22 @@ impl<W: World> TapLog for OnLog<W> {
             writer.release_before(Offset(end.0.saturating_sub(self.keep_bytes)));
         }
         self.tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddrV6;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_addresses_have_room() {
+        let longest = SocketAddrV6::new([u16::MAX; 8].into(), u16::MAX, 0, u32::MAX);
+        let mapped = SocketAddrV6::new("::ffff:255.255.255.255".parse().unwrap(), u16::MAX, 0, u32::MAX);
+        for end in [longest, mapped].map(SocketAddr::from) {
+            let text = EndsText::of([end, end]);
+            assert_eq!(&text.bytes[..text.length], format!("{end} {end}").as_bytes());
+        }
     }
 }

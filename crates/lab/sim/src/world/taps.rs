@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use pares_log::LogSalvage;
 use pares_roles::NodeId;
-use pares_tap::{TapEntry, Tape, TapeEnd, TapedConnection};
+use pares_tap::{TapEntry, Tape, TapeEnd, TapedConnection, TapedPiece};
 
 use super::{World, gateway_id};
 use crate::Broken;
@@ -41,7 +41,10 @@ impl World<'_> {
             while let Some(record) = salvage.next() {
                 let entry =
                     TapEntry::read(record.payload).expect("a gateway writes entries that can be read");
-                tape.take(&entry, &|_| true);
+                let index = tape.take(&entry);
+                if let (Some(index), Some(piece)) = (index, TapedPiece::of(&entry)) {
+                    self.check_piece(gateway, &tape.connections[index], piece)?;
+                }
             }
             let mut short = 0;
             for connection in &tape.connections {
@@ -59,26 +62,39 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Everything in it has passed. How many bytes are not in it, of one whose gateway did not die.
+    /// The number of a connection; one whose beginning was lost on a full disk does not say which it was.
+    fn number(taped: &TapedConnection) -> Option<usize> {
+        match taped.addresses.split(' ').next()?.parse().ok()? {
+            SocketAddr::V4(peer) => Some(u32::from(*peer.ip()) as usize),
+            SocketAddr::V6(_) => None,
+        }
+    }
+
+    /// These bytes have passed.
+    fn check_piece(
+        &self,
+        gateway: usize,
+        taped: &TapedConnection,
+        piece: TapedPiece<'_>,
+    ) -> Result<(), Broken> {
+        let Some(number) = Self::number(taped) else { return Ok(()) };
+        let state = self.machine.lock();
+        let passed = &state.net.connection(number).passed[usize::from(!piece.is_in)];
+        let from = piece.at as usize;
+        let there = passed.get(from..from + piece.bytes.len()).unwrap_or_default();
+        let is_same = |(taped, passed): (&u8, &u8)| taped == passed || piece.is_blanked && *taped == b'*';
+        if there.len() == piece.bytes.len() && piece.bytes.iter().zip(there).all(is_same) {
+            return Ok(());
+        }
+        let length = piece.bytes.len();
+        broken(format!("connection {number} of gateway {gateway}: {length} bytes at {from} did not pass"))
+    }
+
+    /// How many bytes are not in the tap, of a connection whose gateway did not die.
     fn check_taped(&self, gateway: usize, taped: &TapedConnection) -> Result<u64, Broken> {
-        // One whose beginning was lost on a full disk does not say which it was.
-        let peer = taped.addresses.split(' ').next().and_then(|peer| peer.parse::<SocketAddr>().ok());
-        let Some(SocketAddr::V4(peer)) = peer else { return Ok(0) };
-        let number = u32::from(*peer.ip()) as usize;
+        let Some(number) = Self::number(taped) else { return Ok(0) };
         let state = self.machine.lock();
         let connection = state.net.connection(number);
-        for piece in &taped.pieces {
-            let passed = &connection.passed[usize::from(!piece.is_in)];
-            let from = piece.at as usize;
-            let there = passed.get(from..from + piece.bytes.len()).unwrap_or_default();
-            let is_same = |(taped, passed): (&u8, &u8)| taped == passed || piece.is_blanked && *taped == b'*';
-            if there.len() != piece.bytes.len() || !piece.bytes.iter().zip(there).all(is_same) {
-                return broken(format!(
-                    "connection {number} of gateway {gateway}: {} bytes at {from} did not pass",
-                    piece.bytes.len()
-                ));
-            }
-        }
         let passed = connection.passed.each_ref().map(|bytes| bytes.len() as u64);
         if (0..2).any(|way| taped.totals[way] > passed[way]) {
             return broken(format!(

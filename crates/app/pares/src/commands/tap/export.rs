@@ -1,18 +1,19 @@
 //! `pares tap export`: the bytes as packets of TCP.
 //!
-//! A tap has what passed at the socket, not how the network cut it. So the segments are made up. Addresses, ports and times are real; what is missing is a
+//! A tap has what passed at the socket, not how the network cut it. So the segments are made up. Addresses, ports and times are real; missing bytes are a
 //! gap in a stream's numbers, as in a capture that lost a packet.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
 use pares_node::Layout;
-use pares_tap::{TapDoor, TapeEnd, TapedConnection};
+use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedPiece};
 use pares_types::GatewayId;
 
-use super::select::Select;
+use super::select::{Follow, Select, Span};
 use crate::commands::frames::{MadeConnection, PacketFile};
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
@@ -22,82 +23,97 @@ const UNKNOWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Their ports begin here.
 const PORT_FIRST: u16 = 1_024;
 
-/// What happens, in order of time.
-enum Step {
-    Open,
-    Piece(usize),
-    Close,
-}
-
-/// Writes them.
+/// Writes them, gateway after gateway.
 ///
 /// # Errors
-/// If there is no tap, it cannot be read, or the file cannot be written.
+/// If there is no tap, one cannot be read, or the file cannot be written.
 pub fn run(layout: &Layout, select: &Select, to: &Path) -> CommandResult {
-    let mut connections = Vec::new();
-    for taped in select.read(layout, true)? {
-        connections.extend(taped.connections.into_iter().map(|one| (ends(&one, taped.gateway, layout), one)));
+    let taps = select.read(layout)?;
+    let file = PacketFile::create_ng(to).map_err(writing())?;
+    let (span, gateway) = (select.span(), GatewayId(0));
+    let mut export = Export { file, span, layout, gateway, connections: 0, ports: BTreeSet::new() };
+    for taped in &taps.taped {
+        export.gateway = taped.gateway;
+        taped.follow(&mut export)?;
     }
-    let write = || {
-        let mut file = PacketFile::create_ng(to)?;
-        write(&mut file, &connections, select)?;
-        let packets = file.packets;
-        file.finish().map(|()| packets)
-    };
-    let packets = write().map_err(CommandError::io("writing the packets"))?;
-    pares_text::tell!(
-        "{}: {} of {}",
-        to.display(),
-        count(packets, "packet"),
-        count(connections.len() as u64, "connection")
-    );
-    for (door, dissector) in [(TapDoor::Fix, "fix"), (TapDoor::Ouch, "soupbintcp")] {
-        let mut ports: Vec<u16> =
-            connections.iter().filter(|(_, one)| one.door == door).map(|(ends, _)| ends[1].port()).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        ports
-            .iter()
-            .for_each(|port| pares_text::tell!("dissect {dissector} with -d tcp.port=={port},{dissector}"));
+    let Export { file, connections, ports, .. } = export;
+    let packets = file.packets;
+    file.finish().map_err(writing())?;
+    let (packets, connections) = (count(packets, "packet"), count(connections, "connection"));
+    pares_text::tell!("{}: {packets} of {connections}", to.display());
+    for (door, port) in ports {
+        let dissector = match door {
+            TapDoor::Fix => "fix",
+            TapDoor::Ouch => "soupbintcp",
+            TapDoor::Binary => continue,
+        };
+        pares_text::tell!("dissect {dissector} with -d tcp.port=={port},{dissector}");
     }
-    Ok(())
+    taps.done()
 }
 
-fn write(
-    file: &mut PacketFile,
-    connections: &[([SocketAddr; 2], TapedConnection)],
-    select: &Select,
-) -> io::Result<()> {
-    let span = select.span();
-    let mut steps = Vec::new();
-    for (index, (_, one)) in connections.iter().enumerate() {
-        steps.push((one.opened_ns, index, Step::Open));
-        let pieces = one.pieces.iter().enumerate().filter(|(_, piece)| span.has(piece.wall_ns));
-        steps.extend(pieces.map(|(at, piece)| (piece.wall_ns, index, Step::Piece(at))));
-        if one.end != TapeEnd::Open {
-            steps.push((one.seen_ns, index, Step::Close));
+fn writing() -> impl FnOnce(io::Error) -> CommandError {
+    CommandError::io("writing the packets")
+}
+
+struct Export<'a> {
+    file: PacketFile,
+    span: Span,
+    layout: &'a Layout,
+    gateway: GatewayId,
+    connections: u64,
+    /// Where connections went.
+    ports: BTreeSet<(TapDoor, u16)>,
+}
+
+impl Export<'_> {
+    /// The connection, whose handshake is written by now.
+    fn made<'a>(
+        &mut self,
+        made: &'a mut Option<MadeConnection>,
+        connection: &TapedConnection,
+    ) -> Result<&'a mut MadeConnection, CommandError> {
+        if made.is_none() {
+            let ends = ends(connection, self.gateway, self.layout);
+            let at = Duration::from_nanos(connection.opened_ns);
+            self.connections += 1;
+            self.ports.insert((connection.door, ends[1].port()));
+            *made = Some(MadeConnection::opened(&mut self.file, at, ends).map_err(writing())?);
         }
+        Ok(made.as_mut().expect("just made"))
     }
-    steps.sort_by_key(|(ns, ..)| *ns);
-    let mut made: Vec<Option<MadeConnection>> = connections.iter().map(|_| None).collect();
-    for (ns, index, step) in steps {
-        let (at, (ends, one)) = (Duration::from_nanos(ns), &connections[index]);
-        if made[index].is_none() {
-            made[index] = Some(MadeConnection::opened(file, at, *ends)?);
-        }
-        let connection = made[index].as_mut().expect("just made");
-        match step {
-            Step::Open => {}
-            Step::Piece(piece) => {
-                let piece = &one.pieces[piece];
-                let end = usize::from(!piece.is_in);
-                connection.skip_to(end, piece.at);
-                connection.sent(file, at, end, &piece.bytes)?;
-            }
-            Step::Close => connection.closed(file, at)?,
-        }
+}
+
+impl Follow for Export<'_> {
+    type State = Option<MadeConnection>;
+
+    fn begin(&mut self, _: &TapedConnection) -> Self::State {
+        None
     }
-    Ok(())
+
+    fn pass(
+        &mut self,
+        made: &mut Self::State,
+        connection: &TapedConnection,
+        piece: &TapedPiece<'_>,
+    ) -> CommandResult {
+        if !self.span.has(piece.wall_ns) {
+            return Ok(());
+        }
+        let (at, end) = (Duration::from_nanos(piece.wall_ns), usize::from(!piece.is_in));
+        let made = self.made(made, connection)?;
+        made.skip_to(end, piece.at);
+        made.sent(&mut self.file, at, end, piece.bytes).map_err(writing())
+    }
+
+    fn end(&mut self, mut made: Self::State, connection: &TapedConnection) -> CommandResult {
+        let made = self.made(&mut made, connection)?;
+        if connection.end == TapeEnd::Open {
+            return Ok(());
+        }
+        let at = Duration::from_nanos(connection.seen_ns);
+        made.closed(&mut self.file, at).map_err(writing())
+    }
 }
 
 /// A connection's addresses; made up as far as the tap does not have them any more.

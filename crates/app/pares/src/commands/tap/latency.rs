@@ -2,75 +2,119 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use pares_node::Layout;
-use pares_tap::{TapDoor, TapedMeaning, TapedRole, meanings};
+use pares_tap::{TapDoor, TapedConnection, TapedPiece, TapedRole, TapedTalk};
 use serde_json::json;
 
-use super::select::{Select, Span};
+use super::select::{Follow, Select, Span};
 use crate::error::CommandResult;
 use crate::text::{self, Table, duration, grouped};
 
 /// Member and session, door, message type.
 type Key = (u32, u16, TapDoor, String);
 
+/// Requests of a connection that are kept while they wait for an answer; of more, that with the lowest name counts as unanswered.
+const ASKED_MAX: usize = 65_536;
+/// Digits that times are kept to: a tap has more requests than fit into memory.
+const DIGITS: u8 = 2;
+
 /// Prints them.
 ///
 /// # Errors
-/// If there is no tap, or it cannot be read.
+/// If there is no tap, or one cannot be read.
 pub fn run(layout: &Layout, select: &Select, json: bool) -> CommandResult {
-    let (mut times, span): (BTreeMap<Key, Times>, _) = (BTreeMap::new(), select.span());
-    for taped in select.read(layout, true)? {
-        for connection in &taped.connections {
-            let (member, session) = connection.who.unwrap_or_default();
-            for (kind, ns) in answered(&meanings(connection), span) {
-                let times = times.entry((member, session, connection.door, kind)).or_default();
-                match ns {
-                    Some(ns) => times.ns.push(ns),
-                    None => times.unanswered += 1,
-                }
-            }
-        }
+    let mut timed = Timed { span: select.span(), times: BTreeMap::new() };
+    let taps = select.read(layout)?;
+    for taped in &taps.taped {
+        taped.follow(&mut timed)?;
     }
-    times.values_mut().for_each(|times| times.ns.sort_unstable());
     match json {
-        true => times.iter().for_each(|(key, times)| text::print(&format!("{}\n", as_json(key, times)))),
-        false => print(&times),
+        true => {
+            timed.times.iter().for_each(|(key, times)| text::print(&format!("{}\n", as_json(key, times))))
+        }
+        false => print(&timed.times),
     }
-    Ok(())
+    taps.done()
 }
 
-/// Times of one type of message, in ascending order.
-#[derive(Default)]
+/// Times of one type of message.
 struct Times {
-    ns: Vec<u64>,
+    ns: Histogram<u32>,
     unanswered: u64,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        let ns = Histogram::new(DIGITS).expect("so many digits are allowed");
+        Self { ns, unanswered: 0 }
+    }
 }
 
 impl Times {
     /// So many thousandths of them took no longer.
-    fn at(&self, permille: usize) -> Option<u64> {
-        let rank = (self.ns.len() * permille).div_ceil(1_000).max(1);
-        self.ns.get(rank - 1).copied()
+    fn at(&self, permille: u32) -> Option<u64> {
+        (!self.ns.is_empty()).then(|| self.ns.value_at_quantile(f64::from(permille) / 1_000.0))
     }
 }
 
-/// Each request of a connection: its type, and how long its first answer took, if there is one.
-fn answered(meanings: &[TapedMeaning], span: Span) -> Vec<(String, Option<u64>)> {
-    let (mut asked, mut found): (BTreeMap<u64, (String, u64)>, Vec<_>) = (BTreeMap::new(), Vec::new());
-    for one in meanings.iter().filter(|one| span.has(one.message.wall_ns)) {
-        let Some(name) = one.name else { continue };
-        match one.role {
-            TapedRole::Request => _ = asked.entry(name).or_insert((one.kind.clone(), one.message.mono_ns)),
-            TapedRole::Answer(..) | TapedRole::AnswerOnly | TapedRole::Refusal => {
-                if let Some((kind, since_ns)) = asked.remove(&name) {
-                    found.push((kind, Some(one.message.mono_ns.saturating_sub(since_ns))));
+struct Timed {
+    span: Span,
+    times: BTreeMap<Key, Times>,
+}
+
+/// An open connection, and its requests that wait for an answer: type and time, by name.
+struct Waiting {
+    talk: TapedTalk,
+    asked: BTreeMap<u64, (String, u64)>,
+}
+
+impl Timed {
+    fn times(&mut self, connection: &TapedConnection, kind: String) -> &mut Times {
+        let (member, session) = connection.who.unwrap_or_default();
+        self.times.entry((member, session, connection.door, kind)).or_default()
+    }
+}
+
+impl Follow for Timed {
+    type State = Waiting;
+
+    fn begin(&mut self, connection: &TapedConnection) -> Waiting {
+        Waiting { talk: TapedTalk::new(connection.door), asked: BTreeMap::new() }
+    }
+
+    fn pass(
+        &mut self,
+        waiting: &mut Waiting,
+        connection: &TapedConnection,
+        piece: &TapedPiece<'_>,
+    ) -> CommandResult {
+        let (Waiting { talk, asked }, is_in_span) = (waiting, self.span.has(piece.wall_ns));
+        talk.take(piece, |one| match (one.name.filter(|_| is_in_span), one.role) {
+            (Some(name), TapedRole::Request) => {
+                asked.entry(name).or_insert((one.kind, piece.mono_ns));
+                if asked.len() > ASKED_MAX
+                    && let Some((_, (kind, _))) = asked.pop_first()
+                {
+                    self.times(connection, kind).unanswered += 1;
                 }
             }
-            TapedRole::Told(..) | TapedRole::Other => {}
-        }
+            (Some(name), TapedRole::Answer(..) | TapedRole::AnswerOnly | TapedRole::Refusal) => {
+                if let Some((kind, since_ns)) = asked.remove(&name) {
+                    self.times(connection, kind).ns.saturating_record(piece.mono_ns.saturating_sub(since_ns));
+                }
+            }
+            _ => {}
+        });
+        Ok(())
     }
-    found.extend(asked.into_values().map(|(kind, _)| (kind, None)));
-    found
+
+    fn end(&mut self, waiting: Waiting, connection: &TapedConnection) -> CommandResult {
+        for (kind, _) in waiting.asked.into_values() {
+            self.times(connection, kind).unanswered += 1;
+        }
+        Ok(())
+    }
 }
 
 fn print(times: &BTreeMap<Key, Times>) {
@@ -81,7 +125,7 @@ fn print(times: &BTreeMap<Key, Times>) {
             format!("{member}/{session}"),
             door.name().to_owned(),
             kind.clone(),
-            grouped(times.ns.len() as u64),
+            grouped(times.ns.len()),
             grouped(times.unanswered),
         ];
         row.extend([500, 900, 990, 1_000].map(|permille| times.at(permille).map_or("-".into(), duration)));

@@ -1,11 +1,13 @@
 //! `pares tap list`: the connections.
 
+use std::collections::BTreeMap;
+
 use pares_node::Layout;
-use pares_tap::{TapedConnection, messages};
+use pares_tap::{TapedConnection, TapedPiece, TapedStream};
 use pares_types::{GatewayId, Timestamp};
 use serde_json::json;
 
-use super::select::{Select, who};
+use super::select::{Follow, Select, name, who};
 use crate::error::CommandResult;
 use crate::text::{self, Table, grouped};
 use crate::utc;
@@ -32,12 +34,16 @@ pub fn run(layout: &Layout, select: &Select, json: bool) -> CommandResult {
     ];
     let (mut table, mut lines) = (Table::new(titles), String::new());
     let (mut lost_entries, mut lost_bytes) = (0, 0);
-    for taped in select.read(layout, true)? {
+    let taps = select.read(layout)?;
+    for taped in &taps.taped {
         (lost_entries, lost_bytes) = (lost_entries + taped.lost.0, lost_bytes + taped.lost.1);
-        for one in &taped.connections {
+        let mut counts = Counts::default();
+        taped.follow(&mut counts)?;
+        for (place, one) in &taped.connections {
+            let counted = counts.0.get(place).copied().unwrap_or_default();
             match json {
-                true => lines.push_str(&format!("{}\n", as_json(taped.gateway, one))),
-                false => table.row(row(taped.gateway, one)),
+                true => lines.push_str(&format!("{}\n", as_json(taped.gateway, one, counted))),
+                false => table.row(row(taped.gateway, one, counted)),
             }
         }
     }
@@ -52,42 +58,59 @@ pub fn run(layout: &Layout, select: &Select, json: bool) -> CommandResult {
         }
     }
     text::print(&lines);
-    Ok(())
+    taps.done()
 }
 
-/// Messages that came in and that went out.
-fn counts(connection: &TapedConnection) -> [usize; 2] {
-    let (come, gone): (Vec<_>, Vec<_>) = messages(connection)
-        .into_iter()
-        .filter(|message| message.is_whole)
-        .partition(|message| message.is_in);
-    [come.len(), gone.len()]
+/// Messages that came in and that went out, by connection.
+#[derive(Default)]
+struct Counts(BTreeMap<(u64, u32), [u64; 2]>);
+
+impl Follow for Counts {
+    type State = TapedStream;
+
+    fn begin(&mut self, connection: &TapedConnection) -> TapedStream {
+        TapedStream::new(connection.door)
+    }
+
+    fn pass(
+        &mut self,
+        stream: &mut TapedStream,
+        connection: &TapedConnection,
+        piece: &TapedPiece<'_>,
+    ) -> CommandResult {
+        let counts = self.0.entry(connection.place()).or_default();
+        let way = usize::from(!piece.is_in);
+        stream.take(piece, |message| counts[way] += u64::from(message.is_whole));
+        Ok(())
+    }
+
+    fn end(&mut self, _: TapedStream, _: &TapedConnection) -> CommandResult {
+        Ok(())
+    }
 }
 
-fn row(gateway: GatewayId, one: &TapedConnection) -> Vec<String> {
-    let [come, gone] = counts(one);
+fn row(gateway: GatewayId, one: &TapedConnection, [come, gone]: [u64; 2]) -> Vec<String> {
     vec![
         gateway.to_string(),
-        one.number.to_string(),
+        name(one),
         utc::format(Timestamp(one.opened_ns)),
         utc::format(Timestamp(one.seen_ns)),
         one.door.name().to_owned(),
         who(one),
         grouped(one.totals[0]),
         grouped(one.totals[1]),
-        grouped(come as u64),
-        grouped(gone as u64),
+        grouped(come),
+        grouped(gone),
         grouped(one.missing[0] + one.missing[1]),
         one.end.name().to_owned(),
         one.addresses.split(' ').next().unwrap_or_default().to_owned(),
     ]
 }
 
-fn as_json(gateway: GatewayId, one: &TapedConnection) -> serde_json::Value {
-    let [come, gone] = counts(one);
+fn as_json(gateway: GatewayId, one: &TapedConnection, [come, gone]: [u64; 2]) -> serde_json::Value {
     json!({
         "gateway": gateway.0,
-        "connection": one.number,
+        "connection": name(one),
         "opened": utc::format(Timestamp(one.opened_ns)),
         "seen": utc::format(Timestamp(one.seen_ns)),
         "door": one.door.name(),

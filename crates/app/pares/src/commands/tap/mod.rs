@@ -4,7 +4,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `select` | which taps and connections are meant |
+//! | `select` | which taps and connections are meant, and their bytes |
 //! | `list`, `show`, `export`, `latency`, `reconcile` | one command each |
 
 mod export;

@@ -1,78 +1,119 @@
 //! `pares tap reconcile`: messages held against the record.
 //!
-//! What a gateway journals it releases once it is answered, so its own log has the newest requests only; the recorders have all. A request in is looked for
-//! in both. A report out names its place in the record, and must be there.
+//! A gateway releases its journalled requests once they are answered, so its own log has the newest requests only; the recorders have all. A request in
+//! is looked for in both. A report out names its place in the record, and must be there; and its request must have come in.
+//!
+//! A tap may lack something, and then nothing is proven of that. So all that it lacks is counted, and said.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
 
-use pares_log::Reader;
+use pares_log::Offset;
 use pares_node::{Layout, SystemConfig};
-use pares_tap::{TapedMeaning, TapedRole, meanings};
-use pares_types::{ClientOrderId, MemberId, Position, Request, ShardId};
+use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
+use pares_types::{ClientOrderId, GatewayId, MemberId, Position, Request, ShardId, Timestamp};
 use pares_wire::record::{self, RequestRecord, ResultRecord};
 
-use super::select::{Select, who};
-use crate::commands::journal::failed;
+use super::select::{Follow, Select, Span, Taped, Taps, each_record, name, who};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text::{self, grouped};
+use crate::utc;
 
 /// Differences that are listed at most.
 const LISTED_MAX: usize = 100;
 
+/// A request of the record, in sixteen bytes: a record has many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Known {
+    name: ClientOrderId,
+    member: MemberId,
+    /// It came when all taps were there.
+    is_covered: bool,
+    /// It is in a tap, and so is a report of it.
+    is_asked: bool,
+    is_told: bool,
+}
+
 /// What the record has.
 #[derive(Default)]
 struct Recorded {
-    names: BTreeSet<(MemberId, ClientOrderId)>,
-    /// What is recorded where.
-    places: BTreeMap<(ShardId, Position), (MemberId, ClientOrderId)>,
-    /// By shard: where the record that is kept begins.
-    first: BTreeMap<ShardId, Position>,
+    /// In ascending order, each once.
+    requests: Vec<Known>,
+    /// Where they are recorded, in ascending order.
+    places: Vec<(ShardId, Position, MemberId, ClientOrderId)>,
+    /// From then on all taps are there, nanoseconds since 1970.
+    from_ns: u64,
+    /// The time of the oldest request.
+    first_ns: Option<u64>,
 }
 
 impl Recorded {
     fn take(&mut self, request: &Request) {
-        self.names.insert((request.member, request.client_order_id));
+        let stamp_ns = request.stamp.0;
+        self.first_ns = Some(self.first_ns.map_or(stamp_ns, |first_ns| first_ns.min(stamp_ns)));
+        self.requests.push(Known {
+            name: request.client_order_id,
+            member: request.member,
+            is_covered: stamp_ns >= self.from_ns,
+            is_asked: false,
+            is_told: false,
+        });
     }
 
-    fn read(config: &SystemConfig, layout: &Layout) -> Result<Self, CommandError> {
-        let mut recorded = Self::default();
-        for id in config.gateway_ids() {
-            each(&layout.gateway_log(id), |payload| {
-                if record::schema(payload) == Some(record::REQUEST) {
-                    recorded.take(&RequestRecord::read(payload)?);
-                }
-                Ok(())
+    fn sort(&mut self) {
+        self.requests.sort_unstable();
+        self.requests.dedup_by_key(|one| (one.name, one.member));
+        self.places.sort_unstable();
+        self.places.dedup();
+    }
+
+    /// Reads the logs of gateways and recorders; all recorders have the same, so duplicates go after each.
+    fn read(config: &SystemConfig, layout: &Layout, from_ns: u64) -> Result<Self, CommandError> {
+        let mut recorded = Self { from_ns, ..Self::default() };
+        let of_gateways = config.gateway_ids().map(|id| layout.gateway_log(id));
+        for log in of_gateways.chain(config.recorder_ids().map(|id| layout.recorder_log(id))) {
+            each_record(&log, Offset(u64::MAX), |one| {
+                let wrong = |error| CommandError::Failed(format!("{}: {error}", log.display()));
+                recorded.read_record(one.payload).map_err(wrong)
             })?;
-        }
-        for id in config.recorder_ids() {
-            each(&layout.recorder_log(id), |payload| {
-                if record::schema(payload) == Some(record::RESULT) {
-                    let result = ResultRecord::read(payload)?;
-                    let request = result.request()?;
-                    let place = (result.shard(), result.position());
-                    recorded.take(&request);
-                    recorded.places.insert(place, (request.member, request.client_order_id));
-                    let first = recorded.first.entry(place.0).or_insert(place.1);
-                    *first = place.1.min(*first);
-                }
-                Ok(())
-            })?;
+            recorded.sort();
         }
         Ok(recorded)
     }
 
+    fn read_record(&mut self, payload: &[u8]) -> Result<(), pares_wire::WireError> {
+        match record::schema(payload) {
+            Some(record::REQUEST) => self.take(&RequestRecord::read(payload)?),
+            Some(record::RESULT) => {
+                let result = ResultRecord::read(payload)?;
+                let request = result.request()?;
+                let place = (result.shard(), result.position());
+                self.take(&request);
+                self.places.push((place.0, place.1, request.member, request.client_order_id));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, member: MemberId, name: ClientOrderId) -> Option<&mut Known> {
+        let found = self.requests.binary_search_by_key(&(name, member), |one| (one.name, one.member));
+        found.ok().map(|index| &mut self.requests[index])
+    }
+
     /// What is wrong with a report of what is recorded there.
     fn check(&self, shard: ShardId, position: Position, of: Option<(MemberId, ClientOrderId)>) -> Checked {
-        match self.places.get(&(shard, position)) {
-            Some(found) if of.is_some_and(|of| of != *found) => Checked::Differs(format!(
-                "the record has request {} of member {} at {shard}:{position}",
-                found.1, found.0
-            )),
-            Some(_) => Checked::Right,
-            None if self.first.get(&shard).is_some_and(|first| position < *first) => Checked::Dropped,
-            None => Checked::Differs(format!("nothing is recorded at {shard}:{position}")),
+        let at = self.places.partition_point(|one| (one.0, one.1) < (shard, position));
+        match self.places.get(at) {
+            Some(&(found, there, member, name)) if (found, there) == (shard, position) => match of {
+                Some(of) if of != (member, name) => Checked::Differs(format!(
+                    "the record has request {name} of member {member} at {shard}:{position}"
+                )),
+                _ => Checked::Right,
+            },
+            // The first of its shard lies behind it.
+            Some(next) if next.0 == shard && (at == 0 || self.places[at - 1].0 != shard) => Checked::Dropped,
+            _ => Checked::Differs(format!("nothing is recorded at {shard}:{position}")),
         }
     }
 }
@@ -84,116 +125,271 @@ enum Checked {
     Differs(String),
 }
 
-/// Reads a log to its end.
-fn each(
-    log: &Path,
-    mut take: impl FnMut(&[u8]) -> Result<(), pares_wire::WireError>,
-) -> Result<(), CommandError> {
-    let mut reader = Reader::at_start(log).map_err(|error| failed(log, &error))?;
-    loop {
-        match reader.next() {
-            Ok(Some(record)) => {
-                let read = take(record.payload);
-                read.map_err(|error| CommandError::Failed(format!("{}: {error}", log.display())))?;
-            }
-            Ok(None) => return Ok(()),
-            Err(pares_log::ReadError::Released { first, .. }) => {
-                reader.seek(first).map_err(|error| failed(log, &error))?;
-            }
-            Err(error) => return Err(failed(log, &error)),
-        }
-    }
+/// Bytes that nothing is proven of.
+#[derive(Default)]
+struct Lacking {
+    /// Entries and bytes that gateways say they lost.
+    lost: (u64, u64),
+    /// Between entries of a connection.
+    gaps: u64,
+    /// Before the first entry that is kept of a connection.
+    before: u64,
+    /// Of members, and no message; of others.
+    noise: u64,
+    strange: u64,
+    /// Blanked in a message that proves nothing.
+    blanked: u64,
+    /// Of a message that is not whole yet.
+    open: u64,
 }
 
 /// What was found.
-#[derive(Default)]
 struct Findings {
+    recorded: Recorded,
+    gateway: GatewayId,
+    span: Span,
     requests: u64,
     reports: u64,
     /// Refused at once.
     refused: u64,
     dropped: u64,
-    differences: Vec<String>,
+    /// The first of them, and how many there are.
+    listed: Vec<String>,
+    differences: u64,
+    lacking: Lacking,
+}
+
+/// A connection, and those of its requests that are not recorded and not refused yet; why that is a difference.
+struct Asking {
+    talk: TapedTalk,
+    waiting: BTreeMap<ClientOrderId, Option<String>>,
 }
 
 impl Findings {
-    fn take(&mut self, place: &str, member: MemberId, meanings: &[TapedMeaning], recorded: &Recorded) {
-        let refused: BTreeSet<u64> =
-            meanings.iter().filter(|one| one.role == TapedRole::Refusal).filter_map(|one| one.name).collect();
-        for one in meanings {
-            let name = one.name.map(ClientOrderId);
-            let checked = match one.role {
-                TapedRole::Request => {
-                    self.requests += 1;
-                    match name.filter(|name| !recorded.names.contains(&(member, *name))) {
-                        None => Checked::Right,
-                        Some(name) if refused.contains(&name.0) => {
-                            self.refused += 1;
-                            Checked::Right
-                        }
-                        Some(_) => Checked::Differs("neither recorded nor refused".into()),
+    fn differ(&mut self, line: impl FnOnce() -> String) {
+        self.differences += 1;
+        if self.listed.len() < LISTED_MAX {
+            self.listed.push(line());
+        }
+    }
+
+    fn line(&self, connection: &TapedConnection, one: &TapedMeaning, what: &str) -> String {
+        let (way, at) = (if one.message.is_in { "in" } else { "out" }, one.message.at);
+        let (name, who) = (name(connection), who(connection));
+        format!("gateway-{} {name} {who} {way} {at}: {what}: {}", self.gateway, one.text)
+    }
+
+    fn take(
+        &mut self,
+        waiting: &mut BTreeMap<ClientOrderId, Option<String>>,
+        connection: &TapedConnection,
+        one: &TapedMeaning,
+    ) {
+        let (member, name) = (member(connection), one.name.map(ClientOrderId));
+        self.lacking.blanked += one.blanked_bytes(connection.door);
+        if !one.message.is_whole {
+            self.no_message(connection, one.message.bytes.len() as u64);
+        }
+        match (one.role, name) {
+            (TapedRole::Request, Some(name)) => {
+                self.requests += 1;
+                match self.recorded.request(member, name) {
+                    Some(known) => known.is_asked = true,
+                    None => {
+                        let is_listed = waiting.len() < LISTED_MAX;
+                        let line = || self.line(connection, one, "neither recorded nor refused");
+                        waiting.insert(name, is_listed.then(line));
                     }
                 }
-                TapedRole::Answer(shard, position) => {
-                    self.reports += 1;
-                    recorded.check(shard, position, name.map(|name| (member, name)))
-                }
-                TapedRole::Told(shard, position) => {
-                    self.reports += 1;
-                    recorded.check(shard, position, None)
-                }
-                TapedRole::AnswerOnly | TapedRole::Refusal | TapedRole::Other => Checked::Right,
-            };
-            match checked {
-                Checked::Right => {}
-                Checked::Dropped => self.dropped += 1,
-                Checked::Differs(what) => {
-                    let (way, at) = (if one.message.is_in { "in" } else { "out" }, one.message.at);
-                    self.differences.push(format!("{place} {way} {at}: {what}: {}", one.text));
+            }
+            (TapedRole::Request, None) => self.requests += 1,
+            (TapedRole::Refusal, Some(name)) => self.refused += u64::from(waiting.remove(&name).is_some()),
+            (TapedRole::Answer(shard, position), _) => {
+                let of = name.map(|name| (member, name));
+                self.report(connection, one, self.recorded.check(shard, position, of));
+            }
+            (TapedRole::Told(shard, position), _) => {
+                self.report(connection, one, self.recorded.check(shard, position, None));
+            }
+            _ => {}
+        }
+    }
+
+    fn no_message(&mut self, connection: &TapedConnection, bytes: u64) {
+        match connection.who {
+            Some(_) => self.lacking.noise += bytes,
+            None => self.lacking.strange += bytes,
+        }
+    }
+
+    fn report(&mut self, connection: &TapedConnection, one: &TapedMeaning, checked: Checked) {
+        self.reports += 1;
+        match checked {
+            Checked::Right => {
+                // Of OUCH, cancels have names of the gateway's making, which no member ever sends.
+                let has_request = connection.door != TapDoor::Ouch
+                    || ["Accepted", "Replaced", "Executed"].contains(&one.kind.as_str());
+                let name = one.name.filter(|_| has_request).map(ClientOrderId);
+                if let Some(known) = name.and_then(|name| self.recorded.request(member(connection), name)) {
+                    known.is_told = true;
                 }
             }
+            Checked::Dropped => self.dropped += 1,
+            Checked::Differs(what) => {
+                let line = self.line(connection, one, &what);
+                self.differ(|| line);
+            }
         }
+    }
+
+    /// Requests that members were told of, and that came in while the taps were there, but are in none.
+    fn find_unasked(&mut self) {
+        let is_unasked = |one: &&Known| one.is_told && one.is_covered && !one.is_asked;
+        let unasked: Vec<Known> = self.recorded.requests.iter().filter(is_unasked).copied().collect();
+        for one in unasked {
+            self.differ(|| {
+                let (name, member) = (one.name, one.member);
+                format!("request {name} of member {member} was reported on, and is in no tap")
+            });
+        }
+    }
+}
+
+fn member(connection: &TapedConnection) -> MemberId {
+    MemberId(connection.who.map_or(0, |(member, _)| member))
+}
+
+impl Follow for Findings {
+    type State = Asking;
+
+    fn begin(&mut self, connection: &TapedConnection) -> Asking {
+        let before: u64 = connection.before.iter().sum();
+        self.lacking.before += before;
+        self.lacking.gaps += connection.missing.iter().sum::<u64>() - before;
+        Asking { talk: TapedTalk::new(connection.door), waiting: BTreeMap::new() }
+    }
+
+    fn pass(
+        &mut self,
+        asking: &mut Asking,
+        connection: &TapedConnection,
+        piece: &TapedPiece<'_>,
+    ) -> CommandResult {
+        let (Asking { talk, waiting }, is_in_span) = (asking, self.span.has(piece.wall_ns));
+        talk.take(piece, |one| {
+            if is_in_span {
+                self.take(waiting, connection, &one);
+            }
+        });
+        Ok(())
+    }
+
+    fn end(&mut self, asking: Asking, connection: &TapedConnection) -> CommandResult {
+        for line in asking.waiting.into_values() {
+            self.differ(|| line.unwrap_or_default());
+        }
+        match connection.end {
+            TapeEnd::Open => self.lacking.open += asking.talk.rest(),
+            _ => self.no_message(connection, asking.talk.rest()),
+        }
+        Ok(())
     }
 }
 
 /// Holds them against each other.
 ///
 /// # Errors
-/// If there is no tap, something cannot be read, or there are differences.
+/// If there is no tap, something cannot be read, there are differences, or taps lack something that a member said or was told.
 pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let config = configuration(layout)?;
-    // The taps first: what they have is in the record, or refused, by the time that is read.
-    let taped = select.read(layout, true)?;
-    let recorded = Recorded::read(&config, layout)?;
-    let mut findings = Findings::default();
-    let (mut missing, span) = (0, select.span());
-    for taped in &taped {
-        for connection in &taped.connections {
-            let place = format!("gateway-{} {} {}", taped.gateway, connection.number, who(connection));
-            let member = MemberId(connection.who.map_or(0, |(member, _)| member));
-            let mut meanings = meanings(connection);
-            meanings.retain(|one| span.has(one.message.wall_ns));
-            findings.take(&place, member, &meanings, &recorded);
-            missing += connection.missing[0] + connection.missing[1];
-        }
+    // The taps first, up to their ends of now: by the time the record is read, it has their requests, or they were refused.
+    let taps = select.read(layout)?;
+    let from_ns = taps.taped.iter().filter_map(|taped| taped.first_ns).max().unwrap_or_default();
+    let mut findings = Findings {
+        recorded: Recorded::read(&config, layout, from_ns)?,
+        gateway: GatewayId(0),
+        span: select.span(),
+        requests: 0,
+        reports: 0,
+        refused: 0,
+        dropped: 0,
+        listed: Vec::new(),
+        differences: 0,
+        lacking: Lacking::default(),
+    };
+    for taped in &taps.taped {
+        findings.follow(taped)?;
     }
-    tell(&findings, missing)
+    if select.is_all() && taps.done().is_ok() {
+        findings.find_unasked();
+    }
+    findings.tell();
+    findings.judge(&taps)
 }
 
-fn tell(findings: &Findings, missing: u64) -> CommandResult {
-    findings.differences.iter().take(LISTED_MAX).for_each(|line| text::print(&format!("{line}\n")));
-    pares_text::tell!(
-        "{} requests in, {} of them refused at once; {} reports out, {} of them from before what recorders keep; {} bytes of the taps missing",
-        grouped(findings.requests),
-        grouped(findings.refused),
-        grouped(findings.reports),
-        grouped(findings.dropped),
-        grouped(missing)
-    );
-    match findings.differences.len() {
-        0 => Ok(()),
-        count => Err(CommandError::Failed(format!(
-            "{count} differences between taps and record; listed are {LISTED_MAX} at most"
-        ))),
+impl Findings {
+    fn follow(&mut self, taped: &Taped) -> CommandResult {
+        self.gateway = taped.gateway;
+        let lost = &mut self.lacking.lost;
+        *lost = (lost.0.saturating_add(taped.lost.0), lost.1.saturating_add(taped.lost.1));
+        taped.follow(self)
+    }
+
+    fn tell(&self) {
+        self.listed.iter().for_each(|line| text::print(&format!("{line}\n")));
+        let from_ns = self.recorded.from_ns;
+        if self.recorded.first_ns.is_some_and(|first_ns| first_ns < from_ns) {
+            let from = utc::format(Timestamp(from_ns));
+            pares_text::tell!(
+                "the record begins before the taps: requests are looked for in them from {from} on"
+            );
+        }
+        pares_text::tell!(
+            "{} requests in, {} of them refused at once; {} reports out, {} of them from before what recorders keep; {}",
+            grouped(self.requests),
+            grouped(self.refused),
+            grouped(self.reports),
+            grouped(self.dropped),
+            self.lacking.text()
+        );
+    }
+
+    fn judge(&self, taps: &Taps) -> CommandResult {
+        taps.done()?;
+        if self.differences > 0 {
+            let count = self.differences;
+            return Err(CommandError::Failed(format!(
+                "{count} differences between taps and record; listed are {LISTED_MAX} at most"
+            )));
+        }
+        match self.lacking.is_of_members() {
+            true => {
+                Err(CommandError::Failed("the taps do not have all that members said and were told".into()))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+impl Lacking {
+    /// Whether something is missing that a member may have said or been told since the taps began.
+    fn is_of_members(&self) -> bool {
+        self.lost.0 > 0 || self.gaps > 0 || self.noise > 0 || self.blanked > 0
+    }
+
+    fn text(&self) -> String {
+        let counts = [
+            (self.lost.0, "entries that gateways say they lost"),
+            (self.lost.1, "bytes in them"),
+            (self.gaps, "bytes missing within connections"),
+            (self.before, "bytes from before the taps"),
+            (self.noise, "bytes of members that are no message"),
+            (self.strange, "bytes of strangers that are no message"),
+            (self.blanked, "bytes blanked in messages that prove nothing"),
+            (self.open, "bytes of messages that are not whole yet"),
+        ];
+        let told = counts.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<_> = told.map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
+        if told.is_empty() { "0 bytes of the taps missing".into() } else { told.join(", ") }
     }
 }

@@ -1,16 +1,19 @@
-//! Which taps, and what of them.
+//! Which taps, and which connections of them.
+//!
+//! A tap may be as large as a disk. So it is never held: a first reading finds which connections there were, and a second one gives their bytes to a
+//! [`Follow`], which keeps what it needs of those that are open.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use pares_log::Reader;
+use pares_log::{Offset, Reader, Record};
 use pares_node::{Layout, SystemConfig};
-use pares_tap::{TapEntry, Tape, TapedConnection};
+use pares_tap::{TapEntry, TapKind, Tape, TapedConnection, TapedPiece};
 use pares_types::GatewayId;
 
 use crate::commands::journal::failed;
 use crate::commands::stat::configuration;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandResult};
 use crate::utc::Moment;
 
 /// What to look at; every condition given must hold.
@@ -25,9 +28,9 @@ pub struct Select {
     /// Only those of this session of its
     #[arg(long, global = true)]
     session: Option<u16>,
-    /// Only this connection, by its number in the list of connections
+    /// Only this connection, by its name in the list of connections: LIFE.NUMBER, or NUMBER for that one of each life of its gateway
     #[arg(long, global = true)]
-    connection: Option<u32>,
+    connection: Option<Named>,
     /// Only what passed at or after this moment: 2026-08-01, 2026-08-01T09:30:00 (UTC), or how long ago: 90s, 15m, 2h, 3d
     #[arg(long, global = true)]
     from: Option<Moment>,
@@ -36,15 +39,51 @@ pub struct Select {
     until: Option<Moment>,
 }
 
-/// A gateway's tap, as far as it was asked for.
-pub struct Taped {
-    pub gateway: GatewayId,
-    pub connections: Vec<TapedConnection>,
-    /// Entries and bytes that the gateway says it lost.
-    pub lost: (u64, u64),
+/// The name of a connection: `NUMBER`, of every life of its gateway, or `LIFE.NUMBER`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Named {
+    life: Option<u64>,
+    number: u32,
 }
 
-/// Nanoseconds since 1970 of what is looked at.
+impl std::str::FromStr for Named {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.split_once('.') {
+            Some((life, number)) => Self { life: Some(life.parse()?), number: number.parse()? },
+            None => Self { life: None, number: text.parse()? },
+        })
+    }
+}
+
+/// The name of a connection, as `--connection` takes it.
+pub fn name(connection: &TapedConnection) -> String {
+    format!("{}.{}", connection.life, connection.number)
+}
+
+/// The taps that are looked at.
+pub struct Taps {
+    pub taped: Vec<Taped>,
+    /// Why one could not be read to its end.
+    failed: Vec<String>,
+}
+
+/// A gateway's tap.
+pub struct Taped {
+    pub gateway: GatewayId,
+    /// Those of its connections that are wanted, by name.
+    pub connections: BTreeMap<(u64, u32), TapedConnection>,
+    /// Entries and bytes that the gateway says it lost.
+    pub lost: (u64, u64),
+    /// When the tap begins, nanoseconds since 1970; later ones are all there, but for those that are lost.
+    pub first_ns: Option<u64>,
+    log: PathBuf,
+    /// How far it was read first.
+    end: Offset,
+}
+
+/// The moments that are looked at, nanoseconds since 1970.
 #[derive(Clone, Copy)]
 pub struct Span {
     from_ns: u64,
@@ -70,60 +109,171 @@ impl Select {
 
     fn wants(&self, connection: &TapedConnection, span: Span) -> bool {
         let of = |wanted: Option<u32>, found: Option<u32>| wanted.is_none() || wanted == found;
+        let is_named = |named: Named| {
+            named.number == connection.number && named.life.is_none_or(|life| life == connection.life)
+        };
         of(self.member, connection.who.map(|(member, _)| member))
             && of(self.session.map(u32::from), connection.who.map(|(_, session)| session.into()))
-            && of(self.connection, Some(connection.number))
+            && self.connection.is_none_or(is_named)
             && connection.seen_ns >= span.from_ns
             && connection.opened_ns < span.to_ns
     }
 
-    /// Reads the taps; with the bytes of the connections that are wanted, or without any.
+    /// Whether nothing is left out.
+    pub fn is_all(&self) -> bool {
+        self.gateway.is_none()
+            && self.member.is_none()
+            && self.session.is_none()
+            && self.connection.is_none()
+            && self.from.is_none()
+            && self.until.is_none()
+    }
+
+    /// Reads which connections there are; their bytes are read by [`Taped::follow`], since who a connection was is known only once it has signed on.
+    /// One that cannot be read to its end keeps nobody from the others.
     ///
     /// # Errors
-    /// If there is none, or one cannot be read.
-    pub fn read(&self, layout: &Layout, with_bytes: bool) -> Result<Vec<Taped>, CommandError> {
+    /// If there is none.
+    pub fn read(&self, layout: &Layout) -> Result<Taps, CommandError> {
         let (config, span) = (configuration(layout)?, self.span());
-        let mut taped = Vec::new();
+        let mut taps = Taps { taped: Vec::new(), failed: Vec::new() };
         for gateway in self.gateways(&config, layout) {
-            let log = layout.tap(gateway);
-            // Who a connection was is known when it has signed on: its first bytes are taken in a second reading.
-            let mut tape = read(&log, &|_| false)?;
-            if with_bytes {
-                let wanted = tape.connections.iter().filter(|one| self.wants(one, span));
-                let wanted: BTreeSet<(u32, u32)> = wanted.map(|one| (one.life, one.number)).collect();
-                tape = read(&log, &|place| wanted.contains(&place))?;
+            let (mut tape, log) = (Tape::default(), layout.tap(gateway));
+            let mut end = Offset(0);
+            let read = each(&log, Offset(u64::MAX), |offset, entry| {
+                tape.take(entry);
+                // It lies below this.
+                end = Offset(offset.0 + 1);
+                Ok(())
+            });
+            if let Err(error) = read {
+                pares_text::tell!("{error}");
+                taps.failed.push(log.display().to_string());
             }
-            tape.connections.retain(|one| self.wants(one, span));
-            taped.push(Taped { gateway, connections: tape.connections, lost: tape.lost });
+            let wanted = tape.connections.into_iter().filter(|one| self.wants(one, span));
+            let connections = wanted.map(|one| (one.place(), one)).collect();
+            let Tape { lost, first_ns, .. } = tape;
+            taps.taped.push(Taped { gateway, connections, lost, first_ns, log, end });
         }
-        if taped.is_empty() {
+        if taps.taped.is_empty() {
             return Err(CommandError::Usage(format!(
                 "there is no tap in {}: set `tap = true` in its pares.toml, or start it with `pares up --tap`",
                 layout.root().display()
             )));
         }
-        Ok(taped)
+        Ok(taps)
     }
 
     fn gateways(&self, config: &SystemConfig, layout: &Layout) -> Vec<GatewayId> {
         let wanted = |id: &GatewayId| self.gateway.is_none_or(|wanted| wanted == id.0);
-        config.gateway_ids().filter(wanted).filter(|&id| layout.tap(id).join("marks").exists()).collect()
+        config.gateway_ids().filter(wanted).filter(|&id| layout.tap(id).exists()).collect()
     }
 }
 
-fn read(log: &Path, keeps: &dyn Fn((u32, u32)) -> bool) -> Result<Tape, CommandError> {
-    let mut tape = Tape::default();
+impl Taps {
+    /// All is done that could be.
+    ///
+    /// # Errors
+    /// If a tap could not be read.
+    pub fn done(&self) -> CommandResult {
+        match &self.failed[..] {
+            [] => Ok(()),
+            failed => Err(CommandError::Failed(format!(
+                "not read, or not to its end: {}; of the others everything is told",
+                failed.join(", ")
+            ))),
+        }
+    }
+}
+
+/// What becomes of a connection while its tap is read again.
+pub trait Follow {
+    /// Kept of a connection while it is open.
+    type State;
+
+    /// One is seen first.
+    fn begin(&mut self, connection: &TapedConnection) -> Self::State;
+
+    /// Bytes passed.
+    ///
+    /// # Errors
+    /// If nothing more can be done.
+    fn pass(
+        &mut self,
+        state: &mut Self::State,
+        connection: &TapedConnection,
+        piece: &TapedPiece<'_>,
+    ) -> CommandResult;
+
+    /// It has ended, or nothing more of it is there.
+    ///
+    /// # Errors
+    /// If nothing more can be done.
+    fn end(&mut self, state: Self::State, connection: &TapedConnection) -> CommandResult;
+}
+
+impl Taped {
+    /// Reads the tap again, as far as it was read first, and gives what passed on the connections that are wanted.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the follower fails.
+    pub fn follow<F: Follow>(&self, follower: &mut F) -> CommandResult {
+        if self.connections.is_empty() {
+            return Ok(());
+        }
+        let mut open = BTreeMap::<(u64, u32), F::State>::new();
+        each(&self.log, self.end, |_, entry| {
+            let life = entry.head.life.get();
+            // Those of a life before are over.
+            while let Some(&place) = open.keys().next().filter(|place| place.0 != life) {
+                let state = open.remove(&place).expect("it is the first");
+                follower.end(state, &self.connections[&place])?;
+            }
+            let place = (life, entry.head.connection.get());
+            let Some(connection) = self.connections.get(&place) else { return Ok(()) };
+            if matches!(entry.kind, TapKind::Began | TapKind::Lost) {
+                return Ok(());
+            }
+            let state = open.entry(place).or_insert_with(|| follower.begin(connection));
+            if let Some(piece) = TapedPiece::of(entry) {
+                follower.pass(state, connection, &piece)?;
+            }
+            if entry.kind == TapKind::Ended
+                && let Some(state) = open.remove(&place)
+            {
+                follower.end(state, connection)?;
+            }
+            Ok(())
+        })?;
+        open.into_iter().try_for_each(|(place, state)| follower.end(state, &self.connections[&place]))
+    }
+}
+
+/// The entries of a tap that lie before `end`.
+fn each(
+    log: &Path,
+    end: Offset,
+    mut take: impl FnMut(Offset, &TapEntry<'_>) -> CommandResult,
+) -> CommandResult {
+    each_record(log, end, |record| {
+        let entry = TapEntry::read(record.payload)
+            .map_err(|fault| CommandError::Failed(format!("{}: {fault}", log.display())))?;
+        take(record.offset, &entry)
+    })
+}
+
+/// The records of a log that lie before `end`; the oldest may go while it is read.
+pub fn each_record(
+    log: &Path,
+    end: Offset,
+    mut take: impl FnMut(&Record<'_>) -> CommandResult,
+) -> CommandResult {
     let mut reader = Reader::at_start(log).map_err(|error| failed(log, &error))?;
     loop {
-        match reader.next() {
-            Ok(Some(record)) => {
-                let entry = TapEntry::read(record.payload)
-                    .map_err(|fault| CommandError::Failed(format!("{}: {fault}", log.display())))?;
-                tape.take(&entry, keeps);
-            }
-            Ok(None) => return Ok(tape),
+        match reader.next_below(end) {
+            Ok(Some(record)) => take(&record)?,
+            Ok(None) => return Ok(()),
             Err(pares_log::ReadError::Released { first, .. }) => {
-                // The oldest went while it was read.
                 reader.seek(first).map_err(|error| failed(log, &error))?;
             }
             Err(error) => return Err(failed(log, &error)),
@@ -134,4 +284,18 @@ fn read(log: &Path, keeps: &dyn Fn((u32, u32)) -> bool) -> Result<Tape, CommandE
 /// Member and session, as they are written.
 pub fn who(connection: &TapedConnection) -> String {
     connection.who.map_or_else(|| "-".to_owned(), |(member, session)| format!("{member}/{session}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_named_with_its_life_or_in_every_life() {
+        let (of_one, of_all) = (Named { life: Some(64), number: 3 }, Named { life: None, number: 3 });
+        assert_eq!(("64.3".parse(), "3".parse()), (Ok(of_one), Ok(of_all)));
+        for wrong in ["", ".", "3.", "x.3", "1.2.3"] {
+            assert!(wrong.parse::<Named>().is_err(), "{wrong}");
+        }
+    }
 }

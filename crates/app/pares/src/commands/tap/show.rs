@@ -1,10 +1,12 @@
 //! `pares tap show`: messages as text.
 
-use pares_node::Layout;
-use pares_tap::{TapedMeaning, meanings};
-use pares_types::{ClientOrderId, Timestamp};
+use std::collections::BTreeMap;
 
-use super::select::{Select, who};
+use pares_node::Layout;
+use pares_tap::{TapedConnection, TapedPiece, TapedTalk};
+use pares_types::{ClientOrderId, GatewayId, Timestamp};
+
+use super::select::{Follow, Select, Span, name, who};
 use crate::error::CommandResult;
 use crate::text;
 use crate::utc;
@@ -12,29 +14,65 @@ use crate::utc;
 /// Prints them.
 ///
 /// # Errors
-/// If there is no tap, or it cannot be read.
+/// If there is no tap, or one cannot be read.
 pub fn run(layout: &Layout, select: &Select, order: Option<ClientOrderId>, limit: usize) -> CommandResult {
-    let span = select.span();
-    let wanted = |one: &TapedMeaning| {
-        span.has(one.message.wall_ns)
-            && order.is_none_or(|order| [one.name, one.about].contains(&Some(order.0)))
-    };
-    let mut lines = Vec::new();
-    for taped in select.read(layout, true)? {
-        for connection in &taped.connections {
-            let place = format!("gateway-{} {} {}", taped.gateway, connection.number, who(connection));
-            for one in meanings(connection).into_iter().filter(wanted) {
-                let way = if one.message.is_in { "in " } else { "out" };
-                let time = utc::format(Timestamp(one.message.wall_ns));
-                lines.push((one.message.wall_ns, format!("{time} {place} {way} {}\n", one.text)));
-            }
-        }
+    let (span, gateway) = (select.span(), GatewayId(0));
+    let mut last = Last { span, order, limit, gateway, found: 0, lines: BTreeMap::new() };
+    let taps = select.read(layout)?;
+    for taped in &taps.taped {
+        last.gateway = taped.gateway;
+        taped.follow(&mut last)?;
     }
-    lines.sort_by_key(|(ns, _)| *ns);
-    let skipped = lines.len().saturating_sub(limit);
+    let skipped = last.found - last.lines.len();
     if skipped > 0 {
-        text::print(&format!("{skipped} before these: --limit {}\n", lines.len()));
+        text::print(&format!("{skipped} before these: --limit {}\n", last.found));
     }
-    lines.iter().skip(skipped).for_each(|(_, line)| text::print(line));
-    Ok(())
+    last.lines.values().for_each(|line| text::print(line));
+    taps.done()
+}
+
+/// The last lines by time; of older ones their number is enough.
+struct Last {
+    span: Span,
+    order: Option<ClientOrderId>,
+    limit: usize,
+    gateway: GatewayId,
+    found: usize,
+    lines: BTreeMap<(u64, usize), String>,
+}
+
+impl Follow for Last {
+    type State = TapedTalk;
+
+    fn begin(&mut self, connection: &TapedConnection) -> TapedTalk {
+        TapedTalk::new(connection.door)
+    }
+
+    fn pass(
+        &mut self,
+        talk: &mut TapedTalk,
+        connection: &TapedConnection,
+        piece: &TapedPiece<'_>,
+    ) -> CommandResult {
+        let (is_in_span, order) = (self.span.has(piece.wall_ns), self.order);
+        talk.take(piece, |one| {
+            let is_wanted = order.is_none_or(|order| [one.name, one.about].contains(&Some(order.0)));
+            if !is_in_span || !is_wanted {
+                return;
+            }
+            let way = if piece.is_in { "in " } else { "out" };
+            let (time, who) = (utc::format(Timestamp(piece.wall_ns)), who(connection));
+            let place = format!("gateway-{} {} {who}", self.gateway, name(connection));
+            self.found += 1;
+            self.lines.insert((piece.wall_ns, self.found), format!("{time} {place} {way} {}\n", one.text));
+            if self.lines.len() > self.limit {
+                self.lines.pop_first();
+            }
+        });
+        Ok(())
+    }
+
+    fn end(&mut self, _: TapedTalk, _: &TapedConnection) -> CommandResult {
+        Ok(())
+    }
 }

@@ -81,8 +81,8 @@ impl<S: Sockets> Connections<S> {
     /// The session's numbers are not this connection's any more, or cannot be: nothing more is sent.
     pub(in crate::gateway) fn take_over(&mut self, session: SessionId) {
         if let Some(connection) = self.connection(session) {
-            connection.unsay(Close::Refused);
-            self.end(slot(session), Close::Refused);
+            connection.unsay(Close::TakenOver);
+            self.end(slot(session), Close::TakenOver);
         }
     }
 

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use pares_log::Reader;
-use pares_tap::{TapEntry, Tape, TapeEnd, TapedConnection, TapedRole, meanings};
+use pares_tap::{
+    TapClose, TapEntry, Tape, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk,
+};
 use pares_wire::frame;
 
+use super::super::connection::session;
 use super::rig::{Rig, buy, config, sign_on};
 use crate::SystemConfig;
 
@@ -13,18 +16,32 @@ fn taped() -> Rig {
     Rig::with(SystemConfig { tap: true, ..config() })
 }
 
-fn read(rig: &Rig) -> Vec<TapedConnection> {
-    let mut reader = Reader::at_start(&rig.world.real(Path::new("tap/gateway-0"))).unwrap();
-    let mut tape = Tape::default();
-    while let Some(record) = reader.next().unwrap() {
-        tape.take(&TapEntry::read(record.payload).unwrap(), &|_| true);
-    }
-    tape.connections
+/// A connection, the bytes that came and went, and what they say.
+struct Taped {
+    connection: TapedConnection,
+    bytes: [Vec<u8>; 2],
+    said: Vec<TapedMeaning>,
 }
 
-fn bytes(connection: &TapedConnection, is_in: bool) -> Vec<u8> {
-    let pieces = connection.pieces.iter().filter(|piece| piece.is_in == is_in);
-    pieces.flat_map(|piece| piece.bytes.clone()).collect()
+fn read(rig: &Rig) -> Vec<Taped> {
+    let mut reader = Reader::at_start(&rig.world.real(Path::new("tap/gateway-0"))).unwrap();
+    let (mut tape, mut all) = (Tape::default(), Vec::<(TapedTalk, Taped)>::new());
+    while let Some(record) = reader.next().unwrap() {
+        let entry = TapEntry::read(record.payload).unwrap();
+        let Some(index) = tape.take(&entry) else { continue };
+        let connection = tape.connections[index].clone();
+        if index == all.len() {
+            let taped = Taped { connection, bytes: Default::default(), said: Vec::new() };
+            all.push((TapedTalk::new(entry.door), taped));
+        }
+        let (talk, taped) = &mut all[index];
+        if let Some(piece) = TapedPiece::of(&entry) {
+            taped.bytes[usize::from(!piece.is_in)].extend_from_slice(piece.bytes);
+            talk.take(&piece, |one| taped.said.push(one));
+        }
+    }
+    let connections = tape.connections.into_iter();
+    connections.zip(all).map(|(connection, (_, taped))| Taped { connection, ..taped }).collect()
 }
 
 #[test]
@@ -42,17 +59,19 @@ fn what_came_and_went_is_in_the_tap_with_who_said_it_and_how_it_ended() {
     rig.net.send(stranger, b"no frame at all");
     rig.settle();
     let [first, second] = &read(&rig)[..] else { panic!("two connections") };
-    assert_eq!((first.who, first.end), (Some((7, 0)), TapeEnd::Closed(1)));
-    assert_eq!((bytes(first, true), bytes(first, false)), ([sign_on(7), request].concat(), heard));
-    let said: Vec<_> = meanings(first).into_iter().map(|one| (one.kind, one.name, one.role)).collect();
+    let end = TapeEnd::Closed(Some(TapClose::Gone));
+    assert_eq!((first.connection.who, first.connection.end), (Some((7, 0)), end));
+    assert_eq!(first.bytes, [[sign_on(7), request].concat(), heard]);
+    let said: Vec<_> = first.said.iter().map(|one| (one.kind.clone(), one.name, one.role)).collect();
     let expected = [
         ("SignOn", None, TapedRole::Other),
         ("Enter", Some(1), TapedRole::Request),
         ("SignedOn", None, TapedRole::Other),
     ];
     assert_eq!(said, expected.map(|(kind, name, role)| (kind.to_owned(), name, role)));
-    assert_eq!((second.who, second.end), (None, TapeEnd::Closed(2)));
-    assert_eq!((bytes(second, true), second.missing), (b"no frame at all".to_vec(), [0, 0]));
+    let end = TapeEnd::Closed(Some(TapClose::Malformed));
+    assert_eq!((second.connection.who, second.connection.end), (None, end));
+    assert_eq!((&second.bytes[0][..], second.connection.missing), (&b"no frame at all"[..], [0, 0]));
     assert_eq!((rig.counter("tap_lost_entries"), rig.counter("tap_lost_bytes")), (0, 0));
 }
 
@@ -62,8 +81,11 @@ fn connections_of_a_gateway_that_died_are_over_and_numbers_begin_anew() {
     rig.sign_on(7);
     let mut rig = rig.restart(|_| {}).unwrap();
     rig.sign_on(8);
-    let ends: Vec<_> = read(&rig).iter().map(|one| (one.life, one.number, one.who, one.end)).collect();
-    assert_eq!(ends, [(1, 1, Some((7, 0)), TapeEnd::Gateway), (2, 1, Some((8, 0)), TapeEnd::Open)]);
+    let [first, second] = read(&rig).try_into().ok().unwrap();
+    let told = |one: &TapedConnection| (one.number, one.who, one.end);
+    assert_eq!(told(&first.connection), (1, Some((7, 0)), TapeEnd::Gateway));
+    assert_eq!(told(&second.connection), (1, Some((8, 0)), TapeEnd::Open));
+    assert!(first.connection.life < second.connection.life);
 }
 
 #[test]
@@ -85,4 +107,14 @@ fn without_the_setting_there_is_no_tap() {
     let mut rig = Rig::new();
     rig.sign_on(7);
     assert!(!rig.world.real(Path::new("tap")).exists());
+}
+
+#[test]
+fn a_connection_whose_session_goes_on_elsewhere_ends_as_taken_over() {
+    let mut rig = taped();
+    rig.sign_on(7);
+    rig.gateway.edge.connections.take_over(session(0, 1));
+    rig.settle();
+    let end = read(&rig)[0].connection.end;
+    assert_eq!((end, end.name()), (TapeEnd::Closed(Some(TapClose::TakenOver)), "taken over"));
 }
