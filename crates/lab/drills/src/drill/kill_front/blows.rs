@@ -93,6 +93,8 @@ impl KillFront {
         self.baseline.push(self.others.observed().take_gap_max_ns());
         self.others.observed().enter(Stretch::Disturbed);
         self.fronts.observed().take_gap_max_ns();
+        // Of before.
+        self.fronts.observed().take_resumed_ns();
         match Victim::of(round, self.protocol) {
             Victim::Gateway(gateway) => self.kill_gateway(NodeId::Gateway(gateway))?,
             Victim::Server(server) => self.kill_server(server)?,
