@@ -16,6 +16,8 @@ use crate::refused;
 /// What there is to say of an instrument.
 #[derive(Clone, Debug)]
 pub struct MarketTold {
+    /// Its number in market data. Of two with one symbol the higher counts: the other was removed.
+    pub instrument: u16,
     /// Its book.
     pub book: BookTold,
     /// Its phase, as far as it was told.
@@ -34,6 +36,7 @@ pub(crate) struct Shelf {
     pub(crate) book: Arc<BookNow>,
     pub(crate) tape: TradeTape,
     pub(crate) phase: Option<Phase>,
+    instrument: u16,
     listeners: Vec<Weak<Notify>>,
 }
 
@@ -67,6 +70,12 @@ impl ReceivedMarket {
         let Shelves { by_symbol, changed } = &mut *shelves;
         let keep = kept_of_each(by_symbol.len());
         let shelf = by_symbol.entry(symbol.to_owned()).or_default();
+        if told.instrument < shelf.instrument {
+            return;
+        }
+        if std::mem::replace(&mut shelf.instrument, told.instrument) != told.instrument {
+            shelf.tape = TradeTape::default();
+        }
         let is_same = next.is_none()
             && told.news.is_empty()
             && (shelf.phase, shelf.tape.day().day) == (told.phase, told.day);
@@ -94,15 +103,16 @@ impl ReceivedMarket {
         self.read().by_symbol.get(symbol).map(look)
     }
 
-    /// Rings `listener` whenever something of that instrument changes.
-    pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) {
+    /// Rings `listener` whenever something of that instrument changes. Whether there is one.
+    pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) -> bool {
         let mut shelves = self.write();
-        let Some(Shelf { listeners, .. }) = shelves.by_symbol.get_mut(symbol) else { return };
+        let Some(Shelf { listeners, .. }) = shelves.by_symbol.get_mut(symbol) else { return false };
         listeners.retain(|listener| listener.strong_count() > 0);
         let listener = Arc::downgrade(listener);
         if !listeners.iter().any(|other| other.ptr_eq(&listener)) {
             listeners.push(listener);
         }
+        true
     }
 }
 

@@ -96,6 +96,12 @@ impl Session {
         line.cancel_after(seconds * 1_000);
     }
 
+    /// The gateway is lost: what has gone off there is over.
+    fn settle_timer(&self) {
+        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        *timer = timer.filter(|at| *at > Instant::now());
+    }
+
     /// What is left of it, ms, if it runs. One that should have gone off while no gateway was there goes off at once.
     fn timer_ms(&self) -> Option<u32> {
         let timer = *self.timer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,6 +209,7 @@ impl Session {
                 () = self.ending.notified() => {}
             }
             self.line().on_lost();
+            self.settle_timer();
             if ends_with_gateway || self.has_ended() {
                 break;
             }

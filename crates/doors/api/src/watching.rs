@@ -137,10 +137,9 @@ impl Watching {
         if self.last.len() >= WATCHED_MAX && !self.last.contains_key(&watched) {
             return not("too_many");
         }
-        let begun = market.and_then(|market| {
-            market.listen(&watched.symbol, &self.rung);
-            market.of(&watched.symbol, |shelf| first(shelf, &watched, after))
-        });
+        let begun = market
+            .filter(|market| market.listen(&watched.symbol, &self.rung))
+            .and_then(|market| market.of(&watched.symbol, |shelf| first(shelf, &watched, after)));
         match begun {
             None if market.is_none() => not("no_market_data"),
             None => not("unknown_instrument"),

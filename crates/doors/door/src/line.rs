@@ -121,7 +121,7 @@ impl Line {
         if desk.waits_live() {
             desk.release();
         }
-        desk.market.give_up(at.utc_ns, &mut desk.told);
+        desk.market.give_up(at.utc_ns, &desk.instruments, &mut desk.told);
         // Now and then also while few messages go out: what is not known to be read is told again at the next logon.
         self.test_if_told(at);
     }

@@ -33,6 +33,8 @@ const ID_BYTES_MAX: usize = 64;
 /// How long a request waits for books that are not there.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
+const NO_SYMBOL: &str = "no instrument has that Symbol (55)";
+
 /// MDReqRejReason (281).
 mod reject {
     pub(super) const UNKNOWN_SYMBOL: u8 = b'0';
@@ -271,10 +273,14 @@ impl Subscriptions {
             let empty = || Arc::new(MarketBook { is_current: true, ..MarketBook::default() });
             let book = |symbol: &Arc<str>| view.book(symbol).or_else(|| is_known(symbol).then(empty));
             let books = wanted.symbols.iter().map(book).collect::<Option<Vec<_>>>();
-            match books {
+            // Books may have gone meanwhile: then they were not empty.
+            let is_whole = is_whole && view.is_whole();
+            match books
+                .filter(|_| is_whole || wanted.symbols.iter().all(|symbol| view.book(symbol).is_some()))
+            {
                 Some(books) if books.iter().all(|book| book.is_current) => self.open(wanted, books, told),
                 None if is_whole => {
-                    told.push(wanted.reject(reject::UNKNOWN_SYMBOL, "no instrument has that Symbol (55)"));
+                    told.push(wanted.reject(reject::UNKNOWN_SYMBOL, NO_SYMBOL));
                 }
                 _ => self.waiting.push(Waiting { wanted, until_ns }),
             }
@@ -288,10 +294,15 @@ impl Subscriptions {
         }
     }
 
-    /// Gives up what waited in vain.
-    pub(crate) fn give_up(&mut self, now_ns: u64, told: &mut Vec<Told>) {
-        for waiting in self.waiting.extract_if(.., |waiting| waiting.until_ns <= now_ns) {
-            told.push(waiting.wanted.reject(reject::BANDWIDTH, "market data are not at hand: ask again"));
+    /// Gives up what waited in vain: for an instrument that nobody has listed, or while market data were not there.
+    pub(crate) fn give_up(&mut self, now_ns: u64, instruments: &Instruments, told: &mut Vec<Told>) {
+        for Waiting { wanted, .. } in self.waiting.extract_if(.., |waiting| waiting.until_ns <= now_ns) {
+            let is_known = |symbol: &Arc<str>| instruments.by_symbol(symbol.as_bytes()).is_some();
+            told.push(if wanted.symbols.iter().all(is_known) {
+                wanted.reject(reject::BANDWIDTH, "market data are not at hand: ask again")
+            } else {
+                wanted.reject(reject::UNKNOWN_SYMBOL, NO_SYMBOL)
+            });
         }
     }
 }

@@ -145,10 +145,10 @@ impl Cursor {
     }
 
     /// Whether what the gateway does not tell concerns him: `oldest` is the lowest number that is kept, 0 if none is. What another one asked for
-    /// may lie below that, and he stands above.
+    /// may lie below that, and he stands above. Where nobody knows the oldest, all are concerned: who is live may have a gap.
     #[must_use]
     pub fn lacks(&self, oldest: u64) -> bool {
-        if oldest == 0 { !self.is_live } else { self.next.is_some_and(|next| next < oldest) }
+        oldest == 0 || self.next.is_some_and(|next| next < oldest)
     }
 
     /// All that was asked for is told, and `next` comes next.
@@ -184,7 +184,7 @@ mod tests {
     fn what_is_not_kept_concerns_those_who_lack_it() {
         let mut live = Cursor::from(50);
         live.on_live(50);
-        assert_eq!([live.lacks(10), live.lacks(0), live.lacks(51)], [false, false, true]);
+        assert_eq!([live.lacks(10), live.lacks(0), live.lacks(51)], [false, true, true]);
         assert_eq!([3, 10, 0].map(|from| Cursor::from(from).lacks(10)), [true, false, false]);
         assert!(Cursor::from(10).lacks(0));
     }

@@ -104,10 +104,9 @@ impl TradeTape {
             TapeNews::Trade(trade) if self.last.is_some_and(|last| trade.number <= last.number) => return,
             TapeNews::Trade(trade) => self.trade(trade, keep),
             TapeNews::Busted(number) => {
-                let Some(bust) = self.kept.iter_mut().find(|entry| entry.number() == Some(number)) else {
-                    return;
-                };
-                if std::mem::replace(&mut bust.is_busted, true) {
+                // One who was told the trade hears of it, also when that is not kept any more.
+                let bust = self.kept.iter_mut().find(|entry| entry.number() == Some(number));
+                if bust.is_some_and(|bust| std::mem::replace(&mut bust.is_busted, true)) {
                     return;
                 }
                 self.push(news);

@@ -21,8 +21,8 @@ const WAIT: Duration = Duration::from_millis(100);
 pub struct WatchedBook<'a> {
     /// As it is now.
     pub book: ReceivedBook<'a>,
-    /// The number of the shard's messages that comes next: what lies before it is in the book.
-    pub number: u64,
+    /// Its instrument's number.
+    pub locate: u16,
     /// Whether it is the market's: not while data are missing.
     pub is_current: bool,
     /// Trades since the last time that it was handed on.
@@ -39,8 +39,6 @@ pub struct BookWatch {
 
 #[derive(Default)]
 struct Noted {
-    /// What comes next, by shard.
-    numbers: BTreeMap<ShardId, u64>,
     /// Books that changed since they were handed on: shard, locate; and trades of them.
     changed: BTreeMap<(ShardId, u16), u64>,
 }
@@ -67,8 +65,7 @@ impl BookWatch {
         for ((shard, locate), trades) in std::mem::take(&mut noted.changed) {
             let Some(book) = receiver.books(shard).and_then(|books| books.book(locate)) else { continue };
             let is_current = receiver.state(shard) == Some(SubscriptionState::Current);
-            let number = noted.numbers.get(&shard).copied().unwrap_or_default();
-            each(&WatchedBook { book, number, is_current, trades });
+            each(&WatchedBook { locate, book, is_current, trades });
         }
         Ok(true)
     }
@@ -89,14 +86,12 @@ impl Noted {
     fn note(&mut self, from: &ReceivedFrom<'_>) {
         let shard = from.shard;
         match from.received {
-            Received::Event(FeedEvent::Message { number, bytes }) => {
-                self.numbers.insert(shard, number + 1);
+            Received::Event(FeedEvent::Message { bytes, .. }) => {
                 if let Some(locate) = itch::about(bytes) {
                     *self.changed.entry((shard, locate)).or_default() += u64::from(is_trade(bytes));
                 }
                 return;
             }
-            Received::Event(FeedEvent::Reset { next }) => drop(self.numbers.insert(shard, next)),
             Received::Event(_) | Received::State(_) => {}
         }
         // Books began anew, or are worth something else: all of them are what they are now.

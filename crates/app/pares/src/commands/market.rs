@@ -82,7 +82,8 @@ pub(super) fn world_of(node: NodeId, layout: &Layout) -> Result<HostWorld, Comma
 /// The market as a gateway's process follows it.
 #[derive(Debug, Default)]
 struct Followed {
-    books: RwLock<BTreeMap<String, Arc<MarketBook>>>,
+    /// By symbol; and of which instrument. Of two with one symbol the higher counts: the other was removed.
+    books: RwLock<BTreeMap<String, (u16, Arc<MarketBook>)>>,
     is_whole: AtomicBool,
     version: AtomicU64,
     is_wanted: Mutex<bool>,
@@ -121,20 +122,25 @@ impl Followed {
 
     /// Takes in how a book is now. One that is as before stays the same one.
     fn take(&self, watched: &WatchedBook<'_>) {
-        let &WatchedBook { book, is_current, trades, .. } = watched;
+        let &WatchedBook { locate, book, is_current, trades } = watched;
         let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
-        let before = books.get(book.symbol).cloned().unwrap_or_default();
+        let known = books.get(book.symbol).cloned();
+        let (of, before) = known.clone().unwrap_or_default();
+        if locate < of {
+            return;
+        }
         let trades = before.trades + trades;
         let now = MarketBook { is_current, levels: levels(&book), last: book.last, trades };
-        if *before != now || !books.contains_key(book.symbol) {
-            books.insert(book.symbol.to_owned(), Arc::new(now));
+        if *before != now || of != locate || known.is_none() {
+            books.insert(book.symbol.to_owned(), (locate, Arc::new(now)));
         }
     }
 }
 
 impl MarketView for Followed {
     fn book(&self, symbol: &str) -> Option<Arc<MarketBook>> {
-        self.books.read().unwrap_or_else(PoisonError::into_inner).get(symbol).cloned()
+        let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
+        books.get(symbol).map(|(_, book)| Arc::clone(book))
     }
 
     fn is_whole(&self) -> bool {

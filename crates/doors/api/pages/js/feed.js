@@ -73,9 +73,9 @@ const HEARD = {
   orders: takeOrders,
   orders_live: ({ shard, next: number }) => { next.set(String(shard), number); },
   orders_not: ({ shard, reason, oldest }) => {
-    next.delete(String(shard));
-    // What is not kept any more is gone: from the oldest on there is something to tell.
-    if (reason === 'not_kept') next.set(String(shard), oldest);
+    // From there on there is something to tell: what is not kept any more is gone, and what is not used yet was never told.
+    if (reason === 'unknown_shard' || oldest === '0') next.delete(String(shard));
+    else next.set(String(shard), oldest);
     readOrders();
   },
 };

@@ -23,7 +23,8 @@ export async function readTape() {
 /** Takes in what happened next. Says whether it fits what is here; else they are to be read anew. */
 export function takeTrade(message) {
   const { type, number, previous } = message;
-  if (type === 'gap') return false;
+  // What comes behind it names no trade before, and is read with all that is there.
+  if (type === 'gap') return true;
   if (type === 'busted') {
     for (const one of state.trades) if (one.number === number) one.is_busted = true;
   } else {

@@ -98,7 +98,7 @@ impl Watch {
                 self.noted.standing.get(&shard).copied().unwrap_or_default();
             let (symbol, phase) = (book.symbol, book.phase());
             let book = BookTold { number, is_current, levels: levels(&book) };
-            self.market.tell(symbol, &MarketTold { book, phase, day, is_whole, news });
+            self.market.tell(symbol, &MarketTold { instrument: locate, book, phase, day, is_whole, news });
         }
         self.market.ring();
     }

@@ -20,19 +20,21 @@ pub(super) struct Watchers {
     slots: BTreeSet<usize>,
     /// The market that was told last.
     told: u64,
-    /// Somebody has not been told of it: he has just asked, or did not read.
-    is_behind: bool,
+    /// Who has not been told of it: they have just asked, or did not read. The others are not looked at for them.
+    behind: BTreeSet<usize>,
 }
 
 impl Watchers {
     pub(super) fn new(market: Option<Arc<dyn MarketFeed>>) -> Self {
-        Self { market, slots: BTreeSet::new(), told: 0, is_behind: false }
+        Self { market, slots: BTreeSet::new(), told: 0, behind: BTreeSet::new() }
     }
 
     /// What the connection's door wants by now.
     pub(super) fn note(&mut self, slot: usize, end: &mut DoorEnd) {
         let wish = end.market_wish();
-        self.is_behind |= wish == MarketWish::Now;
+        if wish == MarketWish::Now {
+            self.behind.insert(slot);
+        }
         if std::mem::replace(&mut end.wish, wish) == wish {
             return;
         }
@@ -45,6 +47,7 @@ impl Watchers {
     }
 
     pub(super) fn gone(&mut self, slot: usize) {
+        self.behind.remove(&slot);
         if self.slots.remove(&slot) {
             self.follow();
         }
@@ -57,23 +60,25 @@ impl Watchers {
         }
     }
 
-    /// The market, if there is something to tell of it.
-    fn news(&mut self) -> Option<Arc<dyn MarketFeed>> {
+    /// The market and who is to be told of it: all if it has changed, else those who are behind.
+    fn news(&mut self) -> Option<(Arc<dyn MarketFeed>, BTreeSet<usize>)> {
         let market = self.market.as_ref().filter(|_| !self.slots.is_empty())?;
         let version = market.version();
         let is_news = std::mem::replace(&mut self.told, version) != version;
-        (std::mem::take(&mut self.is_behind) || is_news).then(|| Arc::clone(market))
+        let behind = std::mem::take(&mut self.behind);
+        let whom = if is_news { self.slots.clone() } else { behind };
+        (!whom.is_empty()).then(|| (Arc::clone(market), whom))
     }
 }
 
 impl<S: Sockets> Connections<S> {
     /// Tells those who watch the market what changed, if anything did.
     pub(super) fn tell_market(&mut self, at: DoorTime) {
-        let Some(market) = self.watchers.news() else { return };
-        let mut is_behind = false;
-        for slot in self.watchers.slots.clone() {
+        let Some((market, whom)) = self.watchers.news() else { return };
+        // Who waits for books that are not there is told once they are, which is news.
+        for slot in whom {
             if self.slots[slot].as_ref().is_some_and(|one| one.unsent() > UNREAD_MAX) {
-                is_behind = true;
+                self.watchers.behind.insert(slot);
                 continue;
             }
             self.step(slot, at, |connection, session, heard| {
@@ -81,7 +86,5 @@ impl<S: Sockets> Connections<S> {
                 false
             });
         }
-        // Who waits for books that are not there is told once they are, which is news.
-        self.watchers.is_behind = is_behind;
     }
 }
