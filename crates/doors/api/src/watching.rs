@@ -276,7 +276,10 @@ mod tests {
         };
         let (book, phase) = (BookTold::default(), Some(Phase::Continuous));
         let news = numbers.map(trade).collect();
-        market.tell("ABC", &MarketTold { book, phase, day: BusinessDay(1), is_whole: true, news });
+        market.tell(
+            "ABC",
+            &MarketTold { instrument: 1, book, phase, day: BusinessDay(1), is_whole: true, news },
+        );
     }
 
     fn watching(market: &ReceivedMarket, name: &str) -> (Watching, Vec<Value>) {
@@ -311,6 +314,28 @@ mod tests {
         tell(&market, next..next + most);
         tell(&market, next + most..next + most + 1);
         assert_eq!(watching.look(&market), Err(TooSlow));
+    }
+
+    #[test]
+    fn a_symbol_is_that_of_its_newest_instrument() {
+        let market = ReceivedMarket::default();
+        tell(&market, 5..6);
+        let trades = |instrument, numbers: std::ops::Range<u64>| {
+            let at = |number: u64| (Timestamp(number), Price(10_000), Quantity(1));
+            let trade = |number| {
+                let (at, price, quantity) = at(number);
+                TapeNews::Trade(MarketTrade { number, at, price, quantity, taker: None })
+            };
+            let (book, news) = (BookTold::default(), numbers.map(trade).collect());
+            market.tell(
+                "ABC",
+                &MarketTold { instrument, book, phase: None, day: BusinessDay(1), is_whole: true, news },
+            );
+        };
+        trades(9, 2..3);
+        trades(1, 7..8);
+        let last = market.of("ABC", |shelf| shelf.tape.last().map(|trade| trade.number));
+        assert_eq!(last, Some(Some(2)), "of instrument 9, whose shard has lower numbers");
     }
 
     #[test]

@@ -106,7 +106,8 @@ impl TradeTape {
             TapeNews::Busted(number) => {
                 // One who was told the trade hears of it, also when that is not kept any more.
                 let bust = self.kept.iter_mut().find(|entry| entry.number() == Some(number));
-                if bust.is_some_and(|bust| std::mem::replace(&mut bust.is_busted, true)) {
+                let was_told = self.last.is_some_and(|last| number <= last.number);
+                if !was_told || bust.is_some_and(|bust| std::mem::replace(&mut bust.is_busted, true)) {
                     return;
                 }
                 self.push(news);
@@ -244,6 +245,13 @@ mod tests {
         let tape = tape([trade(3), TapeNews::Busted(3), TapeNews::Busted(3), TapeNews::Busted(8)]);
         assert_eq!(tape.newest().map(|entry| entry.is_busted).collect::<Vec<_>>(), [true]);
         assert_eq!(tape.end(), 2);
+    }
+
+    #[test]
+    fn a_trade_that_is_not_kept_any_more_is_told_to_be_void() {
+        let mut tape = tape((1..=6).map(trade));
+        tape.take(TapeNews::Busted(1), 4);
+        assert_eq!(tape.from(6).unwrap().map(|entry| entry.news).collect::<Vec<_>>(), [TapeNews::Busted(1)]);
     }
 
     #[test]
