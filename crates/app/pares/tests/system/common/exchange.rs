@@ -194,6 +194,17 @@ impl Exchange {
         self.supervisor().signal(role, Signal::KILL).is_ok()
     }
 
+    /// kill -9, and another one is there in its place. A dead one is noticed in some turn, not at once.
+    pub(crate) fn replace(&mut self, role: NodeId) {
+        let before = self.supervisor().restarts();
+        assert!(self.kill(role));
+        eventually("it is replaced", || {
+            self.tick();
+            self.supervisor().restarts() > before
+        });
+        self.wait_until_up();
+    }
+
     /// Stops a node where it stands (SIGSTOP).
     pub(crate) fn freeze(&mut self, role: NodeId) {
         self.supervisor().signal(role, Signal::STOP).unwrap();

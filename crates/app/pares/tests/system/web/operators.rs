@@ -67,10 +67,7 @@ fn an_operators_session_ends_with_its_gateway_also_where_sign_on_is_open() {
     let mut exchange = Exchange::start(&small(2));
     let web = Web::start(exchange.layout().root());
     let (mut operator, member) = (Asker::open(&web.address, 0), Asker::open(&web.address, 8));
-    for one in [0, 1] {
-        exchange.kill(gateway(one));
-    }
-    exchange.wait_until_up();
+    [0, 1].into_iter().for_each(|one| exchange.replace(gateway(one)));
     eventually("it has ended", || {
         let answer = operator.ask("GET", "/v1/instruments", "");
         answer.status == 401 && answer.reason() == "sign_on_again"

@@ -179,8 +179,7 @@ fn a_page_signs_on_again_by_its_key_when_the_gateway_dies() {
         order(&page, Hand::Mouse, "buy", "10", "9").await;
         page.shows("#ticket .done", "Resting").await;
         for dead in [0, 1] {
-            exchange.kill(gateway(dead));
-            exchange.wait_until_up();
+            exchange.replace(gateway(dead));
             order(&page, Hand::Mouse, "buy", "10", &format!("8.{dead}")).await;
             page.shows("#ladder .bids", &format!("8.{dead}0")).await;
         }
