@@ -225,9 +225,9 @@ impl OuchClient {
         self.is_spoilt = true;
     }
 
-    /// It does not rise, so it is ignored.
+    /// It does not rise, so it is ignored; unless its number was refused beside the stream, and is free.
     fn repeat_with_other_terms(&mut self, out: &mut Vec<u8>) {
-        if self.sent > 0 {
+        if self.asked.contains_key(&self.sent) {
             let parts: [&[u8]; 5] = [
                 b"O",
                 &self.sent.to_be_bytes(),
