@@ -1,7 +1,7 @@
 //! Market data by FIX, in bytes made by hand: a book is told whole, and then what changes, each on what was told before.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 
 use pares_node::SystemConfig;
@@ -9,7 +9,7 @@ use pares_types::{GatewayId, Side};
 
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::common::limit;
-use crate::tap::{dial, fix};
+use crate::tap::{dial, fix, read_some};
 
 /// Prices and shares by type of entry, as somebody holds them who was told.
 type Book = BTreeMap<(String, String), String>;
@@ -51,11 +51,7 @@ impl Engine {
                 let message: Vec<u8> = self.heard.drain(..end).collect();
                 return String::from_utf8(message).unwrap().replace('\x01', "|");
             }
-            // Other tests of this process have signals.
-            let read = match self.stream.read(&mut buffer) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                read => read.unwrap(),
-            };
+            let read = read_some(&mut self.stream, &mut buffer);
             assert!(read > 0, "the end: {}", self.heard.escape_ascii());
             self.heard.extend_from_slice(&buffer[..read]);
         }

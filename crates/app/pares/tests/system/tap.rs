@@ -1,6 +1,6 @@
 //! The tap of a running system: every byte of every door is there, secrets are not, and what is made of it is right.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -44,11 +44,21 @@ pub(crate) fn dial(path: &Path) -> TcpStream {
     stream
 }
 
+/// Reads some of what comes, also behind a signal: other tests of this process have some.
+pub(crate) fn read_some(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => return read.unwrap(),
+        }
+    }
+}
+
 /// What comes until it contains `end`.
 fn hear(stream: &mut TcpStream, end: &str) -> Vec<u8> {
     let (mut heard, mut buffer) = (Vec::new(), [0; 4_096]);
     while !heard.windows(end.len()).any(|window| window == end.as_bytes()) {
-        let read = stream.read(&mut buffer).unwrap();
+        let read = read_some(stream, &mut buffer);
         assert!(read > 0, "{}", heard.escape_ascii());
         heard.extend_from_slice(&buffer[..read]);
     }
