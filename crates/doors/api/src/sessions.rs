@@ -68,7 +68,7 @@ impl Sessions {
         Some(Arc::clone(session)).filter(|session| !session.has_ended())
     }
 
-    /// Room for a session, if there is any. It is taken before the exchange is asked for anything, so that it is there afterwards.
+    /// Room for a session, if there is any. Who signs on takes it before the exchange is asked, and so has it afterwards.
     pub(crate) fn place(&self) -> Option<SessionPlace> {
         self.places.place(())
     }

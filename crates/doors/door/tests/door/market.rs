@@ -1,4 +1,4 @@
-//! Market data: what is asked for, what is told, and what is told on what was told before.
+//! Market data: requests, snapshots, and changes, each on the state that was told before.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

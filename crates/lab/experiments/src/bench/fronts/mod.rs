@@ -116,7 +116,7 @@ impl Compared {
     }
 }
 
-/// Prints what a benchmark gave: as one JSON object, or the times of its messages, what is compared, and the rest.
+/// Prints what a benchmark gave: as one JSON object, or the times of its messages, the rates and latencies side by side, and the rest.
 ///
 /// # Errors
 /// If something was lost or not taken in.
