@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use pares_tls::ServerConfig;
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -24,6 +25,8 @@ use crate::stall::Stalling;
 
 /// A connection has so long for a handshake, and for the head of each request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
+/// What was written and not sent yet: one who is told more than this at once waits.
+const UNSENT_BYTES_MAX: u32 = 16 << 10;
 /// After a connection could not be accepted.
 const BREATH: Duration = Duration::from_millis(50);
 
@@ -123,6 +126,8 @@ async fn connection(
 ) {
     // Without it each answer would wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
+    // What waits here for a slow reader grows old: who writes is to notice early, and tell the newest.
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
     match tls {
         None => serve((stream, place), from, router, patience).await,
         Some(tls) => {

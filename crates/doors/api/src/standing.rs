@@ -49,9 +49,9 @@ pub(crate) struct Standing {
 fn limits(own: &OwnLimits) -> (String, String) {
     let OwnLimits { limits, orders, in_flight, in_flight_max, .. } = *own;
     let rate = (limits.rate_max > 0).then(|| {
-        let burst = limits.burst_max.max(1);
-        // So many at once, and as many again in so many seconds.
-        format!("\"rate\";q={burst};w={}", burst.div_ceil(limits.rate_max))
+        // A window is whole seconds.
+        let window_s = limits.burst_max.max(1).div_ceil(limits.rate_max);
+        format!("\"rate\";q={};w={window_s}", u64::from(limits.rate_max) * u64::from(window_s))
     });
     let orders_max = Some(limits.orders_max).filter(|most| *most > 0);
     let in_flight_max = u32::from(in_flight_max);

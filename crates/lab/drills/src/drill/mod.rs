@@ -28,10 +28,11 @@
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
 //! | `history` (in `wice`) | what clients of sites read and were told, checked for isolation |
 //! | `kill_front` | kill gateways and servers under members that speak FIX, OUCH or HTTP |
-//! | `wrong_keys` | somebody tries keys, on many connections |
+//! | `bad_input` | guests that nobody wants, at every port |
 //! | `poison` | a request that brings the matching engine down at every venue |
 
 mod away;
+mod bad_input;
 mod broker;
 mod days;
 mod disk;
@@ -50,7 +51,6 @@ mod restart;
 mod round;
 mod venue;
 mod wice;
-mod wrong_keys;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -146,8 +146,8 @@ enum Own {
     Broker(broker::Args),
     /// Kill gateways and servers under members that speak FIX, OUCH or HTTP: do they go on elsewhere, with nothing missing and nothing twice?
     KillFront(kill_front::Args),
-    /// Wrong keys at rate, on many connections: is anybody let in, and do the others' orders take longer?
-    WrongKeys(wrong_keys::Args),
+    /// Wrong keys, garbage, huge lengths, a byte at a time, connections by the thousand, at every port: is anybody let in, and do the others' orders take longer?
+    BadInput(bad_input::Args),
 }
 
 /// Arguments of `pares drill` for an exchange.
@@ -192,14 +192,15 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let wice = PossibleValue::new("wice").help("The sites: `pares drill wice --help`");
     let history = PossibleValue::new("history").help("Isolation at the sites: `pares drill history --help`");
     let away = PossibleValue::new("away").help("A member that is away: `pares drill away --help`");
-    let wrong_keys = PossibleValue::new("wrong-keys").help("Wrong keys: `pares drill wrong-keys --help`");
+    let bad_input =
+        PossibleValue::new("bad-input").help("Guests that nobody wants: `pares drill bad-input --help`");
     let days = PossibleValue::new("days").help("Business days: `pares drill days --help`");
     let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
     let feed = PossibleValue::new("feed").help("Market data: `pares drill feed --help`");
     let broker = PossibleValue::new("broker").help("Day trading: `pares drill broker --help`");
     let kill_front = PossibleValue::new("kill-front")
         .help("Gateways and servers under others' protocols: `pares drill kill-front --help`");
-    let own = [wice, history, away, days, backup, feed, broker, kill_front, wrong_keys];
+    let own = [wice, history, away, days, backup, feed, broker, kill_front, bad_input];
     PossibleValuesParser::new(blows.chain(own)).try_map(|word| Blow::from_str(&word, false))
 }
 
@@ -293,7 +294,7 @@ pub fn run(choice: &Choice) -> LabResult {
         Some(Own::Feed(args)) => return feed::run(args),
         Some(Own::Broker(args)) => return broker::run(args),
         Some(Own::KillFront(args)) => return kill_front::run(args),
-        Some(Own::WrongKeys(args)) => return wrong_keys::run(args),
+        Some(Own::BadInput(args)) => return bad_input::run(args),
         None => {}
     }
     let args = &choice.exchange;

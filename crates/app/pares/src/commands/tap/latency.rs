@@ -18,6 +18,8 @@ type Key = (u32, u16, TapDoor, String);
 const ASKED_MAX: usize = 65_536;
 /// Digits that times are kept to: a tap has more requests than fit into memory.
 const DIGITS: u8 = 2;
+/// What took longer counts as this: a day.
+const TIME_MAX_NS: u64 = 86_400_000_000_000;
 
 /// Prints them.
 ///
@@ -46,7 +48,7 @@ struct Times {
 
 impl Default for Times {
     fn default() -> Self {
-        let ns = Histogram::new(DIGITS).expect("so many digits are allowed");
+        let ns = Histogram::new_with_bounds(1, TIME_MAX_NS, DIGITS).expect("legal bounds");
         Self { ns, unanswered: 0 }
     }
 }

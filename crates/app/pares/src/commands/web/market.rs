@@ -1,4 +1,4 @@
-//! Market data for those who ask by HTTP: received on a thread of its own, and handed on some hundred times a second: books as they look then, and every trade.
+//! Market data for those who ask by HTTP: received on a thread of its own, and handed on 200 times a second: books as they look then, and every trade.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::commands::market::{self, WAIT, levels};
 use crate::error::CommandError;
 
 /// Between two looks at what changed.
-const EVERY: Duration = Duration::from_millis(3);
+const EVERY: Duration = Duration::from_millis(5);
 /// A business day with more messages is received from now on: books would be late for what is over.
 const REPLAYED_MAX: u64 = 5_000_000;
 

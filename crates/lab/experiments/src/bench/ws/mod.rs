@@ -28,7 +28,7 @@ use subscribers::{Read, Subscribers};
 pub(crate) use yardstick::serve;
 
 /// Between two turns of the yardstick, as of the exchange's server.
-const TURN: Duration = Duration::from_millis(3);
+const TURN: Duration = Duration::from_millis(5);
 
 /// Arguments of `pares bench ws`.
 #[derive(clap::Args, Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=1_900))]
     subscribers: u32,
     /// Books
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=100))]
     books: u32,
     /// Changes a second, over all books by turns
     #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
