@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use crate::config::{Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, check_not_stopped, refuse_unfinished, take_lock};
 use crate::lost::OnLoss;
-use crate::watched::{Watched, last_words};
+use crate::watched::Watched;
 use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out};
 
 /// How long a system may take until it can trade.
@@ -165,9 +165,10 @@ impl Supervisor {
     }
 
     fn reap(&mut self, node: NodeId) {
-        let how = self.nodes.get_mut(&node).expect("asked for a node of the system").watched.reap();
-        let complaint = || last_words(&self.layout.complaints(node));
-        self.deaths.extend(how.map(|how| Death { node, how, complaint: complaint() }));
+        let watched = &mut self.nodes.get_mut(&node).expect("asked for a node of the system").watched;
+        let Some(how) = watched.reap() else { return };
+        let complaint = watched.last_words(&self.layout.complaints(node));
+        self.deaths.push(Death { node, how, complaint });
     }
 
     fn start_if_due(&mut self, node: NodeId) {

@@ -40,12 +40,14 @@ pub struct Watched {
     pause: Duration,
     /// A drill killed it: no reason to suspect it and wait.
     killed: bool,
+    /// How long its log was when it started.
+    log_bytes: u64,
 }
 
 impl Default for Watched {
     /// One that was never started, and is due.
     fn default() -> Self {
-        Self { child: None, started: Instant::now(), pause: Duration::ZERO, killed: false }
+        Self { child: None, started: Instant::now(), pause: Duration::ZERO, killed: false, log_bytes: 0 }
     }
 }
 
@@ -72,6 +74,7 @@ impl Watched {
     pub fn start(&mut self, program: &mut Command, log: &Path) -> Result<u32, NodeError> {
         assert!(self.child.is_none(), "one process at a time");
         self.started = Instant::now();
+        self.log_bytes = std::fs::metadata(log).map_or(0, |log| log.len());
         match spawn(program, log) {
             Ok(child) => Ok(self.child.insert(child).id()),
             Err(error) => {
@@ -96,6 +99,12 @@ impl Watched {
             false => self.pause = Duration::ZERO,
         }
         Some(how)
+    }
+
+    /// The last line that the process wrote into its log. What its predecessors complained of is none of it.
+    #[must_use]
+    pub fn last_words(&self, log: &Path) -> Option<String> {
+        last_words_behind(log, self.log_bytes)
     }
 
     fn grow_pause(&mut self) {
@@ -150,9 +159,13 @@ fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
 /// The last line of a log, perhaps of an earlier life.
 #[must_use]
 pub fn last_words(log: &Path) -> Option<String> {
+    last_words_behind(log, 0)
+}
+
+fn last_words_behind(log: &Path, begin: u64) -> Option<String> {
     let mut log = File::options().read(true).custom_flags(NEVER_WAITS).open(log).ok()?;
     let end = log.metadata().ok()?.len();
-    log.seek(SeekFrom::Start(end.saturating_sub(LAST_WORDS_BYTES_MAX))).ok()?;
+    log.seek(SeekFrom::Start(end.saturating_sub(LAST_WORDS_BYTES_MAX).max(begin))).ok()?;
     let mut bytes = Vec::new();
     log.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -175,13 +188,21 @@ mod tests {
         watched.pause = Duration::ZERO;
         watched.start(Command::new("sh").args(["-c", "echo so it is >&2; exit 3"]), &log).unwrap();
         assert!(!watched.is_due());
+        assert!(end_of(&mut watched).contains('3'));
+        assert!(watched.id().is_none() && watched.reap().is_none());
+        assert_eq!(watched.last_words(&log).unwrap(), "so it is");
+        watched.start(&mut Command::new("true"), &log).unwrap();
+        end_of(&mut watched);
+        assert_eq!(watched.last_words(&log), None, "its predecessor said that");
+        assert_eq!(last_words(&log).unwrap(), "so it is");
+    }
+
+    fn end_of(watched: &mut Watched) -> String {
         let how = std::iter::repeat_with(|| {
             std::thread::sleep(Duration::from_millis(1));
             watched.reap()
         });
-        assert!(how.flatten().next().unwrap().contains('3'));
-        assert!(watched.id().is_none() && watched.reap().is_none());
-        assert_eq!(last_words(&log).unwrap(), "so it is");
+        how.flatten().next().unwrap()
     }
 
     #[test]

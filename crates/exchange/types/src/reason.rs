@@ -141,7 +141,7 @@ coded! {
         PriceCollar = 77 "price_collar",
         /// Gateway: the member has as many orders at work as it may.
         OrdersLimit = 78 "orders_limit",
-        /// Gateway: a second operator has to ask for that. The first runs it with --propose, then another without, within ten minutes.
+        /// Gateway: a second operator has to ask for that. The first proposes it (with --propose, or over HTTP propose), then another asks for the same, within ten minutes.
         SecondOperator = 79 "second_operator",
         /// Gateway: the name of an operator's request, or of a guarded order, is not of the series that has its session's number.
         OtherSeries = 80 "other_series",

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pares_node::leftovers::{await_leftovers, check_not_stopped, take_lock};
-use pares_node::watched::{Watched, last_words};
+use pares_node::watched::Watched;
 use pares_node::{HostWorld, NodeError};
 use pares_os::clock::boot_id;
 use pares_os::process::Lock;
@@ -139,8 +139,9 @@ impl MemberSupervisor {
         let mut deaths = Vec::from_iter(self.begin_anew());
         for server in 0..self.config.count() {
             let log = self.layout.complaints(submissions(server));
-            if let Some(how) = self.servers[usize::from(server)].reap() {
-                let last = last_words(&log).map(|line| format!(": {line}")).unwrap_or_default();
+            let watched = &mut self.servers[usize::from(server)];
+            if let Some(how) = watched.reap() {
+                let last = watched.last_words(&log).map(|line| format!(": {line}")).unwrap_or_default();
                 deaths.push((server, format!("server {server} ended ({how}){last}")));
             }
             if self.servers[usize::from(server)].is_due()

@@ -88,6 +88,6 @@ function membersCard(hear) {
 
 function fourEyesCard(hear) {
   const button = (state_) => el('button', { class: 'second', id: `four-eyes-${state_}`, onclick: () => confirmDeed(deedOf(`four-eyes ${state_}`)) }, `Switch ${state_} …`);
-  return card('Four eyes', 'four-eyes', el('p', { class: 'hint' }, 'On: closing, halting and blocking need two operators. Whether it is on no gateway tells; pares admin member list does.'),
+  return card('Four eyes', 'four-eyes', el('p', { class: 'hint' }, 'With four eyes on, closing, halting and blocking need two operators. This page cannot see whether they are on: pares admin member list tells.'),
     el('div', { class: 'buttons' }, button('on'), button('off')));
 }
