@@ -200,7 +200,7 @@ impl Session {
         ends_with_gateway: bool,
     ) {
         let mut carried = Some((wire, agreed));
-        let mut turn = usize::from(agreed.gateway.0);
+        let (mut turn, copied) = (usize::from(agreed.gateway.0), agreed.copied);
         while let Some((wire, agreed)) = carried.take() {
             self.on_signed_on(agreed.in_flight_max);
             self.to_send.notify_one();
@@ -215,7 +215,8 @@ impl Session {
             }
             turn += 1;
             carried = tokio::select! {
-                next = self.next_gateway(&settings, turn) => next,
+                // What was told of one member is not to go on with another's.
+                next = self.next_gateway(&settings, turn) => next.filter(|(_, agreed)| agreed.copied == copied),
                 () = self.ending.notified() => None,
             };
         }

@@ -5,6 +5,7 @@
 //!   8 9 r        <--reports.rs---- GatewayFrame
 //!   x e, y f     --securities.rs- both ways
 //!   V, W X Y     --market.rs----- the gateway shows the market
+//!   AD, AE AQ    --trades.rs----- the stream is told again from its beginning
 //! ```
 //! It owns no order. What it remembers of those that live makes reports fuller; what it has never heard of it reports with less.
 
@@ -22,6 +23,7 @@ use crate::securities::Security;
 use crate::statuses::Questions;
 use crate::streams::Streams;
 use crate::told::{Terms, Told, Version};
+use crate::trades::Trades;
 
 /// What a member has asked for and was not answered yet.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,7 @@ pub(crate) struct Desk {
     pub(crate) finds: Vec<Symbol>,
     pub(crate) has_market: bool,
     pub(crate) market: Subscriptions,
+    pub(crate) trades: Trades,
     /// What happened at one position, until the answer there is known.
     pub(crate) held: Vec<Heard>,
     pub(crate) utc_ns: u64,
@@ -129,6 +132,7 @@ impl Desk {
             finds: Vec::new(),
             has_market: false,
             market: Subscriptions::default(),
+            trades: Trades::default(),
             held: Vec::new(),
             utc_ns: 0,
             refusals: 0,

@@ -34,6 +34,7 @@ impl Desk {
             b"x" => self.on_list_question(message),
             b"e" => self.on_security_question(message),
             b"V" => self.on_market_question(message),
+            b"AD" => self.on_trades_question(message),
             _ => {}
         }
     }
