@@ -203,23 +203,10 @@ impl Sessions {
         self.members.get(&member).map_or(&[], Vec::as_slice)
     }
 
-    /// The sessions that speak for the member: those that are told its streams, the newest last, and then those that are told another's.
-    pub(crate) fn speaking_for(&self, member: MemberId) -> impl Iterator<Item = SessionId> {
-        let own = self.listeners(member).iter().filter(|one| !one.is_copy).map(|one| one.session);
+    /// The member's sessions that are told another's streams.
+    pub(crate) fn copies(&self, member: MemberId) -> impl Iterator<Item = SessionId> {
         let all = (member, SessionId(0))..=(member, SessionId(u64::MAX));
-        own.chain(self.copies.range(all).map(|(_, session)| *session))
-    }
-
-    /// The connections of one session of a member.
-    pub(crate) fn of_session(&self, (member, number): (MemberId, u16)) -> impl Iterator<Item = SessionId> {
-        let is_it = move |session: &SessionId| self.asker(*session).is_some_and(|one| one.number == number);
-        self.speaking_for(member).filter(is_it)
-    }
-
-    /// Whom a change of the member in the register may concern: who speaks for it, and who is told its streams.
-    pub(crate) fn concerned(&self, member: MemberId) -> Vec<SessionId> {
-        let copies_of_it = self.listeners(member).iter().filter(|one| one.is_copy).map(|one| one.session);
-        self.speaking_for(member).chain(copies_of_it).collect()
+        self.copies.range(all).map(|(_, session)| *session)
     }
 
     /// What the session is told from now on of `member`'s stream of the shard at that place among all `shards`.

@@ -15,7 +15,7 @@ use pares_stream::Told;
 use pares_types::{MemberId, Position, Reason, Reply, ShardId};
 
 use crate::gateway::Shard;
-use crate::sessions::Listener;
+use crate::sessions::{Listener, Sessions};
 use crate::{Gateway, GatewaySink, SessionId};
 
 /// What a session is told live of its member's stream in a shard.
@@ -42,6 +42,26 @@ pub enum Resume {
     Live(u64),
     /// What the member was told before has to be read from the record; then [`Gateway::go_live`].
     FromRecord(MemberId),
+}
+
+impl Sessions {
+    /// The sessions that speak for the member: those that are told its streams, the newest last, and then those that are told another's.
+    pub(crate) fn speaking_for(&self, member: MemberId) -> impl Iterator<Item = SessionId> {
+        let own = self.listeners(member).iter().filter(|one| !one.is_copy).map(|one| one.session);
+        own.chain(self.copies(member))
+    }
+
+    /// The connections of one session of a member.
+    pub(crate) fn of_session(&self, (member, number): (MemberId, u16)) -> impl Iterator<Item = SessionId> {
+        let is_it = move |session: &SessionId| self.asker(*session).is_some_and(|one| one.number == number);
+        self.speaking_for(member).filter(is_it)
+    }
+
+    /// Whom a change of the member in the register may concern: who speaks for it, and who is told its streams.
+    pub(crate) fn concerned(&self, member: MemberId) -> Vec<SessionId> {
+        let copies_of_it = self.listeners(member).iter().filter(|one| one.is_copy).map(|one| one.session);
+        self.speaking_for(member).chain(copies_of_it).collect()
+    }
 }
 
 impl Gateway {

@@ -19,6 +19,7 @@
 //!   holds for ten minutes; one about the register until it is done. A gateway's death takes none with it.
 //! - *Nothing secret* is in it, and nothing here computes a digest or a signature: keys are bytes to it.
 
+mod copies;
 mod sessions;
 mod words;
 
@@ -185,27 +186,9 @@ impl Register {
         }
         let gone = self.members.remove(&member).ok_or(Reason::UnknownMember)?;
         self.entries -= 1 + gone.sessions.len();
-        let mut copies = BTreeSet::new();
-        for (of, account) in &mut self.members {
-            let of_it = account.sessions.extract_if(.., |_, session| session.copied == Some(member));
-            copies.extend(of_it.map(|(number, _)| (*of, number)));
-        }
-        self.entries -= copies.len();
+        let copies = self.remove_copies(member);
         self.forget_listed(|of, number| of == member || copies.contains(&(of, number)));
         Ok(())
-    }
-
-    fn set_copied(&mut self, member: MemberId, number: u16, copied: MemberId) -> Result<(), Reason> {
-        if !self.members.contains_key(&copied) {
-            return Err(Reason::UnknownMember);
-        }
-        let session = self.session_mut(member, number)?;
-        let copied = Some(copied).filter(|copied| *copied != member);
-        // Nobody is disconnected by what stays.
-        match std::mem::replace(&mut session.copied, copied) == copied {
-            true => Err(Reason::NothingChanged),
-            false => Ok(()),
-        }
     }
 
     fn set_key(&mut self, member: MemberId, session: u16, key: Key) -> Result<(), Reason> {
@@ -340,18 +323,6 @@ impl Register {
     pub fn permit(&self, member: MemberId, session: u16) -> Option<Permit> {
         let account = self.members.get(&member)?;
         account.sessions.get(&session).map(|session| account.permit.and(session.permit))
-    }
-
-    /// The member whose streams the session is told, if they are not its own member's.
-    #[must_use]
-    pub fn copied(&self, member: MemberId, session: u16) -> Option<MemberId> {
-        self.members.get(&member)?.sessions.get(&session)?.copied
-    }
-
-    /// The member whose streams the session is told: its own, or the one that is entered.
-    #[must_use]
-    pub fn told_of(&self, member: MemberId, session: u16) -> MemberId {
-        self.copied(member, session).unwrap_or(member)
     }
 
     /// Whether the session may trade the instrument: it and its member each have the right to trade all, or a list with it.
