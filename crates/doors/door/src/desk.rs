@@ -90,6 +90,8 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) version: Version,
+    /// It is told of another member, and may ask for nothing.
+    pub(crate) is_copy: bool,
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) orders: Orders,
     pub(crate) streams: Streams,
@@ -121,6 +123,7 @@ impl Desk {
     ) -> Self {
         Self {
             version,
+            is_copy: false,
             instruments,
             orders: Orders::new(orders_max),
             streams,

@@ -182,7 +182,7 @@ impl Joining {
         let mut instruments = Instruments::default();
         config.instruments.iter().for_each(|(instrument, symbol)| instruments.add(*instrument, *symbol));
         let mut desk = Desk::new(version, Arc::new(instruments), config.orders_max, streams);
-        desk.has_market = config.has_market;
+        (desk.has_market, desk.is_copy) = (config.has_market, owner.copied.is_some());
         let line = Line::new(owner, FixSession::new(settings, numbers), desk);
         let mut joining = Self { line, logon, waiting: Vec::new(), step: Step::SignedOn };
         joining.ask_next(sink);

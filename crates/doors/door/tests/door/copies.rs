@@ -2,7 +2,7 @@
 
 use pares_door::SessionMark;
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
-use pares_types::{MemberId, Reason, Reply, Role, Status};
+use pares_types::{MemberId, Reply, Role, Status};
 use pares_wire::frame::ClientFrame;
 
 use crate::rig::{Rig, SHARD, answer, trade};
@@ -32,19 +32,25 @@ fn reports_to_a_copy_say_whose_order_it_is() {
 }
 
 #[test]
-fn what_a_copy_is_refused_is_its_own() {
+fn a_copy_asks_for_nothing_and_what_it_is_refused_is_its_own() {
     let mut rig = copy_of_nine(&FIX44, None);
     rig.resumed(1);
     rig.sent();
     rig.asked.clear();
     rig.asks("D", "11=1|55=ACME|54=1|38=100|40=2|44=223.82|59=0|");
-    let client_order_id = rig.request().client_order_id();
-    rig.told(Reply::Rejected { client_order_id, reason: Reason::NoRight });
     let told = rig.sent();
     assert!(
         told[0].contains("11=1 17=R") && told[0].contains("150=8") && !told[0].contains("453="),
         "{told:?}"
     );
+    assert!(told[0].contains("58=no_right: "), "{told:?}");
+    rig.asks("F", "11=2|41=5|55=ACME|54=1|38=100|");
+    rig.asks("G", "11=3|41=5|55=ACME|54=1|38=90|40=2|44=223.82|");
+    rig.asks("q", "11=4|530=7|");
+    let told = rig.sent();
+    let kinds: Vec<&str> = told.iter().map(|told| &told[..1]).collect();
+    assert!(kinds == ["9", "9", "r"] && told.iter().all(|told| told.contains("58=no_right: ")), "{told:?}");
+    assert!(rig.asked.is_empty(), "the other member's answers would be taken for its own");
 }
 
 #[test]
