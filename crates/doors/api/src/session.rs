@@ -49,6 +49,8 @@ pub(crate) struct Session {
     timer: Mutex<Option<Instant>>,
     /// What the member has, as far as somebody asked.
     positions: tokio::sync::Mutex<MemberPositions>,
+    /// It is told of another member, whose names its own would be taken for: it asks for nothing.
+    is_copy: bool,
     has_ended: AtomicBool,
     ending: Notify,
     patience: Duration,
@@ -58,7 +60,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(member: MemberId, number: u16, patience: Duration) -> Arc<Self> {
+    pub(crate) fn new((member, number): (MemberId, u16), is_copy: bool, patience: Duration) -> Arc<Self> {
         Arc::new(Self {
             member,
             number,
@@ -67,6 +69,7 @@ impl Session {
             followers: Mutex::default(),
             timer: Mutex::default(),
             positions: tokio::sync::Mutex::default(),
+            is_copy,
             has_ended: AtomicBool::new(false),
             ending: Notify::new(),
             patience,
@@ -141,6 +144,9 @@ impl Session {
 
     /// Asks, and waits for the answer as long as anybody waits.
     pub(crate) async fn ask(&self, request: ClientRequest) -> Result<LineTold, Problem> {
+        if self.is_copy {
+            return Err(refused::refused(Reason::NoRight));
+        }
         self.answered(|line, waiter| line.ask(request, waiter)).await
     }
 
@@ -200,7 +206,7 @@ impl Session {
         ends_with_gateway: bool,
     ) {
         let mut carried = Some((wire, agreed));
-        let mut turn = usize::from(agreed.gateway.0);
+        let (mut turn, copied) = (usize::from(agreed.gateway.0), agreed.copied);
         while let Some((wire, agreed)) = carried.take() {
             self.on_signed_on(agreed.in_flight_max);
             self.to_send.notify_one();
@@ -215,7 +221,8 @@ impl Session {
             }
             turn += 1;
             carried = tokio::select! {
-                next = self.next_gateway(&settings, turn) => next,
+                // What was told of one member is not to go on with another's.
+                next = self.next_gateway(&settings, turn) => next.filter(|(_, agreed)| agreed.copied == copied),
                 () = self.ending.notified() => None,
             };
         }

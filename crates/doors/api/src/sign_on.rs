@@ -142,7 +142,7 @@ fn signed_on(
     agreed: Agreed,
     needs_proof: bool,
 ) -> Response {
-    let session = Session::new(member, number, app.settings.patience);
+    let session = Session::new((member, number), agreed.copied != 0, app.settings.patience);
     // What an operator asks for is done soon or never: it does not wait for another gateway.
     let ends_with_gateway = needs_proof || member == EXCHANGE;
     let running = Arc::clone(&session).run(app.settings.clone(), wire, agreed, ends_with_gateway);

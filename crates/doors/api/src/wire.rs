@@ -86,6 +86,8 @@ pub(crate) struct Agreed {
     pub(crate) gateway: GatewayId,
     pub(crate) in_flight_max: u16,
     pub(crate) heartbeat: Duration,
+    /// The member whose streams it is told, if not its own's; else 0.
+    pub(crate) copied: u32,
 }
 
 impl Wire {
@@ -182,6 +184,7 @@ impl Wire {
                         gateway: GatewayId(agreed.gateway.get()),
                         in_flight_max: agreed.in_flight_max.get(),
                         heartbeat: Duration::from_millis(agreed.heartbeat_ms.get().max(100).into()),
+                        copied: agreed.copied.get(),
                     }));
                 }
                 Some(GatewayFrame::Challenge(challenge)) => {

@@ -89,7 +89,7 @@ impl Desk {
     }
 
     fn is_possible_resend(&self, answer: &Answer) -> bool {
-        is_repeat(answer) || self.streams.is_replaying(answer.shard)
+        is_repeat(answer) || self.streams.is_told_again(answer.shard)
     }
 
     fn end_amending(&mut self, asked: Option<Asked>) {

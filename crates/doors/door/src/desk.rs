@@ -5,6 +5,7 @@
 //!   8 9 r        <--reports.rs---- GatewayFrame
 //!   x e, y f     --securities.rs- both ways
 //!   V, W X Y     --market.rs----- the gateway shows the market
+//!   AD, AE AQ    --trades.rs----- the stream is told again from its beginning
 //! ```
 //! It owns no order. What it remembers of those that live makes reports fuller; what it has never heard of it reports with less.
 
@@ -22,6 +23,7 @@ use crate::securities::Security;
 use crate::statuses::Questions;
 use crate::streams::Streams;
 use crate::told::{Terms, Told, Version};
+use crate::trades::Trades;
 
 /// What a member has asked for and was not answered yet.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +90,8 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) version: Version,
+    /// It is told of another member, and may ask for nothing.
+    pub(crate) is_copy: bool,
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) orders: Orders,
     pub(crate) streams: Streams,
@@ -101,6 +105,7 @@ pub(crate) struct Desk {
     pub(crate) finds: Vec<Symbol>,
     pub(crate) has_market: bool,
     pub(crate) market: Subscriptions,
+    pub(crate) trades: Trades,
     /// What happened at one position, until the answer there is known.
     pub(crate) held: Vec<Heard>,
     pub(crate) utc_ns: u64,
@@ -118,6 +123,7 @@ impl Desk {
     ) -> Self {
         Self {
             version,
+            is_copy: false,
             instruments,
             orders: Orders::new(orders_max),
             streams,
@@ -129,6 +135,7 @@ impl Desk {
             finds: Vec::new(),
             has_market: false,
             market: Subscriptions::default(),
+            trades: Trades::default(),
             held: Vec::new(),
             utc_ns: 0,
             refusals: 0,

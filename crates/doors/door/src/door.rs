@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::parser::FixParser;
-use pares_types::{InstrumentId, Reply};
+use pares_types::{InstrumentId, MemberId, Reply};
 use pares_wire::frame::GatewayFrame;
 
 use crate::codes;
 use crate::interface::{DoorAction, DoorConfig, DoorTime, SessionMark};
-use crate::line::Line;
+use crate::line::{Line, Owner};
 use crate::logon::{Caller, Joining};
 use crate::market::{MarketView, MarketWish};
 
@@ -129,8 +129,10 @@ impl FixDoor {
     /// What the gateway says to who wants to sign on.
     fn on_answer(&mut self, at: DoorTime, frame: &GatewayFrame, sink: &mut impl FnMut(DoorAction<'_>)) {
         match (std::mem::replace(&mut self.stage, Stage::Closed), frame) {
-            (Stage::SigningOn(caller), GatewayFrame::SignedOn(_)) => {
-                let (member, session) = (caller.owner.member, caller.owner.session);
+            (Stage::SigningOn(mut caller), GatewayFrame::SignedOn(signed_on)) => {
+                let Owner { member, session, copied } = &mut caller.owner;
+                *copied = Some(MemberId(signed_on.copied.get())).filter(|copied| copied.0 != 0);
+                let (member, session) = (*member, *session);
                 self.stage = Stage::Claiming(caller);
                 sink(DoorAction::Claim { member, session });
             }

@@ -20,6 +20,7 @@
 //! | `desk`, `requests`, `request` | the application: messages become frames |
 //! | `reports`, `answers`, `statuses`, `securities`, `told` | frames become messages |
 //! | `market`, `market_told` | what the session has asked of the market, and was told last; the messages |
+//! | `trades`, `trades_told` | what the session has asked of its trades; the messages |
 //! | `orders`, `instruments`, `codes`, `decimal` | what it knows, and how the two say the same |
 
 mod answers;
@@ -43,6 +44,8 @@ mod securities;
 mod statuses;
 mod streams;
 mod told;
+mod trades;
+mod trades_told;
 
 pub use door::FixDoor;
 pub use interface::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark};

@@ -54,6 +54,15 @@ impl Output {
 pub(crate) struct Owner {
     pub(crate) member: MemberId,
     pub(crate) session: u16,
+    /// The member whose streams it is told, if they are not its own member's.
+    pub(crate) copied: Option<MemberId>,
+}
+
+impl Owner {
+    /// The member whose orders reports are about.
+    pub(crate) fn told_of(self) -> MemberId {
+        self.copied.unwrap_or(self.member)
+    }
 }
 
 /// A session in use.
@@ -178,14 +187,15 @@ impl Line {
 
     /// Sends what the application tells.
     fn tell(&mut self, at: DoorTime) {
-        let Self { session, desk, output, kept, .. } = self;
+        let Self { owner, session, desk, output, kept, .. } = self;
         for told in std::mem::take(&mut desk.told) {
             if output.is_over {
                 return;
             }
             let begins = output.bytes.len();
             let instruments = desk.instruments.clone();
-            let pen = Pen { version: desk.version, instruments: &instruments, utc_ns: at.utc_ns };
+            let pen =
+                Pen { version: desk.version, instruments: &instruments, utc_ns: at.utc_ns, owner: *owner };
             let mut send = |action: FixAction<'_>| output.act(desk, action);
             let number =
                 session.send(at.utc_ns, told.msg_type(), &mut send, |writer| told.write(pen, writer));
@@ -237,9 +247,9 @@ impl Line {
     }
 
     fn mark(&self, out_max: u64) -> SessionMark {
-        let Owner { member, session } = self.owner;
+        let Owner { member, session, copied } = self.owner;
         let next_in = self.session.numbers().next_in;
-        SessionMark { member, session, next_in, out_max, told: self.desk.streams.read() }
+        SessionMark { member, session, next_in, out_max, copied, told: self.desk.streams.read() }
     }
 
     /// Asks whether the peer has read what it was told.
@@ -272,15 +282,14 @@ impl Desk {
         reason: pares_types::Reason,
     ) -> Result<(), std::borrow::Cow<'static, str>> {
         use pares_types::Reason;
-        match reason {
-            Reason::None => self.streams.on_live(shard, next),
-            Reason::NotKept => {
-                if let Some(next) = self.streams.on_not_kept(shard, next) {
-                    self.asks.push(ClientFrame::Resume { shard: Some(shard), next });
-                }
-            }
+        let from = match reason {
+            Reason::None => self.on_live(shard, next),
+            Reason::NotKept if self.streams.is_for_trades(shard) => self.on_trades_not_kept(shard, next),
+            Reason::NotKept => self.streams.on_not_kept(shard, next),
             other => return Err(codes::text(other)),
-        }
+        };
+        self.asks.extend(from.map(|next| ClientFrame::Resume { shard: Some(shard), next }));
+        self.ask_for_trades();
         Ok(())
     }
 

@@ -26,7 +26,7 @@ const WAITING_MAX: usize = 1 << 14;
 /// Numbers of messages have 18 digits at most.
 const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
 const TYPES_42: &[&str] = &["D", "F", "G", "H", "e", "V"];
-const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AF", "x", "e", "V"];
+const TYPES_44: &[&str] = &["D", "F", "G", "H", "q", "AD", "AF", "x", "e", "V"];
 /// How far a Logon's time may be from now.
 const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 
@@ -132,7 +132,8 @@ fn dictionary(version: Version) -> &'static FixDictionary {
 fn owner(comp_id: &str) -> Option<Owner> {
     let rest = comp_id.strip_prefix('M')?;
     let (member, session) = rest.split_once('-').unwrap_or((rest, "0"));
-    let owner = Owner { member: MemberId(member.parse().ok()?), session: session.parse().ok()? };
+    let owner =
+        Owner { member: MemberId(member.parse().ok()?), session: session.parse().ok()?, copied: None };
     // Each session is called by one name only, and the exchange itself by none.
     let is_written_so = member == owner.member.to_string() && session == owner.session.to_string();
     let is_named = rest.contains('-') == (owner.session > 0);
@@ -175,11 +176,13 @@ impl Joining {
             next_in: mark.next_in.clamp(1, NUMBER_MAX),
             next_out: mark.out_max.min(NUMBER_MAX) + 1,
         });
-        let streams = Streams::new(&config.shards, mark.map_or(&[], |mark| &mark.told));
+        // Places in another member's streams are none in these.
+        let told = mark.filter(|mark| mark.copied == owner.copied);
+        let streams = Streams::new(&config.shards, told.map_or(&[], |mark| &mark.told));
         let mut instruments = Instruments::default();
         config.instruments.iter().for_each(|(instrument, symbol)| instruments.add(*instrument, *symbol));
         let mut desk = Desk::new(version, Arc::new(instruments), config.orders_max, streams);
-        desk.has_market = config.has_market;
+        (desk.has_market, desk.is_copy) = (config.has_market, owner.copied.is_some());
         let line = Line::new(owner, FixSession::new(settings, numbers), desk);
         let mut joining = Self { line, logon, waiting: Vec::new(), step: Step::SignedOn };
         joining.ask_next(sink);

@@ -55,7 +55,7 @@ pub(crate) fn order_of(reply: &Reply) -> Option<(ClientOrderId, InstrumentId)> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
     pub(crate) reply: Reply,
-    is_new: bool,
+    pub(crate) is_new: bool,
 }
 
 impl Heard {
@@ -74,6 +74,11 @@ impl Desk {
             return;
         };
         let heard = Heard { reply, is_new: self.streams.take(here.shard, here.number) };
+        self.report_trade(&heard, (here.shard, here.number));
+        // It was told, and is told again for its trades only.
+        if !heard.is_new && self.streams.is_for_trades(here.shard) {
+            return;
+        }
         let waits = self.held.first().is_some_and(|held| held.is_at(here));
         match reply {
             // The whole of a request to all shards is told when every shard has answered.
@@ -163,7 +168,7 @@ impl Desk {
                 _ => {}
             }
         }
-        let is_possible_resend = self.streams.is_replaying(here.shard);
+        let is_possible_resend = self.streams.is_told_again(here.shard);
         self.told.push(Told::Execution(Box::new(Execution { is_possible_resend, ..execution })));
     }
 

@@ -2,7 +2,7 @@
 
 use pares_fix::dictionary::tag;
 use pares_fix::message::FixMessage;
-use pares_types::{ClientOrderId, ClientRequest, InstrumentId, List, OrderId, OrderKey, RequestId};
+use pares_types::{ClientOrderId, ClientRequest, InstrumentId, List, OrderId, OrderKey, Reason, RequestId};
 use pares_wire::frame::ClientFrame;
 
 use crate::codes;
@@ -34,6 +34,7 @@ impl Desk {
             b"x" => self.on_list_question(message),
             b"e" => self.on_security_question(message),
             b"V" => self.on_market_question(message),
+            b"AD" => self.on_trades_question(message),
             _ => {}
         }
     }
@@ -45,9 +46,11 @@ impl Desk {
         self.asks.push(ClientFrame::Request(request));
     }
 
-    /// Whether something of that kind may be asked under the name: another question of that name that waits would lose its answer.
+    /// Whether something of that kind may be asked under the name: another question of that name that waits would lose its answer. A copy's would be
+    /// taken for the other member's, whose names it is told.
     fn may_ask(&self, name: ClientOrderId, is_alike: impl Fn(&What) -> bool) -> Result<(), Refusal> {
         match self.asked.get(&name) {
+            _ if self.is_copy => Err(Refusal::other(codes::text(Reason::NoRight))),
             Some(asked) if !is_alike(&asked.what) => {
                 Err(Refusal::other("another request of that name waits for its answer"))
             }

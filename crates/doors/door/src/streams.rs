@@ -7,6 +7,18 @@ use std::collections::BTreeMap;
 
 use pares_types::ShardId;
 
+/// What the gateway tells of a shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Telling {
+    /// What happens.
+    #[default]
+    Live,
+    /// What was perhaps told before.
+    Again,
+    /// All there is, since the peer asks for trades; what was told before is told as those only.
+    Trades,
+}
+
 /// A shard's stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stream {
@@ -16,8 +28,26 @@ struct Stream {
     first: u64,
     /// All before has been read by the peer.
     read: u64,
-    /// What is told now was perhaps told before.
-    is_replaying: bool,
+    telling: Telling,
+    /// It is to be told again once its trades are.
+    wants_again: bool,
+}
+
+impl Stream {
+    /// One of which nothing was told, and that number comes next; 0: it is not known which.
+    fn at(next: u64) -> Self {
+        Self { next, first: next, read: next, ..Self::default() }
+    }
+
+    /// Has it told again since the connection began, now or once its trades are: from which number on.
+    fn again(&mut self) -> Option<u64> {
+        self.wants_again |= self.telling == Telling::Trades;
+        if self.telling != Telling::Live || self.first >= self.next {
+            return None;
+        }
+        self.telling = Telling::Again;
+        Some(self.first)
+    }
 }
 
 /// The streams of all shards.
@@ -33,7 +63,8 @@ impl Streams {
     /// The shards, each at the number where a mark left it, or at none.
     pub(crate) fn new(shards: &[ShardId], told: &[(ShardId, u64)]) -> Self {
         let next_of = |shard| told.iter().find(|(of, _)| *of == shard).map_or(0, |(_, next)| *next);
-        let stream = |next| Stream { next, first: next, read: next, is_replaying: next > 0 };
+        let telling = |next| if next > 0 { Telling::Again } else { Telling::Live };
+        let stream = |next| Stream { telling: telling(next), ..Stream::at(next) };
         let shards = shards.iter().map(|shard| (*shard, stream(next_of(*shard)))).collect();
         Self { shards, test: None, tests: 0 }
     }
@@ -53,8 +84,37 @@ impl Streams {
         self.shards.values().all(|stream| stream.next > 0)
     }
 
+    fn telling(&self, shard: ShardId) -> Telling {
+        self.shards.get(&shard).map_or(Telling::Live, |stream| stream.telling)
+    }
+
+    /// Whether it is told from the record.
     pub(crate) fn is_replaying(&self, shard: ShardId) -> bool {
-        self.shards.get(&shard).is_some_and(|stream| stream.is_replaying)
+        self.telling(shard) != Telling::Live
+    }
+
+    /// Whether what is told now was perhaps told before.
+    pub(crate) fn is_told_again(&self, shard: ShardId) -> bool {
+        self.telling(shard) == Telling::Again
+    }
+
+    /// Whether all there is is told for its trades.
+    pub(crate) fn is_for_trades(&self, shard: ShardId) -> bool {
+        self.telling(shard) == Telling::Trades
+    }
+
+    /// All there is of the shard is asked for, for its trades. Not while it is told from the record.
+    pub(crate) fn begin_trades(&mut self, shard: ShardId) -> bool {
+        let live = self.shards.get_mut(&shard).filter(|stream| stream.telling == Telling::Live);
+        live.map(|stream| stream.telling = Telling::Trades).is_some()
+    }
+
+    /// The trades of the shard cannot be told. What happened meanwhile can, from that number on.
+    pub(crate) fn give_up_trades(&mut self, shard: ShardId) -> Option<u64> {
+        let stream = self.shards.get_mut(&shard)?;
+        stream.telling = Telling::Again;
+        let from_first = std::mem::take(&mut stream.wants_again);
+        Some(if from_first { stream.first } else { stream.next })
     }
 
     /// A message of the stream has come. Whether it is the first time on this connection.
@@ -67,33 +127,28 @@ impl Streams {
         is_new
     }
 
-    /// The shard is told live from now on; it goes on with that number.
-    pub(crate) fn on_live(&mut self, shard: ShardId, next: u64) {
-        let Some(stream) = self.shards.get_mut(&shard) else { return };
+    /// The shard is told live from now on; it goes on with that number. Gives where it is to be told again from, if it is.
+    pub(crate) fn on_live(&mut self, shard: ShardId, next: u64) -> Option<u64> {
+        let stream = self.shards.get_mut(&shard)?;
         if stream.next == 0 {
-            *stream = Stream { next, first: next, read: next, is_replaying: false };
+            *stream = Stream::at(next);
         }
-        stream.is_replaying = false;
+        stream.telling = Telling::Live;
+        std::mem::take(&mut stream.wants_again).then(|| stream.again()).flatten()
     }
 
     /// The shard is told again from the number on that is the oldest there is.
     pub(crate) fn on_not_kept(&mut self, shard: ShardId, oldest: u64) -> Option<u64> {
         let stream = self.shards.get_mut(&shard)?;
         let from = if oldest > stream.first { oldest } else { 0 };
-        *stream = Stream { next: from, first: from, read: from, is_replaying: from > 0 };
+        *stream = Stream { telling: Telling::Again, ..Stream::at(from) };
         Some(from)
     }
 
     /// Tells all again since the connection began: where to begin, of the shards that are not being told again already.
     pub(crate) fn replay(&mut self) -> Vec<(ShardId, u64)> {
-        let behind =
-            self.shards.iter_mut().filter(|(_, stream)| !stream.is_replaying && stream.first < stream.next);
-        behind
-            .map(|(shard, stream)| {
-                stream.is_replaying = true;
-                (*shard, stream.first)
-            })
-            .collect()
+        let again = self.shards.iter_mut().filter_map(|(shard, stream)| Some((*shard, stream.again()?)));
+        again.collect()
     }
 
     /// The number of a new test, if none is open.

@@ -11,8 +11,10 @@ use pares_types::{ClientOrderId, InstrumentId, OrderId, Position, Price, Quantit
 
 use crate::decimal::price_text;
 use crate::instruments::Instruments;
+use crate::line::Owner;
 use crate::market_told::{MarketReject, MarketTold};
 use crate::securities::{SecurityList, SecurityState};
+use crate::trades_told::{TradeReport, TradesAnswer, write_party};
 
 /// The largest number that fits an integer of FIX.
 const NUMBER_MAX: u64 = 999_999_999_999_999_999;
@@ -56,7 +58,7 @@ pub(crate) enum ExecId {
 }
 
 impl ExecId {
-    fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         match self {
             Self::Answer(shard, position) => format!("{shard}-{position}-A"),
             Self::Trade(shard, position, index, name) => format!("{shard}-{position}-{index}-{name}"),
@@ -179,6 +181,8 @@ pub(crate) enum Told {
     Security(SecurityState),
     Market(MarketTold),
     MarketReject(MarketReject),
+    Trade(Box<TradeReport>),
+    Trades(TradesAnswer),
 }
 
 /// What a message is written with.
@@ -187,6 +191,7 @@ pub(crate) struct Pen<'a> {
     pub(crate) version: Version,
     pub(crate) instruments: &'a Instruments,
     pub(crate) utc_ns: u64,
+    pub(crate) owner: Owner,
 }
 
 impl Told {
@@ -199,6 +204,8 @@ impl Told {
             Self::Security(_) => b"f",
             Self::Market(told) => told.msg_type(),
             Self::MarketReject(_) => b"Y",
+            Self::Trade(_) => b"AE",
+            Self::Trades(_) => b"AQ",
         }
     }
 
@@ -217,6 +224,8 @@ impl Told {
             Self::Security(told) => return told.write(pen, writer),
             Self::Market(told) => return told.write(writer),
             Self::MarketReject(told) => return told.write(writer),
+            Self::Trade(told) => return told.write(pen, writer),
+            Self::Trades(told) => return told.write(writer),
         };
         if is_possible_resend {
             writer.letter(tag::POSS_RESEND, b'Y');
@@ -250,6 +259,10 @@ impl Execution {
         writer.text(tag::EXEC_ID, self.id.text().as_bytes());
         if let Some(trade) = self.refers_to {
             writer.text(tag::EXEC_REF_ID, trade.text().as_bytes());
+        }
+        // What this session was refused is no other member's.
+        if let Some(member) = pen.owner.copied.filter(|_| !matches!(self.id, ExecId::Refusal(..))) {
+            write_party(pen.version, member, writer);
         }
         self.write_kind(pen.version, writer);
         match &self.instrument {
@@ -369,7 +382,7 @@ impl MassReport {
 }
 
 /// Side (54); 7 is undisclosed.
-fn side(side: Option<Side>) -> u8 {
+pub(crate) fn side(side: Option<Side>) -> u8 {
     match side {
         Some(Side::Buy) => b'1',
         Some(Side::Sell) => b'2',

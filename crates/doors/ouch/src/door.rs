@@ -130,6 +130,10 @@ impl OuchDoor {
             return;
         }
         self.stage = match (std::mem::replace(&mut self.stage, Stage::Closed), frame) {
+            // Reports go by the session's own UserRefNums, and another member's orders have none.
+            (Stage::SigningOn(..), GatewayFrame::SignedOn(signed_on)) if signed_on.copied.get() != 0 => {
+                return self.reject(at, soup::NOT_AUTHORIZED, sink);
+            }
             (Stage::SigningOn(login, shard), GatewayFrame::SignedOn(_)) => {
                 let names = Names::new(login.session, login.is_guarded);
                 let desk = Desk::new(names, shard, self.config.orders_max);

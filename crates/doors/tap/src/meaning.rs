@@ -232,7 +232,7 @@ fn fix(numbers: &mut FixNumbers, message: &TapedMessage) -> Meant {
             }
             (name, TapedRole::Request)
         }
-        (false, "8") => (name, of_report(bytes)),
+        (false, "8" | "AE") => (name, of_report(bytes)),
         (false, "9" | "r") => (name, TapedRole::AnswerOnly),
         (false, "3" | "j") => (refused(), TapedRole::Refusal),
         _ => (name, TapedRole::Other),
@@ -240,7 +240,7 @@ fn fix(numbers: &mut FixNumbers, message: &TapedMessage) -> Meant {
     Meant { kind, text, name, about, role }
 }
 
-/// Of an ExecutionReport, by its ExecID and ExecType: ExecIDs are places in the record (docs/protocols/fix.md).
+/// Of an ExecutionReport or a TradeCaptureReport, by its ExecID and ExecType: ExecIDs are places in the record (docs/protocols/fix.md).
 fn of_report(message: &[u8]) -> TapedRole {
     let (exec_id, exec_type): (Option<String>, Option<String>) = (field(message, 17), field(message, 150));
     let exec_id = exec_id.unwrap_or_default();

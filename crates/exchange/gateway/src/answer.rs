@@ -161,8 +161,9 @@ impl Gateway {
         }
         let here = asker.is_some() || request.id.gateway() == self.config.id;
         let alive = asker.filter(|&asker| self.sessions.end(asker));
-        let listeners = self.sessions.of_member(request.member);
-        let newest = || listeners.last().map(|newest| newest.session).filter(|_| here);
+        let listeners = self.sessions.listeners(request.member);
+        let own = || listeners.iter().rev().find(|one| !one.is_copy);
+        let newest = || own().map(|newest| newest.session).filter(|_| here);
         let Some(session) = alive.or_else(newest) else { return };
         let at = self.shard_index(request.shard);
         let follows = |one: &Listener| one.session == session && one.follow(at) != Follow::Own;

@@ -6,7 +6,7 @@
 use pares_book::{Listing, TickRow};
 use pares_types::{
     InstrumentId, InstrumentStatus, Limits, List, ListRequest, MemberId, OrderStatus, OwnLimits, Position,
-    Reason, ShardId, Symbol,
+    Reason, Rights, ShardId, Symbol,
 };
 
 use crate::permits::Asker;
@@ -37,7 +37,7 @@ impl Gateway {
         from: usize,
         tell: &mut impl FnMut(Listed<'_>),
     ) -> Result<Option<usize>, Reason> {
-        let member = self.sessions.member(session).ok_or(Reason::NotSignedOn)?;
+        let member = self.sessions.told_of(session).ok_or(Reason::NotSignedOn)?;
         Ok(match request.list {
             List::Orders => self.tell_orders((member, request.instrument), from, tell),
             List::Instruments => self.tell_instruments(request.instrument, from, tell),
@@ -99,7 +99,8 @@ impl Gateway {
     /// # Errors
     /// [`Reason::NotSignedOn`] if it speaks for nobody.
     pub fn own_limits(&self, session: SessionId, token: u64) -> Result<OwnLimits, Reason> {
-        let Asker { member, number, permit } = self.sessions.asker(session).ok_or(Reason::NotSignedOn)?;
+        let asker = self.sessions.asker(session).ok_or(Reason::NotSignedOn)?;
+        let Asker { member, number, permit, .. } = asker;
         let (pace, in_flight) = self.sessions.used(session).ok_or(Reason::NotSignedOn)?;
         let (rate_max, burst_max) = pace.rate();
         Ok(OwnLimits {
@@ -108,7 +109,7 @@ impl Gateway {
             next: self.shards.first().and_then(|shard| shard.next).unwrap_or_default(),
             member,
             session: number,
-            rights: permit.rights,
+            rights: if asker.is_copy() { Rights::NONE } else { permit.rights },
             limits: Limits { rate_max, burst_max, ..permit.limits },
             position_max: permit.position_max,
             orders: self.names.orders_of(member),

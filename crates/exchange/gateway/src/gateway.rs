@@ -169,7 +169,7 @@ impl Gateway {
         self
     }
 
-    /// A session speaks for a member from now on, as the one of that number, and with `wants_journalled` is told when each of its
+    /// A session speaks for a member from now on, as the one of that number, is told that member's streams or those that the register says, and with `wants_journalled` is told when each of its
     /// requests is durable in the gateway's log. Where sign-on is required it has proved its key
     /// ([`Gateway::key_to_prove`]); who signed on as the same before is disconnected.
     ///
@@ -187,7 +187,8 @@ impl Gateway {
         if self.config.sign_on_required && !self.sessions.is_signed_on(session) {
             self.take_over((member, number), sink);
         }
-        let asker = Asker { member, number, permit };
+        let told_of = self.register.told_of(member, number);
+        let asker = Asker { member, number, permit, told_of };
         self.sessions.sign_on(session, asker, wants_journalled, self.config.member_sessions_max)?;
         self.sessions.set_permit(session, permit, self.config.session_pace);
         Ok(())

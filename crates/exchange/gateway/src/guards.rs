@@ -56,9 +56,8 @@ impl Gateway {
     pub fn on_disconnect(&mut self, session: SessionId) {
         self.set_timer(session, None);
         let Some((member, number)) = self.sessions.disconnect(session) else { return };
-        let is_same = |other: &SessionId| self.sessions.asker(*other).is_some_and(|one| one.number == number);
-        let mut others = self.sessions.of_member(member).iter().map(|other| other.session);
-        match others.find(is_same) {
+        let same = self.sessions.of_session((member, number)).next();
+        match same {
             Some(same) => self.sessions.guard(same),
             None => self.end_guard(member, number),
         }

@@ -146,7 +146,12 @@ impl Gateway {
         request: ClientRequest,
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
-        let member = self.sessions.member(session).ok_or(Reason::NotSignedOn)?;
+        let asker = self.sessions.asker(session).ok_or(Reason::NotSignedOn)?;
+        // Whose streams it is told another member trades.
+        if asker.is_copy() {
+            return Err(Reason::NoRight);
+        }
+        let member = asker.member;
         let asking = Asking { now, session, member, client_order_id: request.client_order_id() };
         if clock::is_reserved(member, asking.client_order_id) {
             return Err(Reason::MalformedRequest);

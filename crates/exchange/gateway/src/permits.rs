@@ -3,6 +3,9 @@
 //! Where sign-on is required, the register says it, which the gateway follows like everything else: from the committed stream. What a
 //! session may do is looked up when it signs on and when the register changes, so a request costs a comparison or two. It is
 //! refused before it is numbered: no venue sees it, and its name stays free. Cancels pass, whatever the limits are.
+//!
+//! A session is told one member's streams: its own, or those that the register says; and who is told another's may ask for nothing, cancels
+//! included. Whose they are is looked up when it signs on. If the register says another one, the session is disconnected: a connection is told of one member.
 
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
@@ -12,7 +15,6 @@ use pares_types::{
 
 use crate::names::Kind;
 use crate::route::Route;
-use crate::sessions::Listener;
 use crate::{Gateway, GatewaySink, SessionId};
 
 /// Who asks, and what that session may do.
@@ -21,6 +23,15 @@ pub(crate) struct Asker {
     pub(crate) member: MemberId,
     pub(crate) number: u16,
     pub(crate) permit: Permit,
+    /// The member whose streams and orders it is told.
+    pub(crate) told_of: MemberId,
+}
+
+impl Asker {
+    /// Whether it is told another member's, and may ask for nothing.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.told_of != self.member
+    }
 }
 
 impl Gateway {
@@ -46,6 +57,12 @@ impl Gateway {
     #[must_use]
     pub fn is_signed_on(&self, session: SessionId) -> bool {
         self.sessions.is_signed_on(session)
+    }
+
+    /// The member whose streams and orders the session is told, if that is not its own.
+    #[must_use]
+    pub fn copied(&self, session: SessionId) -> Option<MemberId> {
+        self.sessions.asker(session).filter(Asker::is_copy).map(|asker| asker.told_of)
     }
 
     /// The key that a session has to prove; `None` if there is no such session.
@@ -75,16 +92,15 @@ impl Gateway {
         (is_done && self.register.apply(request.stamp, &change).is_ok()).then_some(change)
     }
 
-    /// Disconnects whom the change shuts out, and has the others of the member keep to it.
+    /// Disconnects whom the change shuts out, and who is told what the register does not say any more; has the others of the member keep to it.
     pub(crate) fn enforce(&mut self, change: &Registration, sink: &mut impl GatewaySink) {
-        if !self.config.sign_on_required {
-            return;
-        }
-        let is_new_key = matches!(change.entry, Entry::SetKey(_));
-        for Listener { session, .. } in self.sessions.of_member(change.member).to_vec() {
-            let Some(Asker { member, number, .. }) = self.sessions.asker(session) else { continue };
-            match self.register.permit(member, number) {
-                Some(permit) if !(is_new_key && number == change.session) => {
+        let is_new_key = matches!(change.entry, Entry::SetKey(_)) && self.config.sign_on_required;
+        for session in self.sessions.concerned(change.member) {
+            let Some(Asker { member, number, told_of, .. }) = self.sessions.asker(session) else { continue };
+            let is_of_change = is_new_key && (member, number) == (change.member, change.session);
+            let is_told_rightly = self.register.told_of(member, number) == told_of;
+            match self.permit_of((member, number)) {
+                Some(permit) if is_told_rightly && !is_of_change => {
                     self.sessions.set_permit(session, permit, self.config.session_pace);
                 }
                 _ => {
@@ -97,10 +113,7 @@ impl Gateway {
 
     /// A session of that name has proved its key again: who signed on as it before goes.
     pub(crate) fn take_over(&mut self, who: (MemberId, u16), sink: &mut impl GatewaySink) {
-        let is_it = |session: &SessionId| {
-            self.sessions.asker(*session).is_some_and(|asker| (asker.member, asker.number) == who)
-        };
-        let before = self.sessions.of_member(who.0).iter().map(|one| one.session).find(is_it);
+        let before = self.sessions.of_session(who).next();
         if let Some(before) = before {
             self.on_disconnect(before);
             sink.disconnect(before, Reason::TakenOver);
@@ -175,7 +188,7 @@ impl Gateway {
     }
 
     fn check_instrument(&self, asker: Asker, instrument: InstrumentId) -> Result<(), Reason> {
-        let Asker { member, number, permit } = asker;
+        let Asker { member, number, permit, .. } = asker;
         let every = permit.rights.has(Rights::EVERY_INSTRUMENT);
         if every || self.register.may_trade(member, number, instrument) {
             Ok(())

@@ -1,6 +1,6 @@
 //! Who is signed on, and how much each has in flight.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use pares_register::Permit;
@@ -32,10 +32,12 @@ struct Session {
     refused: Timestamp,
 }
 
-/// A session of a member, and what it is told of the member's stream.
+/// A session that is told a member's streams, and what of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     pub(crate) session: SessionId,
+    /// It is another member's.
+    pub(crate) is_copy: bool,
     /// By shard's place; empty until it asks for any.
     follows: Box<[Follow]>,
 }
@@ -55,8 +57,10 @@ pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Session, BuildHasherDefault<Mixer>>,
     /// How many are told when their requests are durable.
     journalled: usize,
-    /// Each member's sessions, the newest last.
+    /// Who is told each member's streams, the newest last.
     members: HashMap<MemberId, Vec<Listener>, BuildHasherDefault<Mixer>>,
+    /// By member: its sessions that are told another's.
+    copies: BTreeSet<(MemberId, SessionId)>,
     /// Of sessions that are not here now, what they have used of their pace: who connects again does not begin anew.
     paced: BTreeMap<(MemberId, u16), Timestamp>,
     refusals: Refusals,
@@ -77,7 +81,7 @@ impl Sessions {
             return Err(Reason::MalformedRequest);
         }
         let member = asker.member;
-        if self.of_member(member).len() >= member_sessions_max {
+        if self.speaking_for(member).count() >= member_sessions_max {
             return Err(Reason::Overloaded);
         }
         let (refused, pace) = (Timestamp(0), Pace::FREE);
@@ -96,20 +100,25 @@ impl Sessions {
                 refused,
             },
         );
-        self.members.entry(member).or_default().push(Listener { session, follows: [].into() });
+        let (is_copy, follows) = (asker.is_copy(), [].into());
+        self.members.entry(asker.told_of).or_default().push(Listener { session, is_copy, follows });
+        if is_copy {
+            self.copies.insert((member, session));
+        }
         Ok(())
     }
 
     /// Whose connection as which session it was, if it has entered guarded orders.
     pub(crate) fn disconnect(&mut self, session: SessionId) -> Option<(MemberId, u16)> {
         let gone = self.sessions.remove(&session)?;
-        let Asker { member, number, .. } = gone.asker;
+        let Asker { member, number, told_of, .. } = gone.asker;
         self.journalled -= usize::from(gone.wants_journalled);
         self.remember_pace((member, number), gone.paced);
-        let of_member = self.members.get_mut(&member)?;
-        of_member.retain(|other| other.session != session);
-        if of_member.is_empty() {
-            self.members.remove(&member);
+        self.copies.remove(&(member, session));
+        let listeners = self.members.get_mut(&told_of)?;
+        listeners.retain(|other| other.session != session);
+        if listeners.is_empty() {
+            self.members.remove(&told_of);
         }
         gone.guards.then_some((member, number))
     }
@@ -149,8 +158,14 @@ impl Sessions {
         }
     }
 
+    /// The member that it speaks for.
     pub(crate) fn member(&self, session: SessionId) -> Option<MemberId> {
-        self.sessions.get(&session).map(|session| session.asker.member)
+        self.asker(session).map(|asker| asker.member)
+    }
+
+    /// The member whose streams and orders it is told.
+    pub(crate) fn told_of(&self, session: SessionId) -> Option<MemberId> {
+        self.asker(session).map(|asker| asker.told_of)
     }
 
     pub(crate) fn is_signed_on(&self, session: SessionId) -> bool {
@@ -183,12 +198,18 @@ impl Sessions {
         self.journalled > 0
     }
 
-    /// The member's sessions, the newest last.
-    pub(crate) fn of_member(&self, member: MemberId) -> &[Listener] {
+    /// Who is told the member's streams, the newest last.
+    pub(crate) fn listeners(&self, member: MemberId) -> &[Listener] {
         self.members.get(&member).map_or(&[], Vec::as_slice)
     }
 
-    /// What the session is told from now on of the stream of the shard at that place among all `shards`.
+    /// The member's sessions that are told another's streams.
+    pub(crate) fn copies(&self, member: MemberId) -> impl Iterator<Item = SessionId> {
+        let all = (member, SessionId(0))..=(member, SessionId(u64::MAX));
+        self.copies.range(all).map(|(_, session)| *session)
+    }
+
+    /// What the session is told from now on of `member`'s stream of the shard at that place among all `shards`.
     pub(crate) fn set_follow(
         &mut self,
         (session, member): (SessionId, MemberId),
@@ -284,11 +305,11 @@ mod tests {
     use super::*;
 
     fn of(member: u32) -> Asker {
-        Asker { member: MemberId(member), number: 0, permit: Permit::FREE }
+        Asker { member: MemberId(member), number: 0, permit: Permit::FREE, told_of: MemberId(member) }
     }
 
     fn listed(sessions: &Sessions) -> Vec<u64> {
-        sessions.of_member(MemberId(7)).iter().map(|listener| listener.session.0).collect()
+        sessions.listeners(MemberId(7)).iter().map(|listener| listener.session.0).collect()
     }
 
     #[test]
@@ -311,7 +332,7 @@ mod tests {
             assert_eq!(again, Err(Reason::MalformedRequest));
         }
         assert_eq!(listed(&sessions), [1]);
-        assert!(sessions.of_member(MemberId(8)).is_empty() && sessions.end(SessionId(1)));
+        assert!(sessions.listeners(MemberId(8)).is_empty() && sessions.end(SessionId(1)));
     }
 
     #[test]

@@ -9,12 +9,12 @@ use crate::names::Name;
 use crate::{Gateway, SessionId};
 
 impl Gateway {
-    /// How the order of the session's member is; `None` if nothing is known of it, or it is another member's.
+    /// How the order of the member is that the session is told of; `None` if nothing is known of it, or it is another member's.
     ///
     /// # Errors
     /// [`Reason::NotSignedOn`] if the session speaks for nobody.
     pub fn order_status(&self, session: SessionId, key: OrderKey) -> Result<Option<OrderStatus>, Reason> {
-        let member = self.sessions.asker(session).ok_or(Reason::NotSignedOn)?.member;
+        let member = self.sessions.told_of(session).ok_or(Reason::NotSignedOn)?;
         let index = match key {
             OrderKey::Name(name) => self.names.find(member, name),
             OrderKey::Id(order) => self.names.find_order(order),

@@ -1,4 +1,4 @@
-//! Members' streams: who is told what, live.
+//! Members' streams: who is told what, live. A session is told one member's: its own, or the one that it copies.
 //!
 //! A session that never asks for the stream is told all that happens to its member's orders, and the answers to what it asked itself. One
 //! that resumes a shard's stream gets every message of its member there, answers to others included, once and in order: first, from
@@ -15,7 +15,7 @@ use pares_stream::Told;
 use pares_types::{MemberId, Position, Reason, Reply, ShardId};
 
 use crate::gateway::Shard;
-use crate::sessions::Listener;
+use crate::sessions::{Listener, Sessions};
 use crate::{Gateway, GatewaySink, SessionId};
 
 /// What a session is told live of its member's stream in a shard.
@@ -44,10 +44,30 @@ pub enum Resume {
     FromRecord(MemberId),
 }
 
+impl Sessions {
+    /// The sessions that speak for the member: those that are told its streams, the newest last, and then those that are told another's.
+    pub(crate) fn speaking_for(&self, member: MemberId) -> impl Iterator<Item = SessionId> {
+        let own = self.listeners(member).iter().filter(|one| !one.is_copy).map(|one| one.session);
+        own.chain(self.copies(member))
+    }
+
+    /// The connections of one session of a member.
+    pub(crate) fn of_session(&self, (member, number): (MemberId, u16)) -> impl Iterator<Item = SessionId> {
+        let is_it = move |session: &SessionId| self.asker(*session).is_some_and(|one| one.number == number);
+        self.speaking_for(member).filter(is_it)
+    }
+
+    /// Whom a change of the member in the register may concern: who speaks for it, and who is told its streams.
+    pub(crate) fn concerned(&self, member: MemberId) -> Vec<SessionId> {
+        let copies_of_it = self.listeners(member).iter().filter(|one| one.is_copy).map(|one| one.session);
+        self.speaking_for(member).chain(copies_of_it).collect()
+    }
+}
+
 impl Gateway {
     /// The session is told nothing of its member's streams until it resumes them. To be called as it has signed on.
     pub fn withhold(&mut self, session: SessionId) {
-        let Some(member) = self.sessions.member(session) else { return };
+        let Some(member) = self.sessions.told_of(session) else { return };
         (0..self.shards.len()).for_each(|at| self.set_follow(session, member, at, Follow::Withheld));
     }
 
@@ -56,7 +76,7 @@ impl Gateway {
     /// # Errors
     /// [`Reason::NotSignedOn`], [`Reason::UnknownShard`].
     pub fn on_resume(&mut self, session: SessionId, shard: ShardId, next: u64) -> Result<Resume, Reason> {
-        let member = self.sessions.member(session).ok_or(Reason::NotSignedOn)?;
+        let member = self.sessions.told_of(session).ok_or(Reason::NotSignedOn)?;
         let at = self.shard_index(shard).ok_or(Reason::UnknownShard)?;
         let live = self.shards[at].numbers.last(member) + 1;
         let is_live = next == 0 || next == live;
@@ -73,7 +93,7 @@ impl Gateway {
         position: Position,
         next: u64,
     ) -> Option<u64> {
-        let member = self.sessions.member(session)?;
+        let member = self.sessions.told_of(session)?;
         let at = self.shard_index(shard)?;
         let live = self.shards[at].numbers.last(member) + 1;
         // A number that is not used yet: another gateway, which has read further, told the one before.
@@ -86,7 +106,7 @@ impl Gateway {
 
     /// The session's stream of the shard cannot be told: it is told as before it asked.
     pub fn give_up_resuming(&mut self, session: SessionId, shard: ShardId) {
-        if let (Some(member), Some(at)) = (self.sessions.member(session), self.shard_index(shard)) {
+        if let (Some(member), Some(at)) = (self.sessions.told_of(session), self.shard_index(shard)) {
             self.set_follow(session, member, at, Follow::Own);
         }
     }
@@ -118,7 +138,7 @@ impl Gateway {
                 answered = number;
             }
             let reply = reply.numbered(number);
-            for listener in sessions.of_member(member) {
+            for listener in sessions.listeners(member) {
                 match listener.follow(at) {
                     Follow::All => sink.reply(listener.session, reply),
                     Follow::Own if !is_answer => sink.reply(listener.session, reply),

@@ -12,11 +12,14 @@
 //! - *Members and sessions.* A member has sessions, numbered from 1, each with one key. Session 0 in a request is the member as a whole.
 //! - *Rights and limits* are set for the member and for each session; what counts is what both allow ([`Register::permit`]). So are
 //!   lists of instruments, for who may not trade every one ([`Register::may_trade`]).
+//! - *Copies.* A session is told one member's streams: its own member's, or those that the register says ([`Register::told_of`]). Who is told another's
+//!   may ask for nothing, and goes with that member: one added later under its number is not told to it.
 //! - *Operators* are the sessions of member 0. One of them can always change the register: what would leave none is refused.
 //! - *Four eyes.* A proposal says what an operator wants done; another one's request then finds it ([`Register::is_seconded`]). It
 //!   holds for ten minutes; one about the register until it is done. A gateway's death takes none with it.
 //! - *Nothing secret* is in it, and nothing here computes a digest or a signature: keys are bytes to it.
 
+mod copies;
 mod sessions;
 mod words;
 
@@ -138,6 +141,7 @@ impl Register {
             Entry::Propose(proposal) => self.propose(session, proposal, stamp)?,
             Entry::ListInstrument(instrument) => self.list(member, session, instrument)?,
             Entry::UnlistInstrument(instrument) => self.unlist(member, session, instrument)?,
+            Entry::SetCopied(copied) => self.set_copied(member, session, copied)?,
         }
         Ok(())
     }
@@ -157,6 +161,7 @@ impl Register {
             Entry::ListInstrument(instrument) | Entry::UnlistInstrument(instrument) => instrument.0 != 0,
             Entry::SetFourEyes(_) => change.member == EXCHANGE && change.session == 0,
             Entry::Propose(_) => change.member == EXCHANGE && change.session != 0,
+            Entry::SetCopied(copied) => ![change.member, copied].contains(&EXCHANGE) && change.session != 0,
         };
         if !is_possible || change.session > SESSION_MAX {
             return Err(Reason::MalformedRequest);
@@ -181,7 +186,8 @@ impl Register {
         }
         let gone = self.members.remove(&member).ok_or(Reason::UnknownMember)?;
         self.entries -= 1 + gone.sessions.len();
-        self.forget_listed(|of, _| of == member);
+        let copies = self.remove_copies(member);
+        self.forget_listed(|of, number| of == member || copies.contains(&(of, number)));
         Ok(())
     }
 
@@ -289,15 +295,17 @@ impl Register {
     }
 
     fn permit_mut(&mut self, member: MemberId, session: u16) -> Result<&mut Permit, Reason> {
-        let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
         match session {
-            0 => Ok(&mut account.permit),
-            _ => account
-                .sessions
-                .get_mut(&session)
-                .map(|session| &mut session.permit)
-                .ok_or(Reason::UnknownSession),
+            0 => {
+                self.members.get_mut(&member).map(|account| &mut account.permit).ok_or(Reason::UnknownMember)
+            }
+            _ => self.session_mut(member, session).map(|session| &mut session.permit),
         }
+    }
+
+    fn session_mut(&mut self, member: MemberId, session: u16) -> Result<&mut Session, Reason> {
+        let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
+        account.sessions.get_mut(&session).ok_or(Reason::UnknownSession)
     }
 
     fn check_room(&self) -> Result<(), Reason> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_types::{Key, Rights};
+use pares_types::{Key, MemberId, Rights};
 
 use crate::Permit;
 
@@ -11,11 +11,13 @@ use crate::Permit;
 pub(crate) struct Session {
     pub(crate) key: Key,
     pub(crate) permit: Permit,
+    /// The member whose streams it is told instead of its own's.
+    pub(crate) copied: Option<MemberId>,
 }
 
 impl Session {
     pub(crate) fn new(key: Key, rights: Rights) -> Self {
-        Self { key, permit: Permit::of(rights) }
+        Self { key, permit: Permit::of(rights), copied: None }
     }
 }
 

@@ -235,6 +235,9 @@ fn an_entry_where_it_cannot_be_is_refused() {
         (0, 0x8000, Entry::SetKey(key(2))),
         (0, 1, Entry::SetFourEyes(true)),
         (0, 0, Entry::Propose(Proposal { instrument: InstrumentId(1), kind: 2, operand: 0, detail: 9 })),
+        (7, 0, Entry::SetCopied(MemberId(8))),
+        (7, 1, Entry::SetCopied(EXCHANGE)),
+        (0, 1, Entry::SetCopied(MemberId(8))),
     ] {
         assert_eq!(apply(&mut register, member, session, entry), Err(Reason::MalformedRequest), "{entry:?}");
     }
@@ -251,6 +254,66 @@ fn a_full_register_takes_no_more_until_something_goes() {
     assert_eq!(apply(&mut register, 0, 1, Entry::SetKey(key(2))), Ok(()), "a new key takes no room");
     apply(&mut register, 6, 0, Entry::RemoveMember).unwrap();
     apply(&mut register, 5, 1, Entry::SetKey(key(1))).unwrap();
+}
+
+fn all_sessions(register: &Register) -> Vec<(MemberId, u16)> {
+    let of = |(member, _)| register.sessions(member).map(move |(session, ..)| (member, session));
+    register.members().flat_map(of).collect()
+}
+
+/// Two members with a session each, of which member 7's copies member 9.
+fn copying() -> Register {
+    let mut register = register();
+    for member in [7, 9] {
+        apply(&mut register, member, 0, Entry::AddMember).unwrap();
+        apply(&mut register, member, 1, Entry::SetKey(key(7))).unwrap();
+    }
+    apply(&mut register, 7, 1, Entry::ListInstrument(InstrumentId(3))).unwrap();
+    apply(&mut register, 7, 1, Entry::SetCopied(MemberId(9))).unwrap();
+    register
+}
+
+#[test]
+fn a_session_is_told_of_another_member_until_its_own_is_named() {
+    let mut register = copying();
+    let told_of = |register: &Register| register.told_of(MemberId(7), 1);
+    assert_eq!((told_of(&register), register.told_of(MemberId(9), 1)), (MemberId(9), MemberId(9)));
+    for (session, copied, reason) in
+        [(1, 9, Reason::NothingChanged), (1, 8, Reason::UnknownMember), (2, 9, Reason::UnknownSession)]
+    {
+        assert_eq!(apply(&mut register, 7, session, Entry::SetCopied(MemberId(copied))), Err(reason));
+    }
+    apply(&mut register, 7, 1, Entry::SetKey(key(8))).unwrap();
+    assert_eq!(told_of(&register), MemberId(9), "whatever its key is");
+    apply(&mut register, 7, 1, Entry::SetCopied(MemberId(7))).unwrap();
+    assert_eq!(told_of(&register), MemberId(7));
+}
+
+#[test]
+fn a_copy_goes_with_the_member_that_it_copies() {
+    let (mut register, mut alone) = (copying(), self::register());
+    apply(&mut register, 9, 0, Entry::RemoveMember).unwrap();
+    apply(&mut alone, 7, 0, Entry::AddMember).unwrap();
+    assert_eq!(register, alone, "with what was listed for it, and its room");
+}
+
+#[test]
+fn words_that_say_what_no_register_says_of_copies_are_refused() {
+    let mut words = Vec::new();
+    copying().write(&mut |word| words.push(word));
+    let read = |words: &[u64]| {
+        let mut words = words.iter().copied();
+        Register::read(&mut || words.next())
+    };
+    let at = words.iter().position(|word| *word == 9 << 16 | 1).expect("the copy");
+    assert_eq!(read(&words), Some(copying()));
+    for (wrong, what) in [(8 << 16 | 1, "nobody's"), (7 << 16 | 1, "its own"), (1 << 48 | 1, "too high")] {
+        words[at] = wrong;
+        assert_eq!(read(&words), None, "{what}");
+    }
+    words[at] = 1;
+    let told_of = read(&words).map(|register| register.told_of(MemberId(7), 1));
+    assert_eq!(told_of, Some(MemberId(7)), "as all words from before there were copies");
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
@@ -273,6 +336,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         proposal,
         (0u32..3).prop_map(|id| Entry::ListInstrument(InstrumentId(id))),
         (0u32..3).prop_map(|id| Entry::UnlistInstrument(InstrumentId(id))),
+        (0u32..4).prop_map(|member| Entry::SetCopied(MemberId(member))),
     ]
 }
 
@@ -295,6 +359,11 @@ proptest! {
         let mut words = Vec::new();
         register.write(&mut |word| words.push(word));
         let mut rest = words.iter().copied();
+        for (member, session) in all_sessions(&register) {
+            let told_of = register.told_of(member, session);
+            prop_assert!(told_of != EXCHANGE || member == EXCHANGE);
+            prop_assert!(register.members().any(|(one, _)| one == told_of));
+        }
         prop_assert_eq!(Register::read(&mut || rest.next()), Some(register));
         prop_assert_eq!(rest.next(), None);
         for cut in 0..words.len() {

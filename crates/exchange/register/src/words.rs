@@ -4,6 +4,8 @@
 //! four eyes | proposals n | (session, kind, instrument, operand, detail twice, stamp)* | members n | member*
 //!           | listed n | (member, session, instrument)*
 //! member    id | permit | sessions n | (session, key kind, 4 words of the key, permit)*
+//!           the session's word is its number + 2^16 * the member that it copies, 0 if none: a register without copies has the words, and
+//!           the digest, that it had before there were any
 //! permit    rights | quantity max | value max | collar | orders max | rate max | burst max | position max
 //! ```
 
@@ -37,7 +39,8 @@ impl Register {
             write_permit(account.permit, put);
             put(account.sessions.len() as u64);
             for (number, session) in &account.sessions {
-                put((*number).into());
+                let copied = session.copied.map_or(0, |member| u64::from(member.0));
+                put(copied << 16 | u64::from(*number));
                 write_key(session.key, put);
                 write_permit(session.permit, put);
             }
@@ -68,6 +71,9 @@ impl Register {
             members.insert(member, account);
         }
         members.get(&EXCHANGE)?;
+        if !are_copies_right(&members) {
+            return None;
+        }
         let listed = read_listed(next, &members, ENTRIES_MAX - entries)?;
         entries += listed.len();
         let mut register = Self { members, four_eyes, proposals, listed, entries, digest: 0 };
@@ -115,14 +121,24 @@ fn read_account(next: &mut impl FnMut() -> Option<u64>) -> Option<Account> {
     let permit = read_permit(next)?;
     let mut sessions = BTreeMap::new();
     for _ in 0..count(next()?, ENTRIES_MAX)? {
-        let number = session_number(next()?)?;
+        let word = next()?;
+        let number = session_number(word & 0xffff)?;
+        let copied = Some(MemberId((word >> 16).try_into().ok()?)).filter(|member| *member != EXCHANGE);
         if sessions.last_key_value().is_some_and(|(last, _)| *last >= number) {
             return None;
         }
         let (key, permit) = (read_key(next)?, read_permit(next)?);
-        sessions.insert(number, Session { key, permit });
+        sessions.insert(number, Session { key, permit, copied });
     }
     Some(Account { permit, sessions })
+}
+
+/// Whether each copy is of another member that is there, and no operator's.
+fn are_copies_right(members: &BTreeMap<MemberId, Account>) -> bool {
+    members.iter().all(|(member, account)| {
+        let mut copied = account.sessions.values().filter_map(|session| session.copied);
+        copied.all(|copied| *member != EXCHANGE && copied != *member && members.contains_key(&copied))
+    })
 }
 
 /// At most `room`, ascending, each of somebody who is there.

@@ -44,6 +44,9 @@ pub enum Entry {
     ListInstrument(InstrumentId),
     /// It is not listed any more.
     UnlistInstrument(InstrumentId),
+    /// The session is told this member's streams instead of its own member's, and may ask for nothing; who is signed on is disconnected. Its
+    /// own member ends it.
+    SetCopied(MemberId),
 }
 
 /// What a session proves to have. Neither is secret: the first is public, the second says nothing of the key.
@@ -272,6 +275,7 @@ impl Entry {
             Self::ListInstrument(instrument) => (10, instrument.0.into()),
             Self::UnlistInstrument(instrument) => (11, instrument.0.into()),
             Self::SetPositionMax(shares) => (12, shares.into()),
+            Self::SetCopied(member) => (13, member.0.into()),
             Self::SetFourEyes(_) | Self::Propose(_) => return None,
         })
     }

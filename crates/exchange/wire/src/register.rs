@@ -68,6 +68,7 @@ pub(crate) fn entry_code(entry: Entry) -> (u8, [u8; VALUE_BYTES]) {
         Entry::ListInstrument(instrument) => (10, filled(&[&instrument.0.to_le_bytes()])),
         Entry::UnlistInstrument(instrument) => (11, filled(&[&instrument.0.to_le_bytes()])),
         Entry::SetPositionMax(shares) => (12, filled(&[&shares.to_le_bytes()])),
+        Entry::SetCopied(member) => (13, filled(&[&member.0.to_le_bytes()])),
     }
 }
 
@@ -91,6 +92,7 @@ pub(crate) fn entry(code: u8, value: [u8; VALUE_BYTES]) -> Result<Entry, WireErr
         10 => Entry::ListInstrument(InstrumentId(small(&value, 0))),
         11 => Entry::UnlistInstrument(InstrumentId(small(&value, 0))),
         12 => Entry::SetPositionMax(large(&value, 0)),
+        13 => Entry::SetCopied(MemberId(small(&value, 0))),
         8 | 9 => return Err(invalid),
         _ => return Err(WireError::InvalidField("entry")),
     };
@@ -155,7 +157,7 @@ mod tests {
         }
         assert_eq!(entry(1, [1; VALUE_BYTES]), Err(WireError::InvalidField("value")));
         assert_eq!(entry(6, [0xff; VALUE_BYTES]), Err(WireError::InvalidField("value")));
-        assert_eq!(entry(13, [0; VALUE_BYTES]), Err(WireError::InvalidField("entry")));
+        assert_eq!(entry(14, [0; VALUE_BYTES]), Err(WireError::InvalidField("entry")));
     }
 
     #[test]

@@ -261,7 +261,7 @@ fn the_records_page_lays_records_out_as_the_code_does() {
             shards: u16,
         }
     );
-    check_record!(&page, MarkedShard { next: u64, shard: u16, reserved: [u8; 6] });
+    check_record!(&page, MarkedShard { next: u64, shard: u16, copied: u32, reserved: [u8; 2] });
     assert!(page.starts_with(&format!("# Records of the logs, version {}\n", record::VERSION)));
 }
 

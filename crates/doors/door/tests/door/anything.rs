@@ -191,7 +191,7 @@ const FIELDS: [&str; 30] = [
 
 /// A message with some fields; its header's first, so that many are right.
 fn speak(rig: &mut Rig, draw: &mut Draw) {
-    let msg_type = draw.of(&["D", "D", "F", "G", "H", "q", "AF", "0", "1", "2", "5", "A", "8", "*"]);
+    let msg_type = draw.of(&["D", "D", "F", "G", "H", "q", "AD", "AF", "0", "1", "2", "5", "A", "8", "*"]);
     let right = "11=4|41=3|55=ACME|54=1|38=100|40=2|44=1.5|60=20260921-12:00:00|";
     let fields = match (msg_type, draw.below(3)) {
         ("D", 1..) => right.replace("41=3|", ""),
@@ -199,6 +199,7 @@ fn speak(rig: &mut Rig, draw: &mut Draw) {
         ("F", 1..) => right.replace("40=2|44=1.5|", ""),
         ("H", 1..) => "11=4|55=ACME|54=1|".into(),
         ("q", 1..) => "11=5|530=7|60=20260921-12:00:00|".into(),
+        ("AD", 1..) => format!("568=t{}|569=0|263={}|", draw.below(2), draw.below(3)),
         ("AF", 1..) => "584=x|585=7|".into(),
         ("2", 1..) => format!("7={}|16=0|", 1 + draw.below(5)),
         ("0", 1..) => format!("112=TOLD-{}|", draw.below(3)),

@@ -2,7 +2,9 @@
 
 mod anything;
 mod asking;
+mod copies;
 mod entering;
 mod market;
 mod rig;
 mod sessions;
+mod trades;

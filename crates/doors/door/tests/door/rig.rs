@@ -31,6 +31,8 @@ pub(crate) struct Rig {
     pub(crate) door: FixDoor,
     pub(crate) dictionary: &'static FixDictionary,
     pub(crate) at: DoorTime,
+    /// The member whose streams it is told, if not its own's.
+    pub(crate) copied: Option<MemberId>,
     /// The engine's next number.
     pub(crate) number: u64,
     pub(crate) asked: Vec<ClientFrame>,
@@ -51,6 +53,7 @@ impl Rig {
             door: FixDoor::new(config),
             dictionary,
             at: DoorTime { utc_ns: NOON_NS, mono_ns: 5 },
+            copied: None,
             number: 1,
             asked: Vec::new(),
             logon: None,
@@ -90,7 +93,8 @@ impl Rig {
 
     /// The gateway takes the member, and gives the session.
     pub(crate) fn signs_on(&mut self, mark: Option<&SessionMark>) {
-        self.hears(GatewayFrame::SignedOn(SignedOn::default()));
+        let copied = self.copied.map_or(0, |member| member.0).into();
+        self.hears(GatewayFrame::SignedOn(SignedOn { copied, ..SignedOn::default() }));
         self.claims(mark);
     }
 

@@ -11,7 +11,7 @@ const LIMIT: &str = "55=ACME|54=1|38=100|40=2|44=223.82|59=0|";
 const WITH_NUMBERS: [&str; 8] = ["8", "9", "10", "35", "49", "52", "56", "60"];
 
 fn mark(next_in: u64, out_max: u64, told: u64) -> SessionMark {
-    SessionMark { member: MemberId(7), session: 1, next_in, out_max, told: vec![(SHARD, told)] }
+    SessionMark { member: MemberId(7), session: 1, next_in, out_max, copied: None, told: vec![(SHARD, told)] }
 }
 
 /// Enters so many orders and has them answered.

@@ -88,6 +88,11 @@ fn who_is_not_let_in_is_told_how() {
     rig.gives(&login("7", "1-0", "1"));
     rig.told(Reply::Rejected { client_order_id: ClientOrderId(0), reason: Reason::WrongKey });
     assert_eq!((rig.packets(), rig.is_closed), (vec![('J', vec![b'A'])], true));
+    // Another member's orders have no numbers of this session.
+    let mut rig = Rig::new();
+    rig.gives(&login("7", "1-0", "1"));
+    rig.hears(GatewayFrame::SignedOn(SignedOn { copied: 9.into(), ..SignedOn::default() }));
+    assert_eq!((rig.packets(), rig.is_closed), (vec![('J', vec![b'A'])], true));
 }
 
 #[test]

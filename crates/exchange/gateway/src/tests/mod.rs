@@ -2,6 +2,7 @@
 
 mod asking;
 mod clock;
+mod copies;
 mod days;
 mod endless;
 mod exchange;

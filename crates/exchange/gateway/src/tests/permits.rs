@@ -82,7 +82,7 @@ impl Floor {
         self.ask(session, enter(self.names, 1, Side::Sell, quantity, price))
     }
 
-    fn gone(&mut self) -> Vec<(SessionId, Reason)> {
+    pub(super) fn gone(&mut self) -> Vec<(SessionId, Reason)> {
         std::mem::take(&mut self.world.gates[0].sink.gone)
     }
 }

@@ -209,8 +209,8 @@ fn a_session_that_floods_leaves_some_room_for_another() {
     let mut sessions = crate::sessions::Sessions::default();
     let mut flights = crate::flights::Flights::new(1, 32_768, 10);
     for session in [1, 2] {
-        let asker =
-            crate::permits::Asker { member: MemberId(7), number: 0, permit: pares_register::Permit::FREE };
+        let (member, permit) = (MemberId(7), pares_register::Permit::FREE);
+        let asker = crate::permits::Asker { member, number: 0, permit, told_of: member };
         sessions.sign_on(SessionId(session), asker, false, 2).unwrap();
     }
     let mut sequence = 0;

@@ -69,13 +69,18 @@ impl Reign {
     /// Where the session goes on: behind the numbers of all, and before what the peer of any may not have been told.
     fn mark(&self) -> SessionMark {
         let all = self.marks.values();
-        let merged = all.cloned().reduce(|one, other| SessionMark {
+        let merged = all.clone().cloned().reduce(|one, other| SessionMark {
             next_in: one.next_in.min(other.next_in),
             out_max: one.out_max.max(other.out_max),
             told: earliest(one.told.into_iter().chain(other.told)),
             ..one
         });
-        merged.expect("a reign is somebody's")
+        let mut merged = merged.expect("a reign is somebody's");
+        // Places in the streams of two members are none.
+        if all.clone().any(|mark| mark.copied != merged.copied) {
+            merged.told.clear();
+        }
+        merged
     }
 
     fn seen(&self) -> Seen {

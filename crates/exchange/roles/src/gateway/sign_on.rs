@@ -174,7 +174,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             in_flight_max: self.in_flight_max.into(),
             member: asked.transcript.member.0.into(),
             heartbeat_ms: asked.heartbeat_ms.into(),
-            reserved: 0.into(),
+            copied: self.rules.copied(session).map_or(0, |member| member.0).into(),
         };
         if let Some(output) = self.edge.connections.output(session) {
             frame::write(output, &reply);

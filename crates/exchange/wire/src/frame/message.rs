@@ -394,8 +394,8 @@ message! {
         member: U32,
         /// The heartbeat in force, ms; 0: none.
         heartbeat_ms: U32,
-        /// Zero.
-        reserved: U32,
+        /// The member whose streams and orders the session is told instead of its own's, and then it may ask for nothing; 0: its own.
+        copied: U32,
     }
 }
 message! {

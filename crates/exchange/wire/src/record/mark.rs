@@ -43,8 +43,10 @@ pub struct MarkedShard {
     pub next: U64,
     /// The shard.
     pub shard: U16,
+    /// The member whose stream it is, the same in all; 0: the session's own.
+    pub copied: U32,
     /// Zero; later fields go here.
-    pub reserved: [u8; 6],
+    pub reserved: [u8; 2],
 }
 const _: () = assert!(size_of::<MarkedShard>() == 16);
 
@@ -59,6 +61,8 @@ pub struct SessionMark {
     pub next_in: u64,
     /// No higher number has gone out.
     pub out_max: u64,
+    /// The member whose streams it is told, if they are not its own member's.
+    pub copied: Option<MemberId>,
     /// Of each shard: the first number of the member's stream that the peer may not have been told.
     pub told: Vec<(ShardId, u64)>,
 }
@@ -86,8 +90,12 @@ impl SessionMarkRecord {
         if shards.len() != usize::from(head.shards.get()) {
             return Err(WireError::InvalidField("shards"));
         }
-        if shards.iter().any(|one| one.reserved != [0; 6]) {
+        if shards.iter().any(|one| one.reserved != [0; 2]) {
             return Err(WireError::InvalidField("reserved"));
+        }
+        let copied = shards.first().map_or(0, |one| one.copied.get());
+        if shards.iter().any(|one| one.copied.get() != copied) {
+            return Err(WireError::InvalidField("copied"));
         }
         let told = shards.iter().map(|one| (ShardId(one.shard.get()), one.next.get())).collect();
         let mark = SessionMark {
@@ -95,6 +103,7 @@ impl SessionMarkRecord {
             session: head.session.get(),
             next_in: head.next_in.get(),
             out_max: head.out_max.get(),
+            copied: Some(MemberId(copied)).filter(|member| member.0 != 0),
             told,
         };
         Ok(Self { reign: head.reign.get(), gateway: GatewayId(head.gateway.get()), mark })
@@ -106,7 +115,7 @@ impl SessionMarkRecord {
     /// If it names more shards than there can be.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let SessionMark { member, session, next_in, out_max, ref told } = self.mark;
+        let SessionMark { member, session, next_in, out_max, copied, ref told } = self.mark;
         let head = MarkHead {
             schema: SESSION_MARK,
             version: VERSION,
@@ -120,7 +129,12 @@ impl SessionMarkRecord {
         };
         let mut bytes = head.as_bytes().to_vec();
         for &(shard, next) in told {
-            let one = MarkedShard { next: next.into(), shard: shard.0.into(), reserved: [0; 6] };
+            let one = MarkedShard {
+                next: next.into(),
+                shard: shard.0.into(),
+                copied: copied.map_or(0, |member| member.0).into(),
+                reserved: [0; 2],
+            };
             bytes.extend_from_slice(one.as_bytes());
         }
         bytes

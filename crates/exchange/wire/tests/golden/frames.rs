@@ -100,13 +100,13 @@ fn signed_on() {
         in_flight_max: 0xe1e2.into(),
         member: 0x7172_7374.into(),
         heartbeat_ms: 0x4142_4344.into(),
-        reserved: 0.into(),
+        copied: 0x6162_6364.into(),
     };
     check(
         &framed(&signed_on),
         expect![[r#"
             0000  1c 00 81 01 d8 d7 d6 d5 d4 d3 d2 d1 52 51 e2 e1
-            0010  74 73 72 71 44 43 42 41 00 00 00 00
+            0010  74 73 72 71 44 43 42 41 64 63 62 61
         "#]],
     );
 }

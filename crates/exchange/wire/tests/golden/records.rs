@@ -499,6 +499,7 @@ fn a_session_mark() {
         session: 0x9192,
         next_in: 0xa1a2,
         out_max: 0xb1b2,
+        copied: Some(MemberId(0x6162_6364)),
         told: vec![(SHARD, 0xc1c2)],
     };
     let marked = SessionMarkRecord { reign: 0xd1d2, gateway: GatewayId(0xe1e2), mark };
@@ -507,7 +508,7 @@ fn a_session_mark() {
         expect![[r#"
         0000  05 02 92 91 84 83 82 81 a2 a1 00 00 00 00 00 00
         0010  b2 b1 00 00 00 00 00 00 d2 d1 00 00 e2 e1 01 00
-        0020  c2 c1 00 00 00 00 00 00 32 31 00 00 00 00 00 00
+        0020  c2 c1 00 00 00 00 00 00 32 31 64 63 62 61 00 00
     "#]],
     );
     assert_eq!(SessionMarkRecord::read(&marked.bytes()), Ok(marked));

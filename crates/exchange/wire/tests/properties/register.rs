@@ -33,6 +33,7 @@ pub(crate) fn registration() -> impl Strategy<Value = Registration> {
         any::<u32>().prop_map(|id| Entry::ListInstrument(InstrumentId(id))),
         any::<u32>().prop_map(|id| Entry::UnlistInstrument(InstrumentId(id))),
         any::<u64>().prop_map(Entry::SetPositionMax),
+        member().prop_map(Entry::SetCopied),
     ];
     (member(), any::<u16>(), entry).prop_map(|(member, session, entry)| Registration {
         member,

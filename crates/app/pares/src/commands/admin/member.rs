@@ -1,16 +1,15 @@
 //! `pares admin member`: who takes part, by which keys, with which rights and limits.
 
 use pares_node::{Layout, SystemConfig};
-use pares_register::{Permit, Register};
-use pares_types::{Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Rights};
-use serde_json::{Value, json};
+use pares_types::{Entry, InstrumentId, Limits, MemberId, Proposal, Reason, Rights};
+use serde_json::json;
 
 use super::PROPOSED;
 use super::key::{self, MadeKey, NewKey};
-use super::operator::{EXCHANGE, Operator};
+use super::members::{limit_words, list};
+use super::operator::Operator;
 use crate::error::{CommandError, CommandResult};
-use crate::standing::Standing;
-use crate::text::{self, Table};
+use crate::text;
 
 /// What to do with a member.
 #[derive(clap::Subcommand)]
@@ -63,6 +62,17 @@ pub(super) enum What {
         /// The instruments, by number
         #[arg(required = true, value_parser = clap::value_parser!(u32).range(1..))]
         instruments: Vec<u32>,
+    },
+    /// Have a session told all of another member's orders and trades instead of its own member's (drop copy); it may ask for nothing then
+    Copy {
+        /// The member whose session it is
+        member: u32,
+        /// The member whose orders it is told; none, or its own, ends it
+        #[arg(value_parser = copied)]
+        of: Copied,
+        /// Which session
+        #[arg(long, value_parser = clap::value_parser!(u16).range(1..=0x7fff))]
+        session: u16,
     },
     /// Set how much a member, or one of its sessions, may ask: all limits at once, and what is not given has none
     Limit {
@@ -118,6 +128,17 @@ impl NewLimits {
     }
 }
 
+/// Whom a session copies, if anybody.
+#[derive(Clone, Copy)]
+pub(super) struct Copied(Option<u32>);
+
+fn copied(text: &str) -> Result<Copied, String> {
+    match text {
+        "none" => Ok(Copied(None)),
+        _ => super::member(text).map(|member| Copied(Some(member))),
+    }
+}
+
 fn right(word: &str) -> Result<Rights, String> {
     if word == "none" {
         return Ok(Rights::NONE);
@@ -151,6 +172,11 @@ pub(super) fn run(
         }
         What::Instrument { member, session, remove, instruments } => {
             list_instruments(&mut operator, (*member, *session), instruments, *remove)?
+        }
+        What::Copy { member, of: Copied(of), session } => {
+            let of = of.unwrap_or(*member);
+            operator.register(*member, *session, Entry::SetCopied(MemberId(of)))?;
+            format!("{} is told of member {of}", who(*member, *session))
         }
         What::Limit { member, session, limits } => set_limits(&mut operator, (*member, *session), limits)?,
         What::List => unreachable!("listed above"),
@@ -296,80 +322,6 @@ fn list_instruments(
     let numbers: Vec<String> = instruments.iter().map(u32::to_string).collect();
     let change = if remove { "no longer listed" } else { "listed" };
     Ok(format!("{}: {change}: {}", who(member, session), numbers.join(" ")))
-}
-
-pub(crate) fn limit_words(limits: &Limits, position_max: u64) -> String {
-    let set: Vec<String> = limit_fields(limits, position_max)
-        .into_iter()
-        .filter(|(_, value)| *value != 0)
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    if set.is_empty() { "no limits".into() } else { set.join(", ") }
-}
-
-fn limit_fields(limits: &Limits, position_max: u64) -> [(&'static str, u64); 7] {
-    [
-        ("quantity", limits.quantity_max),
-        ("value", limits.value_max),
-        ("collar", limits.collar.into()),
-        ("orders", limits.orders_max.into()),
-        ("position", position_max),
-        ("rate", limits.rate_max.into()),
-        ("burst", limits.burst_max.into()),
-    ]
-}
-
-/// A member as a whole (session 0, without a key), or one of its sessions.
-type Row = (MemberId, u16, &'static str, Permit);
-
-/// The register as the record has it.
-fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult {
-    let standing = Standing::read(config, layout)?;
-    let register = standing.register();
-    let rows: Vec<Row> = register
-        .members()
-        .flat_map(|(member, permit)| {
-            let sessions = register.sessions(member).map(move |(session, key, permit)| {
-                let kind = if matches!(key, Key::Ed25519(_)) { "ed25519" } else { "shared" };
-                (member, session, kind, permit)
-            });
-            [(member, 0, "", permit)].into_iter().chain(sessions)
-        })
-        .collect();
-    text::print(&if as_json { listed_json(register, &rows) } else { listed_table(register, rows) });
-    Ok(())
-}
-
-fn listed_json(register: &Register, rows: &[Row]) -> String {
-    let entry = |(member, session, key, permit): &Row| {
-        let limits: serde_json::Map<String, Value> = limit_fields(&permit.limits, permit.position_max)
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), json!(value)))
-            .collect();
-        let instruments: Vec<u32> = register.listed(*member, *session).map(|id| id.0).collect();
-        json!({
-            "member": member.0, "session": session, "key": key, "rights": permit.rights.to_string(),
-            "instruments": instruments, "limits": limits,
-        })
-    };
-    let entries: Vec<Value> = rows.iter().map(entry).collect();
-    json!({ "four_eyes": register.needs_four_eyes(), "register": entries }).to_string()
-}
-
-fn listed_table(register: &Register, rows: Vec<Row>) -> String {
-    let mut table = Table::new(["member", "session", "key", "rights", "instruments", "limits"]);
-    for (member, session, key, permit) in rows {
-        let name = if member == EXCHANGE { "exchange".into() } else { member.to_string() };
-        let numbers: Vec<String> = register.listed(member, session).map(|id| id.to_string()).collect();
-        let session = if session == 0 { "all".into() } else { session.to_string() };
-        let limits = limit_words(&permit.limits, permit.position_max);
-        table.row(vec![name, session, key.into(), permit.rights.to_string(), numbers.join(" "), limits]);
-    }
-    let four_eyes = if register.needs_four_eyes() { "on" } else { "off" };
-    format!(
-        "{}What counts is what member (session \"all\") and session both allow. Four eyes: {four_eyes}\n",
-        table.render()
-    )
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ fn registration_words(change: &Registration) -> String {
         Entry::Propose(proposal) => format!("proposes {}", proposal_words(&proposal)),
         Entry::ListInstrument(instrument) => format!("may trade instrument {instrument}"),
         Entry::UnlistInstrument(instrument) => format!("instrument {instrument} is not listed"),
+        Entry::SetCopied(copied) => format!("told of member {copied}"),
     };
     format!("register {of}: {what}")
 }

@@ -7,13 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use pares_log::Offset;
-use pares_node::{Layout, SystemConfig};
+use pares_node::Layout;
 use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
-use pares_types::{ClientOrderId, GatewayId, MemberId, Position, Request, ShardId, Timestamp};
-use pares_wire::record::{self, RequestRecord, ResultRecord};
+use pares_types::{ClientOrderId, GatewayId, MemberId, Timestamp};
 
-use super::select::{Follow, Select, Span, Taped, Taps, each_record, name, who};
+use super::recorded::{Checked, Known, Recorded, Who};
+use super::select::{Follow, Select, Span, Taped, Taps, name, who};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text::{self, grouped};
@@ -21,109 +20,6 @@ use crate::utc;
 
 /// Differences that are listed at most.
 const LISTED_MAX: usize = 100;
-
-/// A request of the record, in sixteen bytes: a record has many.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Known {
-    name: ClientOrderId,
-    member: MemberId,
-    /// It came when all taps were there.
-    is_covered: bool,
-    /// It is in a tap, and so is a report of it.
-    is_asked: bool,
-    is_told: bool,
-}
-
-/// What the record has.
-#[derive(Default)]
-struct Recorded {
-    /// In ascending order, each once.
-    requests: Vec<Known>,
-    /// Where they are recorded, in ascending order.
-    places: Vec<(ShardId, Position, MemberId, ClientOrderId)>,
-    /// From then on all taps are there, nanoseconds since 1970.
-    from_ns: u64,
-    /// The time of the oldest request.
-    first_ns: Option<u64>,
-}
-
-impl Recorded {
-    fn take(&mut self, request: &Request) {
-        let stamp_ns = request.stamp.0;
-        self.first_ns = Some(self.first_ns.map_or(stamp_ns, |first_ns| first_ns.min(stamp_ns)));
-        self.requests.push(Known {
-            name: request.client_order_id,
-            member: request.member,
-            is_covered: stamp_ns >= self.from_ns,
-            is_asked: false,
-            is_told: false,
-        });
-    }
-
-    fn sort(&mut self) {
-        self.requests.sort_unstable();
-        self.requests.dedup_by_key(|one| (one.name, one.member));
-        self.places.sort_unstable();
-        self.places.dedup();
-    }
-
-    /// Reads the logs of gateways and recorders; all recorders have the same, so duplicates go after each.
-    fn read(config: &SystemConfig, layout: &Layout, from_ns: u64) -> Result<Self, CommandError> {
-        let mut recorded = Self { from_ns, ..Self::default() };
-        let of_gateways = config.gateway_ids().map(|id| layout.gateway_log(id));
-        for log in of_gateways.chain(config.recorder_ids().map(|id| layout.recorder_log(id))) {
-            each_record(&log, Offset(u64::MAX), |one| {
-                let wrong = |error| CommandError::Failed(format!("{}: {error}", log.display()));
-                recorded.read_record(one.payload).map_err(wrong)
-            })?;
-            recorded.sort();
-        }
-        Ok(recorded)
-    }
-
-    fn read_record(&mut self, payload: &[u8]) -> Result<(), pares_wire::WireError> {
-        match record::schema(payload) {
-            Some(record::REQUEST) => self.take(&RequestRecord::read(payload)?),
-            Some(record::RESULT) => {
-                let result = ResultRecord::read(payload)?;
-                let request = result.request()?;
-                let place = (result.shard(), result.position());
-                self.take(&request);
-                self.places.push((place.0, place.1, request.member, request.client_order_id));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn request(&mut self, member: MemberId, name: ClientOrderId) -> Option<&mut Known> {
-        let found = self.requests.binary_search_by_key(&(name, member), |one| (one.name, one.member));
-        found.ok().map(|index| &mut self.requests[index])
-    }
-
-    /// What is wrong with a report of what is recorded there.
-    fn check(&self, shard: ShardId, position: Position, of: Option<(MemberId, ClientOrderId)>) -> Checked {
-        let at = self.places.partition_point(|one| (one.0, one.1) < (shard, position));
-        match self.places.get(at) {
-            Some(&(found, there, member, name)) if (found, there) == (shard, position) => match of {
-                Some(of) if of != (member, name) => Checked::Differs(format!(
-                    "the record has request {name} of member {member} at {shard}:{position}"
-                )),
-                _ => Checked::Right,
-            },
-            // The first of its shard lies behind it.
-            Some(next) if next.0 == shard && (at == 0 || self.places[at - 1].0 != shard) => Checked::Dropped,
-            _ => Checked::Differs(format!("nothing is recorded at {shard}:{position}")),
-        }
-    }
-}
-
-enum Checked {
-    Right,
-    /// The record is not kept so far back.
-    Dropped,
-    Differs(String),
-}
 
 /// Bytes that nothing is proven of.
 #[derive(Default)]
@@ -185,7 +81,7 @@ impl Findings {
         connection: &TapedConnection,
         one: &TapedMeaning,
     ) {
-        let (member, name) = (member(connection), one.name.map(ClientOrderId));
+        let (member, name) = (to(connection).0, one.name.map(ClientOrderId));
         self.lacking.blanked += one.blanked_bytes(connection.door);
         if !one.message.is_whole {
             self.no_message(connection, one.message.bytes.len() as u64);
@@ -205,11 +101,10 @@ impl Findings {
             (TapedRole::Request, None) => self.requests += 1,
             (TapedRole::Refusal, Some(name)) => self.refused += u64::from(waiting.remove(&name).is_some()),
             (TapedRole::Answer(shard, position), _) => {
-                let of = name.map(|name| (member, name));
-                self.report(connection, one, self.recorded.check(shard, position, of));
+                self.report(connection, one, self.recorded.check(shard, position, to(connection), name));
             }
             (TapedRole::Told(shard, position), _) => {
-                self.report(connection, one, self.recorded.check(shard, position, None));
+                self.report(connection, one, self.recorded.check(shard, position, to(connection), None));
             }
             _ => {}
         }
@@ -225,12 +120,12 @@ impl Findings {
     fn report(&mut self, connection: &TapedConnection, one: &TapedMeaning, checked: Checked) {
         self.reports += 1;
         match checked {
-            Checked::Right => {
+            Checked::Right(member) => {
                 // Of OUCH, cancels have names of the gateway's making, which no member ever sends.
                 let has_request = connection.door != TapDoor::Ouch
                     || ["Accepted", "Replaced", "Executed"].contains(&one.kind.as_str());
                 let name = one.name.filter(|_| has_request).map(ClientOrderId);
-                if let Some(known) = name.and_then(|name| self.recorded.request(member(connection), name)) {
+                if let Some(known) = name.and_then(|name| self.recorded.request(member, name)) {
                     known.is_told = true;
                 }
             }
@@ -255,8 +150,9 @@ impl Findings {
     }
 }
 
-fn member(connection: &TapedConnection) -> MemberId {
-    MemberId(connection.who.map_or(0, |(member, _)| member))
+/// The session of a connection; of a stranger's none that is a member's.
+fn to(connection: &TapedConnection) -> Who {
+    connection.who.map_or((MemberId(0), 0), |(member, session)| (MemberId(member), session))
 }
 
 impl Follow for Findings {

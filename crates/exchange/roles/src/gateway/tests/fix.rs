@@ -3,10 +3,12 @@
 use pares_fix::framing::{Cut, cut};
 use pares_fix::time::stamp;
 use pares_keys::{Secret, Verifier};
-use pares_types::{Entry, GatewayId, Key, RecorderId, Status};
+use pares_types::{
+    Command, Entry, GatewayId, Key, MemberId, RecorderId, Registration, Request, ShardId, Status,
+};
 use pares_wire::record::{self, SessionMarkRecord};
 
-use super::rig::{PEER, Rig, SELF, config, publish, result_of, sign_on};
+use super::rig::{PEER, Rig, SELF, buy, config, publish, result_of, sign_on};
 use super::starts::registered;
 use crate::config::SignOnSetting;
 use crate::duty::{Duty, SLEEP_MAX};
@@ -206,4 +208,46 @@ fn what_is_no_fix_ends_its_connection_and_nobody_else_s() {
     rig.world.pass(11 * SECOND_NS);
     (0..2).for_each(|_| rig.settle());
     assert!(!rig.net.is_open(silent) && rig.net.is_open(member), "a stranger has ten seconds");
+}
+
+/// So many changes of the register are recorded, of members 7 and 9.
+fn enter(rig: &mut Rig, from: u64, entries: &[(u32, u16, Entry)]) {
+    let change = |(sequence, &(member, session, entry)): (u64, &(u32, u16, Entry))| {
+        let command = Command::Register(Registration { member: MemberId(member), session, entry });
+        let request = Request { command, ..registered(sequence + 1, session, entry) };
+        result_of(&request, sequence, Status::Accepted)
+    };
+    let results: Vec<Vec<u8>> = (from..).zip(entries).map(change).collect();
+    publish(&rig.world, NodeId::Recorder(RecorderId(0)), &results);
+    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+}
+
+#[test]
+fn a_copy_is_told_of_the_other_member_and_places_are_in_the_streams_that_its_mark_names() {
+    let mut rig = with_fix();
+    let key = Entry::SetKey(Key::Shared([1; 32]));
+    let copies = Entry::SetCopied(MemberId(9));
+    enter(&mut rig, 0, &[(7, 0, Entry::AddMember), (7, 1, key), (9, 0, Entry::AddMember), (7, 1, copies)]);
+    let (client, other) = (rig.log_on(1), rig.sign_on(9));
+    rig.heard(client);
+    rig.ask(other, &buy(5, 2));
+    let asked = rig.journalled();
+    rig.commit(&asked);
+    let (heads, told) = rig.heard(client);
+    assert_eq!(heads, [head("8", 2)]);
+    assert!(told.contains("|11=5|") && told.contains("|453=1|448=9|447=D|452=1|"), "{told}");
+    rig.order(client, 2, 6);
+    assert!(rig.heard(client).1.contains("|58=no_right: "), "who looks on asks for nothing");
+    assert_eq!(rig.journalled().len(), 1);
+    rig.net.close(client);
+    rig.settle();
+    let last = |rig: &Rig| rig.marks().last().map(|mark| (mark.mark.copied, mark.mark.told.clone())).unwrap();
+    let both = |first, second| vec![(ShardId(0), first), (ShardId(1), second)];
+    assert_eq!(last(&rig), (Some(MemberId(9)), both(1, 1)), "nothing is known to be read");
+    let client = rig.log_on(3);
+    enter(&mut rig, 4, &[(7, 1, Entry::SetCopied(MemberId(7)))]);
+    assert!(!rig.net.is_open(client), "a connection is told of one member");
+    let client = rig.log_on(4);
+    assert!(rig.net.is_open(client));
+    assert_eq!(last(&rig), (None, both(1, 1)), "from now on, of its own");
 }

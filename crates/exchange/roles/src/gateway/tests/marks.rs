@@ -15,7 +15,8 @@ const WHO: Who = (MemberId(7), 1);
 
 fn mark(out_max: u64) -> SessionMark {
     let (member, session) = WHO;
-    SessionMark { member, session, next_in: out_max / 2, out_max, told: vec![(ShardId(0), out_max * 3)] }
+    let told = vec![(ShardId(0), out_max * 3)];
+    SessionMark { member, session, next_in: out_max / 2, out_max, copied: None, told }
 }
 
 fn of_peer(reign: u32, out_max: u64) -> Vec<u8> {
@@ -128,6 +129,21 @@ fn of_rivals_each_shard_goes_on_where_the_first_of_them_was() {
     let told = rig.gateway.marks.claim(SessionId(99), WHO).unwrap().told;
     let expected = [(0, 20), (1, 7), (2, 0), (3, 5)].map(|(shard, next)| (ShardId(shard), next));
     assert_eq!(told, expected);
+}
+
+#[test]
+fn where_rivals_were_told_of_two_members_no_place_is_known() {
+    let mut rig = Rig::new();
+    for (gateway, copied) in [(1, None), (2, Some(MemberId(9))), (3, None)] {
+        let record = SessionMarkRecord {
+            reign: 1,
+            gateway: GatewayId(gateway),
+            mark: SessionMark { copied, ..mark(100) },
+        };
+        rig.gateway.marks.on_peer(record, &mut rig.gateway.edge.connections);
+    }
+    let mark = rig.gateway.marks.claim(SessionId(99), WHO).unwrap();
+    assert_eq!((mark.out_max, mark.told), (100, vec![]));
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! Trades for a session that asks (AD): those that were, and those that come.
+//!
+//! A door keeps no trades: all of a day would be without bound, and the next gateway would not have them. They are in the member's streams, and the gateway
+//! tells those again from the oldest number that is kept. Meanwhile what the session was told before becomes AE and nothing else; what is new
+//! becomes the report that it would have been, and AE besides.
+//!
+//! ```text
+//!   AD --AQ--> each shard: Resume from the oldest --AE, AE ...--> all live --AE 912=Y--> over, or with 263=1 what comes
+//! ```
+//! A gateway tells a shard from one place at a time. So a shard that is being told again for another reason waits for its turn, and one who lacks
+//! messages waits until the trades are told.
+
+use std::collections::BTreeMap;
+
+use pares_fix::dictionary::tag;
+use pares_fix::message::FixMessage;
+use pares_types::ShardId;
+use pares_wire::frame::ClientFrame;
+
+use crate::desk::Desk;
+use crate::reports::Heard;
+use crate::told::Told;
+use crate::trades_told::{TradeReport, TradesAnswer, TradesStatus};
+
+/// A longer TradeRequestID is refused.
+const ID_BYTES_MAX: usize = 64;
+
+/// TradeRequestResult (749).
+mod result {
+    pub(super) const SUCCESSFUL: u64 = 0;
+    pub(super) const NOT_SUPPORTED: u64 = 8;
+    pub(super) const OTHER: u64 = 99;
+}
+
+type Refused = (u64, &'static str);
+
+/// What a session has asked of its trades; one question at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Trades {
+    asked: Option<TradesAsked>,
+}
+
+#[derive(Debug)]
+struct TradesAsked {
+    /// TradeRequestID.
+    id: Vec<u8>,
+    /// Those that come, too.
+    lasts: bool,
+    /// Shards of which those that were are not told yet, and how far each is where that is under way.
+    untold: BTreeMap<ShardId, Option<Place>>,
+    /// The last trade, which waits until it is known whether it is the last.
+    last: Option<Box<TradeReport>>,
+}
+
+/// How far those that were are told.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// From which number on they were asked for.
+    from: u64,
+    next: u64,
+}
+
+impl TradesAsked {
+    /// Whether that number of a shard is told as a trade, if it is one.
+    fn wants(&mut self, (shard, number): (ShardId, u64), is_new: bool) -> bool {
+        match self.untold.get_mut(&shard) {
+            // It comes again, as one of those that were.
+            Some(None) => false,
+            Some(Some(place)) => {
+                let is_next = number >= place.next;
+                place.next = place.next.max(number.saturating_add(1));
+                is_next
+            }
+            None => is_new && self.lasts,
+        }
+    }
+}
+
+impl Desk {
+    /// TradeCaptureReportRequest.
+    pub(crate) fn on_trades_question(&mut self, message: &FixMessage<'_>) {
+        let id = message.text(tag::TRADE_REQUEST_ID).unwrap_or_default();
+        let kind = message.text(tag::TRADE_REQUEST_TYPE).unwrap_or_default();
+        let done = match message.text(tag::SUBSCRIPTION_REQUEST_TYPE) {
+            _ if id.len() > ID_BYTES_MAX => Err((result::OTHER, "TradeRequestID (568) has 64 bytes at most")),
+            Some(b"2") => self.end_trades(id),
+            _ if kind != b"0" => Err((result::NOT_SUPPORTED, "TradeRequestType (569) is 0: all trades")),
+            subscription => self.begin_trades(id, subscription == Some(b"1")),
+        };
+        let (status, (result, text)) = match done {
+            Ok(status) => (status, (result::SUCCESSFUL, "")),
+            Err(refused) => (TradesStatus::Rejected, refused),
+        };
+        let request = id[..id.len().min(ID_BYTES_MAX)].to_vec();
+        let answer = TradesAnswer { request, kind: kind.to_vec(), total: None, result, status, text };
+        self.told.push(Told::Trades(answer));
+        self.ask_for_trades();
+    }
+
+    fn begin_trades(&mut self, id: &[u8], lasts: bool) -> Result<TradesStatus, Refused> {
+        if self.trades.asked.is_some() {
+            return Err((result::OTHER, "a session asks for its trades once at a time"));
+        }
+        let untold = self.streams.next().map(|(shard, _)| (shard, None)).collect();
+        self.trades.asked = Some(TradesAsked { id: id.to_vec(), lasts, untold, last: None });
+        Ok(TradesStatus::Accepted)
+    }
+
+    fn end_trades(&mut self, id: &[u8]) -> Result<TradesStatus, Refused> {
+        let ended = self.trades.asked.take_if(|asked| asked.id == id);
+        let ended = ended.ok_or((result::OTHER, "no question has that TradeRequestID (568)"))?;
+        self.told.extend(ended.last.map(Told::Trade));
+        Ok(TradesStatus::Completed)
+    }
+
+    /// Asks for what is not told yet, of the shards that are told live.
+    pub(crate) fn ask_for_trades(&mut self) {
+        let Some(asked) = &mut self.trades.asked else { return };
+        for (shard, place) in asked.untold.iter_mut().filter(|(_, place)| place.is_none()) {
+            if self.streams.begin_trades(*shard) {
+                *place = Some(Place { from: 1, next: 1 });
+                self.asks.push(ClientFrame::Resume { shard: Some(*shard), next: 1 });
+            }
+        }
+    }
+
+    /// A shard is told live from now on. Gives where it is to be told again from, if it is.
+    pub(crate) fn on_live(&mut self, shard: ShardId, next: u64) -> Option<u64> {
+        self.end_shard(shard);
+        self.streams.on_live(shard, next)
+    }
+
+    /// What was asked for of a shard is kept from that number on only. Gives where to ask again from.
+    pub(crate) fn on_trades_not_kept(&mut self, shard: ShardId, oldest: u64) -> Option<u64> {
+        let untold = self.trades.asked.as_mut().and_then(|asked| asked.untold.get_mut(&shard)?.as_mut());
+        match untold {
+            Some(place) if oldest > place.from => {
+                place.next = place.next.max(oldest);
+                place.from = place.next;
+                Some(place.from)
+            }
+            _ => {
+                self.end_shard(shard);
+                self.streams.give_up_trades(shard)
+            }
+        }
+    }
+
+    /// If that was under way, the trades of the shard that were are told; behind the last shard the last trade is.
+    fn end_shard(&mut self, shard: ShardId) {
+        let Some(asked) = &mut self.trades.asked else { return };
+        let was_under_way = asked.untold.get(&shard).is_some_and(Option::is_some);
+        if !was_under_way {
+            return;
+        }
+        asked.untold.remove(&shard);
+        if !asked.untold.is_empty() {
+            return;
+        }
+        match asked.last.take() {
+            Some(mut last) => {
+                last.is_last = true;
+                self.told.push(Told::Trade(last));
+            }
+            None => self.told.push(Told::Trades(TradesAnswer {
+                request: asked.id.clone(),
+                kind: b"0".to_vec(),
+                total: Some(0),
+                result: result::SUCCESSFUL,
+                status: TradesStatus::Completed,
+                text: "",
+            })),
+        }
+        if !asked.lasts {
+            self.trades.asked = None;
+        }
+    }
+
+    /// Tells something of a stream as a trade, if it is one that was asked for.
+    pub(crate) fn report_trade(&mut self, heard: &Heard, at: (ShardId, u64)) {
+        let Some(asked) = self.trades.asked.as_mut() else { return };
+        if !asked.wants(at, heard.is_new) {
+            return;
+        }
+        let Some(mut report) = TradeReport::of(&heard.reply, &asked.id) else { return };
+        let of_order = || self.orders.get(report.entry()).and_then(|order| order.side);
+        report.side = report.side.or_else(of_order);
+        let report = Box::new(report);
+        let told = if asked.untold.is_empty() { Some(report) } else { asked.last.replace(report) };
+        self.told.extend(told.map(Told::Trade));
+    }
+}
