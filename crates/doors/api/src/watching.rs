@@ -71,7 +71,8 @@ enum Last {
     Book(Arc<BookNow>),
     /// Its place on the tape.
     Trades(u64),
-    Ticker(Box<TickerShown>),
+    /// Its text.
+    Ticker(Utf8Bytes),
     Candles(Option<Candle>),
 }
 
@@ -138,7 +139,9 @@ impl Watching {
             return not("too_many");
         }
         let begun = market
-            .filter(|market| market.listen(&watched.symbol, &self.rung))
+            .filter(|market| {
+                market.listen(&watched.symbol, &self.rung, watched.channel == MarketChannel::Book)
+            })
             .and_then(|market| market.of(&watched.symbol, |shelf| first(shelf, &watched, after)));
         match begun {
             None if market.is_none() => not("no_market_data"),
@@ -189,8 +192,8 @@ fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last,
             (Last::Trades(place), vec![text(&MarketMessage::TradesLive { symbol, last })])
         }
         MarketChannel::Ticker => {
-            let ticker = TickerShown::of(&symbol, shelf);
-            (Last::Ticker(Box::new(ticker.clone())), vec![text(&MarketMessage::Ticker(ticker))])
+            let ticker = shelf.ticker(&symbol);
+            (Last::Ticker(ticker.clone()), vec![ticker.clone()])
         }
         MarketChannel::Candles(interval) => {
             let newest = shelf.tape.candles(interval).back();
@@ -220,10 +223,10 @@ fn next(
     match (last, watched.channel) {
         (Last::Trades(place), _) => return next_trades(&shelf.tape, symbol, place, texts),
         (Last::Ticker(told), _) => {
-            let ticker = TickerShown::of(symbol, shelf);
-            if **told != ticker {
-                (**told).clone_from(&ticker);
-                texts.push(text(&MarketMessage::Ticker(ticker)));
+            let ticker = shelf.ticker(symbol);
+            if told != ticker {
+                told.clone_from(ticker);
+                texts.push(ticker.clone());
             }
         }
         (Last::Candles(told), MarketChannel::Candles(interval)) => {
@@ -253,6 +256,11 @@ fn next_trades(
     Ok(*place < tape.end())
 }
 
+/// How an instrument trades, as it is told.
+pub(crate) fn ticker_text(symbol: &str, shelf: &Shelf) -> Utf8Bytes {
+    text(&MarketMessage::Ticker(TickerShown::of(symbol, shelf)))
+}
+
 fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> Utf8Bytes {
     let (symbol, interval) = (symbol.to_owned(), interval.word());
     text(&MarketMessage::Candles { symbol, interval, candle: candle.into() })
@@ -260,6 +268,7 @@ fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> Utf8Bytes {
 
 #[cfg(test)]
 mod tests {
+    use pares_resources::book::Levels;
     use pares_resources::tape::{KEPT_MAX, MarketTrade, TapeNews};
     use pares_types::{BusinessDay, Phase, Price, Quantity, Timestamp};
     use serde_json::Value;
@@ -351,6 +360,31 @@ mod tests {
         assert_eq!(told(&mut ticker, &market, "/last"), ["4"]);
         assert_eq!(told(&mut candles, &market, "/candle/close"), ["2", "3", "4"]);
         assert_eq!(ticker.look(&market).unwrap().len() + candles.look(&market).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_is_told_is_written_once_for_all_who_look_and_for_nobody_not_at_all() {
+        let market = ReceivedMarket::default();
+        let book = |price: i64| {
+            let levels = Levels { bids: vec![(Price(price), Quantity(1))], offers: Vec::new() };
+            let book = BookTold { number: 1, is_current: true, levels };
+            let (phase, news) = (Some(Phase::Continuous), Vec::new());
+            let told = MarketTold { instrument: 1, book, phase, day: BusinessDay(1), is_whole: true, news };
+            market.tell("ABC", &told);
+        };
+        let steps = || market.of("ABC", |shelf| shelf.book.steps()).unwrap();
+        book(1);
+        let (mut ticker, mut other) = (watching(&market, "ticker").0, watching(&market, "ticker").0);
+        book(2);
+        assert_eq!(steps(), 0, "of books nobody wants to hear");
+        let [text, same] = [&mut ticker, &mut other].map(|one| one.look(&market).unwrap().remove(0));
+        assert_eq!(text.as_ptr(), same.as_ptr());
+        let (mut looking, _) = watching(&market, "book");
+        (3..5).for_each(book);
+        assert_eq!((steps(), looking.look(&market).unwrap().len()), (2, 2));
+        drop(looking);
+        book(5);
+        assert_eq!(steps(), 0, "nobody looks any more");
     }
 
     #[test]

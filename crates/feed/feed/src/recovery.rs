@@ -44,6 +44,8 @@ pub(crate) struct Recovery {
     answered: u64,
     /// The furthest of their answers.
     head: Option<(Session, u64)>,
+    /// Of which session replayers said that they have no beginning, and how often one after the other did.
+    beheaded: Option<(Session, u64)>,
     /// The books of a snapshot that is coming.
     books: ReceivedBooks,
 }
@@ -58,8 +60,16 @@ impl Recovery {
             called: 0,
             answered: 0,
             head: None,
+            beheaded: None,
             books: ReceivedBooks::with_seed(seed),
         }
+    }
+
+    /// A replayer has not got the beginning of that session. How often that was said of it.
+    fn note_beheaded(&mut self, session: Session) -> u64 {
+        let times = 1 + self.beheaded.filter(|(of, _)| *of == session).map_or(0, |(_, times)| times);
+        self.beheaded = Some((session, times));
+        times
     }
 
     fn pause(&mut self, now_ns: u64) {
@@ -255,7 +265,10 @@ impl Subscription {
         if !receiver.is_placed() {
             // Before the first business day a session has no date, and trades of long ago would be taken for those of now.
             let is_undated = session.day().is_none_or(|day| day == BusinessDay::NONE);
-            if self.of.lines || is_undated || head > self.of.replayed_max {
+            let replayers = self.of.replayers;
+            let is_beheaded =
+                self.recovery.beheaded.is_some_and(|(of, times)| of == session && times >= replayers);
+            if self.of.lines || is_undated || is_beheaded || head > self.of.replayed_max {
                 return self.start(Purpose::Snapshot(session), now_ns);
             }
             receiver.place(1, |first, messages| hand_out(&mut self.books, first, messages, each));
@@ -385,9 +398,8 @@ impl Subscription {
     ) -> bool {
         let is_rejected = matches!(said, Said::Rejected(_));
         let is_first = !self.of.lines && self.receiver.as_ref().is_some_and(|ours| ours.next() == 1);
-        if is_first && is_rejected {
-            // Nobody has its beginning any more: a snapshot will do.
-            self.of.replayed_max = 0;
+        if is_first && is_rejected && self.recovery.note_beheaded(session) >= self.of.replayers {
+            // Nobody has its beginning any more: of this session a snapshot will do.
             self.receiver = Some(Receiver::searching(session));
         }
         let later = self.recovery.head.filter(|(latest, _)| is_rejected && *latest > session);
