@@ -29,7 +29,7 @@ struct Listed {
     by_symbol: BTreeMap<String, Arc<InstrumentTold>>,
 }
 
-/// What was told last, whoever asked.
+/// The list that a gateway told last.
 #[derive(Default)]
 pub(crate) struct Symbols {
     listed: RwLock<Option<Listed>>,
