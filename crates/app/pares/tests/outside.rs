@@ -275,3 +275,18 @@ fn the_transcript_of_the_operations_page_works_as_printed() {
     }
     assert!(differ.is_empty(), "otherwise than printed:\n{}", differ.join("\n"));
 }
+
+#[test]
+fn up_serves_http_to_this_machine_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nothing comes up here, whatever is let pass.
+    std::fs::write(dir.path().join("pares.toml"), "nonsense").unwrap();
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8420"] {
+        let refused = pares(dir.path(), &["up", "--web", address]);
+        let why = String::from_utf8(refused.stderr).unwrap();
+        assert!(
+            !refused.status.success() && why.contains("--web serves this machine alone"),
+            "{address}: {why}"
+        );
+    }
+}

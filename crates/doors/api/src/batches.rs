@@ -1,5 +1,7 @@
 //! Several orders in one request. They are sent in their order and answered each by itself: a batch is no transaction.
 
+use std::time::Instant;
+
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::future::join_all;
@@ -9,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
 use crate::forms::{OrderForm, Outcome};
-use crate::orders::{committed, request};
+use crate::orders::entering;
 use crate::spoken::{Said, Spoken};
 
 /// Orders in a batch at most.
@@ -55,11 +57,15 @@ pub(crate) async fn enter(
     }
     // What is answered under no name cannot be told from the others.
     orders.iter().try_for_each(|form| form.name().map(|_| ()))?;
+    let came = Instant::now();
     let mut requests = Vec::with_capacity(orders.len());
     for form in &orders {
-        requests.push(request(&app, &session, form).await);
+        requests.push((form.symbol.as_str(), entering(&app, &session, form, came).await));
     }
-    let asking = requests.into_iter().map(|request| async { committed(&session, request?).await });
+    let asking = requests.into_iter().map(async |(symbol, entering)| {
+        let (believed, request) = entering?;
+        app.ask_of(&session, (symbol, believed), came, request).await
+    });
     let answers = join_all(asking).await;
     let results = orders.into_iter().zip(answers).map(|(form, answer)| result(form.client_order_id, answer));
     Ok(spoken.ok("batch", &BatchAnswered { results: results.collect() }))

@@ -1,7 +1,7 @@
 //! Books of the market as they are told: whole, or as what changed.
 //!
-//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens, and all share the text; who is some changes behind
-//! gets their texts, one after the other. Only who is further behind has a difference of his own written, so that nothing is queued.
+//! A thousand who look at a book would have its change written a thousand times. Here it is written once, when it happens and somebody looks, and all share the text; who is some
+//! changes behind gets their texts, one after the other. Only who is further behind has a difference of his own written, so that nothing is queued.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,19 +44,31 @@ pub(crate) struct BookNow {
 }
 
 impl BookNow {
-    /// How it is now, with the text of the change, unless that is how it was.
-    pub(crate) fn next(&self, symbol: &str, told: &BookTold) -> Option<Self> {
+    /// How it is now, unless that is how it was. The text of the change is with it if somebody looks.
+    pub(crate) fn next(&self, symbol: &str, told: &BookTold, is_looked_at: bool) -> Option<Self> {
         let before = &self.told;
         if self.changes > 0 && before.levels == told.levels && before.is_current == told.is_current {
             return None;
         }
+        let steps = if is_looked_at { self.steps_to(symbol, told) } else { VecDeque::new() };
+        Some(Self { told: told.clone(), changes: self.changes + 1, steps })
+    }
+
+    /// The texts of the last changes, with that from here to `told`.
+    fn steps_to(&self, symbol: &str, told: &BookTold) -> VecDeque<Utf8Bytes> {
         let mut steps = self.steps.clone();
-        steps.push_back(step_text(symbol, before, told).into());
+        steps.push_back(step_text(symbol, &self.told, told).into());
         let mut bytes: usize = steps.iter().map(|text| text.len()).sum();
         while bytes > STEPS_BYTES_MAX {
             bytes -= steps.pop_front().map_or(bytes, |text| text.len());
         }
-        Some(Self { told: told.clone(), changes: self.changes + 1, steps })
+        steps
+    }
+
+    /// How many texts of changes are kept.
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> usize {
+        self.steps.len()
     }
 
     /// What is to be told to one who was told `before` last.

@@ -1,5 +1,7 @@
 //! Orders changed and cancelled. Each change has a name of its own, so that it is done once however often it is asked for.
 
+use std::time::Instant;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use pares_http::problem::Problem;
@@ -123,11 +125,15 @@ pub(crate) async fn cancel_all(
 ) -> Result<Response, Problem> {
     let client_order_id = name("client_order_id", &asked.client_order_id)?;
     let side = asked.side.as_deref().map(words::side).transpose().map_err(refused::bad_field)?;
-    let instrument = match &asked.symbol {
-        None => ALL,
-        Some(symbol) => app.instrument_id(&session, symbol).await?,
+    let request = |instrument| ClientRequest::MassCancel { client_order_id, instrument, side };
+    let came = Instant::now();
+    let answer = match &asked.symbol {
+        None => committed(&session, request(ALL)).await?,
+        Some(symbol) => {
+            let believed = app.instrument_id(&session, symbol, came).await?;
+            app.ask_of(&session, (symbol, believed), came, request).await?
+        }
     };
-    let answer = committed(&session, ClientRequest::MassCancel { client_order_id, instrument, side }).await?;
     Ok(spoken.ok("outcome", &Outcome::from(&answer)))
 }
 

@@ -77,30 +77,51 @@ async fn page(
     until: Instant,
 ) -> Result<Fills, Problem> {
     let mut followed = session.follow(&[(of, from)]);
-    let (mut cursor, mut fills) = (Cursor::from(from), Fills::default());
-    while fills.fills.len() < limit && !fills.is_all {
-        let told = timeout_at(until, followed.recv()).await.map_err(|_| refused::no_answer_yet())?;
-        let cut_off = || match session.has_ended() {
-            true => refused::sign_on_again(),
-            false => refused::refused(Reason::Overloaded),
-        };
-        match told.ok_or_else(cut_off)? {
-            Followed::Message(shard, number, reply) if shard == of && cursor.takes(number) => match reply {
-                Reply::Trade(trade) => fills.fills.push((&trade).into()),
-                Reply::Busted(bust) => fills.busts.push((&bust).into()),
-                _ => {}
-            },
-            Followed::Live(shard, next) if shard == of => match cursor.on_live(next) {
-                FollowerStanding::Live => fills.is_all = true,
+    let mut reading = Reading { of, cursor: Cursor::from(from), ahead: None, fills: Fills::default() };
+    while reading.fills.fills.len() < limit && !reading.fills.is_all {
+        match timeout_at(until, followed.recv()).await {
+            Ok(Some(told)) => reading.take(told)?,
+            Ok(None) if session.has_ended() => return Err(refused::sign_on_again()),
+            Ok(None) => return Err(refused::refused(Reason::Overloaded)),
+            Err(_) => return Err(reading.ahead.map_or_else(refused::no_answer_yet, refused::not_used_yet)),
+        }
+    }
+    let Reading { cursor, mut fills, .. } = reading;
+    fills.next = cursor.next().unwrap_or(from).to_string();
+    Ok(fills)
+}
+
+/// A page of a shard's stream, as it is read.
+struct Reading {
+    of: ShardId,
+    cursor: Cursor,
+    /// The number that comes next, if the one that was asked for comes later. A gateway may be a few numbers behind: they are waited for.
+    ahead: Option<u64>,
+    fills: Fills,
+}
+
+impl Reading {
+    fn take(&mut self, told: Followed) -> Result<(), Problem> {
+        match told {
+            Followed::Message(shard, number, reply) if shard == self.of => {
+                self.fills.is_all |= self.cursor.catches_up(number);
+                match reply {
+                    _ if !self.cursor.takes(number) => {}
+                    Reply::Trade(trade) => self.fills.fills.push((&trade).into()),
+                    Reply::Busted(bust) => self.fills.busts.push((&bust).into()),
+                    _ => {}
+                }
+            }
+            Followed::Live(shard, next) if shard == self.of => match self.cursor.on_live(next) {
+                FollowerStanding::Live => self.fills.is_all = true,
                 FollowerStanding::AsBefore => {}
-                FollowerStanding::Ahead => return Err(refused::not_used_yet(next)),
+                FollowerStanding::Ahead => self.ahead = Some(next),
             },
-            Followed::NotTold(shard, oldest, reason) if shard == of && cursor.lacks(oldest) => {
+            Followed::NotTold(shard, oldest, reason) if shard == self.of && self.cursor.lacks(oldest) => {
                 return Err(refused::refused(reason));
             }
             _ => {}
         }
+        Ok(())
     }
-    fills.next = cursor.next().unwrap_or(from).to_string();
-    Ok(fills)
 }

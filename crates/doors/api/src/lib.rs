@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `server`, `app`, `settings` | what listens, what all requests share, what it is told when it starts |
 //! | `routes`, `asyncapi`, `spoken` | paths, and the document of them; that of the socket; JSON and XML |
+//! | `symbols` | which instrument a symbol is |
 //! | `wire`, `session`, `sessions` | a connection to a gateway; a signed-on session; all of them, by token |
 //! | `sign_on` | the gateway's challenge there, the proof back |
 //! | `orders`, `changes`, `batches` | orders |
@@ -49,6 +50,7 @@ mod sign_on;
 mod socket;
 mod spoken;
 mod standing;
+mod symbols;
 mod timer;
 mod trades;
 mod watching;

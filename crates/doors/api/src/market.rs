@@ -1,17 +1,19 @@
 //! The market as a receiver of market data tells it, for all who look: of each instrument its book and its tape.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
+use axum::extract::ws::Utf8Bytes;
 use axum::http::StatusCode;
 use pares_http::problem::Problem;
 use pares_resources::tape::{TapeNews, TradeTape, kept_of_each};
-use pares_types::{BusinessDay, Phase, Reason};
+use pares_types::{BusinessDay, Phase};
 use tokio::sync::Notify;
 
 use crate::app::App;
 use crate::books::{BookNow, BookTold};
 use crate::refused;
+use crate::watching::ticker_text;
 
 /// What there is to say of an instrument.
 #[derive(Clone, Debug)]
@@ -36,8 +38,27 @@ pub(crate) struct Shelf {
     pub(crate) book: Arc<BookNow>,
     pub(crate) tape: TradeTape,
     pub(crate) phase: Option<Phase>,
+    /// The text of its ticker, once somebody has looked since it changed.
+    ticker: OnceLock<Utf8Bytes>,
     instrument: u16,
-    listeners: Vec<Weak<Notify>>,
+    listeners: Vec<Listener>,
+}
+
+/// One who is rung.
+struct Listener {
+    rung: Weak<Notify>,
+    looks_at_book: bool,
+}
+
+impl Shelf {
+    /// How it trades now, as it is told: written once for all who look.
+    pub(crate) fn ticker(&self, symbol: &str) -> &Utf8Bytes {
+        self.ticker.get_or_init(|| ticker_text(symbol, self))
+    }
+
+    fn is_book_looked_at(&self) -> bool {
+        self.listeners.iter().any(|one| one.looks_at_book && one.rung.strong_count() > 0)
+    }
 }
 
 /// All instruments, by symbol, and those that have changed since their listeners were rung.
@@ -63,9 +84,10 @@ impl ReceivedMarket {
     /// Takes in what is told of an instrument. Who listens hears of it when all of this turn are taken in: see [`ReceivedMarket::ring`]. What
     /// leaves it as it was is told to nobody.
     pub fn tell(&self, symbol: &str, told: &MarketTold) {
-        let before = self.of(symbol, |shelf| Arc::clone(&shelf.book)).unwrap_or_default();
+        let before = self.of(symbol, |shelf| (Arc::clone(&shelf.book), shelf.is_book_looked_at()));
+        let (before, is_looked_at) = before.unwrap_or_default();
         // The text of the change is written while all may look.
-        let next = before.next(symbol, &told.book);
+        let next = before.next(symbol, &told.book, is_looked_at);
         let mut shelves = self.write();
         let Shelves { by_symbol, changed } = &mut *shelves;
         let keep = kept_of_each(by_symbol.len());
@@ -84,6 +106,7 @@ impl ReceivedMarket {
         shelf.tape.on_day(told.day, told.is_whole);
         told.news.iter().for_each(|news| shelf.tape.take(*news, keep));
         if !is_same {
+            shelf.ticker.take();
             changed.push(symbol.to_owned());
         }
     }
@@ -94,7 +117,7 @@ impl ReceivedMarket {
         let Shelves { by_symbol, changed } = &mut *shelves;
         for symbol in changed.drain(..) {
             let Some(shelf) = by_symbol.get_mut(&symbol) else { continue };
-            shelf.listeners.retain(|listener| listener.upgrade().map(|one| one.notify_one()).is_some());
+            shelf.listeners.retain(|one| one.rung.upgrade().map(|rung| rung.notify_one()).is_some());
         }
     }
 
@@ -103,14 +126,15 @@ impl ReceivedMarket {
         self.read().by_symbol.get(symbol).map(look)
     }
 
-    /// Rings `listener` whenever something of that instrument changes. Whether there is one.
-    pub(crate) fn listen(&self, symbol: &str, listener: &Arc<Notify>) -> bool {
+    /// Rings one whenever something of that instrument changes, who looks at its book, or not. Whether there is one.
+    pub(crate) fn listen(&self, symbol: &str, rung: &Arc<Notify>, looks_at_book: bool) -> bool {
         let mut shelves = self.write();
         let Some(Shelf { listeners, .. }) = shelves.by_symbol.get_mut(symbol) else { return false };
-        listeners.retain(|listener| listener.strong_count() > 0);
-        let listener = Arc::downgrade(listener);
-        if !listeners.iter().any(|other| other.ptr_eq(&listener)) {
-            listeners.push(listener);
+        listeners.retain(|one| one.rung.strong_count() > 0);
+        let rung = Arc::downgrade(rung);
+        match listeners.iter_mut().find(|one| one.rung.ptr_eq(&rung)) {
+            Some(known) => known.looks_at_book |= looks_at_book,
+            None => listeners.push(Listener { rung, looks_at_book }),
         }
         true
     }
@@ -120,7 +144,7 @@ impl App {
     /// Looks at what is known of that instrument.
     pub(crate) fn of_market<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Result<T, Problem> {
         let market = self.settings.market.as_ref().ok_or_else(no_market_data)?;
-        market.of(symbol, look).ok_or_else(|| refused::refused(Reason::UnknownInstrument))
+        market.of(symbol, look).ok_or_else(refused::unknown_instrument)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Orders: entered, and looked at.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pares_http::problem::Problem;
 use pares_resources::{LineTold, Question};
-use pares_types::{Answer, ClientRequest, OrderKey, OrderStatus, Status};
+use pares_types::{Answer, ClientRequest, InstrumentId, OrderKey, OrderStatus, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -40,7 +41,9 @@ pub(crate) async fn enter(
     spoken: Spoken,
     Said(form): Said<OrderForm>,
 ) -> Result<Response, Problem> {
-    let answer = committed(&session, request(&app, &session, &form).await?).await?;
+    let came = Instant::now();
+    let (believed, request) = entering(&app, &session, &form, came).await?;
+    let answer = app.ask_of(&session, (&form.symbol, believed), came, request).await?;
     let mut response = spoken.answer(StatusCode::CREATED, "outcome", &Outcome::from(&answer));
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/orders/{}", order_text(answer.order))) {
         response.headers_mut().insert(header::LOCATION, place);
@@ -48,15 +51,16 @@ pub(crate) async fn enter(
     Ok(response)
 }
 
-/// The order as the exchange is asked for it.
-pub(crate) async fn request(
+/// The number that its symbol is believed to have, and the order as the exchange is asked for it.
+pub(crate) async fn entering(
     app: &Shared,
     session: &Arc<Session>,
     form: &OrderForm,
-) -> Result<ClientRequest, Problem> {
+    came: Instant,
+) -> Result<(InstrumentId, impl Fn(InstrumentId) -> ClientRequest), Problem> {
     let (client_order_id, order) = (form.name()?, form.order()?);
-    let instrument = app.instrument_id(session, &form.symbol).await?;
-    Ok(ClientRequest::Enter { client_order_id, instrument, order })
+    let believed = app.instrument_id(session, &form.symbol, came).await?;
+    Ok((believed, move |instrument| ClientRequest::Enter { client_order_id, instrument, order }))
 }
 
 /// Asks, and gives the answer unless that is a refusal.
@@ -110,15 +114,31 @@ pub(crate) async fn list(
     spoken: Spoken,
     Queried(asked): Queried<OfInstrument>,
 ) -> Result<Response, Problem> {
-    let instrument = match &asked.symbol {
-        None => None,
-        Some(symbol) => Some(app.instrument_id(&session, symbol).await?),
+    let orders = match &asked.symbol {
+        None => working(&session, None).await?,
+        Some(symbol) => working_of(&app, &session, symbol).await?,
     };
-    match session.question(Question::Orders(instrument)).await? {
-        LineTold::Orders(orders) => {
-            let orders = orders.iter().map(OrderShown::from).collect();
-            Ok(spoken.ok("orders", &OrdersShown { orders }).into_response())
-        }
+    let orders = orders.iter().map(OrderShown::from).collect();
+    Ok(spoken.ok("orders", &OrdersShown { orders }).into_response())
+}
+
+/// The member's orders, of an instrument or all.
+async fn working(session: &Session, of: Option<InstrumentId>) -> Result<Vec<OrderStatus>, Problem> {
+    match session.question(Question::Orders(of)).await? {
+        LineTold::Orders(orders) => Ok(orders),
         _ => Err(refused::no_answer_yet()),
     }
+}
+
+/// The member's orders of a symbol. If there are none, it may be because the symbol is another instrument's by now.
+async fn working_of(app: &Shared, session: &Arc<Session>, symbol: &str) -> Result<Vec<OrderStatus>, Problem> {
+    let came = Instant::now();
+    let believed = app.instrument_id(session, symbol, came).await?;
+    let orders = working(session, Some(believed)).await?;
+    if orders.is_empty()
+        && let Some(now) = app.renumbered(session, (symbol, believed), came).await?
+    {
+        return working(session, Some(now)).await;
+    }
+    Ok(orders)
 }

@@ -20,6 +20,11 @@ pub(crate) fn refused(reason: Reason) -> Problem {
     }
 }
 
+/// No instrument has that symbol or number.
+pub(crate) fn unknown_instrument() -> Problem {
+    refused(Reason::UnknownInstrument)
+}
+
 /// The token is of no session that goes on.
 pub(crate) fn sign_on_again() -> Problem {
     let detail = "no session goes on with this token: sign on, and ask again what was asked, under the same client_order_id";
@@ -29,6 +34,12 @@ pub(crate) fn sign_on_again() -> Problem {
 /// Nobody answered in time.
 pub(crate) fn no_answer_yet() -> Problem {
     let detail = "no answer yet: it may be done or not. The same again, under the same client_order_id, is done once and answered";
+    Problem::of(StatusCode::GATEWAY_TIMEOUT, detail).reason("no_answer_yet").retry(1)
+}
+
+/// The timer is set, and no gateway has said so.
+pub(crate) fn timer_without_gateway() -> Problem {
+    let detail = "this server has the timer, and no gateway has said yet that it has it: `GET /v1/cancel-after` tells, and to set it again does no harm";
     Problem::of(StatusCode::GATEWAY_TIMEOUT, detail).reason("no_answer_yet").retry(1)
 }
 

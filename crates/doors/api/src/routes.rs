@@ -38,6 +38,7 @@ use crate::{
         changes::cancel_all,
         batches::enter,
         timer::cancel_after,
+        timer::timer,
         fills::fills,
         positions::positions,
         instruments::list,
@@ -113,7 +114,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/orders/batch", post(batches::enter))
         .route("/orders/{order_id}", one)
         .route("/orders/by-name/{name}", by_name)
-        .route("/cancel-after", post(timer::cancel_after))
+        .route("/cancel-after", get(timer::timer).post(timer::cancel_after))
         .route("/fills", get(fills::fills))
         .route("/positions", get(positions::positions))
         .route("/instruments", get(instruments::list))

@@ -47,6 +47,8 @@ pub(crate) struct Session {
     followers: Mutex<Vec<mpsc::Sender<Followed>>>,
     /// When the dead man's timer goes off.
     timer: Mutex<Option<Instant>>,
+    /// Held while a symbol is looked up.
+    pub(crate) looking_up: tokio::sync::Mutex<()>,
     /// What the member has, as far as somebody asked.
     positions: tokio::sync::Mutex<MemberPositions>,
     /// It is told of another member, whose names its own would be taken for: it asks for nothing.
@@ -68,6 +70,7 @@ impl Session {
             to_send: Notify::new(),
             followers: Mutex::default(),
             timer: Mutex::default(),
+            looking_up: tokio::sync::Mutex::default(),
             positions: tokio::sync::Mutex::default(),
             is_copy,
             has_ended: AtomicBool::new(false),
@@ -91,23 +94,45 @@ impl Session {
         &self.positions
     }
 
-    /// Sets the dead man's timer; 0 stops it.
-    pub(crate) fn set_timer(&self, seconds: u32) {
-        let mut line = self.line();
-        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
-        *timer = (seconds > 0).then(|| Instant::now() + Duration::from_secs(seconds.into()));
-        line.cancel_after(seconds * 1_000);
+    fn timer(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.timer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the dead man's timer; 0 stops it. Done once a gateway has it; what is refused is not set.
+    pub(crate) async fn set_timer(&self, seconds: u32) -> Result<(), Problem> {
+        let told = self.answered(|line, waiter| {
+            line.set_timer(seconds * 1_000, waiter)?;
+            *self.timer() = (seconds > 0).then(|| Instant::now() + Duration::from_secs(seconds.into()));
+            Ok(())
+        });
+        match told.await {
+            Err(problem) if problem == refused::no_answer_yet() => Err(refused::timer_without_gateway()),
+            told => told.map(drop),
+        }
+    }
+
+    /// When the dead man's timer goes off, and whether a gateway says that it has it.
+    pub(crate) async fn timer_set(&self) -> Result<(Option<Instant>, bool), Problem> {
+        let mut set = None;
+        let told = self.answered(|line, waiter| {
+            set = *self.timer();
+            line.question(Question::Limits, waiter)
+        });
+        match told.await {
+            Err(problem) if problem == refused::sign_on_again() => Err(problem),
+            told => Ok((set, told.is_ok())),
+        }
     }
 
     /// The gateway is lost: what has gone off there is over.
     fn settle_timer(&self) {
-        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut timer = self.timer();
         *timer = timer.filter(|at| *at > Instant::now());
     }
 
     /// What is left of it, ms, if it runs. One that should have gone off while no gateway was there goes off at once.
     fn timer_ms(&self) -> Option<u32> {
-        let timer = *self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        let timer = *self.timer();
         let left_ms = timer?.saturating_duration_since(Instant::now()).as_millis();
         Some(u32::try_from(left_ms).unwrap_or(u32::MAX).max(1))
     }

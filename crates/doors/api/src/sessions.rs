@@ -87,20 +87,24 @@ impl Sessions {
 
     /// Keeps a sign-on of that address until its proof comes; gives the word to name it by, unless there is no room.
     pub(crate) fn keep(&self, of: IpAddr, wire: Wire, transcript: Transcript) -> Option<String> {
+        self.keep_at(Instant::now(), of, wire, transcript)
+    }
+
+    fn keep_at(&self, now: Instant, of: IpAddr, wire: Wire, transcript: Transcript) -> Option<String> {
         let mut pending = self.pending();
         let is_full = pending.len() >= STRANGERS_MAX;
         let of_address = pending.values().filter(|one| one.of == of).count();
         if is_full || of_address >= STRANGERS_OF_ADDRESS_MAX {
             let rivals = pending.iter().filter(|(_, one)| is_full || one.of == of);
             let (oldest, one) = rivals.min_by_key(|(_, one)| one.begun)?;
-            if one.begun.elapsed() < STRANGERS_GRACE {
+            if now.saturating_duration_since(one.begun) < STRANGERS_GRACE {
                 return None;
             }
             let oldest = *oldest;
             pending.remove(&oldest);
         }
         let id = word();
-        pending.insert(digest_of(&id), Pending { wire, transcript, begun: Instant::now(), of });
+        pending.insert(digest_of(&id), Pending { wire, transcript, begun: now, of });
         Some(id)
     }
 
@@ -119,5 +123,40 @@ impl Sessions {
             }
             !session.has_ended()
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_types::{GatewayId, MemberId};
+
+    use super::*;
+
+    const TRANSCRIPT: Transcript =
+        Transcript { nonce: [0; 32], gateway: GatewayId(0), member: MemberId(7), session: 1, token: 0 };
+
+    #[test]
+    fn so_many_sign_ons_wait_of_one_address_and_of_all_and_the_oldest_makes_room_once_it_had_its_time() {
+        let (sessions, begun) = (Sessions::new(1), Instant::now());
+        let keep = |after_ms, last| {
+            let (at, of) = (begun + Duration::from_millis(after_ms), IpAddr::from([127, 0, 0, last]));
+            sessions.keep_at(at, of, Wire::of_nobody(), TRANSCRIPT)
+        };
+        let kept: Vec<_> = (0..STRANGERS_OF_ADDRESS_MAX).filter_map(|_| keep(0, 1)).collect();
+        assert_eq!((kept.len(), keep(999, 1)), (STRANGERS_OF_ADDRESS_MAX, None));
+        let of_another: Vec<_> = (0..STRANGERS_OF_ADDRESS_MAX).filter_map(|_| keep(500, 2)).collect();
+        assert_eq!((of_another.len(), keep(999, 3)), (STRANGERS_MAX - STRANGERS_OF_ADDRESS_MAX, None));
+        assert!(keep(1_000, 2).is_some(), "one of all has had its time");
+        assert_eq!(kept.iter().filter(|id| sessions.take(id).is_none()).count(), 1, "it made room");
+        assert!(of_another.iter().all(|id| sessions.take(id).is_some()));
+        assert_eq!(of_another.iter().filter_map(|id| sessions.take(id)).count(), 0, "each is tried once");
+    }
+
+    #[test]
+    fn there_are_so_many_sessions_those_that_sign_on_included() {
+        let sessions = Sessions::new(2);
+        let places = [sessions.place(), sessions.place(), sessions.place()];
+        assert_eq!(places.map(|place| place.is_some()), [true, true, false]);
+        assert!(sessions.place().is_some(), "they are free again");
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
@@ -14,7 +14,7 @@ use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::{Cursor, FollowerStanding};
-use pares_types::ShardId;
+use pares_types::{Reply, ShardId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::interval;
@@ -101,6 +101,7 @@ pub(crate) async fn socket(
             socket,
             followed: None,
             cursors: BTreeMap::new(),
+            ahead: BTreeMap::new(),
             watching: Watching::default(),
         };
         if let Err(Closing(Some((code, reason)))) = listener.run().await {
@@ -116,6 +117,8 @@ struct Listener {
     socket: WebSocket,
     followed: Option<Receiver<Followed>>,
     cursors: BTreeMap<ShardId, Cursor>,
+    /// Where the client asked for a number that is not used yet: how long that is waited for, and the number that comes next.
+    ahead: BTreeMap<ShardId, (Instant, u64)>,
     watching: Watching,
 }
 
@@ -135,6 +138,7 @@ impl Listener {
                     self.session.note_used();
                     count += 1;
                     self.tell(&Told::Heartbeat { count }).await?;
+                    self.give_up_ahead().await?;
                 }
             }
         }
@@ -213,22 +217,8 @@ impl Listener {
             return Err(closing(close_code::AGAIN, why));
         };
         match told {
-            Followed::Message(shard, number, reply) => {
-                let is_next = self.cursors.get_mut(&shard).is_some_and(|cursor| cursor.takes(number));
-                match report(&reply).filter(|_| is_next) {
-                    Some(report) => self.tell(&Told::Orders(report)).await,
-                    None => Ok(()),
-                }
-            }
-            Followed::Live(shard, next) => {
-                match self.cursors.get_mut(&shard).map(|cursor| cursor.on_live(next)) {
-                    Some(FollowerStanding::Live) => {
-                        self.tell(&Told::OrdersLive { shard: shard.0, next: next.to_string() }).await
-                    }
-                    Some(FollowerStanding::Ahead) => self.tell_not(shard, "not_used_yet", next).await,
-                    Some(FollowerStanding::AsBefore) | None => Ok(()),
-                }
-            }
+            Followed::Message(shard, number, reply) => self.on_message(shard, number, &reply).await,
+            Followed::Live(shard, next) => self.on_live(shard, next).await,
             Followed::NotTold(shard, oldest, reason)
                 if self.cursors.get(&shard).is_some_and(|cursor| cursor.lacks(oldest)) =>
             {
@@ -238,8 +228,51 @@ impl Listener {
         }
     }
 
+    async fn on_message(&mut self, shard: ShardId, number: u64, reply: &Reply) -> Result<(), Closing> {
+        let Some(cursor) = self.cursors.get_mut(&shard) else { return Ok(()) };
+        let (own, catches_up) = (cursor.next(), cursor.catches_up(number));
+        let is_next = cursor.takes(number);
+        if let Some(next) = own.filter(|_| catches_up) {
+            self.tell_live(shard, next).await?;
+        } else if let Some((_, next)) = self.ahead.get_mut(&shard) {
+            *next = number.saturating_add(1).max(*next);
+        }
+        match report(reply).filter(|_| is_next) {
+            Some(report) => self.tell(&Told::Orders(report)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn on_live(&mut self, shard: ShardId, next: u64) -> Result<(), Closing> {
+        match self.cursors.get_mut(&shard).map(|cursor| cursor.on_live(next)) {
+            Some(FollowerStanding::Live) => self.tell_live(shard, next).await,
+            Some(FollowerStanding::Ahead) => {
+                let until = Instant::now() + self.app.settings.patience;
+                self.ahead.entry(shard).or_insert((until, next)).1 = next;
+                Ok(())
+            }
+            Some(FollowerStanding::AsBefore) | None => Ok(()),
+        }
+    }
+
+    async fn tell_live(&mut self, shard: ShardId, next: u64) -> Result<(), Closing> {
+        self.ahead.remove(&shard);
+        self.tell(&Told::OrdersLive { shard: shard.0, next: next.to_string() }).await
+    }
+
+    /// Numbers that were waited for long enough are of no message.
+    async fn give_up_ahead(&mut self) -> Result<(), Closing> {
+        let now = Instant::now();
+        let late: Vec<_> = self.ahead.extract_if(.., |_, (until, _)| *until <= now).collect();
+        for (shard, (_, next)) in late {
+            self.tell_not(shard, "not_used_yet", next).await?;
+        }
+        Ok(())
+    }
+
     async fn tell_not(&mut self, shard: ShardId, reason: &'static str, oldest: u64) -> Result<(), Closing> {
         self.cursors.remove(&shard);
+        self.ahead.remove(&shard);
         self.tell(&Told::OrdersNot { shard: shard.0, reason, oldest: oldest.to_string() }).await
     }
 

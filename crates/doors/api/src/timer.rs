@@ -1,13 +1,15 @@
 //! The dead man's timer. It runs at the gateway, so that it goes off whatever becomes of this server.
 
+use std::time::Instant;
+
 use axum::response::Response;
 use pares_http::problem::Problem;
-use pares_resources::Question;
 use pares_types::ClientOrderId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::Caller;
+use crate::session::Session;
 use crate::spoken::{Said, Spoken};
 
 /// A day.
@@ -24,16 +26,25 @@ pub(crate) struct CancelAfterForm {
     seconds: u32,
 }
 
-/// What the timer is of.
+/// How the timer is set.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CancelAfterSet {
-    /// So long from now; 0: it is off.
+    /// It goes off so long from now, rounded up; 0: it is off, or has gone off.
     #[schema(value_type = u64)]
     seconds: u32,
+    /// Whether a gateway says that it has it so. While none is there, the next one is told first of all.
+    is_at_gateway: bool,
     /// The session's guarded names begin here: orders under these are cancelled, and no others.
     guarded_from: String,
     /// The last of them.
     guarded_to: String,
+}
+
+impl CancelAfterSet {
+    fn new(session: &Session, seconds: u32, is_at_gateway: bool) -> Self {
+        let name = |number| ClientOrderId::guarded(session.number, number).0.to_string();
+        Self { seconds, is_at_gateway, guarded_from: name(1), guarded_to: name(NUMBER_MAX) }
+    }
 }
 
 /// Sets the session's dead man's timer: unless it is set again in time, the orders that the session guards are cancelled.
@@ -47,10 +58,16 @@ pub(crate) async fn cancel_after(
     if seconds > SECONDS_MAX {
         return Err(Problem::bad("seconds: 0 to 86400"));
     }
-    session.set_timer(seconds);
-    // The gateway reads in order: what answers this question has the timer.
-    session.question(Question::Limits).await?;
-    let name = |number| ClientOrderId::guarded(session.number, number).0.to_string();
-    let (guarded_from, guarded_to) = (name(1), name(NUMBER_MAX));
-    Ok(spoken.ok("cancel_after", &CancelAfterSet { seconds, guarded_from, guarded_to }))
+    session.set_timer(seconds).await?;
+    Ok(spoken.ok("cancel_after", &CancelAfterSet::new(&session, seconds, true)))
+}
+
+/// How the session's dead man's timer is set.
+#[utoipa::path(get, path = "/v1/cancel-after", operation_id = "cancel_after_set", tag = "orders", responses(
+    (status = 200, description = "It, also if no gateway answers", body = CancelAfterSet)))]
+pub(crate) async fn timer(Caller(session): Caller, spoken: Spoken) -> Result<Response, Problem> {
+    let (set, is_at_gateway) = session.timer_set().await?;
+    let left_ms = set.map_or(0, |at| at.saturating_duration_since(Instant::now()).as_millis());
+    let seconds = u32::try_from(left_ms.div_ceil(1_000)).unwrap_or(SECONDS_MAX);
+    Ok(spoken.ok("cancel_after", &CancelAfterSet::new(&session, seconds, is_at_gateway)))
 }

@@ -71,7 +71,8 @@ enum Last {
     Book(Arc<BookNow>),
     /// Its place on the tape.
     Trades(u64),
-    Ticker(Box<TickerShown>),
+    /// Its text.
+    Ticker(Utf8Bytes),
     Candles(Option<Candle>),
 }
 
@@ -138,7 +139,9 @@ impl Watching {
             return not("too_many");
         }
         let begun = market
-            .filter(|market| market.listen(&watched.symbol, &self.rung))
+            .filter(|market| {
+                market.listen(&watched.symbol, &self.rung, watched.channel == MarketChannel::Book)
+            })
             .and_then(|market| market.of(&watched.symbol, |shelf| first(shelf, &watched, after)));
         match begun {
             None if market.is_none() => not("no_market_data"),
@@ -189,8 +192,8 @@ fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last,
             (Last::Trades(place), vec![text(&MarketMessage::TradesLive { symbol, last })])
         }
         MarketChannel::Ticker => {
-            let ticker = TickerShown::of(&symbol, shelf);
-            (Last::Ticker(Box::new(ticker.clone())), vec![text(&MarketMessage::Ticker(ticker))])
+            let ticker = shelf.ticker(&symbol);
+            (Last::Ticker(ticker.clone()), vec![ticker.clone()])
         }
         MarketChannel::Candles(interval) => {
             let newest = shelf.tape.candles(interval).back();
@@ -220,10 +223,10 @@ fn next(
     match (last, watched.channel) {
         (Last::Trades(place), _) => return next_trades(&shelf.tape, symbol, place, texts),
         (Last::Ticker(told), _) => {
-            let ticker = TickerShown::of(symbol, shelf);
-            if **told != ticker {
-                (**told).clone_from(&ticker);
-                texts.push(text(&MarketMessage::Ticker(ticker)));
+            let ticker = shelf.ticker(symbol);
+            if told != ticker {
+                told.clone_from(ticker);
+                texts.push(ticker.clone());
             }
         }
         (Last::Candles(told), MarketChannel::Candles(interval)) => {
@@ -253,114 +256,15 @@ fn next_trades(
     Ok(*place < tape.end())
 }
 
+/// How an instrument trades, as it is told.
+pub(crate) fn ticker_text(symbol: &str, shelf: &Shelf) -> Utf8Bytes {
+    text(&MarketMessage::Ticker(TickerShown::of(symbol, shelf)))
+}
+
 fn candle_text(symbol: &str, interval: Interval, candle: &Candle) -> Utf8Bytes {
     let (symbol, interval) = (symbol.to_owned(), interval.word());
     text(&MarketMessage::Candles { symbol, interval, candle: candle.into() })
 }
 
 #[cfg(test)]
-mod tests {
-    use pares_resources::tape::{KEPT_MAX, MarketTrade, TapeNews};
-    use pares_types::{BusinessDay, Phase, Price, Quantity, Timestamp};
-    use serde_json::Value;
-
-    use super::*;
-    use crate::books::BookTold;
-    use crate::market::MarketTold;
-
-    /// Trades of these numbers, each at its number, a minute after the one before.
-    fn tell(market: &ReceivedMarket, numbers: std::ops::Range<u64>) {
-        let trade = |number: u64| {
-            let (at, price) = (Timestamp(number * 60_000_000_000), Price(number.cast_signed() * 10_000));
-            TapeNews::Trade(MarketTrade { number, at, price, quantity: Quantity(1), taker: None })
-        };
-        let (book, phase) = (BookTold::default(), Some(Phase::Continuous));
-        let news = numbers.map(trade).collect();
-        market.tell(
-            "ABC",
-            &MarketTold { instrument: 1, book, phase, day: BusinessDay(1), is_whole: true, news },
-        );
-    }
-
-    fn watching(market: &ReceivedMarket, name: &str) -> (Watching, Vec<Value>) {
-        let mut watching = Watching::default();
-        let channel = MarketChannel::of(name, None).unwrap();
-        let texts = watching.begin(Some(market), Watched { channel, symbol: "ABC".into() }, None);
-        (watching, values(&texts))
-    }
-
-    fn values(texts: &[Utf8Bytes]) -> Vec<Value> {
-        texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
-    }
-
-    fn told(watching: &mut Watching, market: &ReceivedMarket, field: &str) -> Vec<String> {
-        let texts = watching.look(market).unwrap();
-        let told = values(&texts);
-        told.iter().map(|one| one.pointer(field).unwrap().as_str().unwrap().to_owned()).collect()
-    }
-
-    #[test]
-    fn a_slow_reader_of_trades_gets_each_once_until_what_it_has_not_read_is_gone() {
-        let market = ReceivedMarket::default();
-        tell(&market, 1..3);
-        let (mut watching, first) = watching(&market, "trades");
-        assert_eq!(first[0]["last"], "2");
-        let few = TRADES_AT_ONCE as u64;
-        tell(&market, 3..13 + few);
-        let numbers = |from, to| (from..to).map(|number: u64| number.to_string()).collect::<Vec<_>>();
-        assert_eq!(told(&mut watching, &market, "/number"), numbers(3, 3 + few), "a turn's");
-        assert_eq!(told(&mut watching, &market, "/number"), numbers(3 + few, 13 + few));
-        let (next, most) = (13 + few, KEPT_MAX as u64);
-        tell(&market, next..next + most);
-        tell(&market, next + most..next + most + 1);
-        assert_eq!(watching.look(&market), Err(TooSlow));
-    }
-
-    #[test]
-    fn a_symbol_is_that_of_its_newest_instrument() {
-        let market = ReceivedMarket::default();
-        tell(&market, 5..6);
-        let trades = |instrument, numbers: std::ops::Range<u64>| {
-            let at = |number: u64| (Timestamp(number), Price(10_000), Quantity(1));
-            let trade = |number| {
-                let (at, price, quantity) = at(number);
-                TapeNews::Trade(MarketTrade { number, at, price, quantity, taker: None })
-            };
-            let (book, news) = (BookTold::default(), numbers.map(trade).collect());
-            market.tell(
-                "ABC",
-                &MarketTold { instrument, book, phase: None, day: BusinessDay(1), is_whole: true, news },
-            );
-        };
-        trades(9, 2..3);
-        trades(1, 7..8);
-        let last = market.of("ABC", |shelf| shelf.tape.last().map(|trade| trade.number));
-        assert_eq!(last, Some(Some(2)), "of instrument 9, whose shard has lower numbers");
-    }
-
-    #[test]
-    fn a_slow_reader_of_tickers_gets_the_last_and_of_candles_all_that_changed() {
-        let market = ReceivedMarket::default();
-        tell(&market, 1..2);
-        let (mut ticker, first) = watching(&market, "ticker");
-        assert_eq!(first[0]["last"], "1");
-        let (mut candles, first) = watching(&market, "candles");
-        assert_eq!(first[0]["candle"]["close"], "1");
-        tell(&market, 2..4);
-        tell(&market, 4..5);
-        assert_eq!(told(&mut ticker, &market, "/last"), ["4"]);
-        assert_eq!(told(&mut candles, &market, "/candle/close"), ["2", "3", "4"]);
-        assert_eq!(ticker.look(&market).unwrap().len() + candles.look(&market).unwrap().len(), 0);
-    }
-
-    #[test]
-    fn what_is_not_there_is_said() {
-        let market = ReceivedMarket::default();
-        let (_, first) = watching(&market, "candles");
-        assert_eq!(
-            (&first[0]["channel"], &first[0]["reason"]),
-            (&"candles_not".into(), &"unknown_instrument".into())
-        );
-        assert!(MarketChannel::of("orders", None).is_err() && MarketChannel::of("book", Some("1m")).is_err());
-    }
-}
+mod tests;

@@ -91,6 +91,13 @@ pub(crate) struct Agreed {
 }
 
 impl Wire {
+    /// One that says and hears nothing.
+    #[cfg(test)]
+    pub(crate) fn of_nobody() -> Self {
+        let inbox = Inbox { from: Box::new(tokio::io::empty()), bytes: Box::default(), start: 0, end: 0 };
+        Self { inbox, to: Box::new(tokio::io::sink()) }
+    }
+
     async fn dial(address: SocketAddr, settings: &ApiSettings) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;

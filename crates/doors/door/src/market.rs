@@ -9,7 +9,7 @@
 //!           +--Y: no such symbol, or nothing came for five seconds
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pares_fix::dictionary::tag;
@@ -33,8 +33,6 @@ const ID_BYTES_MAX: usize = 64;
 /// How long a request waits for books that are not there.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
-const NO_SYMBOL: &str = "no instrument has that Symbol (55)";
-
 /// MDReqRejReason (281).
 mod reject {
     pub(super) const UNKNOWN_SYMBOL: u8 = b'0';
@@ -55,8 +53,8 @@ pub struct MarketBook {
     pub levels: Levels,
     /// The last trade.
     pub last: Option<(Price, Quantity)>,
-    /// How many trades were told.
-    pub trades: u64,
+    /// The number of that trade; none if it was told with the book, as the last one, and not as news.
+    pub trade: Option<u64>,
 }
 
 /// The market, as far as the gateway's process follows it.
@@ -116,7 +114,10 @@ pub(crate) struct Subscriptions {
     open: BTreeMap<Vec<u8>, Subscription>,
 }
 
+/// MDReqRejReason, if there is one for it, and words.
 type Refused = (Option<u8>, &'static str);
+
+const NO_SYMBOL: Refused = (Some(reject::UNKNOWN_SYMBOL), "no instrument has that Symbol (55)");
 
 impl Desk {
     /// MarketDataRequest.
@@ -132,9 +133,8 @@ impl Desk {
                 wanted.and_then(|wanted| self.market.ask(wanted, self.utc_ns))
             }
         };
-        if let Err((reason, text)) = refused {
-            let id = id[..id.len().min(ID_BYTES_MAX)].to_vec();
-            self.told.push(Told::MarketReject(MarketReject { id, reason, text }));
+        if let Err(why) = refused {
+            self.told.push(rejected(id[..id.len().min(ID_BYTES_MAX)].to_vec(), why));
         }
     }
 
@@ -207,7 +207,8 @@ impl Wanted {
     fn changes(&self, symbol: &Arc<str>, before: &MarketBook, now: &MarketBook) -> Vec<MarketEntry> {
         let (old, new) = (self.shown(before), self.shown(now));
         let changed = new.since(&old);
-        let last = now.last.filter(|_| self.trades && now.trades != before.trades);
+        let is_news = now.trade.is_some() && now.trade != before.trade;
+        let last = now.last.filter(|_| self.trades && is_news);
         let sides = [
             (entry::BID, &old.bids, changed.bids),
             (entry::OFFER, &old.offers, changed.offers),
@@ -279,9 +280,7 @@ impl Subscriptions {
                 .filter(|_| is_whole || wanted.symbols.iter().all(|symbol| view.book(symbol).is_some()))
             {
                 Some(books) if books.iter().all(|book| book.is_current) => self.open(wanted, books, told),
-                None if is_whole => {
-                    told.push(wanted.reject(reject::UNKNOWN_SYMBOL, NO_SYMBOL));
-                }
+                None if is_whole => told.push(rejected(wanted.id, NO_SYMBOL)),
                 _ => self.waiting.push(Waiting { wanted, until_ns }),
             }
         }
@@ -298,11 +297,11 @@ impl Subscriptions {
     pub(crate) fn give_up(&mut self, now_ns: u64, instruments: &Instruments, told: &mut Vec<Told>) {
         for Waiting { wanted, .. } in self.waiting.extract_if(.., |waiting| waiting.until_ns <= now_ns) {
             let is_known = |symbol: &Arc<str>| instruments.by_symbol(symbol.as_bytes()).is_some();
-            told.push(if wanted.symbols.iter().all(is_known) {
-                wanted.reject(reject::BANDWIDTH, "market data are not at hand: ask again")
-            } else {
-                wanted.reject(reject::UNKNOWN_SYMBOL, NO_SYMBOL)
-            });
+            let why = match wanted.symbols.iter().all(is_known) {
+                true => (Some(reject::BANDWIDTH), "market data are not at hand: ask again"),
+                false => NO_SYMBOL,
+            };
+            told.push(rejected(wanted.id, why));
         }
     }
 }
@@ -331,10 +330,8 @@ impl Subscription {
     }
 }
 
-impl Wanted {
-    fn reject(self, reason: u8, text: &'static str) -> Told {
-        Told::MarketReject(MarketReject { id: self.id, reason: Some(reason), text })
-    }
+fn rejected(id: Vec<u8>, (reason, text): Refused) -> Told {
+    Told::MarketReject(MarketReject { id, reason, text })
 }
 
 /// The values of a field of groups.
@@ -345,7 +342,7 @@ fn values<'a>(message: &FixMessage<'a>, tag: u16) -> impl Iterator<Item = &'a [u
         .map(|field| field.value)
 }
 
-/// The symbols that a request names: by Symbol (55), which begins an entry, or by number (48, if 22 is 8).
+/// The symbols that a request names, each once: by Symbol (55), which begins an entry, or by number (48, if 22 is 8).
 fn symbols(message: &FixMessage<'_>, instruments: &Instruments) -> Vec<Arc<str>> {
     let mut named: Vec<(String, Option<InstrumentId>)> = Vec::new();
     let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse().ok().map(InstrumentId);
@@ -362,5 +359,6 @@ fn symbols(message: &FixMessage<'_>, instruments: &Instruments) -> Vec<Arc<str>>
         Some(id) if instruments.has(id) => instruments.symbol(id).into(),
         _ => symbol.into(),
     };
-    named.into_iter().map(symbol).collect()
+    let mut seen = BTreeSet::new();
+    named.into_iter().map(symbol).filter(|symbol| seen.insert(Arc::clone(symbol))).collect()
 }

@@ -116,6 +116,9 @@ impl<W> Line<W> {
     /// # Errors
     /// If too many wait, or another request of that name is in flight; nothing was done.
     pub fn ask(&mut self, request: ClientRequest, waiter: W) -> Result<(), Refused> {
+        if self.asked.len() >= self.in_flight_max {
+            self.forget_unsent();
+        }
         let room = self.asked.len() < self.in_flight_max;
         match self.asked.entry(request.client_order_id()) {
             Entry::Occupied(mut same) => {
@@ -146,17 +149,43 @@ impl<W> Line<W> {
         Ok(())
     }
 
+    /// Forgets requests for which nobody waits, and which no gateway can have.
+    fn forget_unsent(&mut self) {
+        let is_gone = self.is_gone;
+        self.asked.retain(|_, asked| asked.was_sent || !asked.waiters.iter().all(is_gone));
+    }
+
     /// Asks what changes nothing.
     ///
     /// # Errors
     /// If too many wait.
     pub fn question(&mut self, question: Question, waiter: W) -> Result<(), Refused> {
+        self.question_behind(question, waiter, |_| {})
+    }
+
+    /// Sets the timer at whose end the gateway cancels what the session guards, ms from now; 0: not at all. Who waits is told the limits once a gateway has it: gateways read in
+    /// order. The timer is of the connection: another gateway is told what is left of it by [`Line::on_signed_on`].
+    ///
+    /// # Errors
+    /// If too many wait: nothing was set.
+    pub fn set_timer(&mut self, after_ms: u32, waiter: W) -> Result<(), Refused> {
+        self.question_behind(Question::Limits, waiter, |line| line.cancel_after(after_ms))
+    }
+
+    /// Asks behind what is sent before, if there is room.
+    fn question_behind(
+        &mut self,
+        question: Question,
+        waiter: W,
+        before: impl FnOnce(&mut Self),
+    ) -> Result<(), Refused> {
         if self.questions.len() >= QUESTIONS_MAX {
             self.questions.forget(self.is_gone);
         }
         if self.questions.len() >= QUESTIONS_MAX {
             return Err(Refused::Full);
         }
+        before(self);
         self.questions.ask(question, waiter);
         if self.is_up {
             self.questions.send(&mut self.out);
@@ -184,8 +213,7 @@ impl<W> Line<W> {
         !self.out.is_empty()
     }
 
-    /// What the session guards is to be cancelled so long from now, ms; 0: not at all. The gateway's timer is of the connection: another one is told anew.
-    pub fn cancel_after(&mut self, after_ms: u32) {
+    fn cancel_after(&mut self, after_ms: u32) {
         if self.is_up {
             frame::write(&mut self.out, &CancelAfter { after_ms: after_ms.into(), reserved: 0.into() });
         }
@@ -197,15 +225,14 @@ impl<W> Line<W> {
         (self.is_up, self.in_flight_max) = (true, usize::from(in_flight_max).max(1));
         cancel_after_ms.into_iter().for_each(|after_ms| self.cancel_after(after_ms));
         self.streams.begin_anew(&mut self.out);
-        let is_gone = self.is_gone;
-        self.asked.retain(|_, asked| asked.was_sent || !asked.waiters.iter().all(is_gone));
+        self.forget_unsent();
         self.asked.values_mut().for_each(|asked| asked.was_sent = true);
         let mut again: Vec<(u64, ClientRequest)> =
             self.asked.values().map(|asked| (asked.place, asked.request)).collect();
         again.sort_unstable_by_key(|(place, _)| *place);
         again.iter().for_each(|(_, request)| frame::write_request(&mut self.out, request));
         self.questions.begin_anew();
-        self.questions.forget(is_gone);
+        self.questions.forget(self.is_gone);
         self.questions.send(&mut self.out);
     }
 

@@ -18,6 +18,8 @@ pub enum Question {
     Orders(Option<InstrumentId>),
     /// Which instruments there are.
     Instruments,
+    /// That instrument, if it is there.
+    Instrument(InstrumentId),
     /// What the session may do.
     Limits,
 }
@@ -33,7 +35,7 @@ pub struct InstrumentTold {
 
 impl Question {
     fn is_list(self) -> bool {
-        matches!(self, Self::Orders(_) | Self::Instruments)
+        matches!(self, Self::Orders(_) | Self::Instruments | Self::Instrument(_))
     }
 
     fn write(self, out: &mut Vec<u8>) {
@@ -42,6 +44,7 @@ impl Question {
             Self::Order(key) => frame::write_order_status_request(out, key),
             Self::Orders(instrument) => frame::write_list_request(out, &list(List::Orders, instrument)),
             Self::Instruments => frame::write_list_request(out, &list(List::Instruments, None)),
+            Self::Instrument(one) => frame::write_list_request(out, &list(List::Instruments, Some(one))),
             Self::Limits => frame::write_limits_request(out, 0),
         }
     }
@@ -109,15 +112,15 @@ impl<W> Questions<W> {
                 return None;
             }
             (GatewayFrame::OrderStatus(_, status), Question::Order(_)) => LineTold::Order(status),
-            (GatewayFrame::InstrumentStatus(status), Question::Instruments) => {
+            (GatewayFrame::InstrumentStatus(status), Question::Instruments | Question::Instrument(_)) => {
                 self.instruments.push(InstrumentTold { status, ticks: Vec::new() });
                 return None;
             }
-            (GatewayFrame::TickRow { from, tick, .. }, Question::Instruments) => {
+            (GatewayFrame::TickRow { from, tick, .. }, Question::Instruments | Question::Instrument(_)) => {
                 self.instruments.last_mut()?.ticks.push((from, tick));
                 return None;
             }
-            (GatewayFrame::ListEnd(end), Question::Orders(_) | Question::Instruments) => self.end(end.reason),
+            (GatewayFrame::ListEnd(end), question) if question.is_list() => self.end(end.reason),
             (GatewayFrame::OwnLimits(own), Question::Limits) => LineTold::Limits(own),
             _ => return None,
         };

@@ -48,7 +48,7 @@ impl Streams {
         if let Some(Stream { next: Some(next), .. }) = self.0.get_mut(&shard)
             && number >= *next
         {
-            *next = number + 1;
+            *next = number.saturating_add(1);
         }
     }
 
@@ -56,7 +56,8 @@ impl Streams {
     pub(crate) fn on_live(&mut self, shard: ShardId, next: u64, out: &mut Vec<u8>) {
         let stream = self.0.entry(shard).or_default();
         stream.telling = None;
-        stream.next = Some(stream.next.unwrap_or(next).max(next));
+        // Also if it is below what another gateway told: this one tells it again, and who asks for more than that would have it withheld from those who lack it.
+        stream.next = Some(next);
         // Who wanted what comes now, or what is not there yet, has it or is told so.
         stream.wanted.retain(|want| (1..next).contains(want));
         stream.send(shard, out);
@@ -108,7 +109,16 @@ impl Stream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     next: Option<u64>,
-    is_live: bool,
+    standing: Standing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// What he asked for is not told to the end yet.
+    Asked,
+    /// His number comes later than the one that comes next.
+    Ahead,
+    Live,
 }
 
 /// How one who follows stands when all that was asked for is told.
@@ -118,7 +128,8 @@ pub enum FollowerStanding {
     Live,
     /// He knew that, or something is told for him yet.
     AsBefore,
-    /// He asked for a number that is not used yet.
+    /// He asked for a number that this gateway has not used yet. One that took over may be a few numbers behind: they are on their way, and
+    /// [`Cursor::catches_up`] says when.
     Ahead,
 }
 
@@ -126,7 +137,7 @@ impl Cursor {
     /// From that number on; from now on if it is 0.
     #[must_use]
     pub fn from(number: u64) -> Self {
-        Self { next: Some(number).filter(|number| *number > 0), is_live: false }
+        Self { next: Some(number).filter(|number| *number > 0), standing: Standing::Asked }
     }
 
     /// The number that comes next for him, once it is known.
@@ -139,9 +150,19 @@ impl Cursor {
     pub fn takes(&mut self, number: u64) -> bool {
         let is_next = self.next == Some(number);
         if is_next {
-            self.next = Some(number + 1);
+            self.next = Some(number.saturating_add(1));
         }
         is_next
+    }
+
+    /// A message of that number is told: whether he was ahead, and now his number comes next. To be asked before [`Cursor::takes`].
+    pub fn catches_up(&mut self, number: u64) -> bool {
+        let comes_next = self.next.is_some_and(|next| next <= number.saturating_add(1));
+        let catches_up = self.standing == Standing::Ahead && comes_next;
+        if catches_up {
+            self.standing = Standing::Live;
+        }
+        catches_up
     }
 
     /// Whether what the gateway does not tell concerns him: `oldest` is the lowest number that is kept, 0 if none is. What another one asked for
@@ -155,12 +176,16 @@ impl Cursor {
     pub fn on_live(&mut self, next: u64) -> FollowerStanding {
         let own = *self.next.get_or_insert(next);
         match own.cmp(&next) {
-            core::cmp::Ordering::Equal if !self.is_live => {
-                self.is_live = true;
+            _ if self.standing == Standing::Live => FollowerStanding::AsBefore,
+            core::cmp::Ordering::Equal => {
+                self.standing = Standing::Live;
                 FollowerStanding::Live
             }
-            core::cmp::Ordering::Greater if !self.is_live => FollowerStanding::Ahead,
-            _ => FollowerStanding::AsBefore,
+            core::cmp::Ordering::Greater => {
+                self.standing = Standing::Ahead;
+                FollowerStanding::Ahead
+            }
+            core::cmp::Ordering::Less => FollowerStanding::AsBefore,
         }
     }
 }
@@ -198,7 +223,26 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_used_is_ahead() {
-        assert_eq!(Cursor::from(9).on_live(6), FollowerStanding::Ahead);
+    fn who_is_ahead_waits_until_his_number_comes_next() {
+        let mut cursor = Cursor::from(9);
+        assert_eq!([cursor.on_live(6), cursor.on_live(7)], [FollowerStanding::Ahead; 2]);
+        let told = [6, 7, 8, 9];
+        assert_eq!(told.map(|number| cursor.catches_up(number)), [false, false, true, false]);
+        assert_eq!(told.map(|number| cursor.takes(number)), [false, false, false, true]);
+        assert_eq!(cursor.on_live(10), FollowerStanding::AsBefore);
+        let mut cursor = Cursor::from(9);
+        cursor.on_live(6);
+        assert_eq!(
+            cursor.on_live(9),
+            FollowerStanding::Live,
+            "or another gateway is asked, which is not behind"
+        );
+    }
+
+    #[test]
+    fn who_does_not_know_how_far_it_is_is_not_ahead() {
+        let mut cursor = Cursor::from(9);
+        assert!(!cursor.catches_up(8), "that was told for another one");
+        assert_eq!(cursor.on_live(9), FollowerStanding::Live);
     }
 }

@@ -11,6 +11,8 @@
 //!     +-- pause ----+--------+     \-- without lines --> replay from the next message on, until it breaks
 //! ```
 
+mod replay;
+
 use pares_types::BusinessDay;
 
 use crate::books::ReceivedBooks;
@@ -44,6 +46,8 @@ pub(crate) struct Recovery {
     answered: u64,
     /// The furthest of their answers.
     head: Option<(Session, u64)>,
+    /// Of which session replayers said that they have no beginning, and how often one after the other did.
+    beheaded: Option<(Session, u64)>,
     /// The books of a snapshot that is coming.
     books: ReceivedBooks,
 }
@@ -58,8 +62,16 @@ impl Recovery {
             called: 0,
             answered: 0,
             head: None,
+            beheaded: None,
             books: ReceivedBooks::with_seed(seed),
         }
+    }
+
+    /// A replayer has not got the beginning of that session. How often that was said of it.
+    fn note_beheaded(&mut self, session: Session) -> u64 {
+        let times = 1 + self.beheaded.filter(|(of, _)| *of == session).map_or(0, |(_, times)| times);
+        self.beheaded = Some((session, times));
+        times
     }
 
     fn pause(&mut self, now_ns: u64) {
@@ -255,7 +267,10 @@ impl Subscription {
         if !receiver.is_placed() {
             // Before the first business day a session has no date, and trades of long ago would be taken for those of now.
             let is_undated = session.day().is_none_or(|day| day == BusinessDay::NONE);
-            if self.of.lines || is_undated || head > self.of.replayed_max {
+            let replayers = self.of.replayers;
+            let is_beheaded =
+                self.recovery.beheaded.is_some_and(|(of, times)| of == session && times >= replayers);
+            if self.of.lines || is_undated || is_beheaded || head > self.of.replayed_max {
                 return self.start(Purpose::Snapshot(session), now_ns);
             }
             receiver.place(1, |first, messages| hand_out(&mut self.books, first, messages, each));
@@ -320,80 +335,5 @@ impl Subscription {
         each(&self.books, FeedEvent::Reset { next });
         let books = &mut self.books;
         receiver.place(next, |first, messages| hand_out(books, first, messages, each));
-    }
-
-    /// What came on lines while the snapshot did may be more than could wait for it: the rest is replayed, faster than by asking.
-    fn catch_up(&mut self, now_ns: u64) {
-        let Some(receiver) = self.receiver.as_ref().filter(|receiver| receiver.is_missing()) else { return };
-        if self.of.lines {
-            self.start(Purpose::Replay(receiver.session(), receiver.next()), now_ns);
-        }
-    }
-
-    /// Whether the replay is at its end for one who has lines: nothing is missing any more, or the replayer has no more.
-    fn has_caught_up(&self, said: Said<'_>) -> bool {
-        let Some(receiver) = &self.receiver else { return true };
-        // A replayer has said that a later session is on, so this one comes to its end; that a packet has says nothing.
-        let comes_to_end = self.recovery.head.is_some_and(|(latest, _)| latest > receiver.session());
-        let is_needed = comes_to_end || (receiver.is_missing() && said != Said::Heartbeat);
-        self.of.lines && !is_needed
-    }
-
-    fn on_replay(
-        &mut self,
-        said: Said<'_>,
-        (session, from): (Session, u64),
-        now_ns: u64,
-        each: &mut impl FeedListener,
-    ) -> bool {
-        let Self { receiver: Some(receiver), books, .. } = self else { return self.refuse(said, now_ns) };
-        if receiver.session() != session {
-            return self.refuse(said, now_ns);
-        }
-        match said {
-            Said::Accepted(accepted, first) if (accepted, first) == (session, from) => {
-                receiver.on_told(first, now_ns);
-                (self.recovery.asked_ns, self.recovery.pause_ns) = (None, 0);
-            }
-            Said::Message(number, bytes) => {
-                let hand_out = |first, messages: &[&[u8]]| hand_out(books, first, messages, each);
-                receiver.on_message(number, bytes, now_ns, hand_out);
-            }
-            Said::Heartbeat => receiver.on_told(receiver.next(), now_ns),
-            Said::EndOfSession => {
-                receiver.on_end(now_ns);
-                self.hang_up();
-                self.recovery.pause(now_ns);
-                return false;
-            }
-            _ => return self.replay_refused(said, session, now_ns, each),
-        }
-        let goes_on = !self.has_caught_up(said);
-        if !goes_on {
-            self.hang_up();
-        }
-        goes_on
-    }
-
-    /// A replayer does not send the rest of a session. If another one is on, nobody keeps it: the program goes on with that.
-    fn replay_refused(
-        &mut self,
-        said: Said<'_>,
-        session: Session,
-        now_ns: u64,
-        each: &mut impl FeedListener,
-    ) -> bool {
-        let is_rejected = matches!(said, Said::Rejected(_));
-        let is_first = !self.of.lines && self.receiver.as_ref().is_some_and(|ours| ours.next() == 1);
-        if is_first && is_rejected {
-            // Nobody has its beginning any more: a snapshot will do.
-            self.of.replayed_max = 0;
-            self.receiver = Some(Receiver::searching(session));
-        }
-        let later = self.recovery.head.filter(|(latest, _)| is_rejected && *latest > session);
-        if let Some((latest, head)) = later {
-            self.begin(latest, head == 1, each);
-        }
-        self.refuse(said, now_ns)
     }
 }

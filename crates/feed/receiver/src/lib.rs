@@ -25,4 +25,4 @@ pub use pares_feed::subscription::{FeedEvent, SubscriptionCounters, Subscription
 pub use pares_tls::{TlsError, Trust};
 pub use receiver::{FeedReceiver, Received, ReceivedFrom};
 pub use sockets::line_socket;
-pub use watch::{BookWatch, WatchedBook};
+pub use watch::{BookNews, BookWatch, FeedStanding, WatchedBook};

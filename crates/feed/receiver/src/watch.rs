@@ -1,14 +1,15 @@
 //! Books as they look now and then, for programs that show them instead of following each message.
 //!
-//! A book changes a hundred times while somebody looks at it once. What changed is noted as it comes, and handed on when it is time, as it is then.
+//! A book changes a hundred times while somebody looks at it once. What changed is noted as it comes, and handed on when it is time, as it is then; of trades each.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use pares_feed::books::ReceivedBook;
+use pares_feed::books::{BookTrade, ReceivedBook};
 use pares_feed::itch::{self, FeedMessage};
+use pares_feed::publication::Session;
 use pares_feed::subscription::{FeedEvent, SubscriptionState};
-use pares_types::ShardId;
+use pares_types::{BusinessDay, ShardId};
 
 use crate::config::ReceiverError;
 use crate::receiver::{FeedReceiver, Received, ReceivedFrom};
@@ -25,8 +26,39 @@ pub struct WatchedBook<'a> {
     pub locate: u16,
     /// Whether it is the market's: not while data are missing.
     pub is_current: bool,
-    /// Trades since the last time that it was handed on.
-    pub trades: u64,
+    /// How far its shard's data have come.
+    pub standing: FeedStanding,
+    /// What happened to its trades since it was handed on last.
+    pub news: &'a [BookNews],
+}
+
+/// How far the data of a shard have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedStanding {
+    /// The business day that they are of.
+    pub day: BusinessDay,
+    /// The number of the next message.
+    pub number: u64,
+    /// Whether all of the day has come.
+    pub is_whole: bool,
+}
+
+/// What happens to an instrument's trades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BookNews {
+    /// A trade.
+    Traded {
+        /// Itself.
+        trade: BookTrade,
+        /// The business day that was on.
+        day: BusinessDay,
+        /// The time of day.
+        time_ns: u64,
+    },
+    /// The trade of that number was declared void.
+    Busted(u64),
+    /// Trades may be missing here.
+    Gap,
 }
 
 /// Watches all books of a receiver.
@@ -37,10 +69,12 @@ pub struct BookWatch {
     next: Instant,
 }
 
+/// What came since it was handed on.
 #[derive(Default)]
 struct Noted {
-    /// Books that changed since they were handed on: shard, locate; and trades of them.
-    changed: BTreeMap<(ShardId, u16), u64>,
+    standing: BTreeMap<ShardId, FeedStanding>,
+    /// Books that changed, by shard and locate, and what happened to their trades.
+    changed: BTreeMap<(ShardId, u16), Vec<BookNews>>,
 }
 
 impl BookWatch {
@@ -62,10 +96,11 @@ impl BookWatch {
             return Ok(false);
         }
         *next = Instant::now() + *every;
-        for ((shard, locate), trades) in std::mem::take(&mut noted.changed) {
+        for ((shard, locate), news) in std::mem::take(&mut noted.changed) {
             let Some(book) = receiver.books(shard).and_then(|books| books.book(locate)) else { continue };
             let is_current = receiver.state(shard) == Some(SubscriptionState::Current);
-            each(&WatchedBook { locate, book, is_current, trades });
+            let standing = noted.standing.get(&shard).copied().unwrap_or_default();
+            each(&WatchedBook { book, locate, is_current, standing, news: &news });
         }
         Ok(true)
     }
@@ -84,30 +119,63 @@ impl BookWatch {
 
 impl Noted {
     fn note(&mut self, from: &ReceivedFrom<'_>) {
-        let shard = from.shard;
+        let standing = self.standing.entry(from.shard).or_default();
         match from.received {
-            Received::Event(FeedEvent::Message { bytes, .. }) => {
+            Received::Event(FeedEvent::Message { number, bytes }) => {
+                standing.number = number.saturating_add(1);
                 if let Some(locate) = itch::about(bytes) {
-                    *self.changed.entry((shard, locate)).or_default() += u64::from(is_trade(bytes));
+                    let news = news_of(from, bytes, standing.day);
+                    self.changed.entry((from.shard, locate)).or_default().extend(news);
                 }
-                return;
             }
-            Received::Event(_) | Received::State(_) => {}
+            Received::Event(FeedEvent::Session(session)) => {
+                *standing = FeedStanding::of(session);
+                self.note_all(from, None);
+            }
+            Received::Event(FeedEvent::Unfilled { .. }) => {
+                standing.is_whole = false;
+                self.note_all(from, Some(BookNews::Gap));
+            }
+            Received::Event(FeedEvent::Reset { next }) => {
+                (standing.number, standing.is_whole) = (next, false);
+                self.note_all(from, Some(BookNews::Gap));
+            }
+            Received::State(_) => self.note_all(from, None),
         }
-        // Books began anew, or are worth something else: all of them are what they are now.
+    }
+
+    /// Books began anew, or are worth something else: all of them are what they are now.
+    fn note_all(&mut self, from: &ReceivedFrom<'_>, news: Option<BookNews>) {
         for (locate, _) in from.books.all() {
-            self.changed.entry((shard, locate)).or_default();
+            self.changed.entry((from.shard, locate)).or_default().extend(news);
         }
     }
 }
 
-/// Whether it tells a trade that counts as the last one.
-fn is_trade(message: &[u8]) -> bool {
-    match message.first() {
-        Some(b'E' | b'P' | b'Q') => true,
-        Some(b'C') => {
-            matches!(FeedMessage::read(message), Some(FeedMessage::ExecutedAt(of)) if of.printable == b'Y')
+impl FeedStanding {
+    fn of(session: Session) -> Self {
+        Self { day: session.day().unwrap_or_default(), number: 1, is_whole: true }
+    }
+}
+
+impl BookNews {
+    /// The trade, if it is one.
+    #[must_use]
+    pub fn trade(&self) -> Option<BookTrade> {
+        match self {
+            Self::Traded { trade, .. } => Some(*trade),
+            Self::Busted(_) | Self::Gap => None,
         }
-        _ => false,
+    }
+}
+
+/// What a message says of its instrument's trades.
+fn news_of(from: &ReceivedFrom<'_>, bytes: &[u8], day: BusinessDay) -> Option<BookNews> {
+    match FeedMessage::read(bytes)? {
+        FeedMessage::Broken(of) => Some(BookNews::Busted(of.match_number.get())),
+        message => {
+            let (trade, time_ns) = (from.books.traded(bytes)?, message.head().time_ns());
+            Some(BookNews::Traded { trade, day, time_ns })
+        }
     }
 }

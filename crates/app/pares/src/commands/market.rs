@@ -11,7 +11,9 @@ use std::time::Duration;
 use pares_door::{DEPTH, Levels, MarketBook, MarketView};
 use pares_node::config::FeedConfig;
 use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
-use pares_receiver::{BookWatch, FeedLines, FeedReceiver, ReceivedBook, ReceiverConfig, Trust, WatchedBook};
+use pares_receiver::{
+    BookNews, BookWatch, FeedLines, FeedReceiver, ReceivedBook, ReceiverConfig, Trust, WatchedBook,
+};
 use pares_roles::World;
 use pares_roles::world::{MarketFeed, Ring};
 use pares_types::{ShardId, Side};
@@ -122,15 +124,16 @@ impl Followed {
 
     /// Takes in how a book is now. One that is as before stays the same one.
     fn take(&self, watched: &WatchedBook<'_>) {
-        let &WatchedBook { locate, book, is_current, trades } = watched;
+        let &WatchedBook { locate, book, is_current, news, .. } = watched;
         let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
         let known = books.get(book.symbol).cloned();
         let (of, before) = known.clone().unwrap_or_default();
         if locate < of {
             return;
         }
-        let trades = before.trades + trades;
-        let now = MarketBook { is_current, levels: levels(&book), last: book.last, trades };
+        let told = news.iter().rev().find_map(BookNews::trade).map(|trade| trade.number);
+        let trade = told.or(before.trade.filter(|_| of == locate));
+        let now = MarketBook { is_current, levels: levels(&book), last: book.last, trade };
         if *before != now || of != locate || known.is_none() {
             books.insert(book.symbol.to_owned(), (locate, Arc::new(now)));
         }

@@ -1,6 +1,6 @@
 //! Market data: requests, snapshots, and changes, each on the state that was told before.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use crate::rig::{Rig, config};
 
 /// The market as the tests have it.
 #[derive(Default)]
-struct Books(RefCell<BTreeMap<String, Arc<MarketBook>>>);
+struct Books(RefCell<BTreeMap<String, Arc<MarketBook>>>, Cell<usize>);
 
 impl MarketView for Books {
     fn book(&self, symbol: &str) -> Option<Arc<MarketBook>> {
+        self.1.set(self.1.get() + 1);
         self.0.borrow().get(symbol).cloned()
     }
 
@@ -27,12 +28,14 @@ impl MarketView for Books {
 type Side<'a> = &'a [(i64, u64)];
 
 impl Books {
-    fn put(&self, symbol: &str, (bids, offers): (Side<'_>, Side<'_>), trades: u64) {
+    /// The last trade has that number, and as many shares; 0: none.
+    fn put(&self, symbol: &str, (bids, offers): (Side<'_>, Side<'_>), trade: u64) {
         let side =
             |side: Side<'_>| side.iter().map(|&(price, of)| (Price(price * 10_000), Quantity(of))).collect();
         let levels = Levels { bids: side(bids), offers: side(offers) };
-        let last = (trades > 0).then_some((Price(95_000), Quantity(trades)));
-        let book = MarketBook { is_current: true, levels, last, trades };
+        let trade = Some(trade).filter(|trade| *trade > 0);
+        let last = trade.map(|trade| (Price(95_000), Quantity(trade)));
+        let book = MarketBook { is_current: true, levels, last, trade };
         self.0.borrow_mut().insert(symbol.into(), Arc::new(book));
     }
 }
@@ -233,4 +236,45 @@ fn a_difference_of_many_prices_is_told_in_messages_that_peers_take() {
     assert!(rig.sent.split(|byte| *byte == b'8').all(|part| part.len() < 8_192));
     let told = rig.sent();
     assert_eq!(told.iter().map(|message| message.matches("279=").count()).collect::<Vec<_>>(), [100, 50]);
+}
+
+#[test]
+fn a_trade_is_told_once_also_when_books_begin_anew() {
+    let (mut rig, books) = (with_market(&FIX44), Books::default());
+    books.put("ACME", (&[(9, 5)], &[]), 7);
+    rig.says("V", &format!("262=a|263=1|264=0|265=1|{ALL}"));
+    assert_eq!(rig.sees(&books), ["W 262=a 55=ACME 268=2 269=0 270=9 271=5 269=2 270=9.5 271=7"]);
+    // A snapshot between two looks: the last trade is known, and not which one it is.
+    let snapshot = MarketBook { trade: None, ..(*books.book("ACME").unwrap()).clone() };
+    books.0.borrow_mut().insert("ACME".into(), Arc::new(snapshot));
+    assert_eq!(rig.sees(&books), Vec::<String>::new());
+    books.put("ACME", (&[(9, 5)], &[]), 8);
+    assert_eq!(rig.sees(&books), ["X 262=a 268=1 279=0 269=2 55=ACME 270=9.5 271=8"]);
+}
+
+#[test]
+fn a_symbol_that_is_named_twice_is_told_once() {
+    let (mut rig, books) = (with_market(&FIX44), Books::default());
+    books.put("ACME", (&[(9, 5)], &[]), 0);
+    rig.says("V", "262=a|263=1|264=0|265=1|267=1|269=0|146=3|55=ACME|55=X|48=17|22=8|55=ACME|");
+    assert_eq!(rig.sees(&books), ["W 262=a 55=ACME 268=1 269=0 270=9 271=5"]);
+    books.put("ACME", (&[(9, 5), (8, 1)], &[]), 0);
+    assert_eq!(rig.sees(&books), ["X 262=a 268=1 279=0 269=0 55=ACME 270=8 271=1"]);
+}
+
+#[test]
+fn a_look_asks_once_for_each_book_that_is_watched_and_nobody_asks_for_others() {
+    let (mut rig, books) = (with_market(&FIX44), Books::default());
+    ["ACME", "OTHER"].iter().for_each(|symbol| books.put(symbol, (&[(9, 5)], &[]), 0));
+    let asked = |rig: &mut Rig| {
+        books.1.set(0);
+        rig.sees(&books);
+        books.1.get()
+    };
+    assert_eq!(asked(&mut rig), 0, "nobody watches");
+    rig.says("V", &format!("262=a|263=1|264=0|265=1|{ALL}"));
+    asked(&mut rig);
+    assert_eq!(asked(&mut rig), 1);
+    rig.says("V", &format!("262=a|263=2|264=0|{ALL}"));
+    assert_eq!(asked(&mut rig), 0);
 }

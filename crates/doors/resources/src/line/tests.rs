@@ -304,13 +304,53 @@ fn what_no_gateway_can_have_and_nobody_waits_for_is_forgotten() {
 #[test]
 fn a_timer_is_set_at_the_next_gateway_before_anything_is_asked_there() {
     let mut line = up();
-    line.cancel_after(2_000);
-    assert_eq!(sent(&mut line), [ClientFrame::CancelAfter { after_ms: 2_000 }]);
+    line.set_timer(2_000, 1).unwrap();
+    let (timer, limits) =
+        (ClientFrame::CancelAfter { after_ms: 2_000 }, ClientFrame::LimitsRequest { token: 0 });
+    assert_eq!(sent(&mut line), [timer, limits]);
     line.on_lost();
-    line.cancel_after(3_000);
+    line.set_timer(3_000, 2).unwrap();
     line.ask(cancel(5), 4).unwrap();
     assert_eq!(sent(&mut line), []);
     line.on_signed_on(4, Some(700));
     let timer = ClientFrame::CancelAfter { after_ms: 700 };
-    assert_eq!(sent(&mut line), [timer, ClientFrame::Request(cancel(5))]);
+    assert_eq!(sent(&mut line), [timer, ClientFrame::Request(cancel(5)), limits, limits]);
+}
+
+#[test]
+fn a_timer_is_set_and_asked_about_or_neither() {
+    let mut line = up();
+    (0..QUESTIONS_MAX).for_each(|_| line.question(Question::Limits, 1).unwrap());
+    sent(&mut line);
+    assert_eq!(line.set_timer(2_000, 1), Err(Refused::Full));
+    assert_eq!(sent(&mut line), []);
+}
+
+#[test]
+fn what_was_given_up_while_it_was_down_makes_room_at_once() {
+    let mut line = up();
+    line.on_lost();
+    (1..=4).for_each(|name| line.ask(cancel(name), GONE).unwrap());
+    line.ask(cancel(5), 1).unwrap();
+    line.on_signed_on(4, None);
+    assert_eq!(sent(&mut line), [ClientFrame::Request(cancel(5))]);
+    (6..=8).for_each(|name| line.ask(cancel(name), GONE).unwrap());
+    assert_eq!(line.ask(cancel(9), 1), Err(Refused::Full), "a gateway may have those");
+}
+
+#[test]
+fn at_a_gateway_that_is_behind_nothing_is_withheld_from_those_who_have_less() {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(10));
+    line.follow(ShardId(0), 3);
+    line.on_lost();
+    line.on_signed_on(4, None);
+    assert_eq!(sent(&mut line), [resume(3)]);
+    // It is one behind. Who asks for the number after that waits for it among what is told live.
+    hear(&mut line, resumed(9));
+    line.follow(ShardId(0), 10);
+    assert_eq!(sent(&mut line), [resume(0)], "a gateway that is asked for 10 tells 9 to nobody");
+    assert_eq!(hear(&mut line, resumed(9)), [Effect::Live(ShardId(0), 9)]);
+    assert_eq!(sent(&mut line), []);
 }

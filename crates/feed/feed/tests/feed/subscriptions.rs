@@ -342,6 +342,35 @@ fn one_who_waits_for_a_snapshot_keeps_the_latest_and_no_more_than_that() {
     assert_eq!(numbers, (2_000..2 + many).collect::<Vec<_>>());
 }
 
+/// By which name it called a replayer last.
+fn called(subscription: &mut Subscription) -> String {
+    let login = |effect| if let FeedEffect::Connect { login, .. } = effect { Some(login) } else { None };
+    let logins: Vec<_> = std::iter::from_fn(|| subscription.effect()).filter_map(login).collect();
+    String::from_utf8_lossy(&logins.last().unwrap()[3..9]).into_owned()
+}
+
+#[test]
+fn a_beginning_that_all_refuse_is_done_without_and_that_of_the_next_day_is_asked_for_again() {
+    let of = Subscribed { shard: SHARD, lines: false, replayers: 2, replayed_max: 9, seed: 0 };
+    let (mut subscription, mut each) = (Subscription::new(of), |_: &ReceivedBooks, _: FeedEvent<'_>| ());
+    let (session, tomorrow) = (Session(*b"0003000002"), Session(*b"0003000003"));
+    let refused = (b'J', b"S".to_vec());
+    let mut names = Vec::new();
+    for (turn, refusals) in (1..).zip([1, 1, 0]) {
+        subscription.on_time(turn * 60_000 * MS);
+        say(&mut subscription, &[accepted(session, 9)], &mut each);
+        names.push(called(&mut subscription));
+        (0..refusals).for_each(|_| say(&mut subscription, std::slice::from_ref(&refused), &mut each));
+    }
+    assert_eq!(names, ["REPLAY", "REPLAY", "SNAP  "], "the other replayer may have what one has not");
+    say(&mut subscription, &[accepted(session, 1), end_of_snapshot(9)], &mut each);
+    subscription.on_time(300_000 * MS);
+    say(&mut subscription, &[accepted(session, 9), accepted(session, 9), (b'Z', Vec::new())], &mut each);
+    subscription.on_time(400_000 * MS);
+    say(&mut subscription, &[accepted(tomorrow, 5)], &mut each);
+    assert_eq!(called(&mut subscription), "REPLAY");
+}
+
 #[test]
 fn a_short_session_is_received_from_its_first_message_and_from_a_snapshot_if_nobody_has_that() {
     let session = Session(*b"0003000002");
@@ -351,11 +380,6 @@ fn a_short_session_is_received_from_its_first_message_and_from_a_snapshot_if_nob
         subscription.on_time(0);
         say(&mut subscription, &[accepted(session, head)], &mut |_: &ReceivedBooks, _: FeedEvent<'_>| ());
         subscription
-    };
-    let called = |subscription: &mut Subscription| {
-        let login = |effect| if let FeedEffect::Connect { login, .. } = effect { Some(login) } else { None };
-        let logins: Vec<_> = std::iter::from_fn(|| subscription.effect()).filter_map(login).collect();
-        String::from_utf8_lossy(&logins.last().unwrap()[3..9]).into_owned()
     };
     assert_eq!(called(&mut begun(8, 9)), "SNAP  ", "it is longer than that");
     let mut subscription = begun(9, 9);

@@ -1,16 +1,13 @@
 //! Market data for those who ask by HTTP: received on a thread of its own, and handed on 200 times a second: books as they look then, and every trade.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use pares_api::{BookTold, MarketTold, ReceivedMarket};
-use pares_feed::itch::{self, FeedMessage};
-use pares_feed::publication::Session;
 use pares_node::{Layout, SystemConfig};
-use pares_receiver::{FeedEvent, FeedReceiver, Received, ReceivedFrom, SubscriptionState};
+use pares_receiver::{BookNews, BookWatch, FeedStanding, WatchedBook};
 use pares_resources::tape::{MarketTrade, TapeNews};
-use pares_types::{BusinessDay, DAY_NS, ShardId, Side, Timestamp};
+use pares_types::{BusinessDay, DAY_NS, Side, Timestamp};
 
 use crate::commands::market::{self, WAIT, levels};
 use crate::error::CommandError;
@@ -34,7 +31,7 @@ pub(super) fn receive(
     let run = move || loop {
         // Replayers may come up later than this, or elsewhere: then all begins anew.
         if let Some(receiver) = market::open(&layout, &config, &feed, REPLAYED_MAX) {
-            Watch::new(receiver, Arc::clone(&told)).run();
+            watch(BookWatch::new(receiver, EVERY), &told);
         }
         std::thread::sleep(WAIT);
     };
@@ -43,121 +40,34 @@ pub(super) fn receive(
     Ok(Some(market))
 }
 
-struct Watch {
-    receiver: FeedReceiver,
-    market: Arc<ReceivedMarket>,
-    noted: Noted,
-    next: Instant,
-}
-
-/// What came since it was handed on.
-#[derive(Default)]
-struct Noted {
-    standing: BTreeMap<ShardId, Standing>,
-    /// Of each instrument that changed what its tape says: by shard, locate.
-    changed: BTreeMap<(ShardId, u16), Vec<TapeNews>>,
-}
-
-/// How far the data of a shard have come.
-#[derive(Clone, Copy, Default)]
-struct Standing {
-    day: BusinessDay,
-    /// What comes next.
-    number: u64,
-    /// Whether all of the day has come.
-    is_whole: bool,
-}
-
-impl Watch {
-    fn new(receiver: FeedReceiver, market: Arc<ReceivedMarket>) -> Self {
-        Self { receiver, market, noted: Noted::default(), next: Instant::now() }
-    }
-
-    /// Until the system does not say any more which sockets are ready.
-    fn run(&mut self) {
-        loop {
-            let wait = if self.noted.changed.is_empty() { WAIT } else { EVERY };
-            let noted = &mut self.noted;
-            if self.receiver.poll(wait, |from| noted.note(&from)).is_err() {
-                break;
-            }
-            if !self.noted.changed.is_empty() && Instant::now() >= self.next {
-                self.next = Instant::now() + EVERY;
-                self.hand_on();
-            }
-        }
-    }
-
-    fn hand_on(&mut self) {
-        for ((shard, locate), news) in std::mem::take(&mut self.noted.changed) {
-            let Some(book) = self.receiver.books(shard).and_then(|books| books.book(locate)) else {
-                continue;
-            };
-            let is_current = self.receiver.state(shard) == Some(SubscriptionState::Current);
-            let Standing { day, number, is_whole } =
-                self.noted.standing.get(&shard).copied().unwrap_or_default();
-            let (symbol, phase) = (book.symbol, book.phase());
-            let book = BookTold { number, is_current, levels: levels(&book) };
-            self.market.tell(symbol, &MarketTold { instrument: locate, book, phase, day, is_whole, news });
-        }
-        self.market.ring();
-    }
-}
-
-impl Noted {
-    fn note(&mut self, from: &ReceivedFrom<'_>) {
-        let shard = from.shard;
-        let standing = self.standing.entry(shard).or_default();
-        match from.received {
-            Received::Event(FeedEvent::Message { number, bytes }) => {
-                standing.number = number + 1;
-                let Some(locate) = itch::about(bytes) else { return };
-                let news = self.changed.entry((shard, locate)).or_default();
-                news.extend(news_of(from, bytes, standing.day));
-            }
-            Received::Event(FeedEvent::Session(session)) => *standing = Standing::of(session),
-            Received::Event(FeedEvent::Unfilled { .. }) => self.note_gap(from),
-            Received::Event(FeedEvent::Reset { next }) => {
-                standing.number = next;
-                self.note_gap(from);
-            }
-            Received::State(_) => {
-                for (locate, _) in from.books.all() {
-                    self.changed.entry((shard, locate)).or_default();
-                }
-            }
-        }
-    }
-
-    /// Trades were not to be had.
-    fn note_gap(&mut self, from: &ReceivedFrom<'_>) {
-        self.standing.entry(from.shard).or_default().is_whole = false;
-        for (locate, _) in from.books.all() {
-            self.changed.entry((from.shard, locate)).or_default().push(TapeNews::Gap);
+/// Until the system does not say any more which sockets are ready.
+fn watch(mut watch: BookWatch, market: &ReceivedMarket) {
+    while let Ok(is_news) = watch.turn(|watched| tell(market, watched)) {
+        if is_news {
+            market.ring();
         }
     }
 }
 
-impl Standing {
-    fn of(session: Session) -> Self {
-        Self { day: session.day().unwrap_or_default(), number: 1, is_whole: true }
-    }
+fn tell(market: &ReceivedMarket, watched: &WatchedBook<'_>) {
+    let &WatchedBook { book, locate, is_current, standing, news } = watched;
+    let FeedStanding { day, number, is_whole } = standing;
+    let (symbol, phase, news) = (book.symbol, book.phase(), news.iter().map(tape_news).collect());
+    let book = BookTold { number, is_current, levels: levels(&book) };
+    market.tell(symbol, &MarketTold { instrument: locate, book, phase, day, is_whole, news });
 }
 
-/// What a message says of its instrument's tape.
-fn news_of(from: &ReceivedFrom<'_>, bytes: &[u8], day: BusinessDay) -> Option<TapeNews> {
-    match FeedMessage::read(bytes)? {
-        FeedMessage::Broken(of) => Some(TapeNews::Busted(of.match_number.get())),
-        message => {
-            let trade = from.books.traded(bytes)?;
-            Some(TapeNews::Trade(MarketTrade {
-                number: trade.number,
-                at: time_of(day, message.head().time_ns()),
-                price: trade.price,
-                quantity: trade.shares,
-                taker: trade.resting.map(Side::opposite),
-            }))
-        }
+fn tape_news(news: &BookNews) -> TapeNews {
+    match *news {
+        BookNews::Traded { trade, day, time_ns } => TapeNews::Trade(MarketTrade {
+            number: trade.number,
+            at: time_of(day, time_ns),
+            price: trade.price,
+            quantity: trade.shares,
+            taker: trade.resting.map(Side::opposite),
+        }),
+        BookNews::Busted(number) => TapeNews::Busted(number),
+        BookNews::Gap => TapeNews::Gap,
     }
 }
 

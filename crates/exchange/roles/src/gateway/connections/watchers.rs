@@ -88,3 +88,47 @@ impl<S: Sockets> Connections<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use pares_door::{MarketBook, MarketView};
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Market(AtomicU64);
+
+    impl MarketView for Market {
+        fn book(&self, _: &str) -> Option<Arc<MarketBook>> {
+            None
+        }
+
+        fn is_whole(&self) -> bool {
+            false
+        }
+    }
+
+    impl MarketFeed for Market {
+        fn follow(&self, _: bool) {}
+
+        fn version(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn doors_look_at_the_market_only_when_it_changed_and_those_that_are_behind() {
+        let market = Arc::new(Market::default());
+        let mut watchers = Watchers::new(Some(Arc::clone(&market) as Arc<dyn MarketFeed>));
+        watchers.slots.extend([1, 2]);
+        let mut whom = || watchers.news().map(|(_, whom)| whom.into_iter().collect::<Vec<_>>());
+        assert_eq!(whom(), None);
+        market.0.fetch_add(1, Ordering::Relaxed);
+        assert_eq!([whom(), whom()], [Some(vec![1, 2]), None]);
+        watchers.behind.insert(2);
+        let mut whom = || watchers.news().map(|(_, whom)| whom.into_iter().collect::<Vec<_>>());
+        assert_eq!([whom(), whom()], [Some(vec![2]), None]);
+    }
+}

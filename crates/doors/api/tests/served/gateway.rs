@@ -1,0 +1,268 @@
+//! A gateway that says what a test has it say.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use pares_types::{
+    Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus, Limits, List, ListEnd,
+    ListRequest, MemberId, OrderId, OrderKey, OrderState, OrderStatus, OwnLimits, Phase, Position, Price,
+    Quantity, Reason, Reply, RequestId, Rights, ShardId, Side, Status, Symbol,
+};
+use pares_wire::frame::{self, ClientFrame, SignedOn};
+
+const SHARD: ShardId = ShardId(0);
+
+#[derive(Default)]
+struct Script {
+    instruments: Vec<(&'static str, u32)>,
+    orders: Vec<(u64, InstrumentId)>,
+    /// The number of the stream's next message.
+    next: u64,
+    /// It answers no question about limits, and owes so many answers.
+    is_silent: bool,
+    owed: usize,
+    is_dead: bool,
+    heard: Vec<ClientFrame>,
+    connections: Vec<TcpStream>,
+}
+
+/// The gateway. Its connections share what it knows.
+#[derive(Clone)]
+pub(crate) struct Gateway {
+    pub(crate) address: SocketAddr,
+    script: Arc<Mutex<Script>>,
+}
+
+impl Gateway {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let gateway =
+            Self { address: listener.local_addr().unwrap(), script: Arc::new(Mutex::new(Script::default())) };
+        let own = gateway.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, own) = (stream.unwrap(), own.clone());
+                let mut script = own.script();
+                if script.is_dead {
+                    continue;
+                }
+                script.connections.push(stream.try_clone().unwrap());
+                drop(script);
+                std::thread::spawn(move || own.serve(stream));
+            }
+        });
+        gateway
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap()
+    }
+
+    /// It lists these, and no others any more.
+    pub(crate) fn list(&self, instruments: &[(&'static str, u32)]) {
+        self.script().instruments = instruments.to_vec();
+    }
+
+    /// That number comes next in the member's stream.
+    pub(crate) fn comes_next(&self, number: u64) {
+        self.script().next = number;
+    }
+
+    /// It answers no question about limits.
+    pub(crate) fn hush(&self) {
+        self.script().is_silent = true;
+    }
+
+    /// It answers them, those of before first.
+    pub(crate) fn speak(&self) {
+        let mut out = Vec::new();
+        let mut script = self.script();
+        script.is_silent = false;
+        (0..std::mem::take(&mut script.owed)).for_each(|_| write_limits(&mut out, 0));
+        script.say(&out);
+    }
+
+    /// Its connections break, and no other one lasts.
+    pub(crate) fn die(&self) {
+        let mut script = self.script();
+        script.is_dead = true;
+        for connection in script.connections.drain(..) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Tells the message of that number of the stream.
+    pub(crate) fn tell(&self, number: u64) {
+        let mut out = Vec::new();
+        frame::write_reply(&mut out, &Reply::Answer(Answer { number, ..answer(number, InstrumentId(1)) }));
+        self.script().say(&out);
+    }
+
+    /// What was said to it, but for sign-ons and heartbeats.
+    pub(crate) fn heard(&self) -> Vec<ClientFrame> {
+        self.script().heard.clone()
+    }
+
+    /// Waits until something of that kind was said to it.
+    pub(crate) fn hears(&self, is_meant: impl Fn(&ClientFrame) -> bool) {
+        while !self.heard().iter().any(&is_meant) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn serve(&self, mut stream: TcpStream) {
+        let (mut bytes, mut part) = (Vec::new(), [0; 4_096]);
+        while let Ok(count @ 1..) = stream.read(&mut part) {
+            bytes.extend_from_slice(&part[..count]);
+            let mut out = Vec::new();
+            let mut script = self.script();
+            while let Some((kind, body, rest)) = frame::split(&bytes).unwrap() {
+                script.answer(frame::decode_client(kind, body).unwrap(), &mut out);
+                bytes = rest.to_vec();
+            }
+            if stream.write_all(&out).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+impl Script {
+    fn say(&mut self, bytes: &[u8]) {
+        self.connections.retain_mut(|connection| connection.write_all(bytes).is_ok());
+    }
+
+    fn answer(&mut self, frame: ClientFrame, out: &mut Vec<u8>) {
+        match frame {
+            ClientFrame::SignOn(asked) => {
+                let (token, member, heartbeat_ms) = (asked.token, asked.member, asked.heartbeat_ms);
+                let in_flight_max = 200.into();
+                frame::write(
+                    out,
+                    &SignedOn { token, member, heartbeat_ms, in_flight_max, ..SignedOn::default() },
+                );
+                return;
+            }
+            ClientFrame::Ping(_) => return frame::write(out, &frame::Pong::default()),
+            ClientFrame::Resume { next, .. } if next <= self.next => {
+                frame::write_resumed(out, SHARD, self.next, Reason::None);
+            }
+            ClientFrame::ListRequest(request) => self.write_list(request, out),
+            ClientFrame::LimitsRequest { .. } if self.is_silent => self.owed += 1,
+            ClientFrame::LimitsRequest { token } => write_limits(out, token),
+            ClientFrame::Request(request) => frame::write_reply(out, &self.reply(&request)),
+            _ => {}
+        }
+        self.heard.push(frame);
+    }
+
+    fn reply(&mut self, request: &ClientRequest) -> Reply {
+        let client_order_id = request.client_order_id();
+        let (status, instrument) = match request {
+            ClientRequest::Enter { instrument, .. } => (Status::Resting, *instrument),
+            ClientRequest::MassCancel { instrument, .. } => (Status::MassCancelled, *instrument),
+            other => panic!("{other:?}"),
+        };
+        if !self.instruments.iter().any(|(_, number)| *number == instrument.0) {
+            return Reply::Rejected { client_order_id, reason: Reason::UnknownInstrument };
+        }
+        if status == Status::Resting {
+            self.orders.push((client_order_id.0, instrument));
+        }
+        Reply::Answer(Answer { status, ..answer(client_order_id.0, instrument) })
+    }
+
+    fn write_list(&self, request: ListRequest, out: &mut Vec<u8>) {
+        let is_asked = |one: InstrumentId| request.instrument.is_none_or(|asked| asked == one);
+        match request.list {
+            List::Orders => {
+                for (name, instrument) in self.orders.iter().filter(|(_, one)| is_asked(*one)) {
+                    let key = OrderKey::Name(ClientOrderId(*name));
+                    frame::write_order_status(out, key, Some(order_status(*name, *instrument)));
+                }
+            }
+            List::Instruments => {
+                for (symbol, number) in
+                    self.instruments.iter().filter(|(_, one)| is_asked(InstrumentId(*one)))
+                {
+                    frame::write_instrument_status(out, &instrument_status(symbol, *number));
+                }
+            }
+        }
+        frame::write_list_end(out, &ListEnd { request, count: 0, reason: Reason::None });
+    }
+}
+
+fn write_limits(out: &mut Vec<u8>, token: u64) {
+    let own = OwnLimits {
+        token,
+        next: Position(1),
+        member: MemberId(7),
+        session: 0,
+        rights: Rights::TRADING,
+        limits: Limits::NONE,
+        position_max: 0,
+        orders: 0,
+        in_flight: 0,
+        in_flight_max: 200,
+    };
+    frame::write_own_limits(out, &own);
+}
+
+fn answer(name: u64, instrument: InstrumentId) -> Answer {
+    let request = RequestId::new(GatewayId(0), name);
+    Answer {
+        client_order_id: ClientOrderId(name),
+        request,
+        order: OrderId(request),
+        shard: SHARD,
+        position: Position(name),
+        instrument,
+        status: Status::Resting,
+        reason: Reason::None,
+        executed: Quantity(0),
+        remaining: Quantity(1),
+        events: 0,
+        repeat: false,
+        number: 0,
+    }
+}
+
+fn order_status(name: u64, instrument: InstrumentId) -> OrderStatus {
+    OrderStatus {
+        client_order_id: ClientOrderId(name),
+        order: OrderId(RequestId::new(GatewayId(0), name)),
+        instrument,
+        shard: SHARD,
+        next: Position(name),
+        state: OrderState::Working,
+        remaining: Quantity(1),
+        side: Some(Side::Buy),
+        executed: Quantity(0),
+    }
+}
+
+fn instrument_status(symbol: &str, number: u32) -> InstrumentStatus {
+    InstrumentStatus {
+        instrument: InstrumentId(number),
+        symbol: Symbol::new(symbol).unwrap(),
+        shard: SHARD,
+        next: Position(1),
+        phase: Phase::Continuous,
+        quarantined: false,
+        last: None,
+        reference: None,
+        lot: Quantity(1),
+        quantity_max: Quantity(1_000),
+        value_max: 0,
+        price_min: Price(1),
+        price_max: Price(1_000_000),
+        orders_max: 1_000,
+        static_band: 0,
+        dynamic_band: 0,
+        call_ns: 0,
+        tick_rows: 0,
+    }
+}

@@ -1,0 +1,55 @@
+//! The dead man's timer: what is said of it is true, whatever becomes of the gateway.
+
+use std::time::Duration;
+
+use pares_wire::frame::ClientFrame;
+use serde_json::{Value, json};
+
+use crate::client::{PATIENT, Served};
+use crate::gateway::Gateway;
+
+const PATH: &str = "/v1/cancel-after";
+
+/// What it says of the timer.
+fn shown((status, told): &(u16, Value)) -> (u64, bool) {
+    assert_eq!(*status, 200, "{told}");
+    (told["seconds"].as_u64().unwrap(), told["is_at_gateway"].as_bool().unwrap())
+}
+
+#[test]
+fn a_timer_that_no_gateway_confirms_is_told_to_be_set_here_alone_until_one_does() {
+    let gateway = Gateway::start();
+    let served = Served::by(&[&gateway], Duration::from_millis(200));
+    assert_eq!(shown(&served.get(PATH)), (0, true));
+    gateway.hush();
+    let (status, problem) = served.ask("POST", PATH, &json!({ "seconds": 3_600 }));
+    assert_eq!((status, &problem["reason"]), (504, &json!("no_answer_yet")));
+    assert!(problem["detail"].as_str().unwrap().contains(PATH), "{problem}");
+    let (seconds, is_at_gateway) = shown(&served.get(PATH));
+    assert!((3_000..=3_600).contains(&seconds) && !is_at_gateway);
+    gateway.speak();
+    let (seconds, is_at_gateway) = shown(&served.get(PATH));
+    assert!((3_000..=3_600).contains(&seconds) && is_at_gateway);
+    assert_eq!(shown(&served.ask("POST", PATH, &json!({ "seconds": 0 }))), (0, true));
+    assert_eq!(shown(&served.get(PATH)), (0, true));
+}
+
+#[test]
+fn a_timer_goes_along_to_the_next_gateway_when_its_own_dies() {
+    let gateways = [Gateway::start(), Gateway::start()];
+    let served = Served::by(&[&gateways[0], &gateways[1]], PATIENT);
+    let set = served.ask("POST", PATH, &json!({ "seconds": 3_600 }));
+    assert_eq!(shown(&set), (3_600, true));
+    let is_first = !gateways[0].heard().is_empty();
+    let [own, other] = if is_first { [&gateways[0], &gateways[1]] } else { [&gateways[1], &gateways[0]] };
+    assert_eq!(own.heard()[0], ClientFrame::CancelAfter { after_ms: 3_600_000 });
+    assert_eq!(other.heard(), []);
+    own.die();
+    let (seconds, is_at_gateway) = shown(&served.get(PATH));
+    assert!((3_000..=3_600).contains(&seconds) && is_at_gateway);
+    let taken_along = other.heard();
+    assert!(
+        matches!(taken_along[0], ClientFrame::CancelAfter { after_ms: 3_000_000..3_600_000 }),
+        "before anything else: {taken_along:?}"
+    );
+}
