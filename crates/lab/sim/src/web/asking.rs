@@ -5,11 +5,8 @@ use pares_types::{
     ClientOrderId, ClientRequest, InstrumentId, NewOrder, NewTerms, OrderKey, Price, Quantity, ShardId, Side,
 };
 
-use super::{Open, Waiting, WebClient};
-use crate::scenario::MS;
+use super::{Open, RETRY_NS, Waiting, WebClient};
 
-/// Before something is asked again.
-const RETRY_NS: u64 = 10 * MS;
 /// Requests left unanswered before more is asked.
 const OPEN_MAX: usize = 16;
 /// The price around which orders come in, in ten-thousandths.
@@ -26,6 +23,10 @@ impl WebClient {
             self.counts.asked_again += 1;
             self.ask(request);
         }
+        let due = self.not_told.extract_if(.., |_, at_ns| *at_ns <= now_ns);
+        for (shard, _) in due.collect::<Vec<_>>() {
+            self.follow(shard);
+        }
         if is_calm {
             return;
         }
@@ -39,6 +40,18 @@ impl WebClient {
         }
         if self.random.chance(200) {
             self.question();
+        }
+        if self.random.chance(100) {
+            self.ask_what_was_done();
+        }
+    }
+
+    /// Asks again what was answered: the answer is the same. Under some names something else was asked too.
+    fn ask_what_was_done(&mut self) {
+        let name = self.names.saturating_sub(self.random.below(8));
+        let done = self.asked.get(&name).filter(|_| self.answered.contains_key(&name));
+        if let Some(&[request]) = done.map(Vec::as_slice) {
+            self.ask(request);
         }
     }
 

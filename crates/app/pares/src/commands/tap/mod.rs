@@ -11,6 +11,7 @@ mod export;
 mod latency;
 mod list;
 mod reconcile;
+mod recorded;
 mod select;
 mod show;
 

@@ -7,13 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use pares_log::Offset;
-use pares_node::{Layout, SystemConfig};
+use pares_node::Layout;
 use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
-use pares_types::{ClientOrderId, GatewayId, MemberId, Position, Request, ShardId, Timestamp};
-use pares_wire::record::{self, RequestRecord, ResultRecord};
+use pares_types::{ClientOrderId, GatewayId, MemberId, Timestamp};
 
-use super::select::{Follow, Select, Span, Taped, Taps, each_record, name, who};
+use super::recorded::{Checked, Covered, Known, Recorded};
+use super::select::{Follow, Select, Span, Taped, Taps, name, who};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text::{self, grouped};
@@ -21,109 +20,6 @@ use crate::utc;
 
 /// Differences that are listed at most.
 const LISTED_MAX: usize = 100;
-
-/// A request of the record, in sixteen bytes: a record has many.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Known {
-    name: ClientOrderId,
-    member: MemberId,
-    /// It came when all taps were there.
-    is_covered: bool,
-    /// It is in a tap, and so is a report of it.
-    is_asked: bool,
-    is_told: bool,
-}
-
-/// What the record has.
-#[derive(Default)]
-struct Recorded {
-    /// In ascending order, each once.
-    requests: Vec<Known>,
-    /// Where they are recorded, in ascending order.
-    places: Vec<(ShardId, Position, MemberId, ClientOrderId)>,
-    /// From then on all taps are there, nanoseconds since 1970.
-    from_ns: u64,
-    /// The time of the oldest request.
-    first_ns: Option<u64>,
-}
-
-impl Recorded {
-    fn take(&mut self, request: &Request) {
-        let stamp_ns = request.stamp.0;
-        self.first_ns = Some(self.first_ns.map_or(stamp_ns, |first_ns| first_ns.min(stamp_ns)));
-        self.requests.push(Known {
-            name: request.client_order_id,
-            member: request.member,
-            is_covered: stamp_ns >= self.from_ns,
-            is_asked: false,
-            is_told: false,
-        });
-    }
-
-    fn sort(&mut self) {
-        self.requests.sort_unstable();
-        self.requests.dedup_by_key(|one| (one.name, one.member));
-        self.places.sort_unstable();
-        self.places.dedup();
-    }
-
-    /// Reads the logs of gateways and recorders; all recorders have the same, so duplicates go after each.
-    fn read(config: &SystemConfig, layout: &Layout, from_ns: u64) -> Result<Self, CommandError> {
-        let mut recorded = Self { from_ns, ..Self::default() };
-        let of_gateways = config.gateway_ids().map(|id| layout.gateway_log(id));
-        for log in of_gateways.chain(config.recorder_ids().map(|id| layout.recorder_log(id))) {
-            each_record(&log, Offset(u64::MAX), |one| {
-                let wrong = |error| CommandError::Failed(format!("{}: {error}", log.display()));
-                recorded.read_record(one.payload).map_err(wrong)
-            })?;
-            recorded.sort();
-        }
-        Ok(recorded)
-    }
-
-    fn read_record(&mut self, payload: &[u8]) -> Result<(), pares_wire::WireError> {
-        match record::schema(payload) {
-            Some(record::REQUEST) => self.take(&RequestRecord::read(payload)?),
-            Some(record::RESULT) => {
-                let result = ResultRecord::read(payload)?;
-                let request = result.request()?;
-                let place = (result.shard(), result.position());
-                self.take(&request);
-                self.places.push((place.0, place.1, request.member, request.client_order_id));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn request(&mut self, member: MemberId, name: ClientOrderId) -> Option<&mut Known> {
-        let found = self.requests.binary_search_by_key(&(name, member), |one| (one.name, one.member));
-        found.ok().map(|index| &mut self.requests[index])
-    }
-
-    /// What is wrong with a report of what is recorded there.
-    fn check(&self, shard: ShardId, position: Position, of: Option<(MemberId, ClientOrderId)>) -> Checked {
-        let at = self.places.partition_point(|one| (one.0, one.1) < (shard, position));
-        match self.places.get(at) {
-            Some(&(found, there, member, name)) if (found, there) == (shard, position) => match of {
-                Some(of) if of != (member, name) => Checked::Differs(format!(
-                    "the record has request {name} of member {member} at {shard}:{position}"
-                )),
-                _ => Checked::Right,
-            },
-            // The first of its shard lies behind it.
-            Some(next) if next.0 == shard && (at == 0 || self.places[at - 1].0 != shard) => Checked::Dropped,
-            _ => Checked::Differs(format!("nothing is recorded at {shard}:{position}")),
-        }
-    }
-}
-
-enum Checked {
-    Right,
-    /// The record is not kept so far back.
-    Dropped,
-    Differs(String),
-}
 
 /// Bytes that nothing is proven of.
 #[derive(Default)]
@@ -152,6 +48,10 @@ struct Findings {
     reports: u64,
     /// Refused at once.
     refused: u64,
+    /// Not looked at by their sessions.
+    ignored: u64,
+    /// Reported on, in no tap, and taken in while their gateway's tap was not there.
+    outside: u64,
     dropped: u64,
     /// The first of them, and how many there are.
     listed: Vec<String>,
@@ -203,6 +103,7 @@ impl Findings {
                 }
             }
             (TapedRole::Request, None) => self.requests += 1,
+            (TapedRole::Ignored, _) => self.ignored += 1,
             (TapedRole::Refusal, Some(name)) => self.refused += u64::from(waiting.remove(&name).is_some()),
             (TapedRole::Answer(shard, position), _) => {
                 let of = name.map(|name| (member, name));
@@ -242,11 +143,14 @@ impl Findings {
         }
     }
 
-    /// Requests that members were told of, and that came in while the taps were there, but are in none.
+    /// Requests that members were told of, but that are in no tap; those apart that came in while there was none.
     fn find_unasked(&mut self) {
-        let is_unasked = |one: &&Known| one.is_told && one.is_covered && !one.is_asked;
-        let unasked: Vec<Known> = self.recorded.requests.iter().filter(is_unasked).copied().collect();
+        let unasked: Vec<Known> = self.recorded.unasked().collect();
         for one in unasked {
+            if !one.is_covered {
+                self.outside += 1;
+                continue;
+            }
             self.differ(|| {
                 let (name, member) = (one.name, one.member);
                 format!("request {name} of member {member} was reported on, and is in no tap")
@@ -304,14 +208,16 @@ pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let config = configuration(layout)?;
     // The taps first, up to their ends of now: by the time the record is read, it has their requests, or they were refused.
     let taps = select.read(layout)?;
-    let from_ns = taps.taped.iter().filter_map(|taped| taped.first_ns).max().unwrap_or_default();
+    let covered = taps.taped.iter().map(|taped| (taped.gateway, taped.lives.clone())).collect();
     let mut findings = Findings {
-        recorded: Recorded::read(&config, layout, from_ns)?,
+        recorded: Recorded::read(&config, layout, Covered(covered))?,
         gateway: GatewayId(0),
         span: select.span(),
         requests: 0,
         reports: 0,
         refused: 0,
+        ignored: 0,
+        outside: 0,
         dropped: 0,
         listed: Vec::new(),
         differences: 0,
@@ -337,17 +243,27 @@ impl Findings {
 
     fn tell(&self) {
         self.listed.iter().for_each(|line| text::print(&format!("{line}\n")));
-        let from_ns = self.recorded.from_ns;
-        if self.recorded.first_ns.is_some_and(|first_ns| first_ns < from_ns) {
-            let from = utc::format(Timestamp(from_ns));
+        for (gateway, lives) in &self.recorded.covered.0 {
+            let (Some((from_ns, _)), Some((_, to_ns))) = (lives.first(), lives.last()) else { continue };
+            let [from, to] = [from_ns, to_ns].map(|ns| utc::format(Timestamp(*ns)));
+            let times = if lives.len() == 1 {
+                "without a break".into()
+            } else {
+                format!("in {} lives of its gateway", lives.len())
+            };
+            pares_text::tell!("the tap of gateway-{gateway} covers {from} to {to}, {times}");
+        }
+        if self.outside > 0 {
             pares_text::tell!(
-                "the record begins before the taps: requests are looked for in them from {from} on"
+                "{} requests that were reported on are in no tap, and came in when their gateways' taps were not there",
+                grouped(self.outside)
             );
         }
         pares_text::tell!(
-            "{} requests in, {} of them refused at once; {} reports out, {} of them from before what recorders keep; {}",
+            "{} requests in, {} of them refused at once; {} ignored by their sessions; {} reports out, {} of them from before what recorders keep; {}",
             grouped(self.requests),
             grouped(self.refused),
+            grouped(self.ignored),
             grouped(self.reports),
             grouped(self.dropped),
             self.lacking.text()
