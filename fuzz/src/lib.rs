@@ -18,6 +18,7 @@
 //! | [`broker`] | day trading: lines, messages, items, the log |
 //! | [`broker_edges`] | lines of loaders, frames of desks, paths of dumps |
 //! | [`fix`] | FIX: frames, messages, sessions |
+//! | [`dictionary`] | FIX: the text of a dictionary |
 //! | [`doors`] | FIX: order entry |
 //! | [`ouch`] | OUCH: order entry |
 //! | [`tap`] | the tap: entries, and secrets in what comes in |
@@ -35,6 +36,7 @@ pub mod checkpoints;
 pub mod damage;
 pub mod days;
 pub mod desk;
+pub mod dictionary;
 pub mod doors;
 pub mod feed;
 pub mod fix;
@@ -84,6 +86,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fix_frames", run: fix::frames, seeds: fix::frame_seeds },
     Target { name: "fix_messages", run: fix::messages, seeds: fix::message_seeds },
     Target { name: "fix_sessions", run: fix::sessions, seeds: fix::session_seeds },
+    Target { name: "fix_dictionaries", run: dictionary::dictionary, seeds: dictionary::seeds },
     Target { name: "fix_doors", run: doors::doors, seeds: doors::door_seeds },
     Target { name: "ouch_doors", run: ouch::doors, seeds: ouch::seeds },
     Target { name: "tap_entries", run: tap::entries, seeds: tap::entry_seeds },

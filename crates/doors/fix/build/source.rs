@@ -28,6 +28,8 @@ const FORMS: [(&str, &str); 14] = [
     ("LOCALMKTDATE", "Date"),
     (DATA, "Data"),
 ];
+/// Fields of which one begins the entries of a group.
+const FIRSTS_MAX: usize = 2;
 /// The form of a field that counts the entries of a group.
 const COUNT: &str = "NUMINGROUP";
 /// The form of a field whose length another one says.
@@ -58,7 +60,7 @@ pub(super) struct Field {
 
 /// A repeating group.
 pub(super) struct Group {
-    /// Either of them begins an entry; the first entry says which.
+    /// One or two: either of them begins an entry; the first entry says which.
     pub(super) firsts: Vec<u16>,
     pub(super) members: BTreeSet<u16>,
 }
@@ -93,6 +95,11 @@ impl Source {
             }
             ["group", count, firsts, ref others @ ..] => {
                 let firsts = firsts.split('|').map(number).collect::<Result<Vec<_>, _>>()?;
+                if firsts.len() > FIRSTS_MAX {
+                    return Err(format!(
+                        "group {count}: an entry begins with one of {FIRSTS_MAX} fields at most"
+                    ));
+                }
                 let others = others.iter().map(|tag| number(tag)).collect::<Result<Vec<_>, _>>()?;
                 let members = firsts.iter().copied().chain(others).collect();
                 let before = self.groups.insert(number(count)?, Group { firsts, members });

@@ -153,7 +153,7 @@ pub struct Tape {
     pub connections: Vec<TapedConnection>,
     /// Entries and bytes that the gateway says it lost.
     pub lost: (u64, u64),
-    /// Of each life of its gateway from when to when it was there, nanoseconds since 1970. Within, everything is there that is not lost.
+    /// Of each life of its gateway when its first and its last entry are of, nanoseconds since 1970. Between them everything is there that is not lost.
     pub lives: Vec<(u64, u64)>,
     life: u64,
     open: BTreeMap<u32, usize>,
@@ -163,17 +163,17 @@ impl Tape {
     /// Takes the next entry; says of which connection it is.
     pub fn take(&mut self, entry: &TapEntry<'_>) -> Option<usize> {
         let (life, wall_ns) = (entry.head.life.get(), entry.head.wall_ns.get());
-        let until_ns = wall_ns.saturating_add(SETTLED_NS);
         if life != self.life || entry.kind == TapKind::Began || self.lives.is_empty() {
             self.life = life;
             // Behind the first entry that is kept may be what follows from one that is not.
-            self.lives.push((if entry.kind == TapKind::Began { wall_ns } else { until_ns }, until_ns));
+            let settled_ns = if entry.kind == TapKind::Began { 0 } else { SETTLED_NS };
+            self.lives.push((wall_ns.saturating_add(settled_ns), wall_ns));
             for (_, index) in std::mem::take(&mut self.open) {
                 self.connections[index].end = TapeEnd::Gateway;
             }
         }
         if let Some((_, until)) = self.lives.last_mut() {
-            *until = until_ns.max(*until);
+            *until = wall_ns.max(*until);
         }
         match entry.kind {
             TapKind::Began => return None,

@@ -23,6 +23,9 @@ impl WebClient {
             self.counts.asked_again += 1;
             self.ask(request);
         }
+        for question in std::mem::take(&mut self.questions) {
+            self.ask_question(question);
+        }
         let due = self.not_told.extract_if(.., |_, at_ns| *at_ns <= now_ns);
         for (shard, _) in due.collect::<Vec<_>>() {
             self.follow(shard);
@@ -72,9 +75,16 @@ impl WebClient {
             3 => Question::Orders(Some(self.instrument())),
             _ => Question::Order(OrderKey::Name(name)),
         };
+        self.ask_question(question);
+    }
+
+    /// Asks the server. If it has no room, the client tries again later.
+    fn ask_question(&mut self, question: Question) {
         self.waiters += 1;
         if self.line.question(question, self.waiters).is_ok() {
             self.waiting.insert(self.waiters, Waiting::Question(question));
+        } else {
+            self.questions.push(question);
         }
     }
 

@@ -78,7 +78,8 @@ impl Guest for WebClient {
     }
 
     fn is_quiet(&self) -> bool {
-        self.phase == Phase::On && self.left == 0 && self.open.is_empty() && self.waiting.is_empty()
+        let waits = !self.open.is_empty() || !self.waiting.is_empty() || !self.questions.is_empty();
+        self.phase == Phase::On && self.left == 0 && !waits
     }
 
     fn calm_down(&mut self) {

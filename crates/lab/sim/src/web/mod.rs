@@ -66,6 +66,8 @@ pub(crate) struct WebClient {
     /// Those who wait at the server.
     waiting: BTreeMap<u64, Waiting>,
     waiters: u64,
+    /// What the server had not answered as it died: it is asked again.
+    questions: Vec<Question>,
     /// What the client has of each stream, and where it stands.
     cursors: BTreeMap<ShardId, Cursor>,
     /// Streams that the server does not tell any more, and when the client follows them again.
@@ -96,6 +98,7 @@ impl WebClient {
             line: Line::new(|_| false),
             waiting: BTreeMap::new(),
             waiters: 0,
+            questions: Vec::new(),
             cursors: shards.map(|shard| (shard, Cursor::from(1))).collect(),
             not_told: BTreeMap::new(),
             heard: BTreeMap::new(),
@@ -136,7 +139,11 @@ impl WebClient {
     fn die(&mut self) {
         self.counts.deaths += 1;
         (self.line, self.is_doomed) = (Line::new(|_| false), false);
-        self.waiting.clear();
+        for waiting in std::mem::take(&mut self.waiting).into_values() {
+            if let Waiting::Question(question) = waiting {
+                self.questions.push(question);
+            }
+        }
         self.follow_all();
         self.open.values_mut().for_each(|open| open.retry_at_ns = 0);
     }

@@ -76,7 +76,7 @@ pub struct Taped {
     pub connections: BTreeMap<(u64, u32), TapedConnection>,
     /// Entries and bytes that the gateway says it lost.
     pub lost: (u64, u64),
-    /// From when to when it was there, nanoseconds since 1970, life by life of its gateway.
+    /// From when to when it surely was there, nanoseconds since 1970, life by life of its gateway.
     pub lives: Vec<(u64, u64)>,
     log: PathBuf,
     /// How far it was read first.
