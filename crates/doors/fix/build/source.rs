@@ -94,16 +94,7 @@ impl Source {
                 return before.map_or(Ok(()), |_| Err(format!("field {tag} stands twice")));
             }
             ["group", count, firsts, ref others @ ..] => {
-                let firsts = firsts.split('|').map(number).collect::<Result<Vec<_>, _>>()?;
-                if firsts.len() > FIRSTS_MAX {
-                    return Err(format!(
-                        "group {count}: an entry begins with one of {FIRSTS_MAX} fields at most"
-                    ));
-                }
-                let others = others.iter().map(|tag| number(tag)).collect::<Result<Vec<_>, _>>()?;
-                let members = firsts.iter().copied().chain(others).collect();
-                let before = self.groups.insert(number(count)?, Group { firsts, members });
-                return before.map_or(Ok(()), |_| Err(format!("group {count} stands twice")));
+                self.take_group(count, firsts, others)?;
             }
             ["header", ref tags @ ..] => self.header = starred(tags)?,
             ["trailer", ref tags @ ..] => self.trailer = starred(tags)?,
@@ -116,6 +107,17 @@ impl Source {
             _ => return Err(format!("`{}` is no line of a dictionary", words.join(" "))),
         }
         Ok(())
+    }
+
+    fn take_group(&mut self, count: &str, firsts: &str, others: &[&str]) -> Result<(), String> {
+        let firsts = firsts.split('|').map(number).collect::<Result<Vec<_>, _>>()?;
+        if firsts.len() > FIRSTS_MAX {
+            return Err(format!("group {count}: an entry begins with one of {FIRSTS_MAX} fields at most"));
+        }
+        let others = others.iter().map(|tag| number(tag)).collect::<Result<Vec<_>, _>>()?;
+        let members = firsts.iter().copied().chain(others).collect();
+        let before = self.groups.insert(number(count)?, Group { firsts, members });
+        before.map_or(Ok(()), |_| Err(format!("group {count} stands twice")))
     }
 
     /// What no line says by itself.

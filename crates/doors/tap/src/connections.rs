@@ -162,19 +162,7 @@ pub struct Tape {
 impl Tape {
     /// Takes the next entry; says of which connection it is.
     pub fn take(&mut self, entry: &TapEntry<'_>) -> Option<usize> {
-        let (life, wall_ns) = (entry.head.life.get(), entry.head.wall_ns.get());
-        if life != self.life || entry.kind == TapKind::Began || self.lives.is_empty() {
-            self.life = life;
-            // Behind the first entry that is kept may be what follows from one that is not.
-            let settled_ns = if entry.kind == TapKind::Began { 0 } else { SETTLED_NS };
-            self.lives.push((wall_ns.saturating_add(settled_ns), wall_ns));
-            for (_, index) in std::mem::take(&mut self.open) {
-                self.connections[index].end = TapeEnd::Gateway;
-            }
-        }
-        if let Some((_, until)) = self.lives.last_mut() {
-            *until = wall_ns.max(*until);
-        }
+        self.follow_lives(entry);
         match entry.kind {
             TapKind::Began => return None,
             TapKind::Lost => {
@@ -195,5 +183,22 @@ impl Tape {
             self.open.remove(&number);
         }
         Some(index)
+    }
+
+    /// An entry of another life: what was open is over.
+    fn follow_lives(&mut self, entry: &TapEntry<'_>) {
+        let (life, wall_ns) = (entry.head.life.get(), entry.head.wall_ns.get());
+        if life != self.life || entry.kind == TapKind::Began || self.lives.is_empty() {
+            self.life = life;
+            // Behind the first entry that is kept may be what follows from one that is not.
+            let settled_ns = if entry.kind == TapKind::Began { 0 } else { SETTLED_NS };
+            self.lives.push((wall_ns.saturating_add(settled_ns), wall_ns));
+            for (_, index) in std::mem::take(&mut self.open) {
+                self.connections[index].end = TapeEnd::Gateway;
+            }
+        }
+        if let Some((_, until)) = self.lives.last_mut() {
+            *until = wall_ns.max(*until);
+        }
     }
 }

@@ -227,7 +227,6 @@ fn over_http_what_is_asked_again_is_done_once_and_streams_go_on_without_a_gap() 
             ("repeats", |run| run.web.repeats, 100),
             ("questions", |run| run.web.questions, 1_000),
             ("reports", |run| run.web.reports, 10_000),
-            ("not told", |run| run.web.not_told, 1),
             ("hostile", |run| run.hostile, 200),
         ],
     );

@@ -105,10 +105,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         // Before the log is touched: what an earlier process told of it is true no longer.
         let counters =
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
-        let open = || recover::open(&world, id, life, config);
-        let known = || recover::record(&world, (id, life), config).map(|record| record.rules);
-        let recover::Opened { writer, rules, committed, marks } =
-            repair::whole(&world, node, config, open, known)?;
+        let recover::Opened { writer, rules, committed, marks } = repair::opened(&world, id, life, config)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let search = Search::start(&world, config, node)?;

@@ -15,6 +15,14 @@ const MIDDLE: i64 = 500_000;
 impl WebClient {
     /// Does what is due: asks again, asks something new.
     pub(super) fn go_on(&mut self, now_ns: u64, is_calm: bool) {
+        self.ask_again(now_ns);
+        if !is_calm {
+            self.ask_something_new(now_ns);
+        }
+    }
+
+    /// What is not answered, and streams that are not told.
+    fn ask_again(&mut self, now_ns: u64) {
         let due = self.open.iter().filter(|(_, open)| open.retry_at_ns <= now_ns);
         for name in due.map(|(name, _)| *name).collect::<Vec<_>>() {
             let open = self.open.get_mut(&name).expect("found above");
@@ -30,9 +38,9 @@ impl WebClient {
         for (shard, _) in due.collect::<Vec<_>>() {
             self.follow(shard);
         }
-        if is_calm {
-            return;
-        }
+    }
+
+    fn ask_something_new(&mut self, now_ns: u64) {
         if self.left > 0 && self.open.len() < OPEN_MAX {
             self.left -= 1;
             self.names += 1;

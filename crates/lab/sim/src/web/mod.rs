@@ -215,7 +215,6 @@ impl WebClient {
 
     /// The server says that it does not tell a stream: the client follows it again, on the same connection.
     fn on_not_told(&mut self, now_ns: u64, shard: ShardId) {
-        self.counts.not_told += 1;
         self.not_told.insert(shard, now_ns + RETRY_NS);
     }
 

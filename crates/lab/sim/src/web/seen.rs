@@ -17,8 +17,6 @@ pub struct WebSeen {
     pub questions: u64,
     /// Reports told.
     pub reports: u64,
-    /// Streams that were not told any more, and were followed again.
-    pub not_told: u64,
 }
 
 impl WebSeen {
@@ -31,7 +29,6 @@ impl WebSeen {
             repeats: self.repeats + other.repeats,
             questions: self.questions + other.questions,
             reports: self.reports + other.reports,
-            not_told: self.not_told + other.not_told,
         }
     }
 }

@@ -95,11 +95,7 @@ impl Findings {
                 self.requests += 1;
                 match self.recorded.request(member, name) {
                     Some(known) => known.is_asked = true,
-                    None => {
-                        let is_listed = waiting.len() < LISTED_MAX;
-                        let line = || self.line(connection, one, "neither recorded nor refused");
-                        waiting.insert(name, is_listed.then(line));
-                    }
+                    None => _ = waiting.insert(name, self.waiting_line(waiting.len(), connection, one)),
                 }
             }
             (TapedRole::Request, None) => self.requests += 1,
@@ -114,6 +110,16 @@ impl Findings {
             }
             _ => {}
         }
+    }
+
+    /// Why it is a difference if it stays so, for the first of a connection.
+    fn waiting_line(
+        &self,
+        before: usize,
+        connection: &TapedConnection,
+        one: &TapedMeaning,
+    ) -> Option<String> {
+        (before < LISTED_MAX).then(|| self.line(connection, one, "neither recorded nor refused"))
     }
 
     fn no_message(&mut self, connection: &TapedConnection, bytes: u64) {
