@@ -11,7 +11,7 @@ use pares_node::Layout;
 use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
 use pares_types::{ClientOrderId, GatewayId, MemberId, Timestamp};
 
-use super::recorded::{Checked, Covered, Known, Recorded};
+use super::recorded::{Checked, Covered, Known, ReadRecord};
 use super::select::{Follow, Select, Span, Taped, Taps, name, who};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
@@ -41,7 +41,7 @@ struct Lacking {
 
 /// What was found.
 struct Findings {
-    recorded: Recorded,
+    recorded: ReadRecord,
     gateway: GatewayId,
     span: Span,
     requests: u64,
@@ -216,7 +216,7 @@ pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let taps = select.read(layout)?;
     let covered = taps.taped.iter().map(|taped| (taped.gateway, taped.lives.clone())).collect();
     let mut findings = Findings {
-        recorded: Recorded::read(&config, layout, Covered(covered))?,
+        recorded: ReadRecord::read(&config, layout, Covered(covered))?,
         gateway: GatewayId(0),
         span: select.span(),
         requests: 0,

@@ -41,7 +41,7 @@ impl Covered {
 
 /// What the record has. Each log adds only what the ones before it did not have: so there is never more than that in memory.
 #[derive(Default)]
-pub struct Recorded {
+pub struct ReadRecord {
     /// In ascending order, each once.
     requests: Vec<Known>,
     /// In ascending order, each once.
@@ -51,7 +51,7 @@ pub struct Recorded {
     pub covered: Covered,
 }
 
-impl Recorded {
+impl ReadRecord {
     /// Reads the logs of gateways and recorders.
     pub fn read(config: &SystemConfig, layout: &Layout, covered: Covered) -> Result<Self, CommandError> {
         let mut recorded = Self { covered, ..Self::default() };
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn what_came_in_while_the_tap_of_its_gateway_was_not_there_is_known_apart() {
         let covered = Covered([(GatewayId(0), vec![(100, 200), (300, 400)])].into());
-        let mut recorded = Recorded { covered, ..Recorded::default() };
+        let mut recorded = ReadRecord { covered, ..ReadRecord::default() };
         let came = [(0, 1, 150), (0, 2, 250), (0, 3, 400), (0, 4, 401), (1, 5, 150)];
         came.iter().for_each(|(gateway, name, ns)| recorded.take(&request(*gateway, *name, *ns)));
         recorded.sort();
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_the_logs_before_had_takes_no_memory_again() {
-        let mut recorded = Recorded::default();
+        let mut recorded = ReadRecord::default();
         for _ in 0..3 {
             (1..=10).for_each(|name| recorded.take(&request(0, name, name)));
             assert_eq!(recorded.requests.len(), 10);
