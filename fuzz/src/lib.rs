@@ -18,8 +18,14 @@
 //! | [`broker`] | day trading: lines, messages, items, the log |
 //! | [`broker_edges`] | lines of loaders, frames of desks, paths of dumps |
 //! | [`fix`] | FIX: frames, messages, sessions |
+//! | [`dictionary`] | FIX: the text of a dictionary |
 //! | [`doors`] | FIX: order entry |
 //! | [`ouch`] | OUCH: order entry |
+//! | [`tap`] | the tap: entries, and secrets in what comes in |
+//! | [`web`] | HTTP and WebSocket: bodies, wishes, numbers as text |
+//! | [`desk`] | a member's servers: frames, items |
+//! | [`register`] | the register as words |
+//! | [`settings`] | `pares.toml` |
 //! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
@@ -29,13 +35,19 @@ pub mod broker_edges;
 pub mod checkpoints;
 pub mod damage;
 pub mod days;
+pub mod desk;
+pub mod dictionary;
 pub mod doors;
 pub mod feed;
 pub mod fix;
 pub mod frames;
 pub mod ouch;
 pub mod records;
+pub mod register;
 pub mod requests;
+pub mod settings;
+pub mod tap;
+pub mod web;
 
 /// A function that must hold for any bytes, and good bytes to start from.
 pub struct Target {
@@ -74,6 +86,16 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fix_frames", run: fix::frames, seeds: fix::frame_seeds },
     Target { name: "fix_messages", run: fix::messages, seeds: fix::message_seeds },
     Target { name: "fix_sessions", run: fix::sessions, seeds: fix::session_seeds },
+    Target { name: "fix_dictionaries", run: dictionary::dictionary, seeds: dictionary::seeds },
     Target { name: "fix_doors", run: doors::doors, seeds: doors::door_seeds },
     Target { name: "ouch_doors", run: ouch::doors, seeds: ouch::seeds },
+    Target { name: "tap_entries", run: tap::entries, seeds: tap::entry_seeds },
+    Target { name: "tap_secrets", run: tap::secrets, seeds: tap::secret_seeds },
+    Target { name: "web_forms", run: web::forms, seeds: web::form_seeds },
+    Target { name: "web_wishes", run: web::wishes, seeds: web::wish_seeds },
+    Target { name: "web_numbers", run: web::numbers, seeds: web::number_seeds },
+    Target { name: "member_frames", run: desk::frames, seeds: desk::frame_seeds },
+    Target { name: "member_items", run: desk::items, seeds: desk::item_seeds },
+    Target { name: "register_words", run: register::words, seeds: register::seeds },
+    Target { name: "settings", run: settings::settings, seeds: settings::seeds },
 ];

@@ -8,8 +8,8 @@ use pares_types::{
     Side, Status, Symbol, TimeInForce, Timestamp, VenueId,
 };
 use pares_wire::record::{
-    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, request_bytes,
-    result_bytes, write_request, write_result,
+    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, SessionMark,
+    SessionMarkRecord, request_bytes, result_bytes, write_request, write_result,
 };
 use zerocopy::IntoBytes;
 
@@ -31,6 +31,9 @@ pub fn record(bytes: &[u8]) {
         );
     }
     let _stored = CheckpointStored::read(bytes).map(|stored| stored.position.get());
+    if let Ok(mark) = SessionMarkRecord::read(bytes) {
+        assert_eq!(mark.bytes(), bytes, "a mark is written as it was read");
+    }
 }
 
 fn written(request: &Request) -> Vec<u8> {
@@ -94,7 +97,10 @@ pub fn record_seeds() -> Vec<Vec<u8>> {
         position: 8_192.into(),
     };
     let chunk = [chunk.as_bytes(), &[7; 48]].concat();
-    requests.chain(results).chain([chunk, stored.as_bytes().to_vec()]).collect()
+    let told = vec![(ShardId(0), 5), (ShardId(7), 9)];
+    let mark = SessionMark { member: MemberId(7), session: 1, next_in: 2, out_max: 40, told };
+    let mark = SessionMarkRecord { reign: 3, gateway: GatewayId(1), mark }.bytes();
+    requests.chain(results).chain([chunk, stored.as_bytes().to_vec(), mark]).collect()
 }
 
 /// Segments: sealed, open, empty.

@@ -38,7 +38,8 @@ short_runs! {
     client_frames gateway_frames records log_segment checkpoint lobster itch books markets
     feed_packets feed_soup feed_messages publisher_log publication
     broker_lines broker_messages broker_items broker_log broker_quotes loader_lines desk_words dump_paths
-    fix_frames fix_messages fix_sessions fix_doors ouch_doors
+    fix_frames fix_messages fix_sessions fix_dictionaries fix_doors ouch_doors
+    tap_entries tap_secrets web_forms web_wishes web_numbers member_frames member_items register_words settings
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn seeds_are_accepted() {
     assert!(pares_fuzz::frames::client_seeds().iter().all(|seed| pares_fuzz::frames::client_accepts(seed)));
     for mut bytes in (pares_fuzz::records::segment_seeds()).into_iter().take(2) {
         let segment = bytes.split_off(8);
-        assert_eq!(pares_log::record::scan(&segment, 4_096, 0, usize::MAX).records, 36);
+        assert_eq!(pares_log::record::scan(&segment, 4_096, 0, usize::MAX).records, 37);
     }
     for (bytes, events) in [(pares_fuzz::days::itch_seeds(), 5), (pares_fuzz::days::lobster_seeds(), 7)] {
         assert_eq!(count_events(&bytes[0]), events);
@@ -126,6 +127,34 @@ fn seeds_of_the_brokers_edges_are_accepted() {
         WorkloadLine::parse(&line).is_ok_and(|line| line.fault.is_none())
     };
     assert!(broker_edges::dump_path_seeds().iter().all(is_dump));
+}
+
+#[test]
+fn seeds_of_the_doors_are_accepted() {
+    use pares_api::heard::{BodyForm, wish};
+    use pares_fuzz::{desk, register, settings, tap, web};
+    use pares_publisher::logged::blocks;
+    for seed in tap::entry_seeds() {
+        assert!(blocks(&seed).all(|entry| pares_tap::TapEntry::read(entry).is_ok()));
+    }
+    let is_form = |form: BodyForm, body: &[u8]| {
+        form.order(body).is_some() || form.terms(body).is_some() || form.is_other(body)
+    };
+    let is_either = |body: &[u8]| is_form(BodyForm::Json, body) || is_form(BodyForm::Xml, body);
+    assert!(web::form_seeds().iter().all(|seed| is_either(seed)));
+    assert!(web::wish_seeds().iter().all(|seed| wish(seed).is_ok()));
+    for seed in desk::item_seeds() {
+        use pares_desk::item::{OrderedItem, SubmittedItem};
+        let item =
+            OrderedItem::read(&seed).map(|ordered| ordered.item).or_else(|_| SubmittedItem::read(&seed));
+        assert!(item.unwrap().says().is_ok());
+    }
+    for seed in register::seeds() {
+        let mut words = seed.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        assert!(pares_register::Register::read(&mut || words.next()).is_some());
+    }
+    let is_legal = |seed: &[u8]| pares_roles::SystemConfig::parse(std::str::from_utf8(seed).unwrap()).is_ok();
+    assert!(settings::seeds().iter().all(|seed| is_legal(seed)));
 }
 
 /// Events of a day, LOBSTER if it has a zero byte in the middle of text, ITCH otherwise.

@@ -14,7 +14,6 @@ const TEST_LINES_MAX: usize = 600;
 const LONGER: &[(&str, &str)] = &[
     ("crates/exchange/book/src/fast/store.rs", "one structure: all of it touches the same private fields"),
     ("crates/exchange/book/src/fast/ladder.rs", "one structure: all of it touches the same private fields"),
-    ("crates/exchange/wire/src/frame/message.rs", "one table of layouts"),
     ("crates/exchange/wire/src/record/request.rs", "one layout, written and read"),
     ("fuzz/src/requests.rs", "one grammar: every request from bytes"),
 ];

@@ -9,8 +9,9 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::books::BookMessage;
-use crate::socket::{Told, Wish};
+use crate::socket::Told;
 use crate::watching::{MarketChannel, MarketMessage, MarketNot};
+use crate::wishes::Wish;
 
 /// What the document is made of.
 #[derive(Default)]

@@ -18,7 +18,8 @@
 //! | `orders`, `changes`, `batches` | orders |
 //! | `timer` | the dead man's timer |
 //! | `fills`, `positions`, `instruments`, `standing` | what can be read |
-//! | `socket`, `reports` | the member's stream, and the market, as they happen |
+//! | `socket`, `wishes`, `reports` | the member's stream, and the market, as they happen |
+//! | [`heard`] | what clients send, read without a server |
 //! | `market` | what is received of each instrument: its book, its tape |
 //! | `books`, `trades` | books; trades, candles and tickers |
 //! | `watching` | what a socket watches of them |
@@ -33,6 +34,7 @@ mod books;
 mod changes;
 mod fills;
 mod forms;
+pub mod heard;
 mod instruments;
 mod market;
 mod operator;
@@ -55,6 +57,7 @@ mod timer;
 mod trades;
 mod watching;
 mod wire;
+mod wishes;
 
 pub use asyncapi::asyncapi;
 pub use books::BookTold;

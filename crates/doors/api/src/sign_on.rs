@@ -41,6 +41,15 @@ pub(crate) struct ProofForm {
     proof: String,
 }
 
+impl ProofForm {
+    /// The bytes, if that is what the digits are.
+    pub(crate) fn bytes(&self) -> Option<[u8; 64]> {
+        let (first, second) = self.proof.split_at_checked(64)?;
+        let halves = [pares_keys::from_hex(first)?, pares_keys::from_hex(second)?];
+        halves.concat().try_into().ok()
+    }
+}
+
 /// A session that is signed on.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Session201 {
@@ -110,7 +119,7 @@ pub(crate) async fn prove(
     spoken: Spoken,
     Said(form): Said<ProofForm>,
 ) -> Result<Response, Problem> {
-    let proof = bytes_of(&form.proof).ok_or_else(|| Problem::bad("proof: 64 bytes as 128 hex digits"))?;
+    let proof = form.bytes().ok_or_else(|| Problem::bad("proof: 64 bytes as 128 hex digits"))?;
     let gone = || Problem::unknown("no sign-on of that name waits for a proof: begin again");
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let mut pending = app.sessions.take(&id).ok_or_else(gone)?;
@@ -151,10 +160,4 @@ fn signed_on(
     let Agreed { gateway, in_flight_max, .. } = agreed;
     let told = Session201 { token, member: member.0, session: number, gateway: gateway.0, in_flight_max };
     spoken.answer(StatusCode::CREATED, "session", &told)
-}
-
-fn bytes_of(text: &str) -> Option<[u8; 64]> {
-    let (first, second) = text.split_at_checked(64)?;
-    let halves = [pares_keys::from_hex(first)?, pares_keys::from_hex(second)?];
-    halves.concat().try_into().ok()
 }

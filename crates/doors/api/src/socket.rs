@@ -12,54 +12,27 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::response::Response;
 use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
-use pares_resources::decimal::natural;
 use pares_resources::{Cursor, FollowerStanding};
 use pares_types::{Reply, ShardId};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::interval;
 use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
 use crate::reports::{Report, report};
-use crate::session::{EVERY_SHARD, Followed, Session};
-use crate::spoken::of_json;
-use crate::watching::{MarketChannel, TooSlow, Watched, Watching};
+use crate::session::{Followed, Session};
+use crate::watching::{TooSlow, Watching};
+use crate::wishes::{Wished, read};
 
 /// Longest message of a client, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 /// What is read of a client at a time: it says little.
 const READ_BYTES: usize = 4 << 10;
-/// Shards that one socket may name.
-const SHARDS_MAX: usize = 1_024;
 const TOO_SLOW: &str = "you read too slowly";
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// What is spoken, for those who have to name it: a browser also says its token so.
 const PROTOCOL: &str = "pares";
-
-/// What a client says.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Wish {
-    /// `subscribe`.
-    op: String,
-    /// `orders`, `book`, `trades`, `ticker` or `candles`.
-    channel: String,
-    /// Of all but orders: the instrument's.
-    symbol: Option<String>,
-    /// Of candles: `1m` (if nothing is said), `5m`, `1h` or `1d`.
-    interval: Option<String>,
-    /// Of trades: the number of the last one that the client has.
-    after: Option<String>,
-    /// Of shards, the number that comes next for the client. All shards from now on, if it is left out.
-    from: Option<BTreeMap<String, String>>,
-}
-
-impl Wish {
-    fn is_of_orders(&self) -> bool {
-        self.symbol.is_none() && self.interval.is_none() && self.after.is_none()
-    }
-}
 
 /// What a client is told.
 #[derive(Serialize, ToSchema)]
@@ -153,34 +126,23 @@ impl Listener {
             Some(Err(_)) => return Err(closing(close_code::PROTOCOL, "no message, or a long one")),
         };
         self.session.note_used();
-        let wrong = || {
-            closing(
-                close_code::POLICY,
-                "say {\"op\":\"subscribe\",\"channel\":\"orders\"}, or a channel of the market with a \"symbol\"",
-            )
-        };
-        let wish: Wish = of_json(text.as_bytes()).map_err(|_| wrong())?;
-        match (wish.op.as_str(), wish.channel.as_str()) {
-            ("subscribe", "orders") if wish.is_of_orders() => self.follow(wish.from).await,
-            ("subscribe", channel) if channel != "orders" && wish.from.is_none() => {
-                let channel = MarketChannel::of(channel, wish.interval.as_deref()).map_err(|_| wrong())?;
-                let symbol = wish.symbol.ok_or_else(wrong)?;
+        match read(text.as_bytes()).map_err(|why| closing(close_code::POLICY, why))? {
+            Wished::Orders(from) => self.follow(from).await,
+            Wished::Market(watched, after) => {
                 let market = self.app.settings.market.as_deref();
-                let watched = Watched { channel, symbol };
-                let texts = self.watching.begin(market, watched, wish.after.as_deref());
+                let texts = self.watching.begin(market, watched, after.as_deref());
                 self.tell_texts(texts).await
             }
-            _ => Err(wrong()),
         }
     }
 
     /// Begins to tell the member's stream. A socket follows it once; again only when of no shard anything is told.
-    async fn follow(&mut self, from: Option<BTreeMap<String, String>>) -> Result<(), Closing> {
+    async fn follow(&mut self, from: Option<Vec<(ShardId, u64)>>) -> Result<(), Closing> {
         if !self.cursors.is_empty() {
             return Err(closing(close_code::POLICY, "orders are subscribed already"));
         }
         let from = match from {
-            Some(from) => numbers(&from).ok_or(closing(close_code::POLICY, "from: shards and numbers"))?,
+            Some(from) => from,
             None => self.all_shards().await?,
         };
         self.cursors = from.iter().map(|(shard, number)| (*shard, Cursor::from(*number))).collect();
@@ -291,13 +253,4 @@ async fn next_of(followed: &mut Option<Receiver<Followed>>) -> Option<Followed> 
         Some(followed) => followed.recv().await,
         None => std::future::pending().await,
     }
-}
-
-fn numbers(from: &BTreeMap<String, String>) -> Option<Vec<(ShardId, u64)>> {
-    if from.is_empty() || from.len() > SHARDS_MAX {
-        return None;
-    }
-    let shard = |text: &str| u16::try_from(natural(text)?).ok().filter(|shard| *shard != EVERY_SHARD);
-    let one = |(of, number): (&String, &String)| Some((ShardId(shard(of)?), natural(number)?));
-    from.iter().map(one).collect()
 }

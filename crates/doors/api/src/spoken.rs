@@ -51,7 +51,8 @@ pub(crate) fn of_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|why| why.to_string())
 }
 
-fn of_xml<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+/// An element's elements.
+pub(crate) fn of_xml<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8")?;
     if text.contains("<!") {
         return Err("definitions, comments and CDATA are not taken".to_owned());

@@ -28,6 +28,8 @@ const FORMS: [(&str, &str); 14] = [
     ("LOCALMKTDATE", "Date"),
     (DATA, "Data"),
 ];
+/// Fields of which one begins the entries of a group.
+const FIRSTS_MAX: usize = 2;
 /// The form of a field that counts the entries of a group.
 const COUNT: &str = "NUMINGROUP";
 /// The form of a field whose length another one says.
@@ -58,7 +60,7 @@ pub(super) struct Field {
 
 /// A repeating group.
 pub(super) struct Group {
-    /// Either of them begins an entry; the first entry says which.
+    /// One or two: either of them begins an entry; the first entry says which.
     pub(super) firsts: Vec<u16>,
     pub(super) members: BTreeSet<u16>,
 }
@@ -92,11 +94,7 @@ impl Source {
                 return before.map_or(Ok(()), |_| Err(format!("field {tag} stands twice")));
             }
             ["group", count, firsts, ref others @ ..] => {
-                let firsts = firsts.split('|').map(number).collect::<Result<Vec<_>, _>>()?;
-                let others = others.iter().map(|tag| number(tag)).collect::<Result<Vec<_>, _>>()?;
-                let members = firsts.iter().copied().chain(others).collect();
-                let before = self.groups.insert(number(count)?, Group { firsts, members });
-                return before.map_or(Ok(()), |_| Err(format!("group {count} stands twice")));
+                self.take_group(count, firsts, others)?;
             }
             ["header", ref tags @ ..] => self.header = starred(tags)?,
             ["trailer", ref tags @ ..] => self.trailer = starred(tags)?,
@@ -109,6 +107,17 @@ impl Source {
             _ => return Err(format!("`{}` is no line of a dictionary", words.join(" "))),
         }
         Ok(())
+    }
+
+    fn take_group(&mut self, count: &str, firsts: &str, others: &[&str]) -> Result<(), String> {
+        let firsts = firsts.split('|').map(number).collect::<Result<Vec<_>, _>>()?;
+        if firsts.len() > FIRSTS_MAX {
+            return Err(format!("group {count}: an entry begins with one of {FIRSTS_MAX} fields at most"));
+        }
+        let others = others.iter().map(|tag| number(tag)).collect::<Result<Vec<_>, _>>()?;
+        let members = firsts.iter().copied().chain(others).collect();
+        let before = self.groups.insert(number(count)?, Group { firsts, members });
+        before.map_or(Ok(()), |_| Err(format!("group {count} stands twice")))
     }
 
     /// What no line says by itself.

@@ -57,6 +57,14 @@ fn a_group_without_a_count_and_a_count_without_a_group_are_refused() {
 }
 
 #[test]
+fn a_group_that_may_begin_with_a_third_field_is_refused() {
+    let sound = SOUND.replacen("group 146 55 386", "group 146 55|386", 1);
+    assert!(tables::tables(&[("own.txt", &sound)]).is_ok());
+    let why = "own.txt: line 13: group 146: an entry begins with one of 2 fields at most";
+    assert_eq!(refused("group 146 55 386", "group 146 55|386|336"), why);
+}
+
+#[test]
 fn an_unknown_type_is_refused() {
     assert_eq!(refused("Symbol STRING", "Symbol TEXT"), "own.txt: line 10: TEXT: no such form");
     assert_eq!(refused("types 0 V", "types 0"), "own.txt: message V: not among the types");

@@ -121,7 +121,7 @@ impl TapedConnection {
             self.before[way] += gap;
         }
         self.missing[way] += gap;
-        self.totals[way] = self.totals[way].max(at) + more;
+        self.totals[way] = self.totals[way].max(at).saturating_add(more);
     }
 
     fn take(&mut self, entry: &TapEntry<'_>) {
@@ -153,8 +153,8 @@ pub struct Tape {
     pub connections: Vec<TapedConnection>,
     /// Entries and bytes that the gateway says it lost.
     pub lost: (u64, u64),
-    /// From then on everything is there that is not lost, nanoseconds since 1970.
-    pub first_ns: Option<u64>,
+    /// Of each life of its gateway when its first and its last entry are of, nanoseconds since 1970. Between them everything is there that is not lost.
+    pub lives: Vec<(u64, u64)>,
     life: u64,
     open: BTreeMap<u32, usize>,
 }
@@ -162,16 +162,7 @@ pub struct Tape {
 impl Tape {
     /// Takes the next entry; says of which connection it is.
     pub fn take(&mut self, entry: &TapEntry<'_>) -> Option<usize> {
-        // Behind the first entry that is kept may be what follows from one that is not.
-        let settled_ns = if entry.kind == TapKind::Began { 0 } else { SETTLED_NS };
-        self.first_ns.get_or_insert(entry.head.wall_ns.get().saturating_add(settled_ns));
-        let life = entry.head.life.get();
-        if life != self.life || entry.kind == TapKind::Began {
-            self.life = life;
-            for (_, index) in std::mem::take(&mut self.open) {
-                self.connections[index].end = TapeEnd::Gateway;
-            }
-        }
+        self.follow_lives(entry);
         match entry.kind {
             TapKind::Began => return None,
             TapKind::Lost => {
@@ -192,5 +183,22 @@ impl Tape {
             self.open.remove(&number);
         }
         Some(index)
+    }
+
+    /// An entry of another life: what was open is over.
+    fn follow_lives(&mut self, entry: &TapEntry<'_>) {
+        let (life, wall_ns) = (entry.head.life.get(), entry.head.wall_ns.get());
+        if life != self.life || entry.kind == TapKind::Began || self.lives.is_empty() {
+            self.life = life;
+            // Behind the first entry that is kept may be what follows from one that is not.
+            let settled_ns = if entry.kind == TapKind::Began { 0 } else { SETTLED_NS };
+            self.lives.push((wall_ns.saturating_add(settled_ns), wall_ns));
+            for (_, index) in std::mem::take(&mut self.open) {
+                self.connections[index].end = TapeEnd::Gateway;
+            }
+        }
+        if let Some((_, until)) = self.lives.last_mut() {
+            *until = wall_ns.max(*until);
+        }
     }
 }

@@ -14,13 +14,14 @@
 //! | `blank` | what proves a secret, found in what comes in |
 //! | `connections` | entries put together again, connection by connection |
 //! | `message` | messages, cut out of the bytes |
-//! | `meaning`, `ouch` | what they say, as text, and what they do |
+//! | `meaning`, `fix`, `ouch` | what they say, as text, and what they do |
 //!
 //! docs/protocols/tap.md is the page.
 
 mod blank;
 mod connections;
 mod entry;
+mod fix;
 mod meaning;
 mod message;
 mod ouch;

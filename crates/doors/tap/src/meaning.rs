@@ -1,12 +1,9 @@
 //! What messages mean, as far as one is to be found, timed, or held against the record.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::str::FromStr;
-
 use pares_types::{ClientOrderId, ClientRequest, Position, Reply, ShardId};
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Message};
 
+use crate::fix::FixSession;
 use crate::ouch::{self, OuchSession};
 use crate::{Blank, TapDoor, TapedMessage, TapedPiece, TapedStream};
 
@@ -32,6 +29,8 @@ pub struct TapedMeaning {
 pub enum TapedRole {
     /// Asks for something that is to be recorded.
     Request,
+    /// Asks for something, and its session does not look at it: a wrong sum, an old number, behind a Logout.
+    Ignored,
     /// Answers a request, which is recorded there.
     Answer(ShardId, Position),
     /// Answers a request, without a word of the record.
@@ -48,21 +47,21 @@ pub enum TapedRole {
 pub struct TapedTalk {
     door: TapDoor,
     stream: TapedStream,
-    session: OuchSession,
-    numbers: FixNumbers,
+    ouch: OuchSession,
+    fix: FixSession,
 }
 
 impl TapedTalk {
     /// Nothing yet.
     #[must_use]
     pub fn new(door: TapDoor) -> Self {
-        let (session, numbers) = (OuchSession::default(), FixNumbers::default());
-        Self { door, stream: TapedStream::new(door), session, numbers }
+        let (ouch, fix) = (OuchSession::default(), FixSession::default());
+        Self { door, stream: TapedStream::new(door), ouch, fix }
     }
 
     /// Goes on over a piece, and gives the messages that end with it.
     pub fn take(&mut self, piece: &TapedPiece<'_>, mut said: impl FnMut(TapedMeaning)) {
-        let Self { door, stream, session, numbers } = self;
+        let Self { door, stream, ouch: session, fix } = self;
         stream.take(piece, |message| {
             let meant = match door {
                 _ if !message.is_whole => {
@@ -70,7 +69,7 @@ impl TapedTalk {
                     Meant::other("?", format!("{length} bytes that are no message: {bytes}"))
                 }
                 TapDoor::Binary => binary(&message),
-                TapDoor::Fix => fix(numbers, &message),
+                TapDoor::Fix => fix.mean(&message),
                 TapDoor::Ouch => ouch::mean(session, &message),
             };
             said(meant.of_message(message));
@@ -197,61 +196,4 @@ fn of_reply(reply: &Reply) -> Meant {
         Reply::Busted(bust) => told(bust.client_order_id, bust.shard, bust.position),
     };
     Meant { name, role, ..Meant::of(reply) }
-}
-
-/// The names of requests, by the numbers of their messages: a Reject says only the number.
-type FixNumbers = BTreeMap<u64, u64>;
-/// A Reject is of one of the last messages.
-const NUMBERS_MAX: usize = 4_096;
-
-/// The first value of a tag.
-fn field<T: FromStr>(message: &[u8], tag: u16) -> Option<T> {
-    let fields = message.split(|byte| *byte == pares_fix::SOH);
-    let mut pairs = fields.filter_map(|field| std::str::from_utf8(field).ok()?.split_once('='));
-    pairs.find(|(found, _)| found.parse() == Ok(tag)).and_then(|(_, value)| value.parse().ok())
-}
-
-fn fix(numbers: &mut FixNumbers, message: &TapedMessage) -> Meant {
-    let mut text = String::new();
-    for byte in &message.bytes {
-        match byte {
-            &pares_fix::SOH => text.push('|'),
-            byte => _ = write!(text, "{}", byte.escape_ascii()),
-        }
-    }
-    let bytes = &message.bytes;
-    let kind: String = field(bytes, 35).unwrap_or_else(|| "?".into());
-    let (name, about) = (field(bytes, 11), field(bytes, 41));
-    let refused = || field(bytes, 379).or_else(|| numbers.get(&field(bytes, 45)?).copied());
-    let (name, role) = match (message.is_in, kind.as_str()) {
-        (true, "D" | "F" | "G" | "q") => {
-            let number = field(bytes, 34).zip(name);
-            numbers.extend(number);
-            while numbers.len() > NUMBERS_MAX {
-                numbers.pop_first();
-            }
-            (name, TapedRole::Request)
-        }
-        (false, "8" | "AE") => (name, of_report(bytes)),
-        (false, "9" | "r") => (name, TapedRole::AnswerOnly),
-        (false, "3" | "j") => (refused(), TapedRole::Refusal),
-        _ => (name, TapedRole::Other),
-    };
-    Meant { kind, text, name, about, role }
-}
-
-/// Of an ExecutionReport or a TradeCaptureReport, by its ExecID and ExecType: ExecIDs are places in the record (docs/protocols/fix.md).
-fn of_report(message: &[u8]) -> TapedRole {
-    let (exec_id, exec_type): (Option<String>, Option<String>) = (field(message, 17), field(message, 150));
-    let exec_id = exec_id.unwrap_or_default();
-    let mut parts = exec_id.split('-');
-    let shard = parts.next().and_then(|shard| shard.parse().ok()).map(ShardId);
-    let position = parts.next().and_then(|position| position.parse().ok()).map(Position);
-    match (shard, position, parts.next()) {
-        _ if exec_type.as_deref() == Some("I") => TapedRole::Other,
-        (Some(shard), Some(position), Some("A")) => TapedRole::Answer(shard, position),
-        (Some(shard), Some(position), Some(_)) => TapedRole::Told(shard, position),
-        _ if exec_id.starts_with('R') => TapedRole::Refusal,
-        _ => TapedRole::Other,
-    }
 }

@@ -82,7 +82,7 @@ impl Rest {
             bytes: bytes.to_vec(),
             is_whole,
         };
-        if piece.at != self.at + self.bytes.len() as u64 {
+        if piece.at != self.at.saturating_add(self.bytes.len() as u64) {
             if !self.bytes.is_empty() {
                 found(message(self.at, &self.bytes, false));
             }
@@ -96,11 +96,12 @@ impl Rest {
                 Cut::Noise(length) if length > 0 => (length, false),
                 Cut::Noise(_) | Cut::Incomplete => break,
             };
-            found(message(self.at + used as u64, &self.bytes[used..][..length], is_whole));
+            let at = self.at.saturating_add(used as u64);
+            found(message(at, &self.bytes[used..][..length], is_whole));
             used += length;
         }
         self.bytes.drain(..used);
-        self.at += used as u64;
+        self.at = self.at.saturating_add(used as u64);
     }
 }
 

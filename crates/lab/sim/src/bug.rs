@@ -78,6 +78,10 @@ pub enum Bug {
     RepeatUnderNewName,
     /// A server over HTTP gives the answer to another one of those who wait.
     AnswerAnother,
+    /// A server over HTTP says of what was done before that it is refused.
+    RefuseWhatWasDone,
+    /// A server over HTTP leaves questions unanswered.
+    LeaveQuestions,
     /// A server over HTTP tells nobody the first report that comes after it has lost a gateway.
     SkipAfterLoss,
     /// Orders that come by FIX as fill-or-kill are read as immediate-or-cancel.

@@ -12,7 +12,16 @@ use pares_types::{Command, MemberId, NewOrder, Position, Reason, Reply, Request,
 use crate::ledger::Ledger;
 use crate::random::Random;
 use crate::record::Record;
+use crate::scenario::MS;
 use crate::{Broken, Summary};
+
+/// Before a guest gives up a sign-on that is not answered, or what it lacks.
+pub(crate) const PATIENCE_NS: u64 = 8 * MS;
+
+/// What does not hold of a guest.
+pub(crate) fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
+    Err(Broken { invariant, what })
+}
 
 /// Whose program a guest is, and where.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +30,13 @@ pub(crate) struct Seat {
     pub(crate) connection: Option<usize>,
     /// The gateway that it calls, if it is one of so many.
     pub(crate) home: usize,
+}
+
+impl Seat {
+    /// At home at any gateway, and nowhere yet.
+    pub(crate) fn anywhere(member: MemberId, random: &mut Random) -> Self {
+        Self { member, connection: None, home: random.index(8) }
+    }
 }
 
 /// What is recorded so far.

@@ -92,6 +92,16 @@ fn an_answer_to_another_question_is_found() {
 }
 
 #[test]
+fn an_answer_that_turns_from_done_to_refused_is_found() {
+    found_as("Z1 an answer is its question's", "http", Bug::RefuseWhatWasDone, 5);
+}
+
+#[test]
+fn a_question_that_is_left_unanswered_is_found() {
+    found_as(ANSWERED, "http", Bug::LeaveQuestions, 5);
+}
+
+#[test]
 fn a_report_that_is_skipped_when_a_gateway_dies_is_found() {
     found_as("Z3 all is told", "http", Bug::SkipAfterLoss, 5);
 }

@@ -109,6 +109,24 @@ fn tell(supervisor: &Supervisor) {
         supervisor.epoch(),
         layout.root().display(),
     );
+    tell_gateways(config, layout);
+    tell_feed(config, layout);
+    tell_tls(config, layout);
+    for node in supervisor.missing() {
+        pares_text::tell!("{node} is not up yet; the others trade");
+    }
+    for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
+        pares_text::tell!("{node} is shut out and stays down until `pares admin readmit {node}`");
+    }
+    tell_sign_on(config, layout);
+    pares_text::tell!(
+        "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",
+        layout.root().display()
+    );
+}
+
+/// Says where gateways listen.
+fn tell_gateways(config: &SystemConfig, layout: &Layout) {
     for gateway in config.gateway_ids() {
         // One that is missing below does not say where.
         if let Ok(address) = std::fs::read_to_string(layout.gateway_address(gateway)) {
@@ -122,30 +140,30 @@ fn tell(supervisor: &Supervisor) {
             }
         }
     }
-    tell_feed(config, layout);
+}
+
+/// Says who needs which certificates.
+fn tell_tls(config: &SystemConfig, layout: &Layout) {
     let by_feed = config.feed.as_ref().is_some_and(|feed| feed.tls == TlsSetting::On);
-    if config.tls == TlsSetting::On || by_feed {
-        let keys = layout.keys();
-        let who = match (config.tls == TlsSetting::On, by_feed) {
-            (true, true) => "members and receivers of market data need",
-            (true, false) => "members need",
-            _ => "receivers of market data need",
-        };
-        pares_text::tell!("TLS: certificates and keys are in {}; {who} its ca.pem", keys.display());
-        let key = keys.join("ca.key.pem");
-        if key.exists() {
-            pares_text::tell!(
-                "who has {} can be any gateway, replayer or member: keep it where nobody else reads",
-                key.display()
-            );
-        }
+    let keys = layout.keys();
+    let who = match (config.tls == TlsSetting::On, by_feed) {
+        (false, false) => return,
+        (true, true) => "members and receivers of market data need",
+        (true, false) => "members need",
+        (false, true) => "receivers of market data need",
+    };
+    pares_text::tell!("TLS: certificates and keys are in {}; {who} its ca.pem", keys.display());
+    let key = keys.join("ca.key.pem");
+    if key.exists() {
+        pares_text::tell!(
+            "who has {} can be any gateway, replayer or member: keep it where nobody else reads",
+            key.display()
+        );
     }
-    for node in supervisor.missing() {
-        pares_text::tell!("{node} is not up yet; the others trade");
-    }
-    for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
-        pares_text::tell!("{node} is shut out and stays down until `pares admin readmit {node}`");
-    }
+}
+
+/// Says who may sign on.
+fn tell_sign_on(config: &SystemConfig, layout: &Layout) {
     match config.sign_on {
         SignOnSetting::Open => {
             pares_text::tell!("sign-on is open: any client may name any member")
@@ -160,10 +178,6 @@ fn tell(supervisor: &Supervisor) {
             layout.operator_key().display()
         ),
     }
-    pares_text::tell!(
-        "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",
-        layout.root().display()
-    );
 }
 
 /// Says where the market data are to be had.

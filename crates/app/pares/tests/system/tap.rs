@@ -73,17 +73,28 @@ pub(crate) fn fix(kind: &str, number: u32, fields: &str) -> Vec<u8> {
     format!("{message}10={sum:03}\x01").into_bytes()
 }
 
-/// Member 9 by FIX: what it sent and what it heard.
+/// The same with another sum.
+fn garbled(mut message: Vec<u8>) -> Vec<u8> {
+    let digit = message.len() - 2;
+    message[digit] = if message[digit] == b'0' { b'1' } else { b'0' };
+    message
+}
+
+/// Member 9 by FIX: what it sent and what it heard. Two of its orders its session does not look at.
 fn by_fix(exchange: &Exchange) -> [Vec<u8>; 2] {
     let mut stream = dial(&exchange.layout().fix_address(GatewayId(0)));
     let logon = fix("A", 1, "98=0|108=30|141=Y|95=6|96=SECRET|");
     let now = "60=20260801-09:30:00";
-    let order = fix("D", 2, &format!("11=5|55=ALFA|54=1|{now}|38=100|40=2|44=1.00|59=0|"));
+    let order = |number, name: &str| {
+        fix("D", number, &format!("{name}|55=ALFA|54=1|{now}|38=100|40=2|44=1.00|59=0|"))
+    };
+    let old = order(1, "43=Y|122=20260801-09:30:00|11=7");
+    let orders = [garbled(order(2, "11=6")), old, order(2, "11=5")].concat();
     stream.write_all(&logon).unwrap();
     let mut heard = hear(&mut stream, "\x0135=A\x01");
-    stream.write_all(&order).unwrap();
+    stream.write_all(&orders).unwrap();
     heard.extend(hear(&mut stream, "\x0137="));
-    [[logon, order].concat(), heard]
+    [[logon, orders].concat(), heard]
 }
 
 /// Member 8 by OUCH.
@@ -149,6 +160,7 @@ fn what_each_door_said_is_in_the_tap_and_no_secret_is() {
     }
     let (ok, said) = tap(&exchange, "reconcile");
     assert!(ok && said.contains("0 bytes of the taps missing"), "{said}");
+    assert!(said.contains("2 ignored by their sessions"), "{said}");
     dissect(&exchange);
 
     exchange.kill(gateway(0));
@@ -199,6 +211,32 @@ fn what_a_tap_lost_is_said_by_reconcile() {
     drop(writer);
     let (ok, said) = tap(&exchange, "reconcile");
     assert!(!ok && said.contains("3 entries that gateways say they lost, 77 bytes"), "{said}");
+}
+
+/// What came in while no tap was there is no difference when a tap has a report of it.
+#[test]
+fn a_tap_that_was_switched_off_for_a_while_makes_no_differences() {
+    let mut exchange = taped();
+    let sells = |exchange: &Exchange, name| {
+        exchange.client(0, 7).submit_and_wait(&limit(name, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    };
+    let config = exchange.config().clone();
+    for (name, tap) in [(1, false), (2, true)] {
+        sells(&exchange, name);
+        exchange.stop();
+        let text = SystemConfig { tap, ..config.clone() }.text();
+        std::fs::write(exchange.layout().config(), text).unwrap();
+        exchange.start_again();
+    }
+    let mut seller = exchange.client(0, 7);
+    exchange.client(0, 8).submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_238_200)).unwrap();
+    eventually("both trades are told", || {
+        let (_, shown) = tap(&exchange, "show --member 7");
+        seller.poll(|_| {}).is_ok() && shown.lines().filter(|line| line.contains("Trade")).count() == 2
+    });
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(ok && said.contains("1 requests that were reported on are in no tap"), "{said}");
+    assert!(said.contains("in 2 lives of its gateway"), "{said}");
 }
 
 /// tshark finds the messages of FIX and the packets of Soup.

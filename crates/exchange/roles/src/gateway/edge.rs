@@ -13,6 +13,7 @@ use super::connections::Connections;
 use super::counters::Counter;
 use super::look_ups::LookUps;
 use crate::NodeId;
+use crate::config::SystemConfig;
 use crate::world::{Counters, Ring, Sockets, World};
 
 /// Repeats whose first answer is to be read; more of them are rejected. Only while a recorder's log is filled again do any
@@ -36,6 +37,27 @@ pub(super) struct Edge<W: World, S: Sockets> {
 }
 
 impl<W: World, S: Sockets> Edge<W, S> {
+    pub(super) fn new(
+        config: &SystemConfig,
+        world: W,
+        writer: W::Writer,
+        connections: Connections<S>,
+        counters: W::Counters,
+    ) -> Self {
+        Self {
+            writer,
+            connections,
+            counters,
+            ringer: world.ringer(),
+            venues: config.venue_ids().map(NodeId::Venue).collect(),
+            appended: false,
+            again: VecDeque::new(),
+            look_ups: LookUps::default(),
+            poisoned: None,
+            world,
+        }
+    }
+
     /// Publishes what was journalled and wakes the venues. Says whether there was anything.
     pub(super) fn publish(&mut self) -> bool {
         let appended = std::mem::take(&mut self.appended);

@@ -30,7 +30,6 @@ mod tap;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +56,6 @@ use connection::Incoming;
 use connections::Connections;
 use edge::Edge;
 use lists::Lists;
-use look_ups::LookUps;
 use marks::Marks;
 use repeats::FirstAnswers;
 use resuming::Resuming;
@@ -107,10 +105,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         // Before the log is touched: what an earlier process told of it is true no longer.
         let counters =
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
-        let open = || recover::open(&world, id, life, config);
-        let known = || recover::record(&world, (id, life), config).map(|record| record.rules);
-        let recover::Opened { writer, rules, committed, marks } =
-            repair::whole(&world, node, config, open, known)?;
+        let recover::Opened { writer, rules, committed, marks } = repair::opened(&world, id, life, config)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let search = Search::start(&world, config, node)?;
@@ -119,24 +114,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
         let (tap, market) = (Tap::open(id, config, &world), world.market());
-        let edge = Edge {
-            writer,
-            connections: Connections::new(
-                sockets,
-                config.sessions_max,
-                doors(config, market.is_some())?,
-                tap,
-                market,
-            ),
-            counters,
-            ringer: world.ringer(),
-            venues: config.venue_ids().map(NodeId::Venue).collect(),
-            appended: false,
-            again: VecDeque::new(),
-            look_ups: LookUps::default(),
-            poisoned: None,
-            world,
-        };
+        let doors = doors(config, market.is_some())?;
+        let connections = Connections::new(sockets, config.sessions_max, doors, tap, market);
+        let edge = Edge::new(config, world, writer, connections, counters);
         edge.counters.set(Counter::Epoch, u64::from(life.0));
         Ok(Self {
             rules,

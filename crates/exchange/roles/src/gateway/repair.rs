@@ -16,9 +16,10 @@ use std::path::PathBuf;
 
 use pares_gateway::Gateway;
 use pares_log::{LogReader, LogReplacement, LogSalvage, record};
-use pares_types::{Request, RequestId, Timestamp};
+use pares_types::{Epoch, GatewayId, Request, RequestId, Timestamp};
 use pares_wire::record::{RequestRecord, SESSION_MARK, request_bytes, schema, write_request};
 
+use super::recover::{self, Opened};
 use crate::config::SystemConfig;
 use crate::world::World;
 use crate::{NodeError, NodeId};
@@ -28,9 +29,21 @@ const REQUEST_BYTES_MIN: u64 = record::size(size_of::<RequestRecord>()) as u64;
 /// Requests that a log holds, at most, if nobody knows where it ends: hundreds of gigabytes of them.
 const REQUESTS_MAX: u64 = 1 << 32;
 
+/// Opens the gateway's log and learns from all logs; one that is damaged is repaired first.
+pub(super) fn opened<W: World>(
+    world: &W,
+    id: GatewayId,
+    life: Epoch,
+    config: &SystemConfig,
+) -> Result<Opened<W>, NodeError> {
+    let open = || recover::open(world, id, life, config);
+    let known = || recover::record(world, (id, life), config).map(|record| record.rules);
+    whole(world, NodeId::Gateway(id), config, open, known)
+}
+
 /// Does `open`, which reads the gateway's log through; if that is damaged or poisoned, makes it anew and does it again.
 /// `rules` knows the record, and nothing of the log.
-pub(super) fn whole<T, W: World>(
+fn whole<T, W: World>(
     world: &W,
     log: NodeId,
     config: &SystemConfig,

@@ -18,7 +18,7 @@ use pares_fix::parser::FixParser;
 use pares_types::MemberId;
 
 use crate::Broken;
-use crate::guest::Seat;
+use crate::guest::{PATIENCE_NS, Seat, broken};
 use crate::random::Random;
 use crate::scenario::MS;
 
@@ -31,14 +31,8 @@ use told::{Said, expected};
 const NUMBERS: &str = "X1 no number twice";
 /// That all is told, and what is told twice says so.
 const TOLD: &str = "X2 all is told";
-/// Before a client gives up a Logon, or a Logout, that is not answered.
-const PATIENCE_NS: u64 = 8 * MS;
 /// Before it asks again for what it lacks.
 const GAP_PATIENCE_NS: u64 = 5 * MS;
-
-fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
-    Err(Broken { invariant, what })
-}
 
 /// Who has logged on as nobody is told nothing but a Logout under the number 1.
 pub(crate) fn check_stranger(bytes: &[u8]) -> Result<(), Broken> {

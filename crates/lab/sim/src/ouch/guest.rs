@@ -4,8 +4,8 @@ use pares_roles::world::DoorPort;
 
 use super::expected::message;
 use super::packets::{Message, put_packet, take_packet};
-use super::{ONCE, OuchClient, PATIENCE_NS, Phase, TOLD, broken};
-use crate::guest::{Guest, Recorded, Seat, spoil};
+use super::{ONCE, OuchClient, Phase, TOLD};
+use crate::guest::{Guest, PATIENCE_NS, Recorded, Seat, broken, spoil};
 use crate::random::Random;
 use crate::{Broken, Summary};
 

@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, VecDeque};
 use pares_types::{MemberId, ShardId};
 
 use crate::Broken;
-use crate::guest::Seat;
+use crate::guest::{Seat, broken};
 use crate::random::Random;
-use crate::scenario::{MS, Scenario};
+use crate::scenario::Scenario;
 
 use expected::Series;
 use orders::{Asked, Open};
@@ -30,12 +30,6 @@ const TOLD: &str = "Y2 all is told";
 /// That an order is entered once.
 const ONCE: &str = "Y3 an order once";
 const PROTOCOL: &str = "the protocol";
-/// Before a client gives up a login that is not answered, or what it lacks.
-const PATIENCE_NS: u64 = 8 * MS;
-
-fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
-    Err(Broken { invariant, what })
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -91,7 +85,7 @@ impl OuchClient {
             elsewhere: (scenario.shards > 1).then(|| if shard == 0 { each + 1 } else { 1 }),
             left: scenario.requests_per_client,
             is_calm: false,
-            seat: Seat { member, connection: None, home: random.index(8) },
+            seat: Seat::anywhere(member, &mut random),
             random,
             phase: Phase::Away,
             since_ns: 0,

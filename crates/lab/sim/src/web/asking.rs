@@ -5,11 +5,8 @@ use pares_types::{
     ClientOrderId, ClientRequest, InstrumentId, NewOrder, NewTerms, OrderKey, Price, Quantity, ShardId, Side,
 };
 
-use super::{Open, Waiting, WebClient};
-use crate::scenario::MS;
+use super::{Open, RETRY_NS, Waiting, WebClient};
 
-/// Before something is asked again.
-const RETRY_NS: u64 = 10 * MS;
 /// Requests left unanswered before more is asked.
 const OPEN_MAX: usize = 16;
 /// The price around which orders come in, in ten-thousandths.
@@ -18,6 +15,14 @@ const MIDDLE: i64 = 500_000;
 impl WebClient {
     /// Does what is due: asks again, asks something new.
     pub(super) fn go_on(&mut self, now_ns: u64, is_calm: bool) {
+        self.ask_again(now_ns);
+        if !is_calm {
+            self.ask_something_new(now_ns);
+        }
+    }
+
+    /// What is not answered, and streams that are not told.
+    fn ask_again(&mut self, now_ns: u64) {
         let due = self.open.iter().filter(|(_, open)| open.retry_at_ns <= now_ns);
         for name in due.map(|(name, _)| *name).collect::<Vec<_>>() {
             let open = self.open.get_mut(&name).expect("found above");
@@ -26,9 +31,16 @@ impl WebClient {
             self.counts.asked_again += 1;
             self.ask(request);
         }
-        if is_calm {
-            return;
+        for question in std::mem::take(&mut self.questions) {
+            self.ask_question(question);
         }
+        let due = self.not_told.extract_if(.., |_, at_ns| *at_ns <= now_ns);
+        for (shard, _) in due.collect::<Vec<_>>() {
+            self.follow(shard);
+        }
+    }
+
+    fn ask_something_new(&mut self, now_ns: u64) {
         if self.left > 0 && self.open.len() < OPEN_MAX {
             self.left -= 1;
             self.names += 1;
@@ -39,6 +51,18 @@ impl WebClient {
         }
         if self.random.chance(200) {
             self.question();
+        }
+        if self.random.chance(100) {
+            self.ask_what_was_done();
+        }
+    }
+
+    /// Asks again what was answered: the answer is the same. Under some names something else was asked too.
+    fn ask_what_was_done(&mut self) {
+        let name = self.names.saturating_sub(self.random.below(8));
+        let done = self.asked.get(&name).filter(|_| self.answered.contains_key(&name));
+        if let Some(&[request]) = done.map(Vec::as_slice) {
+            self.ask(request);
         }
     }
 
@@ -59,9 +83,16 @@ impl WebClient {
             3 => Question::Orders(Some(self.instrument())),
             _ => Question::Order(OrderKey::Name(name)),
         };
+        self.ask_question(question);
+    }
+
+    /// Asks the server. If it has no room, the client tries again later.
+    fn ask_question(&mut self, question: Question) {
         self.waiters += 1;
         if self.line.question(question, self.waiters).is_ok() {
             self.waiting.insert(self.waiters, Waiting::Question(question));
+        } else {
+            self.questions.push(question);
         }
     }
 

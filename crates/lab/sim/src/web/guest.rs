@@ -4,8 +4,8 @@ use pares_roles::world::DoorPort;
 use pares_types::{ClientRequest, ShardId};
 use pares_wire::frame;
 
-use super::{ANSWER, ONCE, PATIENCE_NS, Phase, TOLD, WebClient, broken, plain};
-use crate::guest::{Guest, Recorded, Seat, spoil};
+use super::{ANSWER, ONCE, Phase, TOLD, WebClient, plain};
+use crate::guest::{Guest, PATIENCE_NS, Recorded, Seat, broken, spoil};
 use crate::random::Random;
 use crate::{Broken, Summary};
 
@@ -73,11 +73,13 @@ impl Guest for WebClient {
 
     fn is_stuck(&self, now_ns: u64) -> bool {
         let is_late = now_ns > self.since_ns + PATIENCE_NS;
-        self.is_doomed || is_late && (self.phase == Phase::SigningOn || !self.open.is_empty())
+        let waits = !self.open.is_empty() || !self.waiting.is_empty() || !self.not_told.is_empty();
+        self.is_doomed || is_late && (self.phase == Phase::SigningOn || waits)
     }
 
     fn is_quiet(&self) -> bool {
-        self.phase == Phase::On && self.left == 0 && self.open.is_empty()
+        let waits = !self.open.is_empty() || !self.waiting.is_empty() || !self.questions.is_empty();
+        self.phase == Phase::On && self.left == 0 && !waits
     }
 
     fn calm_down(&mut self) {
@@ -86,7 +88,8 @@ impl Guest for WebClient {
 
     fn state(&self) -> String {
         let open: Vec<_> = self.open.keys().take(3).collect();
-        format!("{:?}, open {open:?}, streams {:?}", self.phase, self.cursors)
+        let waiting: Vec<_> = self.waiting.values().take(3).collect();
+        format!("{:?}, open {open:?}, waiting {waiting:?}, streams {:?}", self.phase, self.cursors)
     }
 
     fn untold(&self, recorded: Recorded<'_>) -> Option<String> {
@@ -108,9 +111,10 @@ impl Guest for WebClient {
 
     fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
         for shard in recorded.shards() {
-            for (number, reply) in (1..self.next(shard)).zip(recorded.stream(shard, self.seat.member)) {
-                let (told, reply) = (self.heard.get(&(shard, number)), plain(reply));
-                if told != Some(&reply) {
+            let mut stream = recorded.stream(shard, self.seat.member).into_iter().map(plain);
+            for number in 1..self.next(shard) {
+                let (told, reply) = (self.heard.get(&(shard, number)), stream.next());
+                if told.is_none() || told != reply.as_ref() {
                     return broken(TOLD, format!("{number} of {shard}: {told:?}; the record: {reply:?}"));
                 }
             }

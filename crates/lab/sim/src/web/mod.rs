@@ -13,7 +13,7 @@ use pares_resources::{Cursor, Effect, FollowerStanding, Line, LineTold, Question
 use pares_types::{Answer, ClientRequest, InstrumentId, MemberId, Reason, Reply, ShardId, Status};
 use pares_wire::frame::{self, GatewayFrame, SignOn};
 
-use crate::guest::Seat;
+use crate::guest::{Seat, broken};
 use crate::random::Random;
 use crate::scenario::{MS, Scenario};
 use crate::{Broken, Bug, defects};
@@ -26,12 +26,8 @@ const ANSWER: &str = "Z1 an answer is its question's";
 const ONCE: &str = "Z2 an order once";
 /// That streams are told without a gap, and all that is told is in the record.
 const TOLD: &str = "Z3 all is told";
-/// Before a server gives up a sign-on that is not answered, or a gateway that says nothing.
-const PATIENCE_NS: u64 = 8 * MS;
-
-fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
-    Err(Broken { invariant, what })
-}
+/// Before something is asked again.
+const RETRY_NS: u64 = 10 * MS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -70,8 +66,12 @@ pub(crate) struct WebClient {
     /// Those who wait at the server.
     waiting: BTreeMap<u64, Waiting>,
     waiters: u64,
+    /// What the server had not answered as it died: it is asked again.
+    questions: Vec<Question>,
     /// What the client has of each stream, and where it stands.
     cursors: BTreeMap<ShardId, Cursor>,
+    /// Streams that the server does not tell any more, and when the client follows them again.
+    not_told: BTreeMap<ShardId, u64>,
     heard: BTreeMap<(ShardId, u64), Reply>,
     names: u64,
     open: BTreeMap<u64, Open>,
@@ -86,7 +86,7 @@ impl WebClient {
     pub(crate) fn new(member: MemberId, scenario: &Scenario, mut random: Random) -> Self {
         let shards = (0..scenario.shards).map(|shard| ShardId(u16::try_from(shard).expect("few shards")));
         let mut client = Self {
-            seat: Seat { member, connection: None, home: random.index(8) },
+            seat: Seat::anywhere(member, &mut random),
             bug: scenario.bug,
             random,
             instruments: u32::try_from(scenario.shards * scenario.instruments_per_shard).expect("few"),
@@ -98,7 +98,9 @@ impl WebClient {
             line: Line::new(|_| false),
             waiting: BTreeMap::new(),
             waiters: 0,
+            questions: Vec::new(),
             cursors: shards.map(|shard| (shard, Cursor::from(1))).collect(),
+            not_told: BTreeMap::new(),
             heard: BTreeMap::new(),
             names: 0,
             open: BTreeMap::new(),
@@ -120,18 +122,28 @@ impl WebClient {
 
     /// From the number that comes next on; who has heard nothing, from now on, for a number that was never used is told to nobody.
     fn follow_all(&mut self) {
-        for (shard, cursor) in &mut self.cursors {
-            let next = cursor.next().unwrap_or(1);
-            *cursor = Cursor::from(next);
-            self.line.follow(*shard, next);
+        self.not_told.clear();
+        for shard in self.cursors.keys().copied().collect::<Vec<_>>() {
+            self.follow(shard);
         }
+    }
+
+    fn follow(&mut self, shard: ShardId) {
+        let cursor = self.cursors.get_mut(&shard).expect("one of the shards");
+        let next = cursor.next().unwrap_or(1);
+        *cursor = Cursor::from(next);
+        self.line.follow(shard, next);
     }
 
     /// The server is another one, which knows nothing. Clients ask it at once.
     fn die(&mut self) {
         self.counts.deaths += 1;
         (self.line, self.is_doomed) = (Line::new(|_| false), false);
-        self.waiting.clear();
+        for waiting in std::mem::take(&mut self.waiting).into_values() {
+            if let Waiting::Question(question) = waiting {
+                self.questions.push(question);
+            }
+        }
         self.follow_all();
         self.open.values_mut().for_each(|open| open.retry_at_ns = 0);
     }
@@ -179,14 +191,20 @@ impl WebClient {
             Effect::Told(waiter, told) => self.on_told(now_ns, waiter, told).map(|()| false),
             Effect::Stream(shard, number, reply) => self.on_report(shard, number, reply).map(|()| false),
             Effect::Live(shard, next) => {
-                let cursor = self.cursors.get_mut(&shard);
-                // A gateway that is behind: another one is not.
-                Ok(cursor.is_some_and(|cursor| cursor.on_live(next) == FollowerStanding::Ahead))
+                let standing = self.cursors.get_mut(&shard).map(|cursor| cursor.on_live(next));
+                if standing == Some(FollowerStanding::Ahead) {
+                    self.on_not_told(now_ns, shard);
+                }
+                Ok(false)
             }
             Effect::NotTold(shard, oldest, reason) => {
                 let what = format!("{}: {shard} is told from {oldest} on: {reason:?}", self.seat.member);
-                let is_own = self.cursors.contains_key(&shard);
-                if is_own && reason == Reason::UnknownShard { broken(TOLD, what) } else { Ok(is_own) }
+                match self.cursors.get(&shard) {
+                    Some(_) if reason == Reason::UnknownShard => return broken(TOLD, what),
+                    Some(cursor) if cursor.lacks(oldest) => self.on_not_told(now_ns, shard),
+                    _ => {}
+                }
+                Ok(false)
             }
             Effect::Ended(reason) => {
                 self.is_doomed |= matches!(reason, Reason::TakenOver | Reason::Revoked | Reason::WrongKey);
@@ -195,10 +213,20 @@ impl WebClient {
         }
     }
 
+    /// The server says that it does not tell a stream: the client follows it again, on the same connection.
+    fn on_not_told(&mut self, now_ns: u64, shard: ShardId) {
+        self.not_told.insert(shard, now_ns + RETRY_NS);
+    }
+
     fn on_told(&mut self, now_ns: u64, waiter: u64, told: LineTold) -> Result<(), Broken> {
         let other = || self.waiting.keys().copied().find(|other| *other != waiter);
+        let is_question = matches!(self.waiting.get(&waiter), Some(Waiting::Question(_)));
+        if is_question && self.bug == Some(Bug::LeaveQuestions) {
+            return Ok(());
+        }
         let waiter = if self.bug == Some(Bug::AnswerAnother) { other().unwrap_or(waiter) } else { waiter };
         let Some(waiting) = self.waiting.remove(&waiter) else { return Ok(()) };
+        let told = self.spoilt(told);
         match (waiting, &told) {
             (Waiting::Request(name), LineTold::Answer(answer)) if answer.client_order_id.0 == name => {
                 self.on_answer(name, *answer)
@@ -206,6 +234,9 @@ impl WebClient {
             (Waiting::Request(name), LineTold::Rejected(reason)) => {
                 // Nothing was done: for good, or the same again makes sense later.
                 if pares_resources::status::retry_s(*reason).is_none() {
+                    if let Some(before) = self.answered.get(&name) {
+                        return self.unlike(name, before, &told);
+                    }
                     self.open.remove(&name);
                 } else if let Some(open) = self.open.get_mut(&name) {
                     open.retry_at_ns = now_ns + 2 * MS;
@@ -226,15 +257,32 @@ impl WebClient {
         self.counts.answered += 1;
         self.counts.repeats += u64::from(answer.repeat);
         // A refusal may be another one the next time, and what is of all shards has no place.
-        if answer.status == Status::Refused || answer.instrument == InstrumentId(0) {
+        let before = self.answered.get(&name);
+        if before.is_none() && answer.status == Status::Refused || answer.instrument == InstrumentId(0) {
             return Ok(());
         }
-        let same = |one: Answer| (one.shard, one.position, one.order, one.status);
-        match self.answered.insert(name, answer) {
-            Some(before) if same(before) != same(answer) => {
-                broken(ANSWER, format!("{}: {name} was {before:?}, is {answer:?}", self.seat.member))
+        let same = |one: &Answer| (one.shard, one.position, one.order, one.status);
+        match before {
+            Some(before) if same(before) != same(&answer) => self.unlike(name, before, &answer),
+            _ => {
+                self.answered.insert(name, answer);
+                Ok(())
             }
-            _ => Ok(()),
+        }
+    }
+
+    /// What was done is said to be something else, or not done.
+    fn unlike(&self, name: u64, before: &Answer, now: &impl std::fmt::Debug) -> Result<(), Broken> {
+        broken(ANSWER, format!("{}: {name} was {before:?}, is {now:?}", self.seat.member))
+    }
+
+    /// What a server with a defect says in place of that.
+    fn spoilt(&self, told: LineTold) -> LineTold {
+        match told {
+            LineTold::Answer(answer) if answer.repeat && self.bug == Some(Bug::RefuseWhatWasDone) => {
+                LineTold::Answer(Answer { status: Status::Refused, ..answer })
+            }
+            told => told,
         }
     }
 

@@ -11,7 +11,7 @@ use pares_node::Layout;
 use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
 use pares_types::{ClientOrderId, GatewayId, MemberId, Timestamp};
 
-use super::recorded::{Checked, Known, Recorded, Who};
+use super::recorded::{Checked, Covered, Known, ReadRecord, Who};
 use super::select::{Follow, Select, Span, Taped, Taps, name, who};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
@@ -41,13 +41,17 @@ struct Lacking {
 
 /// What was found.
 struct Findings {
-    recorded: Recorded,
+    recorded: ReadRecord,
     gateway: GatewayId,
     span: Span,
     requests: u64,
     reports: u64,
     /// Refused at once.
     refused: u64,
+    /// Not looked at by their sessions.
+    ignored: u64,
+    /// Reported on, in no tap, and taken in while their gateway's tap was not there.
+    outside: u64,
     dropped: u64,
     /// The first of them, and how many there are.
     listed: Vec<String>,
@@ -91,14 +95,11 @@ impl Findings {
                 self.requests += 1;
                 match self.recorded.request(member, name) {
                     Some(known) => known.is_asked = true,
-                    None => {
-                        let is_listed = waiting.len() < LISTED_MAX;
-                        let line = || self.line(connection, one, "neither recorded nor refused");
-                        waiting.insert(name, is_listed.then(line));
-                    }
+                    None => _ = waiting.insert(name, self.waiting_line(waiting.len(), connection, one)),
                 }
             }
             (TapedRole::Request, None) => self.requests += 1,
+            (TapedRole::Ignored, _) => self.ignored += 1,
             (TapedRole::Refusal, Some(name)) => self.refused += u64::from(waiting.remove(&name).is_some()),
             (TapedRole::Answer(shard, position), _) => {
                 self.report(connection, one, self.recorded.check(shard, position, to(connection), name));
@@ -108,6 +109,16 @@ impl Findings {
             }
             _ => {}
         }
+    }
+
+    /// Why it is a difference if it stays so, for the first of a connection.
+    fn waiting_line(
+        &self,
+        before: usize,
+        connection: &TapedConnection,
+        one: &TapedMeaning,
+    ) -> Option<String> {
+        (before < LISTED_MAX).then(|| self.line(connection, one, "neither recorded nor refused"))
     }
 
     fn no_message(&mut self, connection: &TapedConnection, bytes: u64) {
@@ -137,11 +148,14 @@ impl Findings {
         }
     }
 
-    /// Requests that members were told of, and that came in while the taps were there, but are in none.
+    /// Requests that members were told of, but that are in no tap; those apart that came in while there was none.
     fn find_unasked(&mut self) {
-        let is_unasked = |one: &&Known| one.is_told && one.is_covered && !one.is_asked;
-        let unasked: Vec<Known> = self.recorded.requests.iter().filter(is_unasked).copied().collect();
+        let unasked: Vec<Known> = self.recorded.unasked().collect();
         for one in unasked {
+            if !one.is_covered {
+                self.outside += 1;
+                continue;
+            }
             self.differ(|| {
                 let (name, member) = (one.name, one.member);
                 format!("request {name} of member {member} was reported on, and is in no tap")
@@ -200,14 +214,16 @@ pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let config = configuration(layout)?;
     // The taps first, up to their ends of now: by the time the record is read, it has their requests, or they were refused.
     let taps = select.read(layout)?;
-    let from_ns = taps.taped.iter().filter_map(|taped| taped.first_ns).max().unwrap_or_default();
+    let covered = taps.taped.iter().map(|taped| (taped.gateway, taped.lives.clone())).collect();
     let mut findings = Findings {
-        recorded: Recorded::read(&config, layout, from_ns)?,
+        recorded: ReadRecord::read(&config, layout, Covered(covered))?,
         gateway: GatewayId(0),
         span: select.span(),
         requests: 0,
         reports: 0,
         refused: 0,
+        ignored: 0,
+        outside: 0,
         dropped: 0,
         listed: Vec::new(),
         differences: 0,
@@ -233,17 +249,27 @@ impl Findings {
 
     fn tell(&self) {
         self.listed.iter().for_each(|line| text::print(&format!("{line}\n")));
-        let from_ns = self.recorded.from_ns;
-        if self.recorded.first_ns.is_some_and(|first_ns| first_ns < from_ns) {
-            let from = utc::format(Timestamp(from_ns));
+        for (gateway, lives) in &self.recorded.covered.0 {
+            let (Some((from_ns, _)), Some((_, to_ns))) = (lives.first(), lives.last()) else { continue };
+            let [from, to] = [from_ns, to_ns].map(|ns| utc::format(Timestamp(*ns)));
+            let times = if lives.len() == 1 {
+                "without a break".into()
+            } else {
+                format!("in {} lives of its gateway", lives.len())
+            };
+            pares_text::tell!("the tap of gateway-{gateway} covers {from} to {to}, {times}");
+        }
+        if self.outside > 0 {
             pares_text::tell!(
-                "the record begins before the taps: requests are looked for in them from {from} on"
+                "{} requests that were reported on are in no tap, and came in when their gateways' taps were not there",
+                grouped(self.outside)
             );
         }
         pares_text::tell!(
-            "{} requests in, {} of them refused at once; {} reports out, {} of them from before what recorders keep; {}",
+            "{} requests in, {} of them refused at once; {} ignored by their sessions; {} reports out, {} of them from before what recorders keep; {}",
             grouped(self.requests),
             grouped(self.refused),
+            grouped(self.ignored),
             grouped(self.reports),
             grouped(self.dropped),
             self.lacking.text()

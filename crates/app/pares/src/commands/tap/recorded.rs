@@ -1,11 +1,13 @@
-//! What the record has that messages are held against.
+//! What the record has, as far as messages are held against it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_log::Offset;
 use pares_node::{Layout, SystemConfig};
 use pares_register::Register;
-use pares_types::{ClientOrderId, Command, Entry, MemberId, Position, Registration, Request, ShardId};
+use pares_types::{
+    ClientOrderId, Command, Entry, GatewayId, MemberId, Position, Registration, Request, ShardId,
+};
 use pares_wire::record::{self, RequestRecord, ResultRecord};
 
 use super::select::each_record;
@@ -13,63 +15,55 @@ use crate::error::CommandError;
 use crate::standing::Standing;
 
 /// A member's session.
-pub(super) type Who = (MemberId, u16);
+pub type Who = (MemberId, u16);
 
 /// A request of the record, in sixteen bytes: a record has many.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Known {
-    pub(super) name: ClientOrderId,
-    pub(super) member: MemberId,
-    /// It came when all taps were there.
-    pub(super) is_covered: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Known {
+    pub name: ClientOrderId,
+    pub member: MemberId,
+    /// It came when the tap of its gateway was there.
+    pub is_covered: bool,
     /// It is in a tap, and so is a report of it.
-    pub(super) is_asked: bool,
-    pub(super) is_told: bool,
+    pub is_asked: bool,
+    pub is_told: bool,
+}
+const _: () = assert!(size_of::<Known>() == 16);
+
+/// Where a request is recorded.
+type Place = (ShardId, Position, MemberId, ClientOrderId);
+const _: () = assert!(size_of::<Place>() == 24);
+
+/// When each gateway's tap was there: from and until, nanoseconds since 1970, life by life. A gateway that took something in at another time had none.
+#[derive(Default)]
+pub struct Covered(pub BTreeMap<GatewayId, Vec<(u64, u64)>>);
+
+impl Covered {
+    fn has(&self, request: &Request) -> bool {
+        let stamp_ns = request.stamp.0;
+        let mut lives = self.0.get(&request.id.gateway()).into_iter().flatten().copied();
+        lives.any(|(from_ns, to_ns)| (from_ns..=to_ns).contains(&stamp_ns))
+    }
 }
 
-/// What the record has.
+/// What the record has. Each log adds only what the ones before it did not have: so there is never more than that in memory.
 #[derive(Default)]
-pub(super) struct Recorded {
+pub struct ReadRecord {
     /// In ascending order, each once.
-    pub(super) requests: Vec<Known>,
+    requests: Vec<Known>,
+    /// In ascending order, each once.
+    places: Vec<Place>,
     /// Sessions, and members whose streams they are told, or were.
     copies: BTreeSet<(Who, MemberId)>,
-    /// Where they are recorded, in ascending order.
-    places: Vec<(ShardId, Position, MemberId, ClientOrderId)>,
-    /// From then on all taps are there, nanoseconds since 1970.
-    pub(super) from_ns: u64,
-    /// The time of the oldest request.
-    pub(super) first_ns: Option<u64>,
+    /// So many of each were there before the log that is being read, and are in order.
+    sorted: (usize, usize),
+    pub covered: Covered,
 }
 
-impl Recorded {
-    fn take(&mut self, request: &Request) {
-        if let Command::Register(Registration { member, session, entry: Entry::SetCopied(copied) }) =
-            request.command
-        {
-            self.copies.insert(((member, session), copied));
-        }
-        let stamp_ns = request.stamp.0;
-        self.first_ns = Some(self.first_ns.map_or(stamp_ns, |first_ns| first_ns.min(stamp_ns)));
-        self.requests.push(Known {
-            name: request.client_order_id,
-            member: request.member,
-            is_covered: stamp_ns >= self.from_ns,
-            is_asked: false,
-            is_told: false,
-        });
-    }
-
-    fn sort(&mut self) {
-        self.requests.sort_unstable();
-        self.requests.dedup_by_key(|one| (one.name, one.member));
-        self.places.sort_unstable();
-        self.places.dedup();
-    }
-
-    /// Reads the logs of gateways and recorders; all recorders have the same, so duplicates go after each.
-    pub(super) fn read(config: &SystemConfig, layout: &Layout, from_ns: u64) -> Result<Self, CommandError> {
-        let mut recorded = Self { from_ns, ..Self::default() };
+impl ReadRecord {
+    /// Reads the logs of gateways and recorders.
+    pub fn read(config: &SystemConfig, layout: &Layout, covered: Covered) -> Result<Self, CommandError> {
+        let mut recorded = Self { covered, ..Self::default() };
         // What was entered before all that is kept is still so.
         if let Ok(standing) = Standing::read(config, layout) {
             recorded.copies = copies(standing.register()).collect();
@@ -91,28 +85,55 @@ impl Recorded {
             Some(record::RESULT) => {
                 let result = ResultRecord::read(payload)?;
                 let request = result.request()?;
-                let place = (result.shard(), result.position());
                 self.take(&request);
-                self.places.push((place.0, place.1, request.member, request.client_order_id));
+                let place = (result.shard(), result.position(), request.member, request.client_order_id);
+                if self.places[..self.sorted.1].binary_search(&place).is_err() {
+                    self.places.push(place);
+                }
             }
             _ => {}
         }
         Ok(())
     }
 
-    pub(super) fn request(&mut self, member: MemberId, name: ClientOrderId) -> Option<&mut Known> {
-        let found = self.requests.binary_search_by_key(&(name, member), |one| (one.name, one.member));
-        found.ok().map(|index| &mut self.requests[index])
+    fn take(&mut self, request: &Request) {
+        if let Command::Register(Registration { member, session, entry: Entry::SetCopied(copied) }) =
+            request.command
+        {
+            self.copies.insert(((member, session), copied));
+        }
+        let (name, member) = (request.client_order_id, request.member);
+        if self.find(member, name).is_none() {
+            let is_covered = self.covered.has(request);
+            self.requests.push(Known { name, member, is_covered, is_asked: false, is_told: false });
+        }
+    }
+
+    fn sort(&mut self) {
+        self.requests.sort_unstable();
+        self.requests.dedup_by_key(|one| (one.name, one.member));
+        self.places.sort_unstable();
+        self.places.dedup();
+        self.sorted = (self.requests.len(), self.places.len());
+    }
+
+    fn find(&self, member: MemberId, name: ClientOrderId) -> Option<usize> {
+        let sorted = &self.requests[..self.sorted.0];
+        sorted.binary_search_by_key(&(name, member), |one| (one.name, one.member)).ok()
+    }
+
+    /// The request of that name, if it is recorded.
+    pub fn request(&mut self, member: MemberId, name: ClientOrderId) -> Option<&mut Known> {
+        self.find(member, name).map(|index| &mut self.requests[index])
+    }
+
+    /// Requests that were reported on, and are in no tap.
+    pub fn unasked(&self) -> impl Iterator<Item = Known> {
+        self.requests.iter().filter(|one| one.is_told && !one.is_asked).copied()
     }
 
     /// What is wrong with a report of what is recorded there, to a session and perhaps of its request, or of one's whose stream it is told.
-    pub(super) fn check(
-        &self,
-        shard: ShardId,
-        position: Position,
-        to: Who,
-        of: Option<ClientOrderId>,
-    ) -> Checked {
+    pub fn check(&self, shard: ShardId, position: Position, to: Who, of: Option<ClientOrderId>) -> Checked {
         let at = self.places.partition_point(|one| (one.0, one.1) < (shard, position));
         match self.places.get(at) {
             Some(&(found, there, member, name)) if (found, there) == (shard, position) => match of {
@@ -130,7 +151,7 @@ impl Recorded {
     }
 }
 
-pub(super) enum Checked {
+pub enum Checked {
     /// It is of that member's request.
     Right(MemberId),
     /// The record is not kept so far back.
@@ -143,4 +164,45 @@ fn copies(register: &Register) -> impl Iterator<Item = (Who, MemberId)> {
         let sessions = register.sessions(member).map(move |(session, ..)| (member, session));
         sessions.filter_map(|who| Some((who, register.copied(who.0, who.1)?)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_types::{Command, InstrumentId, RequestId, Timestamp};
+
+    use super::*;
+
+    fn request(gateway: u16, name: u64, stamp_ns: u64) -> Request {
+        Request {
+            id: RequestId::new(GatewayId(gateway), name),
+            stamp: Timestamp(stamp_ns),
+            member: MemberId(7),
+            client_order_id: ClientOrderId(name),
+            instrument: InstrumentId(1),
+            shard: ShardId(0),
+            command: Command::MassCancel { side: None },
+        }
+    }
+
+    #[test]
+    fn what_came_in_while_the_tap_of_its_gateway_was_not_there_is_known_apart() {
+        let covered = Covered([(GatewayId(0), vec![(100, 200), (300, 400)])].into());
+        let mut recorded = ReadRecord { covered, ..ReadRecord::default() };
+        let came = [(0, 1, 150), (0, 2, 250), (0, 3, 400), (0, 4, 401), (1, 5, 150)];
+        came.iter().for_each(|(gateway, name, ns)| recorded.take(&request(*gateway, *name, *ns)));
+        recorded.sort();
+        recorded.requests.iter_mut().for_each(|one| one.is_told = true);
+        let told: Vec<_> = recorded.unasked().map(|one| (one.name.0, one.is_covered)).collect();
+        assert_eq!(told, [(1, true), (2, false), (3, true), (4, false), (5, false)]);
+    }
+
+    #[test]
+    fn what_the_logs_before_had_takes_no_memory_again() {
+        let mut recorded = ReadRecord::default();
+        for _ in 0..3 {
+            (1..=10).for_each(|name| recorded.take(&request(0, name, name)));
+            assert_eq!(recorded.requests.len(), 10);
+            recorded.sort();
+        }
+    }
 }

@@ -76,8 +76,8 @@ pub struct Taped {
     pub connections: BTreeMap<(u64, u32), TapedConnection>,
     /// Entries and bytes that the gateway says it lost.
     pub lost: (u64, u64),
-    /// When the tap begins, nanoseconds since 1970; later ones are all there, but for those that are lost.
-    pub first_ns: Option<u64>,
+    /// From when to when it surely was there, nanoseconds since 1970, life by life of its gateway.
+    pub lives: Vec<(u64, u64)>,
     log: PathBuf,
     /// How far it was read first.
     end: Offset,
@@ -152,8 +152,8 @@ impl Select {
             }
             let wanted = tape.connections.into_iter().filter(|one| self.wants(one, span));
             let connections = wanted.map(|one| (one.place(), one)).collect();
-            let Tape { lost, first_ns, .. } = tape;
-            taps.taped.push(Taped { gateway, connections, lost, first_ns, log, end });
+            let Tape { lost, lives, .. } = tape;
+            taps.taped.push(Taped { gateway, connections, lost, lives, log, end });
         }
         if taps.taped.is_empty() {
             return Err(CommandError::Usage(format!(
