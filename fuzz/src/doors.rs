@@ -26,8 +26,8 @@ pub fn doors(bytes: &[u8]) {
         orders_max: 8,
     };
     let mut door = FixDoor::new(Arc::new(config));
-    let mark =
-        SessionMark { member: MemberId(7), session: 1, next_in: 1, out_max: 9, told: vec![(ShardId(0), 5)] };
+    let told = vec![(ShardId(0), 5)];
+    let mark = SessionMark { member: MemberId(7), session: 1, next_in: 1, out_max: 9, copied: None, told };
     let (mut at, mut sent, mut is_claimed) = (DoorTime { utc_ns: NOW_NS, mono_ns: 0 }, Vec::new(), false);
     for line in std::iter::once(LOGON.as_bytes()).chain(bytes.split(|byte| *byte == b'\n')) {
         let mut sink = |action: DoorAction<'_>| match action {
