@@ -19,7 +19,7 @@
 //! | `timer` | the dead man's timer |
 //! | `fills`, `positions`, `instruments`, `standing` | what can be read |
 //! | `socket`, `reports` | the member's stream, and the market, as they happen |
-//! | `market` | what is received of each instrument: its book, its tape |
+//! | `market` | each instrument as it is received: its book, its tape |
 //! | `books`, `trades` | books; trades, candles and tickers |
 //! | `watching` | what a socket watches of them |
 //! | `operator` | what the exchange itself asks for |
