@@ -1,4 +1,4 @@
-//! What no request may be, whatever it asks for.
+//! Requests that every server refuses.
 //!
 //! A page of another site can be at a name that its owner lets point to this machine: then a browser holds the server here for that site, and shows the page its answers (DNS rebinding). But the browser says by which name it came.
 //! Where TLS ends here there is no such thing: the certificate is of no such name. Where it ends at a proxy, people come by names that only the operator knows: they are held against those that he gave, if he gave any.

@@ -1,4 +1,4 @@
-//! What every HTTP server of ours is, whatever it serves: connections with limits, bodies with bounds, problem documents, pages.
+//! The common part of all our HTTP servers: connections with limits, bodies with bounds, problem documents, pages.
 //!
 //! The broker and the exchange serve different things to different people by the same rules of defence. Kept twice, the second copy would miss what the first one learnt.
 //!
@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`connections`] | listening, TLS, how long a head may take, how many connections there are |
 //! | [`places`], `stall` | so many at a time; those who do not read |
-//! | [`asked`] | what no request may be, whatever it asks for |
+//! | [`asked`] | requests that every server refuses |
 //! | [`body`] | a body in time, of bounded length |
 //! | [`problem`] | what went wrong, as RFC 9457 says it |
 //! | [`told`] | what browsers are told of every answer |

@@ -17,7 +17,7 @@ pub struct PageFile {
     pub kind: &'static str,
     /// Its `ETag`.
     pub tag: &'static str,
-    /// What is in it.
+    /// Its content.
     pub bytes: &'static [u8],
 }
 

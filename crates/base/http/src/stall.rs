@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(crate) struct Stalling<S, P> {
     stream: S,
     patience: Duration,
-    /// What is given back when the stream ends, also if it has become another protocol's meanwhile.
+    /// Given back when the stream ends, also if it has become another protocol's meanwhile.
     _place: P,
     /// Since a write waits.
     waiting: Option<Pin<Box<Sleep>>>,

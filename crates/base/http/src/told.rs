@@ -1,4 +1,4 @@
-//! What browsers are told of every answer: where it came from, and that it is nobody else's.
+//! What browsers are told of every answer: where it came from, and to keep it from all others.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 

@@ -55,7 +55,7 @@ pub(crate) async fn enter(
     if orders.is_empty() || orders.len() > BATCH_MAX {
         return Err(Problem::bad("a batch has 1 to 100 orders"));
     }
-    // What is answered under no name cannot be told from the others.
+    // An answer under no name cannot be told from the others.
     orders.iter().try_for_each(|form| form.name().map(|_| ()))?;
     let came = Instant::now();
     let mut requests = Vec::with_capacity(orders.len());

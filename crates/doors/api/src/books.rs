@@ -71,7 +71,7 @@ impl BookNow {
         self.steps.len()
     }
 
-    /// What is to be told to one who was told `before` last.
+    /// Adds the messages for one who was told `before` last.
     pub(crate) fn since(&self, symbol: &str, before: &Self, texts: &mut Vec<Utf8Bytes>) {
         let behind = usize::try_from(self.changes - before.changes).unwrap_or(usize::MAX);
         match self.steps.len().checked_sub(behind) {

@@ -20,7 +20,7 @@
 //! | `fills`, `positions`, `instruments`, `standing` | what can be read |
 //! | `socket`, `wishes`, `reports` | the member's stream, and the market, as they happen |
 //! | [`heard`] | what clients send, read without a server |
-//! | `market` | what is received of each instrument: its book, its tape |
+//! | `market` | each instrument as it is received: its book, its tape |
 //! | `books`, `trades` | books; trades, candles and tickers |
 //! | `watching` | what a socket watches of them |
 //! | `operator` | what the exchange itself asks for |

@@ -32,7 +32,7 @@ pub struct MarketTold {
     pub news: Vec<TapeNews>,
 }
 
-/// What is known of an instrument, and who wants to hear of it.
+/// An instrument as it was told, and who wants to hear of it.
 #[derive(Default)]
 pub(crate) struct Shelf {
     pub(crate) book: Arc<BookNow>,
@@ -81,7 +81,7 @@ impl ReceivedMarket {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what is told of an instrument. Who listens hears of it when all of this turn are taken in: see [`ReceivedMarket::ring`]. What
+    /// Takes in how an instrument is. Who listens hears of it when all of this turn are taken in: see [`ReceivedMarket::ring`]. What
     /// leaves it as it was is told to nobody.
     pub fn tell(&self, symbol: &str, told: &MarketTold) {
         let before = self.of(symbol, |shelf| (Arc::clone(&shelf.book), shelf.is_book_looked_at()));
@@ -121,7 +121,7 @@ impl ReceivedMarket {
         }
     }
 
-    /// Looks at what is known of that instrument.
+    /// Looks at that instrument, if it was told.
     pub(crate) fn of<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Option<T> {
         self.read().by_symbol.get(symbol).map(look)
     }
@@ -141,7 +141,7 @@ impl ReceivedMarket {
 }
 
 impl App {
-    /// Looks at what is known of that instrument.
+    /// Looks at that instrument, if it was told.
     pub(crate) fn of_market<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Result<T, Problem> {
         let market = self.settings.market.as_ref().ok_or_else(no_market_data)?;
         market.of(symbol, look).ok_or_else(refused::unknown_instrument)

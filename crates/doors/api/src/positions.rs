@@ -75,7 +75,7 @@ pub(crate) async fn positions(
     Ok(spoken.ok("positions", &shown(&positions, &symbols)))
 }
 
-/// Counts up to the present. What is counted when the time is over is not counted again.
+/// Counts up to the present. Messages that were counted when the time was over are not counted again.
 async fn count(
     session: &Session,
     positions: &mut MemberPositions,

@@ -9,7 +9,7 @@ use pares_http::problem::Problem;
 use pares_resources::positions::MemberPositions;
 use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{ClientRequest, MemberId, Reason, Reply, ShardId};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{interval, timeout};
 
@@ -98,7 +98,7 @@ impl Session {
         self.timer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the dead man's timer; 0 stops it. Done once a gateway has it; what is refused is not set.
+    /// Sets the dead man's timer; 0 stops it. Done once a gateway has it; if it is refused, nothing was set.
     pub(crate) async fn set_timer(&self, seconds: u32) -> Result<(), Problem> {
         let told = self.answered(|line, waiter| {
             line.set_timer(seconds * 1_000, waiter)?;
@@ -130,7 +130,7 @@ impl Session {
         *timer = timer.filter(|at| *at > Instant::now());
     }
 
-    /// What is left of it, ms, if it runs. One that should have gone off while no gateway was there goes off at once.
+    /// The time left, ms, if it runs. One that should have gone off while no gateway was there goes off at once.
     fn timer_ms(&self) -> Option<u32> {
         let timer = *self.timer();
         let left_ms = timer?.saturating_duration_since(Instant::now()).as_millis();
@@ -274,38 +274,41 @@ impl Session {
 
     async fn carry(&self, wire: Wire, heartbeat: Duration) -> io::Result<()> {
         let Wire { mut inbox, mut to } = wire;
-        let writing = async {
-            let mut out = Vec::new();
-            loop {
-                self.to_send.notified().await;
-                self.line().take_out(&mut out);
-                if !out.is_empty() {
-                    to.write_all(&out).await?;
-                    to.flush().await?;
-                }
-            }
-        };
-        let reading = async {
-            let mut effects = Vec::new();
-            loop {
-                timeout(heartbeat * BEATS_MISSED, inbox.fill()).await??;
-                let taken = self.take_in(&mut inbox, &mut effects);
-                effects.drain(..).for_each(|effect| self.carry_out(effect));
-                taken?;
-            }
-        };
-        let beating = async {
-            let mut beat = interval(heartbeat);
-            loop {
-                beat.tick().await;
-                self.line().beat();
-                self.to_send.notify_one();
-            }
-        };
         tokio::select! {
-            ended = writing => ended,
-            ended = reading => ended,
-            () = beating => Ok(()),
+            ended = self.write(&mut *to) => ended,
+            ended = self.read(&mut inbox, heartbeat * BEATS_MISSED) => ended,
+            () = self.beat(heartbeat) => Ok(()),
+        }
+    }
+
+    async fn write(&self, to: &mut (dyn AsyncWrite + Send + Unpin)) -> io::Result<()> {
+        let mut out = Vec::new();
+        loop {
+            self.to_send.notified().await;
+            self.line().take_out(&mut out);
+            if !out.is_empty() {
+                to.write_all(&out).await?;
+                to.flush().await?;
+            }
+        }
+    }
+
+    async fn read(&self, inbox: &mut Inbox, patience: Duration) -> io::Result<()> {
+        let mut effects = Vec::new();
+        loop {
+            timeout(patience, inbox.fill()).await??;
+            let taken = self.take_in(inbox, &mut effects);
+            effects.drain(..).for_each(|effect| self.carry_out(effect));
+            taken?;
+        }
+    }
+
+    async fn beat(&self, heartbeat: Duration) {
+        let mut beat = interval(heartbeat);
+        loop {
+            beat.tick().await;
+            self.line().beat();
+            self.to_send.notify_one();
         }
     }
 

@@ -66,7 +66,7 @@ pub(crate) struct Session201 {
     in_flight_max: u16,
 }
 
-/// What is to be proved.
+/// What the gateway asks to be proved.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Challenge {
     /// The path of the proof: `POST /v1/sign-on/{sign_on}`, within ten seconds, once.
@@ -75,7 +75,7 @@ pub(crate) struct Challenge {
     gateway: u16,
     /// What it has made up, 32 bytes in hex.
     nonce: String,
-    /// What is to be signed, 64 bytes in hex: docs/protocols/order-entry.md, *Sign-on*.
+    /// To be signed: 64 bytes in hex: docs/protocols/order-entry.md, *Sign-on*.
     transcript: String,
 }
 

@@ -1,6 +1,6 @@
 //! The WebSocket: what happens, as it happens.
 //!
-//! A socket that is written to faster than it is read fills the memory. Here what is unread is bounded: who reads too slowly is cut off, and goes on from the number where he
+//! A socket that is written to faster than it is read fills the memory. Here unread messages are bounded: one who reads too slowly is cut off, and goes on from the number where he
 //! stood.
 
 use std::collections::BTreeMap;
@@ -27,11 +27,11 @@ use crate::wishes::{Wished, read};
 
 /// Longest message of a client, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// What is read of a client at a time: it says little.
+/// Read of a client at a time: it says little.
 const READ_BYTES: usize = 4 << 10;
 const TOO_SLOW: &str = "you read too slowly";
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// What is spoken, for those who have to name it: a browser also says its token so.
+/// The protocol, for those who have to name it: a browser also says its token so.
 const PROTOCOL: &str = "pares";
 
 /// What a client is told.
@@ -150,7 +150,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Tells what changed of what is watched, however much lies between.
+    /// Tells what changed in the market, of all that the client watches, however much lies between.
     async fn look_at_market(&mut self) -> Result<(), Closing> {
         let Some(market) = &self.app.settings.market else { return Ok(()) };
         let texts = self.watching.look(market).map_err(|TooSlow| closing(close_code::AGAIN, TOO_SLOW))?;

@@ -1,4 +1,4 @@
-//! What a session may do, and what is used of it.
+//! What a session may do, and how much of that it has used.
 
 use axum::http::HeaderValue;
 use axum::response::Response;

@@ -1,7 +1,7 @@
 //! Which instrument a symbol is.
 //!
 //! To ask a gateway for each order which number its symbol has would make two questions of one. To believe for long what was told once would refuse orders for a symbol that was
-//! removed and listed again, under another number. Here a number is believed for some time, since numbers are used once and an old one is refused and never another's; but what is
+//! removed and listed again, under another number. Here a number is believed for some time, since numbers are used once and an old one is refused and never another's; but a symbol that is
 //! refused so, or not known, is looked up before anybody is told that there is no such instrument.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::orders::committed;
 use crate::refused;
 use crate::session::Session;
 
-/// So old may be what is told of an instrument.
+/// So old may be an instrument's state when it is told.
 const FRESH: Duration = Duration::from_secs(1);
 /// So long a symbol is believed to have its number.
 const BELIEVED: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! The dead man's timer. It runs at the gateway, so that it goes off whatever becomes of this server.
+//! The dead man's timer. It runs at the gateway, so that it goes off also when this server dies.
 
 use std::time::Instant;
 

@@ -41,7 +41,7 @@ pub(crate) enum MarketChannel {
 }
 
 impl MarketChannel {
-    /// What is said of those that cannot be watched.
+    /// The channels that say why something is not watched.
     pub(crate) const NOT: [&str; 4] = ["book_not", "trades_not", "ticker_not", "candles_not"];
 
     /// The channel of that name; candles of an interval.
@@ -125,7 +125,7 @@ fn text(message: &impl Serialize) -> Utf8Bytes {
 }
 
 impl Watching {
-    /// Begins to watch: what is said at once. Trades come from behind that number on, or from now on.
+    /// Begins to watch; gives the first messages. Trades come from behind that number on, or from now on.
     pub(crate) fn begin(
         &mut self,
         market: Option<&ReceivedMarket>,
@@ -149,7 +149,7 @@ impl Watching {
             Some(Err(NotKept)) => not("not_kept"),
             Some(Ok((last, texts))) => {
                 self.last.insert(watched, last);
-                // What is there already of trades is told in the next turn.
+                // Trades that are there already are told in the next turn.
                 self.rung.notify_one();
                 texts
             }
@@ -175,7 +175,7 @@ impl Watching {
     }
 }
 
-/// What is said at first, and what counts as told then.
+/// The first messages, and what counts as told then.
 fn first(shelf: &Shelf, watched: &Watched, after: Option<&str>) -> Result<(Last, Vec<Utf8Bytes>), NotKept> {
     let symbol = watched.symbol.clone();
     Ok(match watched.channel {

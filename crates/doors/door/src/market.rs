@@ -1,8 +1,8 @@
 //! Market data for a session that asks (V): whole books (W), what changed of them (X), or why not (Y).
 //!
 //! Sending every change to every subscriber makes one that reads slowly fall behind for ever, and costs memory meanwhile. Here nothing is queued. A
-//! subscription remembers the books that it was told last, which all sessions share; whenever it may be told more, it is told what is
-//! different by now, whatever lies between. So what a subscriber holds and the next X make the market's book, however seldom it reads.
+//! subscription remembers the books that it was told last, which all sessions share; whenever it may be told more, it is told the
+//! difference to the books of now, however much lies between. So what a subscriber holds and the next X make the market's book, however seldom it reads.
 //!
 //! ```text
 //!   V --> waiting, until the books it names are there --W--> open --X, W--> ... --V 263=2--> gone
@@ -266,7 +266,7 @@ impl Subscriptions {
 
     /// Answers the requests whose books are there.
     fn answer(&mut self, view: &dyn MarketView, instruments: &Instruments, told: &mut Vec<Told>) {
-        // Asked before the books: what is whole then has them.
+        // Asked before the books: a market that is whole then has them.
         let is_whole = view.is_whole();
         for Waiting { wanted, until_ns } in std::mem::take(&mut self.waiting) {
             // Of an instrument that is there and of which nothing was ever told, the book is empty.
@@ -307,7 +307,7 @@ impl Subscriptions {
 }
 
 impl Subscription {
-    /// Tells what is different from what was told last: one X, or one W for each book.
+    /// Tells the difference to the books that were told last: one X, or one W for each book.
     fn tell(&mut self, view: &dyn MarketView, told: &mut Vec<Told>) {
         let Self { wanted, told: last } = self;
         let mut entries = Vec::new();

@@ -1,7 +1,7 @@
 //! A book as prices and shares: what it looks like, what changed from one look to another, and a sum by which a client knows that it has the same.
 //!
-//! Handing every change to everybody makes slow readers fall behind for ever. Here nothing is queued: each reader is told the difference between what it was told last and
-//! what is there now, whatever lies between. The numbers say so: each difference names the one that it builds on.
+//! Handing every change to everybody makes slow readers fall behind for ever. Here nothing is queued: each reader is told the difference between the book that it was told last and
+//! the book of now, however much lies between. The numbers say so: each difference names the one that it builds on.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// What is to be changed in `before` to have this: prices with their shares now, 0 for what is gone.
+    /// The changes that make this of `before`: prices with their shares now, 0 for one that is gone.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self { bids: changed(&before.bids, &self.bids), offers: changed(&before.offers, &self.offers) }

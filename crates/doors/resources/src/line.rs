@@ -76,6 +76,21 @@ struct Asked<W> {
     waiters: Vec<W>,
 }
 
+impl<W> Asked<W> {
+    /// One more waits for its answer.
+    fn join(&mut self, request: &ClientRequest, waiter: W, is_gone: fn(&W) -> bool) -> Result<(), Refused> {
+        self.waiters.retain(|waiter| !is_gone(waiter));
+        if self.request != *request {
+            return Err(Refused::Differs);
+        }
+        if self.waiters.len() >= WAITERS_MAX {
+            return Err(Refused::Full);
+        }
+        self.waiters.push(waiter);
+        Ok(())
+    }
+}
+
 /// A session. `W` is who waits for an answer.
 pub struct Line<W> {
     out: Vec<u8>,
@@ -105,7 +120,7 @@ impl<W> Line<W> {
         }
     }
 
-    /// What is to be sent; it is empty afterwards, and `into` takes its place.
+    /// Takes out the bytes to be sent; `into` takes their place.
     pub fn take_out(&mut self, into: &mut Vec<u8>) {
         into.clear();
         std::mem::swap(&mut self.out, into);
@@ -121,17 +136,7 @@ impl<W> Line<W> {
         }
         let room = self.asked.len() < self.in_flight_max;
         match self.asked.entry(request.client_order_id()) {
-            Entry::Occupied(mut same) => {
-                let Asked { request: first, waiters, .. } = same.get_mut();
-                waiters.retain(|waiter| !(self.is_gone)(waiter));
-                if *first != request {
-                    return Err(Refused::Differs);
-                }
-                if waiters.len() >= WAITERS_MAX {
-                    return Err(Refused::Full);
-                }
-                waiters.push(waiter);
-            }
+            Entry::Occupied(mut same) => return same.get_mut().join(&request, waiter, self.is_gone),
             Entry::Vacant(free) if room => {
                 free.insert(Asked {
                     request,
@@ -164,7 +169,7 @@ impl<W> Line<W> {
     }
 
     /// Sets the timer at whose end the gateway cancels what the session guards, ms from now; 0: not at all. Who waits is told the limits once a gateway has it: gateways read in
-    /// order. The timer is of the connection: another gateway is told what is left of it by [`Line::on_signed_on`].
+    /// order. The timer is of the connection: another gateway is told the time left by [`Line::on_signed_on`].
     ///
     /// # Errors
     /// If too many wait: nothing was set.
@@ -172,7 +177,7 @@ impl<W> Line<W> {
         self.question_behind(Question::Limits, waiter, |line| line.cancel_after(after_ms))
     }
 
-    /// Asks behind what is sent before, if there is room.
+    /// Asks, behind something that is sent before, if there is room.
     fn question_behind(
         &mut self,
         question: Question,
@@ -219,7 +224,7 @@ impl<W> Line<W> {
         }
     }
 
-    /// A gateway has signed the session on: what is unanswered is asked again, in the order it was asked, behind the timer if it runs.
+    /// A gateway has signed the session on: requests without an answer are asked again, in the order it was asked, behind the timer if it runs.
     pub fn on_signed_on(&mut self, in_flight_max: u16, cancel_after_ms: Option<u32>) {
         self.out.clear();
         (self.is_up, self.in_flight_max) = (true, usize::from(in_flight_max).max(1));
@@ -236,7 +241,7 @@ impl<W> Line<W> {
         self.questions.send(&mut self.out);
     }
 
-    /// The connection is lost. What is in flight stays.
+    /// The connection is lost. Requests in flight stay.
     pub fn on_lost(&mut self) {
         self.is_up = false;
         self.out.clear();

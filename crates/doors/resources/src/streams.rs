@@ -3,7 +3,7 @@
 //! ```text
 //!   idle --follow(n)--> telling(n) --Resumed--> live --follow(n)--> telling(n) ...
 //! ```
-//! A gateway ignores what is asked for while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for at a
+//! A gateway ignores requests while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for at a
 //! time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next. Wishes
 //! that were there when it was asked are told with the lowest; one that comes later may find its number passed, and is asked for again.
 
@@ -58,7 +58,7 @@ impl Streams {
         stream.telling = None;
         // Also if it is below what another gateway told: this one tells it again, and who asks for more than that would have it withheld from those who lack it.
         stream.next = Some(next);
-        // Who wanted what comes now, or what is not there yet, has it or is told so.
+        // Who wanted a number that comes now, or later, is told it live.
         stream.wanted.retain(|want| (1..next).contains(want));
         stream.send(shard, out);
     }

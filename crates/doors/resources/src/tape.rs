@@ -48,7 +48,7 @@ pub enum TapeNews {
     Gap,
 }
 
-/// What is kept of it.
+/// An entry of the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapeEntry {
     /// What happened.

@@ -11,7 +11,7 @@ use pares_wire::REPLAYERS_NAME;
 /// A connection, made or being made.
 pub(crate) struct Connection {
     stream: Stream<TcpStream>,
-    /// What is to be sent: a login, heartbeats.
+    /// To be sent: a login, heartbeats.
     unsent: Vec<u8>,
     /// Whether there may be something to read.
     pub(crate) is_ready: bool,

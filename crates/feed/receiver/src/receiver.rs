@@ -21,7 +21,7 @@ use crate::sockets;
 
 /// Turns of all sockets in one call of `poll`.
 const TURNS_MAX: usize = 64;
-/// What is read of a connection at once.
+/// Read of a connection at once.
 const READ_BYTES: usize = 65_536;
 /// The socket of requests; those of lines and connections follow.
 const REQUESTS: usize = 0;
@@ -320,7 +320,7 @@ impl Shard {
                 FeedEffect::Ask(again) => {
                     let to = in_turn(&common.request_addresses, again.turn);
                     if let Some((ear, to)) = common.requests.as_ref().zip(to) {
-                        // What is lost is asked for again.
+                        // A lost request is sent again.
                         let _ = ear.socket.send_to(&again.packet, to);
                     }
                 }

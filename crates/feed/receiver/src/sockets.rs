@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
-/// A socket that hears what is sent to a line's address, in company with other programs of this host if it is a group's; reading it never waits.
+/// A socket that hears packets to a line's address, in company with other programs of this host if it is a group's; reading it never waits.
 ///
 /// # Errors
 /// As the system says: another program has the address, or no interface has that one.

@@ -179,3 +179,47 @@ fn news_of(from: &ReceivedFrom<'_>, bytes: &[u8], day: BusinessDay) -> Option<Bo
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pares_feed::books::ReceivedBooks;
+    use pares_types::{Price, Quantity, Side};
+
+    use super::*;
+
+    const SHARD: ShardId = ShardId(0);
+
+    /// A message of instrument 1, at 5 ns.
+    fn message(kind: u8, body: &[&[u8]]) -> Vec<u8> {
+        [&[kind, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5], &body.concat()[..]].concat()
+    }
+
+    #[test]
+    fn each_trade_is_noted_with_its_day_and_where_some_may_be_missing() {
+        let (mut noted, mut books) = (Noted::default(), ReceivedBooks::with_seed(0));
+        let mut event = |books: &ReceivedBooks, event| {
+            noted.note(&ReceivedFrom { shard: SHARD, books, received: Received::Event(event) });
+        };
+        let session = Session(*b"0000000002");
+        event(&books, FeedEvent::Session(session));
+        let (reference, traded) = (7_u64.to_be_bytes(), 99_u64.to_be_bytes());
+        let said = [
+            message(b'R', &[b"ACME    ", &[0; 20]]),
+            message(b'A', &[&reference, b"B", &10_u32.to_be_bytes(), b"ACME    ", &500_u32.to_be_bytes()]),
+            message(b'E', &[&reference, &4_u32.to_be_bytes(), &traded]),
+        ];
+        for (number, bytes) in (1..).zip(&said) {
+            books.on_message(bytes);
+            event(&books, FeedEvent::Message { number, bytes });
+        }
+        event(&books, FeedEvent::Reset { next: 9 });
+        event(&books, FeedEvent::Message { number: 9, bytes: &message(b'B', &[&traded]) });
+
+        let trade =
+            BookTrade { number: 99, price: Price(500), shares: Quantity(4), resting: Some(Side::Buy) };
+        let day = session.day().unwrap();
+        let news = [BookNews::Traded { trade, day, time_ns: 5 }, BookNews::Gap, BookNews::Busted(99)];
+        assert_eq!(noted.changed[&(SHARD, 1)], news);
+        assert_eq!(noted.standing[&SHARD], FeedStanding { day, number: 10, is_whole: false });
+    }
+}

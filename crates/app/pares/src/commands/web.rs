@@ -64,13 +64,7 @@ pub fn run(args: &Args) -> CommandResult {
     let layout = Layout::new(&args.exchange);
     let config = configuration(&layout)?;
     check_exposure(args, &config)?;
-    let mut settings = ApiSettings::new(gateways(layout.clone(), &config));
-    settings.hosts.clone_from(&args.hosts);
-    if config.tls == TlsSetting::On {
-        let unusable = |error| CommandError::Usage(format!("the exchange's authority: {error}"));
-        settings.tls = Some(Trust::load(&layout.keys().join("ca.pem")).map_err(unusable)?);
-    }
-    settings.market = market::receive(&layout, &config)?;
+    let settings = settings(args, &layout, &config)?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
     let runtime = building.worker_threads(args.threads.into()).enable_all().build();
     let runtime = runtime.map_err(CommandError::io("starting the web server"))?;
@@ -84,6 +78,17 @@ pub fn run(args: &Args) -> CommandResult {
         }
     });
     Ok(())
+}
+
+fn settings(args: &Args, layout: &Layout, config: &SystemConfig) -> Result<ApiSettings, CommandError> {
+    let mut settings = ApiSettings::new(gateways(layout.clone(), config));
+    settings.hosts.clone_from(&args.hosts);
+    if config.tls == TlsSetting::On {
+        let unusable = |error| CommandError::Usage(format!("the exchange's authority: {error}"));
+        settings.tls = Some(Trust::load(&layout.keys().join("ca.pem")).map_err(unusable)?);
+    }
+    settings.market = market::receive(layout, config)?;
+    Ok(settings)
 }
 
 /// Where nobody proves who he is, all who reach this port trade for any member: that is the gateways' rule too.

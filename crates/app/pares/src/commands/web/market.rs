@@ -14,7 +14,7 @@ use crate::error::CommandError;
 
 /// Between two looks at what changed.
 const EVERY: Duration = Duration::from_millis(5);
-/// A business day with more messages is received from now on: books would be late for what is over.
+/// A business day with more messages is received from now on: books would be late for the sake of old trades.
 const REPLAYED_MAX: u64 = 5_000_000;
 
 /// Begins to receive, if the exchange publishes market data.
