@@ -9,8 +9,9 @@ use std::time::Duration;
 use pares_node::config::TlsSetting;
 use pares_node::config::{DoorPort, FeedConfig, SignOnSetting};
 use pares_node::lost::OnLoss;
-use pares_node::watched::{Watched, last_words};
+use pares_node::watched::Watched;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
+use pares_os::{replace_file_unsynced, scheduling};
 
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
@@ -202,6 +203,7 @@ struct WebChild {
     dir: PathBuf,
     log: PathBuf,
     announced: PathBuf,
+    pid: PathBuf,
     is_told: bool,
 }
 
@@ -216,6 +218,7 @@ impl WebChild {
             dir: layout.root().to_owned(),
             log,
             announced,
+            pid: layout.run().join("web.pid"),
             is_told: false,
         }
     }
@@ -231,7 +234,7 @@ impl WebChild {
     fn tick(&mut self) -> Option<String> {
         let ended = self.watched.reap();
         if ended.is_some() || !self.watched.is_due() {
-            let complaint = ended.as_ref().and_then(|_| last_words(&self.log));
+            let complaint = self.watched.last_words(&self.log);
             return ended.map(|how| complaint.map_or(how.clone(), |complaint| format!("{how}: {complaint}")));
         }
         let program = match std::env::current_exe() {
@@ -241,7 +244,16 @@ impl WebChild {
         let mut command = Command::new(program);
         command.arg("web").arg("--exchange").arg(&self.dir).arg("--listen").arg(self.listen.to_string());
         command.arg("--announce").arg(&self.announced);
-        self.watched.start(&mut command, &self.log).err().map(|error| error.to_string())
+        match self.watched.start(&mut command, &self.log) {
+            Ok(id) => {
+                // Those that serve go on meanwhile; it leaves the background when it listens.
+                scheduling::start_in_background(id);
+                // Nobody but an operator who wants to kill it misses this.
+                let _unsaid = replace_file_unsynced(&self.pid, format!("{id}\n").as_bytes());
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use pares_api::{ApiServer, ApiSettings, WebTransport};
 use pares_node::config::{SignOnSetting, TlsSetting};
 use pares_node::{Layout, SystemConfig, leftovers};
+use pares_os::scheduling::{self, Background};
 use pares_receiver::Trust;
 
 use crate::commands::stat::configuration;
@@ -18,6 +19,8 @@ use crate::error::{CommandError, CommandResult};
 
 /// Where it listens if nothing else is said.
 pub const LISTEN: &str = "127.0.0.1:8420";
+/// A server that starts leaves the processor to those that serve, so long at most.
+const STARTING_MAX: Duration = Duration::from_secs(2);
 /// Between two looks at whether it is to stop.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -59,6 +62,7 @@ pub fn run(args: &Args) -> CommandResult {
         // `pares up` has started it, and ends it.
         leftovers::end_with_parent()?;
     }
+    let background = Background::enter(STARTING_MAX);
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     let layout = Layout::new(&args.exchange);
@@ -66,11 +70,13 @@ pub fn run(args: &Args) -> CommandResult {
     check_exposure(args, &config)?;
     let settings = settings(args, &layout, &config)?;
     let mut building = tokio::runtime::Builder::new_multi_thread();
+    building.on_thread_start(|| _ = scheduling::ordinary());
     let runtime = building.worker_threads(args.threads.into()).enable_all().build();
     let runtime = runtime.map_err(CommandError::io("starting the web server"))?;
     let serving = ApiServer::bind(args.listen, transport(args)?, settings);
     let server = runtime.block_on(serving).map_err(|error| CommandError::Usage(error.to_string()))?;
     announce(args, server.address())?;
+    drop(background);
     runtime.block_on(async {
         tokio::select! {
             () = server.run() => {}

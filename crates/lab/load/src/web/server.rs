@@ -40,6 +40,8 @@ impl WebProcess {
             )),
             _ => LabError::io(format!("starting {}", program.display()))(error),
         })?;
+        // As `pares up` starts it.
+        pares_os::scheduling::start_in_background(child.id());
         let mut server = Self { child, address: listen };
         server.address = server.announced(&told)?;
         Ok(server)

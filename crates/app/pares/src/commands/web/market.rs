@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use pares_api::{BookTold, MarketTold, ReceivedMarket};
 use pares_node::{Layout, SystemConfig};
+use pares_os::scheduling;
 use pares_receiver::{BookNews, BookWatch, FeedStanding, WatchedBook};
 use pares_resources::tape::{MarketTrade, TapeNews};
 use pares_types::{BusinessDay, DAY_NS, Side, Timestamp};
@@ -28,12 +29,15 @@ pub(super) fn receive(
     let Some(feed) = &config.feed else { return Ok(None) };
     let market = Arc::<ReceivedMarket>::default();
     let (layout, config, feed, told) = (layout.clone(), config.clone(), feed.clone(), Arc::clone(&market));
-    let run = move || loop {
-        // Replayers may come up later than this, or elsewhere: then all begins anew.
-        if let Some(receiver) = market::open(&layout, &config, &feed, REPLAYED_MAX) {
-            watch(BookWatch::new(receiver, EVERY), &told);
+    let run = move || {
+        scheduling::ordinary();
+        loop {
+            // Replayers may come up later than this, or elsewhere: then all begins anew.
+            if let Some(receiver) = market::open(&layout, &config, &feed, REPLAYED_MAX) {
+                watch(BookWatch::new(receiver, EVERY), &told);
+            }
+            std::thread::sleep(WAIT);
         }
-        std::thread::sleep(WAIT);
     };
     let name = std::thread::Builder::new().name("market".into());
     name.spawn(run).map_err(CommandError::io("starting to receive market data"))?;
