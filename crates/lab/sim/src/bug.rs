@@ -70,6 +70,8 @@ pub enum Bug {
     ShortMarks,
     /// Gateways read of FIX sessions that all that was sent has been read.
     BelieveAllRead,
+    /// Gateways read of FIX sessions that places are in their own members' streams.
+    ForgetCopied,
     /// What an OUCH session is told in one go lacks its second packet.
     LeavePacketOut,
     /// Orders that come by OUCH are named by the clock at which they come.

@@ -123,9 +123,13 @@ impl Client {
     /// Asks that a member take part, or the next time that it have its key; returns the request's name. That the member takes part may
     /// have been asked for so late that it was refused as too old.
     pub(crate) fn ask_for_key(&mut self, member: MemberId, now_ns: u64) -> u64 {
+        self.ask_of_register(revocations::let_in(self.names % 2 == 1, member), now_ns)
+    }
+
+    /// Asks for that change of the register; returns the request's name.
+    pub(crate) fn ask_of_register(&mut self, command: Command, now_ns: u64) -> u64 {
         self.names += 1;
         let (client_order_id, instrument) = (ClientOrderId(self.names), EVERYWHERE);
-        let command = revocations::let_in(self.names.is_multiple_of(2), member);
         let request = ClientRequest::Exchange { client_order_id, instrument, command };
         self.open.insert(self.names, Open::new(request, now_ns));
         self.names

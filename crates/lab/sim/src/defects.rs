@@ -125,6 +125,11 @@ pub(crate) fn believe_all_read(mark: &mut SessionMark) {
     mark.told.clear();
 }
 
+/// A mark whose places are in the streams of the session's own member.
+pub(crate) fn forget_copied(mark: &mut SessionMark) {
+    mark.copied = None;
+}
+
 /// Whole SoupBinTCP packets, each with where it begins; `None` if the bytes are anything else.
 fn soup_packets(bytes: &[u8]) -> Option<Vec<(usize, &[u8])>> {
     let (mut at, mut packets) = (0, Vec::new());

@@ -74,6 +74,8 @@ pub struct Scenario {
     pub durability: Durability,
     /// Whether sessions sign on by keys, which the exchange changes and revokes.
     pub revocations: bool,
+    /// Whether one more session by FIX is told of the first member that comes by FIX.
+    pub copies: bool,
     /// Whether half of the members' orders are guarded by their sessions.
     pub guards: bool,
     /// Market data, if the system has any.
@@ -160,6 +162,7 @@ impl Scenario {
             floods: false,
             durability: Durability::Os,
             revocations: false,
+            copies: false,
             guards: false,
             feed: None,
             faults: FaultMix {

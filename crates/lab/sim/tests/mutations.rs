@@ -48,6 +48,13 @@ fn a_mark_that_calls_read_what_was_only_sent_is_found() {
     assert!(failure.invariant == ANSWERED && failure.what.contains("was not told"), "{failure}");
 }
 
+/// A copy of another member goes on behind what it missed.
+#[test]
+fn a_mark_that_forgets_whose_streams_its_places_are_in_is_found() {
+    let failure = first_failure("fix", Bug::ForgetCopied, 20);
+    assert!(failure.invariant == ANSWERED && failure.what.contains("was not told"), "{failure}");
+}
+
 #[test]
 fn a_time_in_force_that_is_misread_by_fix_is_found() {
     found_as("X2 all is told", "fix", Bug::MisreadTimeInForce, 5);

@@ -188,6 +188,7 @@ fn fix_sessions_go_from_gateway_to_gateway_with_no_number_twice_and_nothing_unto
             ("logons", |run| run.fix.logons, 600),
             ("refused", |run| run.fix.refused, 100),
             ("reports", |run| run.fix.reports, 20_000),
+            ("reports of another member", |run| run.fix.copied, 2_000),
             ("told again", |run| run.fix.told_again, 10_000),
             ("gaps", |run| run.fix.gaps, 300),
             ("sent again", |run| run.fix.sent_again, 1_000),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pares_roles::world::DoorPort;
 use pares_types::{Command, Request};
 
-use super::{Asked, FixClient, TOLD, broken, expected};
+use super::{Asked, FixClient, Said, TOLD, broken, expected};
 use crate::guest::{Guest, Recorded, Seat, spoil};
 use crate::random::Random;
 use crate::{Broken, Summary};
@@ -89,9 +89,17 @@ impl Guest for FixClient {
             return None;
         }
         recorded.shards().find_map(|shard| {
-            let all = expected(recorded, shard, self.seat.member);
-            let mut untold =
-                all.into_iter().filter(|(key, said)| said.is_some() && !self.told.contains_key(key));
+            let all = expected(recorded, shard, self.told_of);
+            // A copy is told from its first Logon on.
+            let was_told =
+                |(key, _): &(&String, &(u64, Option<Said>))| of_record(key) && self.told.contains_key(*key);
+            let first = all.iter().filter(was_told).map(|(_, (number, _))| *number).min();
+            let first = if self.is_copy() { first.unwrap_or(u64::MAX) } else { 0 };
+            // FIX 4.2 has no report of a mass cancel, which the other member may have asked for by 4.4.
+            let has_none = |key: &str| self.dictionary.begin_string == "FIX.4.2" && key.starts_with("r:");
+            let mut untold = all.into_iter().filter(|(key, (number, said))| {
+                *number >= first && said.is_some() && !self.told.contains_key(key) && !has_none(key)
+            });
             untold
                 .next()
                 .map(|(key, said)| format!("member {} was not told {key}: {said:?}", self.seat.member))
@@ -106,10 +114,9 @@ impl Guest for FixClient {
 
     fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
         let all: BTreeMap<_, _> =
-            recorded.shards().flat_map(|shard| expected(recorded, shard, self.seat.member)).collect();
-        let of_record = |key: &String| key.contains('-') && !key.starts_with('R');
+            recorded.shards().flat_map(|shard| expected(recorded, shard, self.told_of)).collect();
         for (key, said) in self.told.iter().filter(|(key, _)| of_record(key)) {
-            let recorded = all.get(key);
+            let recorded = all.get(key).map(|(_, said)| said);
             if !recorded.is_some_and(|one| one.as_ref().is_none_or(|one| one == said)) {
                 let what = format!(
                     "member {} was told {key} {said:?}; the record says {recorded:?}",
@@ -126,6 +133,11 @@ impl Guest for FixClient {
     }
 }
 
+/// Whether what is told under it has a place in the record.
+fn of_record(key: &str) -> bool {
+    key.contains('-') && !key.starts_with('R')
+}
+
 impl FixClient {
     /// Whether what is recorded was asked for, in all its terms, and not only refused at once.
     fn was_asked(&self, request: &Request) -> Result<(), Broken> {
@@ -133,7 +145,7 @@ impl FixClient {
             return Ok(());
         }
         let name = request.client_order_id.0;
-        let asked = self.asked.get(&name);
+        let asked = self.asked.get(&name).filter(|_| !self.is_copy());
         let is_it = match (request.command, asked) {
             (Command::Enter(order), Some(Asked::Order(instrument, asked))) => {
                 (*instrument, *asked) == (request.instrument, order)

@@ -58,6 +58,8 @@ enum Phase {
 /// A member's engine and all it knows.
 pub(crate) struct FixClient {
     comp_id: String,
+    /// The member whose orders it is told of.
+    told_of: MemberId,
     dictionary: &'static FixDictionary,
     parser: FixParser,
     random: Random,
@@ -103,6 +105,7 @@ impl FixClient {
         let dictionary = if random.chance(300) { &FIX42 } else { &FIX44 };
         Self {
             comp_id: format!("M{member}-1"),
+            told_of: member,
             dictionary,
             parser: FixParser::default(),
             keeps_early: random.chance(500),
@@ -133,6 +136,15 @@ impl FixClient {
         }
     }
 
+    /// The same, told of another member.
+    pub(crate) fn copying(self, copied: MemberId) -> Self {
+        Self { told_of: copied, ..self }
+    }
+
+    fn is_copy(&self) -> bool {
+        self.told_of != self.seat.member
+    }
+
     fn forget_connection(&mut self) {
         (self.seat.connection, self.phase, self.gap) = (None, Phase::Away, None);
         self.input.clear();
@@ -149,9 +161,14 @@ impl FixClient {
         self.phase == Phase::On && lacks_nothing && self.left == 0 && self.open.is_empty()
     }
 
-    /// Whether a Logon under the number 1 in its name must be refused.
+    /// Whether a Logon under the number 1 in its name must be refused. A copy calls while gateways die: its first Logons may not have come, and 1 is
+    /// waited for.
     fn has_gone_on(&self) -> bool {
-        self.counts.logons > 0 && self.next_out > 3 && !self.begins_anew && !self.is_excused
+        !self.is_copy()
+            && self.counts.logons > 0
+            && self.next_out > 3
+            && !self.begins_anew
+            && !self.is_excused
     }
 
     fn describe(&self) -> String {

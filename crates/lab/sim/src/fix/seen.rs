@@ -9,6 +9,8 @@ pub struct FixSeen {
     pub refused: u64,
     /// Reports told.
     pub reports: u64,
+    /// Of those, of another member's orders.
+    pub copied: u64,
     /// Of those, told before.
     pub told_again: u64,
     /// Gaps in the exchange's numbers.
@@ -27,6 +29,7 @@ impl FixSeen {
             logons: self.logons + other.logons,
             refused: self.refused + other.refused,
             reports: self.reports + other.reports,
+            copied: self.copied + other.copied,
             told_again: self.told_again + other.told_again,
             gaps: self.gaps + other.gaps,
             sent_again: self.sent_again + other.sent_again,

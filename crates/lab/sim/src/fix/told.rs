@@ -35,9 +35,11 @@ impl FixClient {
         if is_at_once {
             return self.on_refused_at_once(name, key, message);
         }
-        if message.kind() != "8" {
+        // A copy has asked for none of them.
+        if message.kind() != "8" && !self.is_copy() {
             self.hold_unmarked(name, &key, message)?;
         }
+        self.check_party(message)?;
         let is_trade = key.split('-').count() == 4;
         let trade = || Some((units(message.get(31)?), message.number(32), message.number(151)));
         let order = if message.kind() == "8" { message.get(37).unwrap_or_default() } else { "" };
@@ -59,6 +61,22 @@ impl FixClient {
         let was_told = self.told.insert(id, Said::default()).is_some();
         if !is_refusal || message.get(58).is_none() || (was_told && !message.may_be_known()) {
             return broken(TOLD, format!("{} is refused at once: {message:?}", self.seat.member));
+        }
+        Ok(())
+    }
+
+    /// A copy's reports say whose order it is.
+    fn check_party(&mut self, message: &Message) -> Result<(), Broken> {
+        if !self.is_copy() || message.kind() != "8" {
+            return Ok(());
+        }
+        self.counts.copied += 1;
+        let party = message.get(448).or(message.get(76)).unwrap_or_default();
+        if party != self.told_of.to_string() {
+            return broken(
+                TOLD,
+                format!("{} copies {}, and is told {message:?}", self.seat.member, self.told_of),
+            );
         }
         Ok(())
     }
@@ -87,21 +105,22 @@ fn units(text: &str) -> i64 {
     format!("{whole}{part:0<4}").parse().unwrap_or(i64::MIN)
 }
 
-/// What a shard's record tells a member that trades over one FIX session, by ExecID; without a value what may be told, and need not.
+/// What a shard's record tells a member that trades over one FIX session, by ExecID: its number in the member's stream, and what is said; nothing is said of
+/// what may be told, and need not.
 pub(super) fn expected(
     recorded: Recorded<'_>,
     shard: ShardId,
     member: MemberId,
-) -> BTreeMap<String, Option<Said>> {
+) -> BTreeMap<String, (u64, Option<Said>)> {
     let is_too_old =
         |record: &&Record| record.request.member == member && record.outcome.reason == Reason::TooOld;
     // Told to who asks, and not counted.
     let too_old = recorded.of(shard).filter(is_too_old);
     let mut all: BTreeMap<_, _> =
-        too_old.map(|record| (format!("{shard}-{}-A", record.position), None)).collect();
+        too_old.map(|record| (format!("{shard}-{}-A", record.position), (0, None))).collect();
     recorded.read(shard, |record, of, reply, number| {
         if of == member {
-            all.extend(place(record, &reply, number));
+            all.extend(place(record, &reply, number).map(|(key, said)| (key, (number, said))));
         }
     });
     all
@@ -136,6 +155,8 @@ fn place(record: &Record, reply: &Reply, number: u64) -> Option<(String, Option<
                     (format!("9:{name}"), Some(Said::default()))
                 }
                 Command::Cancel { .. } | Command::Amend(_) => (by_answer, of(answer.order)),
+                // Likewise.
+                Command::MassCancel { .. } if answer.status == Status::Refused => (by_answer, None),
                 Command::MassCancel { .. } if !answer.is_part() => {
                     (format!("r:{name}"), Some(Said::default()))
                 }

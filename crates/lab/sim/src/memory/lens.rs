@@ -123,6 +123,7 @@ impl Seam {
             on_mark: match self.bug {
                 Some(Bug::ShortMarks) => Some(defects::shorten_mark),
                 Some(Bug::BelieveAllRead) => Some(defects::believe_all_read),
+                Some(Bug::ForgetCopied) => Some(defects::forget_copied),
                 _ => None,
             },
             on_write: match self.bug {

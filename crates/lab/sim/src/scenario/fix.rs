@@ -3,7 +3,7 @@
 use super::{Durability, FaultMix, MS, Scenario, US};
 
 impl Scenario {
-    /// FIX sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, and
+    /// With every fourth seed another one is told of the first of them, and asks for nothing. FIX sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, and
     /// clocks jump. With every fourth seed gateways lose their disks, or power fails: then what they knew of sessions may be lost.
     #[must_use]
     pub fn fix(seed: u64) -> Self {
@@ -14,6 +14,7 @@ impl Scenario {
             name: "fix",
             clients: 2,
             fix: 2,
+            copies: seed % 4 == 2,
             gateways: 2 + (seed / 2 % 2) as usize,
             requests_per_client: 100,
             think_ns: 400 * US,

@@ -85,6 +85,7 @@ impl World<'_> {
             _ => self.random.between(1, 2 * self.scenario.think_ns),
         };
         self.let_in(client);
+        self.enter_copy(client);
         if !self.is_through(client) {
             self.queue.push(self.now_ns + think_ns, Action::Wake { client });
         }

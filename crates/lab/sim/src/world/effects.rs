@@ -83,6 +83,9 @@ impl World<'_> {
             _ => self.note("recorder {} takes shard {} position {}: {id}", &words),
         }
         self.note_key(&record);
+        if let NodeId::Recorder(_) = node {
+            self.note_copies(&record);
+        }
         self.check_void(&record)?;
         self.check_guards(&record)?;
         self.ledger.on_record(&record)

@@ -40,7 +40,18 @@ pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Box<dyn Gu
     for member in members.take(scenario.web) {
         guests.push(Box::new(WebClient::new(member, scenario, random.fork())));
     }
+    if let Some((member, copied)) = copying(scenario) {
+        let copy = FixClient::new(member, requests / 4, instruments, random.fork());
+        guests.push(Box::new(copy.copying(copied)));
+    }
     guests
+}
+
+/// The member whose FIX session is told of another one, and that one: the first that comes by FIX.
+pub(super) fn copying(scenario: &Scenario) -> Option<(MemberId, MemberId)> {
+    let Scenario { clients, fix, ouch, web, .. } = *scenario;
+    let member = |number: usize| MemberId(u32::try_from(number).expect("few members"));
+    scenario.copies.then(|| (member(clients + fix + ouch + web + 1), member(clients + 1)))
 }
 
 impl World<'_> {
@@ -56,6 +67,9 @@ impl World<'_> {
     fn call_as_guest(&mut self, guest: usize) {
         let Seat { home, .. } = self.guests[guest].seat();
         let gateway = home % self.scenario.gateways;
+        if !self.may_call(self.guests[guest].member()) {
+            return;
+        }
         if !self.is_up(gateway_id(gateway)) {
             self.guests[guest].seat_mut().home += 1;
             return;

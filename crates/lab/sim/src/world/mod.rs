@@ -3,6 +3,7 @@
 mod asking;
 mod checks;
 mod clients;
+mod copies;
 mod disks;
 mod effects;
 pub(crate) mod faults;
@@ -131,6 +132,8 @@ pub(crate) struct World<'a> {
     /// By shard: its orders as of a position that was told of.
     orders: Vec<asking::Orders>,
     keys: revocations::Keys,
+    /// If a session copies a member.
+    copies: Option<copies::Copies>,
     /// Market data, if the system has any.
     feed: Option<feed::Feed>,
     waits: waits::Waits,
@@ -186,6 +189,7 @@ impl<'a> World<'a> {
             shards_back_ns: vec![vec![0; scenario.shards]; scenario.venues],
             sessions: Vec::new(),
             keys: revocations::Keys::default(),
+            copies: guests::copying(scenario).map(copies::Copies::new),
             feed,
             ledger: Ledger::new(scenario.shards, looks_away),
             streams: streams::Streams::default(),

@@ -140,7 +140,9 @@ impl World<'_> {
     /// Whether the client has nothing to do any more.
     pub(super) fn is_through(&self, client: usize) -> bool {
         let is_letting_in = self.scenario.revocations && self.clients[client].member == EXCHANGE;
-        self.clients[client].is_done() && (!is_letting_in || self.clients.iter().all(Client::is_done))
+        let is_entering = self.clients[client].member == EXCHANGE && !self.copies_are_entered();
+        let is_needed = is_entering || is_letting_in && !self.clients.iter().all(Client::is_done);
+        self.clients[client].is_done() && !is_needed
     }
 }
 
