@@ -53,7 +53,7 @@ pub struct MarketBook {
     pub levels: Levels,
     /// The last trade.
     pub last: Option<(Price, Quantity)>,
-    /// The number of that trade; none if it was told with the book, as the last one, and not as news.
+    /// The number of the last trade that came as news; none if none has since the books began.
     pub trade: Option<u64>,
 }
 

@@ -66,6 +66,15 @@ impl Served {
     }
 }
 
+/// Looks until it is so.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let mut looks = std::iter::repeat_with(|| {
+        std::thread::sleep(Duration::from_millis(2));
+        is_so()
+    });
+    assert!(looks.by_ref().take(10_000).any(|is_so| is_so), "{what}");
+}
+
 /// An order to buy one share.
 pub(crate) fn order(name: u64, symbol: &str) -> Value {
     json!({ "client_order_id": name.to_string(), "symbol": symbol, "side": "buy", "price": "5", "quantity": "1" })

@@ -3,7 +3,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus, Limits, List, ListEnd,
@@ -11,6 +10,8 @@ use pares_types::{
     Quantity, Reason, Reply, RequestId, Rights, ShardId, Side, Status, Symbol,
 };
 use pares_wire::frame::{self, ClientFrame, SignedOn};
+
+use crate::client::eventually;
 
 const SHARD: ShardId = ShardId(0);
 
@@ -107,9 +108,7 @@ impl Gateway {
 
     /// Waits until something of that kind was said to it.
     pub(crate) fn hears(&self, is_meant: impl Fn(&ClientFrame) -> bool) {
-        while !self.heard().iter().any(&is_meant) {
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        eventually("the gateway hears it", || self.heard().iter().any(&is_meant));
     }
 
     fn serve(&self, mut stream: TcpStream) {
