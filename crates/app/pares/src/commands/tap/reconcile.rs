@@ -369,3 +369,17 @@ impl Lacking {
         if told.is_empty() { "0 bytes of the taps missing".into() } else { told.join(", ") }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_differences_of_one_session_do_not_hide_those_of_another() {
+        let mut differences = Differences::default();
+        (0..1_000).for_each(|_| differences.add("session 7/0".into(), || "noise".into()));
+        differences.add("session 8/0".into(), || "real".into());
+        assert_eq!(differences.0["session 8/0"], (vec!["real".to_owned()], 1));
+        assert_eq!((differences.0["session 7/0"].0.len(), differences.count()), (LISTED_MAX, 1_001));
+    }
+}
