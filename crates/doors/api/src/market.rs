@@ -95,8 +95,10 @@ impl ReceivedMarket {
         if told.instrument < shelf.instrument {
             return;
         }
-        if std::mem::replace(&mut shelf.instrument, told.instrument) != told.instrument {
-            shelf.tape = TradeTape::default();
+        let of = std::mem::replace(&mut shelf.instrument, told.instrument);
+        // Nobody has read anything yet of one that is told for the first time.
+        if of != told.instrument && shelf.tape.end() > 0 {
+            shelf.tape = shelf.tape.of_another();
         }
         let is_same = next.is_none()
             && told.news.is_empty()

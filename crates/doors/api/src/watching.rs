@@ -249,6 +249,7 @@ fn next_trades(
     place: &mut u64,
     texts: &mut Vec<Utf8Bytes>,
 ) -> Result<bool, NotKept> {
+    *place = tape.begun().max(*place);
     for entry in tape.from(*place)?.take(TRADES_AT_ONCE) {
         *place += 1;
         texts.push(text(&MarketMessage::Trades { symbol: symbol.to_owned(), news: entry.into() }));

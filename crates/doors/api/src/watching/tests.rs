@@ -70,8 +70,10 @@ fn a_symbol_is_that_of_its_newest_instrument() {
             &MarketTold { instrument, book, phase: None, day: BusinessDay(1), is_whole: true, news },
         );
     };
+    let (mut watching, _) = watching(&market, "trades");
     trades(9, 2..3);
     trades(1, 7..8);
+    assert_eq!(told(&mut watching, &market, "/type"), ["gap", "trade"], "from its beginning");
     let last = market.of("ABC", |shelf| shelf.tape.last().map(|trade| trade.number));
     assert_eq!(last, Some(Some(2)), "of instrument 9, whose shard has lower numbers");
 }

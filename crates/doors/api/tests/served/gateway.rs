@@ -96,7 +96,7 @@ impl Gateway {
     /// Tells the message of that number of the stream.
     pub(crate) fn tell(&self, number: u64) {
         let mut out = Vec::new();
-        frame::write_reply(&mut out, &Reply::Answer(Answer { number, ..answer(number, InstrumentId(1)) }));
+        write_message(&mut out, number);
         self.script().say(&out);
     }
 
@@ -147,6 +147,7 @@ impl Script {
             }
             ClientFrame::Ping(_) => return frame::write(out, &frame::Pong::default()),
             ClientFrame::Resume { next, .. } if next <= self.next => {
+                (next.max(1)..self.next).filter(|_| next > 0).for_each(|number| write_message(out, number));
                 frame::write_resumed(out, SHARD, self.next, Reason::None);
             }
             ClientFrame::ListRequest(request) => self.write_list(request, out),
@@ -193,6 +194,11 @@ impl Script {
         }
         frame::write_list_end(out, &ListEnd { request, count: 0, reason: Reason::None });
     }
+}
+
+/// The message of that number of the stream.
+fn write_message(out: &mut Vec<u8>, number: u64) {
+    frame::write_reply(out, &Reply::Answer(Answer { number, ..answer(number, InstrumentId(1)) }));
 }
 
 fn write_limits(out: &mut Vec<u8>, token: u64) {
