@@ -24,6 +24,15 @@ pub struct Problem {
     /// Of what the rules refuse: its number in the table of refusals.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u8>,
+    /// Of a refusal that is recorded: whether it was told before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<bool>,
+    /// Of the same: the total order that it has a place in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<u16>,
+    /// Of the same: its place there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<String>,
     #[serde(skip)]
     retry_s: Option<u64>,
     #[serde(skip)]
@@ -40,6 +49,9 @@ impl Problem {
             detail: detail.into(),
             reason: None,
             code: None,
+            repeat: None,
+            shard: None,
+            position: None,
             retry_s: None,
             limit: None,
         }
@@ -55,6 +67,12 @@ impl Problem {
     #[must_use]
     pub fn code(self, code: u8) -> Self {
         Self { code: Some(code), ..self }
+    }
+
+    /// The same, as it is recorded at that place of a shard; or, if it `repeat`s one, as it was.
+    #[must_use]
+    pub fn recorded(self, (shard, position): (u16, u64), repeat: bool) -> Self {
+        Self { repeat: Some(repeat), shard: Some(shard), position: Some(position.to_string()), ..self }
     }
 
     /// The same again makes sense after so long.

@@ -33,8 +33,10 @@ pub(crate) enum Followed {
 
 impl Followed {
     pub(crate) fn shard(&self) -> ShardId {
-        let (Self::Message(shard, ..) | Self::Live(shard, _) | Self::Ahead(shard, _) | Self::NotTold(shard, ..)) =
-            *self;
+        let (Self::Message(shard, ..)
+        | Self::Live(shard, _)
+        | Self::Ahead(shard, _)
+        | Self::NotTold(shard, ..)) = *self;
         shard
     }
 

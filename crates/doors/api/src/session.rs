@@ -324,9 +324,13 @@ impl Session {
         match effect {
             // Who waited may be gone.
             Effect::Told(waiter, told) => drop(waiter.send(told)),
-            Effect::Stream(shard, number, reply) => self.followers.tell(Followed::Message(shard, number, reply)),
+            Effect::Stream(shard, number, reply) => {
+                self.followers.tell(Followed::Message(shard, number, reply))
+            }
             Effect::Live(shard, next) => self.followers.tell(Followed::Live(shard, next)),
-            Effect::NotTold(shard, oldest, reason) => self.followers.tell(Followed::NotTold(shard, oldest, reason)),
+            Effect::NotTold(shard, oldest, reason) => {
+                self.followers.tell(Followed::NotTold(shard, oldest, reason))
+            }
             Effect::Ended(Reason::TakenOver | Reason::Revoked | Reason::WrongKey) => self.end(),
             Effect::Ended(_) => {}
         }

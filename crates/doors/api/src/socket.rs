@@ -21,7 +21,7 @@ use crate::app::{Caller, Shared};
 use crate::followers::{Followed, Following};
 use crate::reports::{Report, report};
 use crate::session::Session;
-use crate::watching::{TooSlow, Watching};
+use crate::watching::{TooSlow, Watched, Watching};
 use crate::wishes::{Wished, read};
 
 /// Longest message of a client, bytes.
@@ -133,10 +133,19 @@ impl Listener {
             Wished::Orders(from) => self.follow(from).await,
             Wished::Market(watched, after) => {
                 let market = self.app.settings.market.as_deref();
-                let texts = self.watching.begin(market, watched, after.as_deref());
+                let texts = match self.watching.begin(market, &watched, after.as_deref()) {
+                    Some(texts) => texts,
+                    None => vec![self.not_told(&watched).await],
+                };
                 self.tell_texts(texts).await
             }
         }
+    }
+
+    /// That nothing is told of that symbol, and whether it is one.
+    async fn not_told(&mut self, watched: &Watched) -> Utf8Bytes {
+        let is_listed = self.app.instrument(&self.session, &watched.symbol).await.is_ok();
+        watched.not(if is_listed { "no_market_data" } else { "unknown_instrument" })
     }
 
     /// Begins to tell the member's stream. A socket follows it once; again only when of no shard anything is told.

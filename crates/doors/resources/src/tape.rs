@@ -240,7 +240,7 @@ mod tests {
         let tape = tape([trade(3), trade(5), TapeNews::Gap, trade(9)]);
         let told: Vec<_> = tape.newest().map(|entry| (entry.number(), entry.previous)).collect();
         assert_eq!(told, [(Some(9), None), (Some(5), Some(3)), (Some(3), None)]);
-        assert!(!tape.day().is_whole);
+        assert!(tape.day().is_whole, "it may lie before the day: whether that is whole is told with it");
     }
 
     #[test]
@@ -277,7 +277,8 @@ mod tests {
         other.on_day(BusinessDay(9), true);
         other.take(trade(2), 4);
         assert_eq!((other.newest().count(), other.day().is_whole), (1, true));
-        let told: Vec<_> = other.from(before.end()).unwrap().map(|entry| (entry.news, entry.previous)).collect();
+        let told: Vec<_> =
+            other.from(before.end()).unwrap().map(|entry| (entry.news, entry.previous)).collect();
         assert_eq!(told, [(TapeNews::Gap, None), (trade(2), None)]);
         assert_eq!((other.begun(), other.behind(4)), (before.end(), Err(NotKept)));
     }

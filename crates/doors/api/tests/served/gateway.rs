@@ -20,6 +20,8 @@ struct Script {
     orders: Vec<(u64, InstrumentId)>,
     /// The number of the stream's next message.
     next: u64,
+    /// A shard refuses all orders.
+    refuses: bool,
     /// It answers no question about limits, and owes so many answers.
     is_silent: bool,
     owed: usize,
@@ -68,6 +70,11 @@ impl Gateway {
     /// That number comes next in the member's stream.
     pub(crate) fn comes_next(&self, number: u64) {
         self.script().next = number;
+    }
+
+    /// From now on a shard refuses all orders.
+    pub(crate) fn refuse(&self) {
+        self.script().refuses = true;
     }
 
     /// It answers no question about limits.
@@ -168,6 +175,12 @@ impl Script {
         };
         if !self.instruments.iter().any(|(_, number)| *number == instrument.0) {
             return Reply::Rejected { client_order_id, reason: Reason::UnknownInstrument };
+        }
+        if self.refuses {
+            let repeat =
+                self.heard.iter().any(|heard| matches!(heard, ClientFrame::Request(same) if same == request));
+            let (status, reason) = (Status::Refused, Reason::BookFull);
+            return Reply::Answer(Answer { status, reason, repeat, ..answer(client_order_id.0, instrument) });
         }
         if status == Status::Resting {
             self.orders.push((client_order_id.0, instrument));
