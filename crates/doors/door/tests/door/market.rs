@@ -42,7 +42,7 @@ impl Books {
 
 fn with_market(dictionary: &'static FixDictionary) -> Rig {
     let mut config = DoorConfig { has_market: true, ..(*config()).clone() };
-    config.instruments.push((InstrumentId(18), Symbol::new("TELEPHONES").unwrap()));
+    config.instruments.push((InstrumentId(18), Symbol::new("TELEPHONES").expect("a symbol")));
     let mut rig = Rig::with(dictionary, Arc::new(config));
     rig.logs_on(None, Some(1));
     rig.sent();
