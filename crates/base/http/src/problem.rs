@@ -17,15 +17,27 @@ pub struct Problem {
     /// The status.
     status: u16,
     /// What is wrong, for people.
-    detail: String,
+    #[schema(value_type = String)]
+    detail: Box<str>,
     /// What is wrong, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    #[schema(value_type = Option<String>)]
+    reason: Option<Box<str>>,
     /// Of what the rules refuse: its number in the table of refusals.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u8>,
+    /// Of a refusal that is recorded: whether it was told before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<bool>,
+    /// Of the same: the total order that it has a place in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<u16>,
+    /// Of the same: its place there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    position: Option<Box<str>>,
     #[serde(skip)]
-    retry_s: Option<u64>,
+    retry_s: Option<u32>,
     #[serde(skip)]
     limit: Option<&'static str>,
 }
@@ -37,9 +49,12 @@ impl Problem {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: detail.into().into(),
             reason: None,
             code: None,
+            repeat: None,
+            shard: None,
+            position: None,
             retry_s: None,
             limit: None,
         }
@@ -48,7 +63,7 @@ impl Problem {
     /// The same with a word for programs.
     #[must_use]
     pub fn reason(self, reason: &str) -> Self {
-        Self { reason: Some(reason.to_owned()), ..self }
+        Self { reason: Some(reason.into()), ..self }
     }
 
     /// The same with a number of the table of refusals.
@@ -57,10 +72,16 @@ impl Problem {
         Self { code: Some(code), ..self }
     }
 
+    /// The same, as it is recorded at that place of a shard; or, if it `repeat`s one, as it was.
+    #[must_use]
+    pub fn recorded(self, (shard, position): (u16, u64), repeat: bool) -> Self {
+        Self { repeat: Some(repeat), shard: Some(shard), position: Some(position.to_string().into()), ..self }
+    }
+
     /// The same again makes sense after so long.
     #[must_use]
     pub fn retry(self, after_s: u64) -> Self {
-        Self { retry_s: Some(after_s.max(1)), ..self }
+        Self { retry_s: Some(u32::try_from(after_s).unwrap_or(u32::MAX).max(1)), ..self }
     }
 
     /// Of that limit nothing remains.

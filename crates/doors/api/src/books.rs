@@ -168,10 +168,10 @@ fn step_text(symbol: &str, before: &BookTold, told: &BookTold) -> String {
 pub(crate) async fn book(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
-    Caller(_): Caller,
+    Caller(session): Caller,
     spoken: Spoken,
 ) -> Result<Response, Problem> {
-    let now = app.of_market(&symbol, |shelf| Arc::clone(&shelf.book))?;
+    let now = app.of_market(&session, &symbol, |shelf| Arc::clone(&shelf.book)).await?;
     let BookTold { number, is_current, ref levels } = now.told;
     let shown = BookShown {
         symbol,

@@ -1,19 +1,21 @@
 //! The member's trades, read from its stream: from a number on, a page at a time.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::words::BadField;
-use pares_resources::{Cursor, FollowerStanding};
 use pares_types::{Reason, Reply, ShardId};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::{Caller, Shared};
+use crate::followers::Followed;
 use crate::refused;
 use crate::reports::{Bust, Fill};
-use crate::session::{EVERY_SHARD, Followed, Session};
+use crate::session::{EVERY_SHARD, Session};
 use crate::spoken::{Queried, Spoken};
 
 /// Trades in a page.
@@ -70,32 +72,30 @@ pub(crate) async fn fills(
 }
 
 async fn page(
-    session: &Session,
+    session: &Arc<Session>,
     of: ShardId,
     from: u64,
     limit: usize,
     until: Instant,
 ) -> Result<Fills, Problem> {
     let mut followed = session.follow(&[(of, from)]);
-    let mut reading = Reading { of, cursor: Cursor::from(from), ahead: None, fills: Fills::default() };
+    let mut reading = Reading { next: from, ahead: None, fills: Fills::default() };
     while reading.fills.fills.len() < limit && !reading.fills.is_all {
         match timeout_at(until, followed.recv()).await {
             Ok(Some(told)) => reading.take(told)?,
-            Ok(None) if session.has_ended() => return Err(refused::sign_on_again()),
-            Ok(None) => return Err(refused::refused(Reason::Overloaded)),
+            Ok(None) => return Err(refused::sign_on_again()),
             Err(_) => return Err(reading.ahead.map_or_else(refused::no_answer_yet, refused::not_used_yet)),
         }
     }
-    let Reading { cursor, mut fills, .. } = reading;
-    fills.next = cursor.next().unwrap_or(from).to_string();
-    Ok(fills)
+    let Reading { next, fills, .. } = reading;
+    Ok(Fills { next: next.to_string(), ..fills })
 }
 
 /// A page of a shard's stream, as it is read.
 struct Reading {
-    of: ShardId,
-    cursor: Cursor,
-    /// The number that comes next, if the one that was asked for comes later. A gateway may be a few numbers behind: they are waited for.
+    /// The number that comes next of it.
+    next: u64,
+    /// The number that comes next in the stream, if that one comes later. A gateway may be a few numbers behind: they are waited for.
     ahead: Option<u64>,
     fills: Fills,
 }
@@ -103,24 +103,17 @@ struct Reading {
 impl Reading {
     fn take(&mut self, told: Followed) -> Result<(), Problem> {
         match told {
-            Followed::Message(shard, number, reply) if shard == self.of => {
-                self.fills.is_all |= self.cursor.catches_up(number);
+            Followed::Message(_, number, reply) => {
+                self.next = number.saturating_add(1);
                 match reply {
-                    _ if !self.cursor.takes(number) => {}
                     Reply::Trade(trade) => self.fills.fills.push((&trade).into()),
                     Reply::Busted(bust) => self.fills.busts.push((&bust).into()),
                     _ => {}
                 }
             }
-            Followed::Live(shard, next) if shard == self.of => match self.cursor.on_live(next) {
-                FollowerStanding::Live => self.fills.is_all = true,
-                FollowerStanding::AsBefore => {}
-                FollowerStanding::Ahead => self.ahead = Some(next),
-            },
-            Followed::NotTold(shard, oldest, reason) if shard == self.of && self.cursor.lacks(oldest) => {
-                return Err(refused::refused(reason));
-            }
-            _ => {}
+            Followed::Live(..) => self.fills.is_all = true,
+            Followed::Ahead(_, next) => self.ahead = Some(next),
+            Followed::NotTold(_, _, reason) => return Err(refused::refused(reason)),
         }
         Ok(())
     }

@@ -33,6 +33,7 @@ mod batches;
 mod books;
 mod changes;
 mod fills;
+mod followers;
 mod forms;
 pub mod heard;
 mod instruments;

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::app::App;
 use crate::books::{BookNow, BookTold};
-use crate::refused;
+use crate::session::Session;
 use crate::watching::ticker_text;
 
 /// What there is to say of an instrument.
@@ -95,8 +95,10 @@ impl ReceivedMarket {
         if told.instrument < shelf.instrument {
             return;
         }
-        if std::mem::replace(&mut shelf.instrument, told.instrument) != told.instrument {
-            shelf.tape = TradeTape::default();
+        let of = std::mem::replace(&mut shelf.instrument, told.instrument);
+        // Nobody has read anything yet of one that is told for the first time.
+        if of != told.instrument && shelf.tape.end() > 0 {
+            shelf.tape = shelf.tape.of_another();
         }
         let is_same = next.is_none()
             && told.news.is_empty()
@@ -142,12 +144,28 @@ impl ReceivedMarket {
 
 impl App {
     /// Looks at that instrument, if it was told.
-    pub(crate) fn of_market<T>(&self, symbol: &str, look: impl FnOnce(&Shelf) -> T) -> Result<T, Problem> {
-        let market = self.settings.market.as_ref().ok_or_else(no_market_data)?;
-        market.of(symbol, look).ok_or_else(refused::unknown_instrument)
+    pub(crate) async fn of_market<T>(
+        &self,
+        session: &Session,
+        symbol: &str,
+        look: impl FnOnce(&Shelf) -> T,
+    ) -> Result<T, Problem> {
+        let none = || no_market_data("the exchange publishes no market data");
+        match self.settings.market.as_ref().ok_or_else(none)?.of(symbol, look) {
+            Some(seen) => Ok(seen),
+            None => Err(self.not_told(session, symbol).await),
+        }
+    }
+
+    /// Why nothing is told of that symbol: market data are silent on some that are listed.
+    pub(crate) async fn not_told(&self, session: &Session, symbol: &str) -> Problem {
+        match self.instrument(session, symbol).await {
+            Ok(_) => no_market_data("no market data of that instrument were published"),
+            Err(problem) => problem,
+        }
     }
 }
 
-fn no_market_data() -> Problem {
-    Problem::of(StatusCode::NOT_FOUND, "the exchange publishes no market data").reason("no_market_data")
+fn no_market_data(detail: &str) -> Problem {
+    Problem::of(StatusCode::NOT_FOUND, detail).reason("no_market_data")
 }

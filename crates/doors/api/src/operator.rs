@@ -7,7 +7,7 @@ use pares_http::problem::Problem;
 use pares_resources::decimal::natural;
 use pares_resources::deeds::{self, EXCHANGE};
 use pares_resources::words;
-use pares_types::{Command, Entry, InstrumentId, MemberId, Registration};
+use pares_types::{Answer, Command, Entry, InstrumentId, MemberId, Reason, Registration, Status};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -113,11 +113,59 @@ async fn done(
     let request = deeds::request(client_order_id, command, deed.propose.then_some(session.number));
     let request = request.ok_or_else(|| Problem::bad("propose: that needs no second operator"))?;
     let answer = committed(session, request).await?;
+    if answer.repeat && !may_be_of(&answer, command, deed.propose) {
+        return Err(refused::refused(Reason::DuplicateRequest));
+    }
     let status = if deed.propose { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok(spoken.answer(status, "outcome", &Outcome::from(&answer)))
+}
+
+/// Whether a repeat can be of what is asked for: of another deed under its name, as its own proposal, nothing of this was done.
+fn may_be_of(answer: &Answer, (instrument, command): (InstrumentId, Command), is_proposal: bool) -> bool {
+    let instrument = if is_proposal { ALL } else { instrument };
+    let cancels = !is_proposal && matches!(command, Command::Block { .. });
+    answer.instrument == instrument && (answer.status == Status::MassCancelled) == cancels
 }
 
 fn number(text: &str) -> Result<MemberId, Problem> {
     let number = natural(text).and_then(|number| u32::try_from(number).ok());
     number.map(MemberId).ok_or_else(|| Problem::bad("member: a whole number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_types::{ClientOrderId, GatewayId, OrderId, Phase, Position, Quantity, RequestId, ShardId};
+
+    use super::*;
+
+    fn answer(instrument: u32, status: Status) -> Answer {
+        let request = RequestId::new(GatewayId(0), 1);
+        Answer {
+            client_order_id: ClientOrderId(1),
+            request,
+            order: OrderId(request),
+            shard: ShardId(0),
+            position: Position(1),
+            instrument: InstrumentId(instrument),
+            status,
+            reason: Reason::None,
+            executed: Quantity(0),
+            remaining: Quantity(0),
+            events: 0,
+            repeat: true,
+            number: 0,
+        }
+    }
+
+    #[test]
+    fn what_was_proposed_is_not_taken_for_done() {
+        let halt = (InstrumentId(3), Command::SetPhase(Phase::Halted));
+        let block = (ALL, Command::Block { member: MemberId(7) });
+        let proposed = answer(0, Status::Accepted);
+        for command in [halt, block] {
+            assert_eq!([false, true].map(|proposes| may_be_of(&proposed, command, proposes)), [false, true]);
+        }
+        assert!(may_be_of(&answer(3, Status::Accepted), halt, false));
+        assert!(may_be_of(&answer(0, Status::MassCancelled), block, false));
+    }
 }

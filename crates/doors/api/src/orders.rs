@@ -66,7 +66,7 @@ pub(crate) async fn entering(
 /// Asks, and gives the answer unless that is a refusal.
 pub(crate) async fn committed(session: &Session, request: ClientRequest) -> Result<Answer, Problem> {
     match session.ask(request).await? {
-        LineTold::Answer(answer) if answer.status == Status::Refused => Err(refused::refused(answer.reason)),
+        LineTold::Answer(answer) if answer.status == Status::Refused => Err(refused::recorded(&answer)),
         LineTold::Answer(answer) => Ok(answer),
         _ => Err(refused::no_answer_yet()),
     }

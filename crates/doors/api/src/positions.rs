@@ -1,6 +1,7 @@
 //! What the member has, counted from its streams.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
@@ -12,8 +13,9 @@ use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
+use crate::followers::Followed;
 use crate::refused;
-use crate::session::{Followed, Session};
+use crate::session::Session;
 use crate::spoken::Spoken;
 
 /// What the member has of an instrument.
@@ -77,7 +79,7 @@ pub(crate) async fn positions(
 
 /// Counts up to the present. Messages that were counted when the time was over are not counted again.
 async fn count(
-    session: &Session,
+    session: &Arc<Session>,
     positions: &mut MemberPositions,
     shards: BTreeSet<ShardId>,
     until: Instant,
@@ -87,11 +89,11 @@ async fn count(
         let told = timeout_at(until, followed.recv()).await.map_err(|_| refused::no_answer_yet())?;
         match told {
             Some(Followed::Message(shard, number, reply)) => positions.on_message(shard, number, &reply),
-            Some(Followed::Live(shard, next)) => positions.on_live(shard, next),
+            Some(Followed::Live(shard, next) | Followed::Ahead(shard, next)) => {
+                positions.on_live(shard, next);
+            }
             Some(Followed::NotTold(shard, oldest, reason)) => positions.on_not_told(shard, oldest, reason),
-            None if session.has_ended() => return Err(refused::sign_on_again()),
-            // It was told faster than it could be counted.
-            None => return Err(refused::no_answer_yet()),
+            None => return Err(refused::sign_on_again()),
         }
     }
     Ok(())

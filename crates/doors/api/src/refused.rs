@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use pares_http::problem::Problem;
 use pares_resources::status;
 use pares_resources::words::BadField;
-use pares_types::Reason;
+use pares_types::{Answer, Reason};
 
 /// The exchange refuses it.
 pub(crate) fn refused(reason: Reason) -> Problem {
@@ -18,6 +18,11 @@ pub(crate) fn refused(reason: Reason) -> Problem {
         Some(after_s) => problem.retry(after_s),
         None => problem,
     }
+}
+
+/// The exchange has refused it, and its name is used.
+pub(crate) fn recorded(answer: &Answer) -> Problem {
+    refused(answer.reason).recorded((answer.shard.0, answer.position.0), answer.repeat)
 }
 
 /// No instrument has that symbol or number.

@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 use pares_http::problem::Problem;
 use pares_resources::positions::MemberPositions;
 use pares_resources::{Effect, Line, LineTold, Question};
-use pares_types::{ClientRequest, MemberId, Reason, Reply, ShardId};
+use pares_types::{ClientRequest, MemberId, Reason, ShardId};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{interval, timeout};
 
+use crate::followers::{Followed, Followers, Following};
 use crate::refused;
 use crate::settings::ApiSettings;
 use crate::wire::{Agreed, Inbox, SignedOn, Waiter, Wire};
 
-/// A follower that has so many messages unread is cut off.
-const UNREAD_MAX: usize = 65_536;
+/// A gateway that answers has let a timer go off by then.
+const TIMER_LATE_MAX: Duration = Duration::from_secs(1);
 /// Heartbeats that a gateway may miss.
 const BEATS_MISSED: u32 = 3;
 /// Between two rounds of calls while no gateway is there.
@@ -27,24 +28,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Stands for all shards in what a gateway is asked, so it is none.
 pub(crate) const EVERY_SHARD: u16 = u16::MAX;
 
-/// What a follower of the member's stream is told.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Followed {
-    /// A message.
-    Message(ShardId, u64, Reply),
-    /// Told up to the present; that number comes next.
-    Live(ShardId, u64),
-    /// Not told, for that reason; the lowest that is kept.
-    NotTold(ShardId, u64, Reason),
-}
-
 pub(crate) struct Session {
     pub(crate) member: MemberId,
     pub(crate) number: u16,
     line: Mutex<Line<Waiter>>,
     /// Something is to be sent.
     to_send: Notify,
-    followers: Mutex<Vec<mpsc::Sender<Followed>>>,
+    followers: Followers,
     /// When the dead man's timer goes off.
     timer: Mutex<Option<Instant>>,
     /// Held while a symbol is looked up.
@@ -68,7 +58,7 @@ impl Session {
             number,
             line: Mutex::new(Line::new(oneshot::Sender::is_closed)),
             to_send: Notify::new(),
-            followers: Mutex::default(),
+            followers: Followers::default(),
             timer: Mutex::default(),
             looking_up: tokio::sync::Mutex::default(),
             positions: tokio::sync::Mutex::default(),
@@ -83,10 +73,6 @@ impl Session {
 
     fn line(&self) -> MutexGuard<'_, Line<Waiter>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn followers(&self) -> MutexGuard<'_, Vec<mpsc::Sender<Followed>>> {
-        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the member has, for one who counts it.
@@ -124,13 +110,13 @@ impl Session {
         }
     }
 
-    /// The gateway is lost: what has gone off there is over.
-    fn settle_timer(&self) {
+    /// What was asked then is answered. A gateway that reads goes by the time: a timer that was to go off before that has gone off.
+    fn settle_timer(&self, asked: Instant) {
         let mut timer = self.timer();
-        *timer = timer.filter(|at| *at > Instant::now());
+        *timer = timer.filter(|at| *at + TIMER_LATE_MAX >= asked);
     }
 
-    /// The time left, ms, if it runs. One that should have gone off while no gateway was there goes off at once.
+    /// The time left, ms, unless it is known to have gone off. A gateway that hangs lets it pass: then it goes off at once at the next one.
     fn timer_ms(&self) -> Option<u32> {
         let timer = *self.timer();
         let left_ms = timer?.saturating_duration_since(Instant::now()).as_millis();
@@ -149,9 +135,7 @@ impl Session {
     /// Whether it was not used for so long. One that is followed is used.
     pub(crate) fn is_idle(&self, after: Duration) -> bool {
         let unused_ms = self.now_ms().saturating_sub(self.used_ms.load(Ordering::Relaxed));
-        let mut followers = self.followers();
-        followers.retain(|follower| !follower.is_closed());
-        u128::from(unused_ms) > after.as_millis() && followers.is_empty()
+        u128::from(unused_ms) > after.as_millis() && self.followers.is_empty()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -163,7 +147,7 @@ impl Session {
         self.has_ended.store(true, Ordering::Release);
         let waiting = self.line().abandon();
         waiting.into_iter().for_each(|waiter| drop(waiter.send(LineTold::SignOnAgain)));
-        self.followers().clear();
+        self.followers.clear();
         self.ending.notify_one();
     }
 
@@ -184,6 +168,7 @@ impl Session {
         ask: impl FnOnce(&mut Line<Waiter>, Waiter) -> Result<(), pares_resources::Refused>,
     ) -> Result<LineTold, Problem> {
         let (waiter, told) = oneshot::channel();
+        let asked = Instant::now();
         {
             let mut line = self.line();
             if self.has_ended() {
@@ -195,7 +180,11 @@ impl Session {
             })?;
         }
         self.to_send.notify_one();
-        match timeout(self.patience, told).await {
+        let told = timeout(self.patience, told).await;
+        if let Ok(Ok(_)) = told {
+            self.settle_timer(asked);
+        }
+        match told {
             Ok(Ok(LineTold::SignOnAgain) | Err(_)) => Err(refused::sign_on_again()),
             Ok(Ok(LineTold::Rejected(reason))) => Err(refused::refused(reason)),
             Ok(Ok(told)) => Ok(told),
@@ -203,23 +192,31 @@ impl Session {
         }
     }
 
-    /// Follows the member's streams of shards, each from a number on (0: from now on). What comes of other shards is to be left out by who follows.
-    pub(crate) fn follow(&self, from: &[(ShardId, u64)]) -> mpsc::Receiver<Followed> {
-        let (follower, followed) = mpsc::channel(UNREAD_MAX);
-        {
-            let mut followers = self.followers();
-            followers.retain(|follower| !follower.is_closed());
-            followers.push(follower);
-        }
-        let mut line = self.line();
+    /// Follows the member's streams of shards, each from a number on (0: from now on).
+    pub(crate) fn follow(self: &Arc<Self>, from: &[(ShardId, u64)]) -> Following {
+        let (id, told) = self.followers.add(from);
+        self.wish(from);
         if self.has_ended() {
             // It may have ended before that follower was there.
-            self.followers().clear();
+            self.followers.clear();
         }
+        Following { session: Arc::clone(self), id, told }
+    }
+
+    /// A follower has read all that there was room for, and is told on.
+    pub(crate) fn tell_again(&self, id: u64) {
+        let from = self.followers.lacks(id);
+        if !from.is_empty() {
+            self.wish(&from);
+        }
+    }
+
+    /// Has the gateway tell streams from these numbers on.
+    fn wish(&self, from: &[(ShardId, u64)]) {
+        let mut line = self.line();
         from.iter().for_each(|(shard, number)| line.follow(*shard, *number));
         drop(line);
         self.to_send.notify_one();
-        followed
     }
 
     /// Carries the line over this connection, and over others if it breaks, until the session ends: with its gateway where it is said so.
@@ -240,7 +237,6 @@ impl Session {
                 () = self.ending.notified() => {}
             }
             self.line().on_lost();
-            self.settle_timer();
             if ends_with_gateway || self.has_ended() {
                 break;
             }
@@ -328,17 +324,15 @@ impl Session {
         match effect {
             // Who waited may be gone.
             Effect::Told(waiter, told) => drop(waiter.send(told)),
-            Effect::Stream(shard, number, reply) => self.tell(Followed::Message(shard, number, reply)),
-            Effect::Live(shard, next) => self.tell(Followed::Live(shard, next)),
-            Effect::NotTold(shard, oldest, reason) => self.tell(Followed::NotTold(shard, oldest, reason)),
+            Effect::Stream(shard, number, reply) => {
+                self.followers.tell(Followed::Message(shard, number, reply))
+            }
+            Effect::Live(shard, next) => self.followers.tell(Followed::Live(shard, next)),
+            Effect::NotTold(shard, oldest, reason) => {
+                self.followers.tell(Followed::NotTold(shard, oldest, reason))
+            }
             Effect::Ended(Reason::TakenOver | Reason::Revoked | Reason::WrongKey) => self.end(),
             Effect::Ended(_) => {}
         }
-    }
-
-    /// Tells all who follow. One who does not read is cut off: its receiver ends.
-    fn tell(&self, followed: Followed) {
-        let mut followers = self.followers();
-        followers.retain(|follower| follower.try_send(followed).is_ok());
     }
 }

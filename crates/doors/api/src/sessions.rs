@@ -16,9 +16,8 @@ use crate::wire::Wire;
 
 /// A gateway waits so long for a proof.
 const PROOF_WITHIN: Duration = Duration::from_secs(10);
-/// Sign-ons that wait for their proof, of all and of one address. While there is no room the oldest makes room once it has had a second.
+/// Sign-ons that wait for their proof. While there is no room the address that has most makes room: for another address at once, and for as busy a one when its oldest has had a second.
 const STRANGERS_MAX: usize = 512;
-const STRANGERS_OF_ADDRESS_MAX: usize = 256;
 const STRANGERS_GRACE: Duration = Duration::from_secs(1);
 /// Hex digits of a token.
 pub(crate) const TOKEN_CHARS: usize = 64;
@@ -50,6 +49,21 @@ fn digest_of(word: &str) -> Digest {
 /// A word that nobody guesses.
 fn word() -> String {
     pares_keys::to_hex(&pares_keys::random())
+}
+
+/// Room for one more of that address, and which one makes it, if there is none yet.
+fn room(pending: &BTreeMap<Digest, Pending>, now: Instant, of: IpAddr) -> Option<Option<Digest>> {
+    if pending.len() < STRANGERS_MAX {
+        return Some(None);
+    }
+    let mut counts = BTreeMap::from([(of, 0_usize)]);
+    pending.values().for_each(|one| *counts.entry(one.of).or_default() += 1);
+    let most = counts.values().copied().max()?;
+    let (oldest, one) =
+        pending.iter().filter(|(_, one)| counts[&one.of] == most).min_by_key(|(_, one)| one.begun)?;
+    let has_more = counts[&of] + 1 < most;
+    let had_its_time = now.saturating_duration_since(one.begun) >= STRANGERS_GRACE;
+    (has_more || had_its_time).then_some(Some(*oldest))
 }
 
 impl Sessions {
@@ -85,6 +99,11 @@ impl Sessions {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a sign-on of that address would be kept. Who is to be turned away is so before a gateway is called for him.
+    pub(crate) fn has_room(&self, of: IpAddr) -> bool {
+        room(&self.pending(), Instant::now(), of).is_some()
+    }
+
     /// Keeps a sign-on of that address until its proof comes; gives the word to name it by, unless there is no room.
     pub(crate) fn keep(&self, of: IpAddr, wire: Wire, transcript: Transcript) -> Option<String> {
         self.keep_at(Instant::now(), of, wire, transcript)
@@ -92,17 +111,8 @@ impl Sessions {
 
     fn keep_at(&self, now: Instant, of: IpAddr, wire: Wire, transcript: Transcript) -> Option<String> {
         let mut pending = self.pending();
-        let is_full = pending.len() >= STRANGERS_MAX;
-        let of_address = pending.values().filter(|one| one.of == of).count();
-        if is_full || of_address >= STRANGERS_OF_ADDRESS_MAX {
-            let rivals = pending.iter().filter(|(_, one)| is_full || one.of == of);
-            let (oldest, one) = rivals.min_by_key(|(_, one)| one.begun)?;
-            if now.saturating_duration_since(one.begun) < STRANGERS_GRACE {
-                return None;
-            }
-            let oldest = *oldest;
-            pending.remove(&oldest);
-        }
+        let oldest = room(&pending, now, of)?;
+        oldest.into_iter().for_each(|oldest| drop(pending.remove(&oldest)));
         let id = word();
         pending.insert(digest_of(&id), Pending { wire, transcript, begun: now, of });
         Some(id)
@@ -136,20 +146,31 @@ mod tests {
         Transcript { nonce: [0; 32], gateway: GatewayId(0), member: MemberId(7), session: 1, token: 0 };
 
     #[test]
-    fn so_many_sign_ons_wait_of_one_address_and_of_all_and_the_oldest_makes_room_once_it_had_its_time() {
+    fn so_many_sign_ons_wait_and_the_address_that_has_most_makes_room() {
         let (sessions, begun) = (Sessions::new(1), Instant::now());
         let keep = |after_ms, last| {
             let (at, of) = (begun + Duration::from_millis(after_ms), IpAddr::from([127, 0, 0, last]));
             sessions.keep_at(at, of, Wire::of_nobody(), TRANSCRIPT)
         };
-        let kept: Vec<_> = (0..STRANGERS_OF_ADDRESS_MAX).filter_map(|_| keep(0, 1)).collect();
-        assert_eq!((kept.len(), keep(999, 1)), (STRANGERS_OF_ADDRESS_MAX, None));
-        let of_another: Vec<_> = (0..STRANGERS_OF_ADDRESS_MAX).filter_map(|_| keep(500, 2)).collect();
-        assert_eq!((of_another.len(), keep(999, 3)), (STRANGERS_MAX - STRANGERS_OF_ADDRESS_MAX, None));
-        assert!(keep(1_000, 2).is_some(), "one of all has had its time");
-        assert_eq!(kept.iter().filter(|id| sessions.take(id).is_none()).count(), 1, "it made room");
-        assert!(of_another.iter().all(|id| sessions.take(id).is_some()));
-        assert_eq!(of_another.iter().filter_map(|id| sessions.take(id)).count(), 0, "each is tried once");
+        let few: Vec<_> = (0..100).filter_map(|_| keep(0, 1)).collect();
+        let many: Vec<_> = (0..STRANGERS_MAX).filter_map(|_| keep(500, 2)).collect();
+        assert_eq!((few.len(), many.len()), (100, STRANGERS_MAX - 100));
+        assert_eq!(keep(1_499, 2), None, "it has most");
+        let own = keep(1_499, 3).unwrap();
+        assert!(keep(1_500, 2).is_some(), "its own oldest has had its time");
+        let gone = |ids: &[String]| ids.iter().filter(|id| sessions.take(id).is_none()).count();
+        assert_eq!((gone(&few), gone(&many)), (0, 2));
+        assert!(sessions.take(&own).is_some() && sessions.take(&own).is_none(), "each is tried once");
+    }
+
+    #[test]
+    fn as_many_addresses_as_there_are_places_leave_each_one_its_time() {
+        let (sessions, begun) = (Sessions::new(1), Instant::now());
+        let address = |of: usize| IpAddr::from([127, 0, (of / 256) as u8, (of % 256) as u8]);
+        let keep = |at, of| sessions.keep_at(at, address(of), Wire::of_nobody(), TRANSCRIPT);
+        (0..STRANGERS_MAX).for_each(|of| drop(keep(begun, of).unwrap()));
+        assert!(keep(begun, STRANGERS_MAX).is_none() && !sessions.has_room(address(STRANGERS_MAX)));
+        assert!(keep(begun + STRANGERS_GRACE, STRANGERS_MAX).is_some());
     }
 
     #[test]

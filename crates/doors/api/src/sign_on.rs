@@ -92,6 +92,9 @@ pub(crate) async fn begin(
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let who = (MemberId(form.member), form.session);
     let full = || refused::full("sign-ons");
+    if !app.sessions.has_room(address) {
+        return Err(full());
+    }
     // Members are spread over the gateways.
     let first = form.member as usize % 65_536 + usize::from(form.session);
     match Wire::sign_on(&app.settings, first, who).await.map_err(|_| refused::no_gateway())? {

@@ -1,9 +1,9 @@
 //! The WebSocket: what happens, as it happens.
 //!
-//! A socket that is written to faster than it is read fills the memory. Here unread messages are bounded: one who reads too slowly is cut off, and goes on from the number where he
-//! stood.
+//! A socket that is written to faster than it is read fills the memory. Here unread messages are bounded: of orders one who reads slowly is told on as he reads; of
+//! trades one who falls behind all that is kept is cut off, and goes on from the number where he stood.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,16 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::response::Response;
 use futures_util::SinkExt as _;
 use pares_http::problem::Problem;
-use pares_resources::{Cursor, FollowerStanding};
-use pares_types::{Reply, ShardId};
+use pares_types::ShardId;
 use serde::Serialize;
-use tokio::sync::mpsc::Receiver;
 use tokio::time::interval;
 use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
+use crate::followers::{Followed, Following};
 use crate::reports::{Report, report};
-use crate::session::{Followed, Session};
-use crate::watching::{TooSlow, Watching};
+use crate::session::Session;
+use crate::watching::{TooSlow, Watched, Watching};
 use crate::wishes::{Wished, read};
 
 /// Longest message of a client, bytes.
@@ -55,6 +54,9 @@ const fn closing(code: u16, reason: &'static str) -> Closing {
     Closing(Some((code, reason)))
 }
 
+/// The same whatever it was that found it out.
+const SESSION_ENDED: Closing = closing(close_code::POLICY, "sign_on_again");
+
 /// Opens a socket.
 #[utoipa::path(get, path = "/v1/socket", tag = "socket", responses(
     (status = 101, description = "A WebSocket: docs/protocols/http.md")))]
@@ -73,7 +75,7 @@ pub(crate) async fn socket(
             session,
             socket,
             followed: None,
-            cursors: BTreeMap::new(),
+            following: BTreeSet::new(),
             ahead: BTreeMap::new(),
             watching: Watching::default(),
         };
@@ -88,8 +90,9 @@ struct Listener {
     app: Shared,
     session: Arc<Session>,
     socket: WebSocket,
-    followed: Option<Receiver<Followed>>,
-    cursors: BTreeMap<ShardId, Cursor>,
+    followed: Option<Following>,
+    /// The shards whose streams are told.
+    following: BTreeSet<ShardId>,
     /// Where the client asked for a number that is not used yet: how long that is waited for, and the number that comes next.
     ahead: BTreeMap<ShardId, (Instant, u64)>,
     watching: Watching,
@@ -106,7 +109,7 @@ impl Listener {
                 () = self.watching.rung.notified() => self.look_at_market().await?,
                 _ = beat.tick() => {
                     if self.session.has_ended() {
-                        return Err(closing(close_code::POLICY, "sign_on_again"));
+                        return Err(SESSION_ENDED);
                     }
                     self.session.note_used();
                     count += 1;
@@ -130,22 +133,31 @@ impl Listener {
             Wished::Orders(from) => self.follow(from).await,
             Wished::Market(watched, after) => {
                 let market = self.app.settings.market.as_deref();
-                let texts = self.watching.begin(market, watched, after.as_deref());
+                let texts = match self.watching.begin(market, &watched, after.as_deref()) {
+                    Some(texts) => texts,
+                    None => vec![self.not_told(&watched).await],
+                };
                 self.tell_texts(texts).await
             }
         }
     }
 
+    /// That nothing is told of that symbol, and whether it is one.
+    async fn not_told(&mut self, watched: &Watched) -> Utf8Bytes {
+        let is_listed = self.app.instrument(&self.session, &watched.symbol).await.is_ok();
+        watched.not(if is_listed { "no_market_data" } else { "unknown_instrument" })
+    }
+
     /// Begins to tell the member's stream. A socket follows it once; again only when of no shard anything is told.
     async fn follow(&mut self, from: Option<Vec<(ShardId, u64)>>) -> Result<(), Closing> {
-        if !self.cursors.is_empty() {
+        if !self.following.is_empty() {
             return Err(closing(close_code::POLICY, "orders are subscribed already"));
         }
         let from = match from {
             Some(from) => from,
             None => self.all_shards().await?,
         };
-        self.cursors = from.iter().map(|(shard, number)| (*shard, Cursor::from(*number))).collect();
+        self.following = from.iter().map(|(shard, _)| *shard).collect();
         self.followed = Some(self.session.follow(&from));
         Ok(())
     }
@@ -168,52 +180,31 @@ impl Listener {
 
     async fn all_shards(&mut self) -> Result<Vec<(ShardId, u64)>, Closing> {
         let instruments = self.app.instruments(&self.session).await;
-        let instruments = instruments.map_err(|_| closing(close_code::AGAIN, "no gateway answers"))?;
+        let instruments = instruments.map_err(|_| match self.session.has_ended() {
+            true => SESSION_ENDED,
+            false => closing(close_code::AGAIN, "no gateway answers"),
+        })?;
         let shards: BTreeMap<ShardId, u64> = instruments.iter().map(|one| (one.status.shard, 0)).collect();
         Ok(shards.into_iter().collect())
     }
 
     async fn happened(&mut self, told: Option<Followed>) -> Result<(), Closing> {
-        let Some(told) = told else {
-            let why = if self.session.has_ended() { "sign_on_again" } else { TOO_SLOW };
-            return Err(closing(close_code::AGAIN, why));
-        };
+        let told = told.ok_or(SESSION_ENDED)?;
+        if !self.following.contains(&told.shard()) {
+            return Ok(());
+        }
         match told {
-            Followed::Message(shard, number, reply) => self.on_message(shard, number, &reply).await,
-            Followed::Live(shard, next) => self.on_live(shard, next).await,
-            Followed::NotTold(shard, oldest, reason)
-                if self.cursors.get(&shard).is_some_and(|cursor| cursor.lacks(oldest)) =>
-            {
-                self.tell_not(shard, reason.word(), oldest).await
-            }
-            Followed::NotTold(..) => Ok(()),
-        }
-    }
-
-    async fn on_message(&mut self, shard: ShardId, number: u64, reply: &Reply) -> Result<(), Closing> {
-        let Some(cursor) = self.cursors.get_mut(&shard) else { return Ok(()) };
-        let (own, catches_up) = (cursor.next(), cursor.catches_up(number));
-        let is_next = cursor.takes(number);
-        if let Some(next) = own.filter(|_| catches_up) {
-            self.tell_live(shard, next).await?;
-        } else if let Some((_, next)) = self.ahead.get_mut(&shard) {
-            *next = number.saturating_add(1).max(*next);
-        }
-        match report(reply).filter(|_| is_next) {
-            Some(report) => self.tell(&Told::Orders(report)).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn on_live(&mut self, shard: ShardId, next: u64) -> Result<(), Closing> {
-        match self.cursors.get_mut(&shard).map(|cursor| cursor.on_live(next)) {
-            Some(FollowerStanding::Live) => self.tell_live(shard, next).await,
-            Some(FollowerStanding::Ahead) => {
+            Followed::Message(_, _, reply) => match report(&reply) {
+                Some(report) => self.tell(&Told::Orders(report)).await,
+                None => Ok(()),
+            },
+            Followed::Live(shard, next) => self.tell_live(shard, next).await,
+            Followed::Ahead(shard, next) => {
                 let until = Instant::now() + self.app.settings.patience;
                 self.ahead.entry(shard).or_insert((until, next)).1 = next;
                 Ok(())
             }
-            Some(FollowerStanding::AsBefore) | None => Ok(()),
+            Followed::NotTold(shard, oldest, reason) => self.tell_not(shard, reason.word(), oldest).await,
         }
     }
 
@@ -233,7 +224,7 @@ impl Listener {
     }
 
     async fn tell_not(&mut self, shard: ShardId, reason: &'static str, oldest: u64) -> Result<(), Closing> {
-        self.cursors.remove(&shard);
+        self.following.remove(&shard);
         self.ahead.remove(&shard);
         self.tell(&Told::OrdersNot { shard: shard.0, reason, oldest: oldest.to_string() }).await
     }
@@ -248,7 +239,7 @@ impl Listener {
 }
 
 /// What comes next, or nothing for ever while nothing is followed.
-async fn next_of(followed: &mut Option<Receiver<Followed>>) -> Option<Followed> {
+async fn next_of(followed: &mut Option<Following>) -> Option<Followed> {
     match followed {
         Some(followed) => followed.recv().await,
         None => std::future::pending().await,

@@ -222,13 +222,13 @@ pub(crate) fn interval(asked: Option<&str>) -> Result<Interval, Problem> {
 pub(crate) async fn trades(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
-    Caller(_): Caller,
+    Caller(session): Caller,
     spoken: Spoken,
     Queried(asked): Queried<Newest>,
 ) -> Result<Response, Problem> {
     let limit = limit(asked.limit)?;
     let newest = |shelf: &Shelf| shelf.tape.newest().filter_map(TradeShown::of).take(limit).collect();
-    let trades = app.of_market(&symbol, newest)?;
+    let trades = app.of_market(&session, &symbol, newest).await?;
     Ok(spoken.ok("trades", &TradesShown { symbol, trades }))
 }
 
@@ -238,7 +238,7 @@ pub(crate) async fn trades(
 pub(crate) async fn candles(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
-    Caller(_): Caller,
+    Caller(session): Caller,
     spoken: Spoken,
     Queried(asked): Queried<OfInterval>,
 ) -> Result<Response, Problem> {
@@ -247,7 +247,7 @@ pub(crate) async fn candles(
         let candles = shelf.tape.candles(interval);
         candles.iter().skip(candles.len().saturating_sub(limit)).map(CandleShown::from).collect()
     };
-    let candles = app.of_market(&symbol, newest)?;
+    let candles = app.of_market(&session, &symbol, newest).await?;
     Ok(spoken.ok("candles", &CandlesShown { symbol, interval: interval.word(), candles }))
 }
 
@@ -257,9 +257,9 @@ pub(crate) async fn candles(
 pub(crate) async fn ticker(
     State(app): State<Shared>,
     Path(symbol): Path<String>,
-    Caller(_): Caller,
+    Caller(session): Caller,
     spoken: Spoken,
 ) -> Result<Response, Problem> {
-    let ticker = app.of_market(&symbol, |shelf| TickerShown::of(&symbol, shelf))?;
+    let ticker = app.of_market(&session, &symbol, |shelf| TickerShown::of(&symbol, shelf)).await?;
     Ok(spoken.ok("ticker", &ticker))
 }

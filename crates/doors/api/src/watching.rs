@@ -40,6 +40,13 @@ pub(crate) enum MarketChannel {
     Candles(Interval),
 }
 
+impl Watched {
+    /// The message that of this nothing is told.
+    pub(crate) fn not(&self, reason: &'static str) -> Utf8Bytes {
+        text(&MarketNot { channel: self.channel.not(), symbol: self.symbol.clone(), reason })
+    }
+}
+
 impl MarketChannel {
     /// The channels that say why something is not watched.
     pub(crate) const NOT: [&str; 4] = ["book_not", "trades_not", "ticker_not", "candles_not"];
@@ -125,33 +132,31 @@ fn text(message: &impl Serialize) -> Utf8Bytes {
 }
 
 impl Watching {
-    /// Begins to watch; gives the first messages. Trades come from behind that number on, or from now on.
+    /// Begins to watch; gives the first messages, or why there are none, unless nothing is told of that symbol. Trades come from behind that number on, or from now on.
     pub(crate) fn begin(
         &mut self,
         market: Option<&ReceivedMarket>,
-        watched: Watched,
+        watched: &Watched,
         after: Option<&str>,
-    ) -> Vec<Utf8Bytes> {
-        let not = |reason| {
-            vec![text(&MarketNot { channel: watched.channel.not(), symbol: watched.symbol.clone(), reason })]
-        };
-        if self.last.len() >= WATCHED_MAX && !self.last.contains_key(&watched) {
+    ) -> Option<Vec<Utf8Bytes>> {
+        let not = |reason| Some(vec![watched.not(reason)]);
+        if self.last.len() >= WATCHED_MAX && !self.last.contains_key(watched) {
             return not("too_many");
         }
         let begun = market
             .filter(|market| {
                 market.listen(&watched.symbol, &self.rung, watched.channel == MarketChannel::Book)
             })
-            .and_then(|market| market.of(&watched.symbol, |shelf| first(shelf, &watched, after)));
+            .and_then(|market| market.of(&watched.symbol, |shelf| first(shelf, watched, after)));
         match begun {
             None if market.is_none() => not("no_market_data"),
-            None => not("unknown_instrument"),
+            None => None,
             Some(Err(NotKept)) => not("not_kept"),
             Some(Ok((last, texts))) => {
-                self.last.insert(watched, last);
+                self.last.insert(watched.clone(), last);
                 // Trades that are there already are told in the next turn.
                 self.rung.notify_one();
-                texts
+                Some(texts)
             }
         }
     }
@@ -249,6 +254,7 @@ fn next_trades(
     place: &mut u64,
     texts: &mut Vec<Utf8Bytes>,
 ) -> Result<bool, NotKept> {
+    *place = tape.begun().max(*place);
     for entry in tape.from(*place)?.take(TRADES_AT_ONCE) {
         *place += 1;
         texts.push(text(&MarketMessage::Trades { symbol: symbol.to_owned(), news: entry.into() }));

@@ -52,6 +52,9 @@ pub(crate) fn read(text: &[u8]) -> Result<Wished, &'static str> {
         }
         ("subscribe", channel, Some(symbol), None) => {
             let channel = MarketChannel::of(channel, interval.as_deref()).map_err(|_| FORM)?;
+            if after.is_some() && channel != MarketChannel::Trades {
+                return Err("after: of trades alone");
+            }
             Ok(Wished::Market(Watched { channel, symbol }, after))
         }
         _ => Err(FORM),
@@ -65,4 +68,20 @@ fn numbers(from: &BTreeMap<String, String>) -> Option<Vec<(ShardId, u64)>> {
     let shard = |text: &str| u16::try_from(natural(text)?).ok().filter(|shard| *shard != EVERY_SHARD);
     let one = |(of, number): (&String, &String)| Some((ShardId(shard(of)?), natural(number)?));
     from.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_trades_are_told_from_behind_a_number() {
+        let told = |channel: &str| {
+            let text = format!(
+                "{{\"op\":\"subscribe\",\"channel\":\"{channel}\",\"symbol\":\"ABC\",\"after\":\"1\"}}"
+            );
+            read(text.as_bytes()).is_ok()
+        };
+        assert_eq!(["trades", "book", "ticker", "candles"].map(told), [true, false, false, false]);
+    }
 }

@@ -30,6 +30,8 @@ const SYMBOLS_MAX: usize = 256;
 const ENTRIES_MAX: usize = 100;
 /// A longer MDReqID is refused.
 const ID_BYTES_MAX: usize = 64;
+/// The feed has no name for an instrument with a longer symbol, and is silent on it.
+const SYMBOL_BYTES_MAX: usize = 8;
 /// How long a request waits for books that are not there.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
@@ -171,7 +173,14 @@ impl Wanted {
         }
         let [bids, offers, trades] =
             [entry::BID, entry::OFFER, entry::TRADE].map(|kind| kinds.contains(&&[kind][..]));
-        let symbols = symbols(message, instruments);
+        let symbols = symbols(message, instruments)?;
+        let is_silent = |symbol: &Arc<str>| {
+            symbol.len() > SYMBOL_BYTES_MAX && instruments.by_symbol(symbol.as_bytes()).is_some()
+        };
+        if symbols.iter().any(is_silent) {
+            let text = "market data tell nothing of a Symbol (55) of more than 8 characters";
+            return Err((Some(reject::UNKNOWN_SYMBOL), text));
+        }
         if id.len() > ID_BYTES_MAX || symbols.is_empty() {
             return Err((None, "MDReqID (262) has 64 bytes at most, and 146 names a symbol"));
         }
@@ -342,23 +351,43 @@ fn values<'a>(message: &FixMessage<'a>, tag: u16) -> impl Iterator<Item = &'a [u
         .map(|field| field.value)
 }
 
-/// The symbols that a request names, each once: by Symbol (55), which begins an entry, or by number (48, if 22 is 8).
-fn symbols(message: &FixMessage<'_>, instruments: &Instruments) -> Vec<Arc<str>> {
-    let mut named: Vec<(String, Option<InstrumentId>)> = Vec::new();
-    let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse().ok().map(InstrumentId);
+/// What an entry of a request names.
+struct Named<'a> {
+    /// Symbol (55), which begins it.
+    symbol: &'a [u8],
+    /// SecurityID (48).
+    number: Option<&'a [u8]>,
+    /// Whether that is the exchange's own: SecurityIDSource (22) is 8.
+    is_ours: bool,
+}
+
+impl Named<'_> {
+    /// The symbol; of a number that no instrument has there is none.
+    fn symbol(&self, instruments: &Instruments) -> Option<Arc<str>> {
+        let Some(number) = self.number.filter(|_| self.is_ours) else {
+            return Some(String::from_utf8_lossy(self.symbol).into());
+        };
+        let instrument = std::str::from_utf8(number).ok()?.parse().ok().map(InstrumentId)?;
+        instruments.has(instrument).then(|| instruments.symbol(instrument).into())
+    }
+}
+
+/// The symbols that a request names, each once: by number (48, if 22 is 8), or else by Symbol (55).
+fn symbols(message: &FixMessage<'_>, instruments: &Instruments) -> Result<Vec<Arc<str>>, Refused> {
+    let mut named: Vec<Named<'_>> = Vec::new();
     for field in message.body().filter(|field| field.is_in_group) {
-        match u16::try_from(field.tag) {
-            Ok(tag::SYMBOL) => named.push((String::from_utf8_lossy(field.value).into_owned(), None)),
-            Ok(tag::SECURITY_ID) => {
-                named.iter_mut().last().into_iter().for_each(|one| one.1 = number(field.value))
-            }
+        let tag = u16::try_from(field.tag);
+        if tag == Ok(tag::SYMBOL) {
+            named.push(Named { symbol: field.value, number: None, is_ours: false });
+        }
+        let Some(last) = named.last_mut() else { continue };
+        match tag {
+            Ok(tag::SECURITY_ID) => last.number = Some(field.value),
+            Ok(tag::SECURITY_ID_SOURCE) => last.is_ours = field.value == b"8",
             _ => {}
         }
     }
-    let symbol = |(symbol, id): (String, Option<InstrumentId>)| match id {
-        Some(id) if instruments.has(id) => instruments.symbol(id).into(),
-        _ => symbol.into(),
-    };
     let mut seen = BTreeSet::new();
-    named.into_iter().map(symbol).filter(|symbol| seen.insert(Arc::clone(symbol))).collect()
+    let symbols: Option<Vec<_>> = named.iter().map(|one| one.symbol(instruments)).collect();
+    Ok(symbols.ok_or(NO_SYMBOL)?.into_iter().filter(|symbol| seen.insert(Arc::clone(symbol))).collect())
 }

@@ -165,6 +165,12 @@ impl Cursor {
         catches_up
     }
 
+    /// Whether his number comes later than the one that comes next.
+    #[must_use]
+    pub fn is_ahead(&self) -> bool {
+        self.standing == Standing::Ahead
+    }
+
     /// Whether what the gateway does not tell concerns him: `oldest` is the lowest number that is kept, 0 if none is. What another one asked for
     /// may lie below that, and he stands above. Where nobody knows the oldest, all are concerned: who is live may have a gap.
     #[must_use]

@@ -77,6 +77,10 @@ pub struct TradeTape {
     kept: VecDeque<TapeEntry>,
     /// How many were there before those.
     dropped: u64,
+    /// The place at which it begins.
+    begun: u64,
+    /// How many of those that are kept are trades.
+    trades: usize,
     /// The last trade.
     last: Option<MarketTrade>,
     /// The number of the trade before what comes next, if none can be missing between.
@@ -90,6 +94,21 @@ pub struct TradeTape {
 pub struct NotKept;
 
 impl TradeTape {
+    /// The tape of another instrument, behind this one: who reads this one reads that one's from its beginning, after a gap.
+    #[must_use]
+    pub fn of_another(&self) -> Self {
+        let end = self.end();
+        let mut other = Self { dropped: end, begun: end, ..Self::default() };
+        other.push(TapeNews::Gap);
+        other
+    }
+
+    /// The place at which it begins. Who stands before it was at another tape.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.begun
+    }
+
     /// That business day is on. If another one was, its figures begin; `is_whole` says whether all of its trades are received.
     pub fn on_day(&mut self, day: BusinessDay, is_whole: bool) {
         if self.day.day != day {
@@ -113,13 +132,14 @@ impl TradeTape {
                 self.push(news);
             }
             TapeNews::Gap => {
-                self.day.is_whole = false;
                 self.previous = None;
                 self.push(news);
             }
         }
-        while self.kept.len() > keep {
-            self.kept.pop_front();
+        // Beside so many trades, as much of other things.
+        while self.trades > keep || self.kept.len() > 2 * keep {
+            let oldest = self.kept.pop_front();
+            self.trades -= usize::from(oldest.is_some_and(|oldest| oldest.number().is_some()));
             self.dropped += 1;
         }
     }
@@ -135,7 +155,9 @@ impl TradeTape {
     }
 
     fn push(&mut self, news: TapeNews) {
-        self.kept.push_back(TapeEntry { news, previous: self.previous, is_busted: false });
+        let entry = TapeEntry { news, previous: self.previous, is_busted: false };
+        self.trades += usize::from(entry.number().is_some());
+        self.kept.push_back(entry);
     }
 
     /// The last trade.
@@ -218,7 +240,7 @@ mod tests {
         let tape = tape([trade(3), trade(5), TapeNews::Gap, trade(9)]);
         let told: Vec<_> = tape.newest().map(|entry| (entry.number(), entry.previous)).collect();
         assert_eq!(told, [(Some(9), None), (Some(5), Some(3)), (Some(3), None)]);
-        assert!(!tape.day().is_whole);
+        assert!(tape.day().is_whole, "it may lie before the day: whether that is whole is told with it");
     }
 
     #[test]
@@ -238,6 +260,27 @@ mod tests {
         tape.take(trade(6), 4);
         assert_eq!((tape.from(place).err(), tape.behind(1)), (Some(NotKept), Err(NotKept)));
         assert_eq!(tape.from(tape.end()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_declared_void_costs_no_trade_its_place() {
+        let void = [TapeNews::Busted(1), TapeNews::Busted(2)];
+        let busy = tape((1..=4).map(trade).chain(void));
+        assert_eq!((busy.newest().count(), busy.end()), (4, 6));
+        assert_eq!(tape((0..20).map(|_| TapeNews::Gap)).kept.len(), 8, "and there is an end to it");
+    }
+
+    #[test]
+    fn the_tape_of_another_instrument_is_told_from_its_beginning_after_a_gap() {
+        let before = tape((1..=4).map(trade));
+        let mut other = before.of_another();
+        other.on_day(BusinessDay(9), true);
+        other.take(trade(2), 4);
+        assert_eq!((other.newest().count(), other.day().is_whole), (1, true));
+        let told: Vec<_> =
+            other.from(before.end()).unwrap().map(|entry| (entry.news, entry.previous)).collect();
+        assert_eq!(told, [(TapeNews::Gap, None), (trade(2), None)]);
+        assert_eq!((other.begun(), other.behind(4)), (before.end(), Err(NotKept)));
     }
 
     #[test]

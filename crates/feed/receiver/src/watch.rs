@@ -2,7 +2,7 @@
 //!
 //! A book changes a hundred times while somebody looks at it once. What changed is noted as it comes, and handed on when it is time, as it is then; of trades each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use pares_feed::books::{BookTrade, ReceivedBook};
@@ -75,6 +75,12 @@ struct Noted {
     standing: BTreeMap<ShardId, FeedStanding>,
     /// Books that changed, by shard and locate, and what happened to their trades.
     changed: BTreeMap<(ShardId, u16), Vec<BookNews>>,
+    /// What happened to trades of books that were not there when it was time: it is handed on once they are.
+    owed: BTreeMap<(ShardId, u16), Vec<BookNews>>,
+    /// Books that were handed on.
+    known: BTreeSet<(ShardId, u16)>,
+    /// Shards whose session has ended, and came as a whole to its end.
+    over: BTreeSet<ShardId>,
 }
 
 impl BookWatch {
@@ -97,7 +103,9 @@ impl BookWatch {
         }
         *next = Instant::now() + *every;
         for ((shard, locate), news) in std::mem::take(&mut noted.changed) {
-            let Some(book) = receiver.books(shard).and_then(|books| books.book(locate)) else { continue };
+            let book = receiver.books(shard).and_then(|books| books.book(locate));
+            let news = noted.due((shard, locate), news, book.is_some());
+            let Some(book) = book else { continue };
             let is_current = receiver.state(shard) == Some(SubscriptionState::Current);
             let standing = noted.standing.get(&shard).copied().unwrap_or_default();
             each(&WatchedBook { book, locate, is_current, standing, news: &news });
@@ -129,7 +137,12 @@ impl Noted {
                 }
             }
             Received::Event(FeedEvent::Session(session)) => {
-                *standing = FeedStanding::of(session);
+                let before = std::mem::replace(standing, FeedStanding::of(session));
+                // Of a day between two sessions nothing may have come.
+                let is_next = standing.day.0 == before.day.0.saturating_add(1);
+                if !(self.over.remove(&from.shard) && is_next) {
+                    self.note_gap(from.shard);
+                }
                 self.note_all(from, None);
             }
             Received::Event(FeedEvent::Unfilled { .. }) => {
@@ -140,8 +153,35 @@ impl Noted {
                 (standing.number, standing.is_whole) = (next, false);
                 self.note_all(from, Some(BookNews::Gap));
             }
-            Received::State(_) => self.note_all(from, None),
+            Received::State(state) => {
+                if state == SubscriptionState::Over {
+                    self.over.insert(from.shard);
+                }
+                self.note_all(from, None);
+            }
         }
+    }
+
+    /// Of all books that were handed on trades may be missing, also of those that are not there yet.
+    fn note_gap(&mut self, of: ShardId) {
+        for key in self.known.iter().filter(|(shard, _)| *shard == of) {
+            self.changed.entry(*key).or_default().push(BookNews::Gap);
+        }
+    }
+
+    /// What is to be handed on of a book with that news. If it is not there that waits; of one that never comes again, each once.
+    fn due(&mut self, key: (ShardId, u16), news: Vec<BookNews>, is_there: bool) -> Vec<BookNews> {
+        let mut due = self.owed.remove(&key).unwrap_or_default();
+        due.extend(news);
+        if is_there {
+            self.known.insert(key);
+            return due;
+        }
+        due.dedup();
+        if !due.is_empty() {
+            self.owed.insert(key, due);
+        }
+        Vec::new()
     }
 
     /// Books began anew, or are worth something else: all of them are what they are now.
@@ -221,5 +261,29 @@ mod tests {
         let news = [BookNews::Traded { trade, day, time_ns: 5 }, BookNews::Gap, BookNews::Busted(99)];
         assert_eq!(noted.changed[&(SHARD, 1)], news);
         assert_eq!(noted.standing[&SHARD], FeedStanding { day, number: 10, is_whole: false });
+    }
+
+    /// What is told of a book when one session follows another, of which the end came or not.
+    fn between(first: &[u8; 10], is_over: bool, second: &[u8; 10]) -> Vec<BookNews> {
+        let (mut noted, books) = (Noted::default(), ReceivedBooks::with_seed(0));
+        let happened =
+            |noted: &mut Noted, received| noted.note(&ReceivedFrom { shard: SHARD, books: &books, received });
+        happened(&mut noted, Received::Event(FeedEvent::Session(Session(*first))));
+        assert_eq!(noted.due((SHARD, 1), Vec::new(), true), []);
+        if is_over {
+            happened(&mut noted, Received::State(SubscriptionState::Over));
+        }
+        happened(&mut noted, Received::Event(FeedEvent::Session(Session(*second))));
+        let news = noted.changed.remove(&(SHARD, 1)).unwrap_or_default();
+        // It is not listed yet in the new session.
+        assert_eq!(noted.due((SHARD, 1), news, false), []);
+        noted.due((SHARD, 1), Vec::new(), true)
+    }
+
+    #[test]
+    fn a_session_is_behind_a_gap_unless_that_of_the_day_before_came_to_its_end() {
+        assert_eq!(between(b"0000000002", true, b"0000000003"), []);
+        assert_eq!(between(b"0000000002", false, b"0000000003"), [BookNews::Gap]);
+        assert_eq!(between(b"0000000002", true, b"0000000004"), [BookNews::Gap]);
     }
 }

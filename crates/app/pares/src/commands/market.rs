@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_door::{DEPTH, Levels, MarketBook, MarketView};
 use pares_node::config::FeedConfig;
@@ -22,18 +22,16 @@ use crate::error::CommandError;
 
 /// Before replayers are called again that were not there.
 pub(super) const WAIT: Duration = Duration::from_millis(100);
+/// A business day with more messages is received from now on: books would be late for the sake of old trades.
+pub(super) const REPLAYED_MAX: u64 = 5_000_000;
+/// A gateway goes on for so long when nobody asks any more: who asks again has the day's trades at once.
+const LINGER: Duration = Duration::from_secs(60);
 /// Between two looks of a gateway at what changed.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// A receiver of all that replayers tell, if they are there; of a business day with so many messages at most also what was told before.
-pub(super) fn open(
-    layout: &Layout,
-    config: &SystemConfig,
-    feed: &FeedConfig,
-    replayed_max: u64,
-) -> Option<FeedReceiver> {
-    let by_tcp = by_tcp(layout, config, feed).ok()?;
-    FeedReceiver::open(&ReceiverConfig { replayed_max, ..by_tcp }).ok()
+/// A receiver of all that replayers tell, if they are there; of the business day also what was told before, for its trades.
+pub(super) fn open(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Option<FeedReceiver> {
+    FeedReceiver::open(&by_tcp(layout, config, feed).ok()?).ok()
 }
 
 /// All by TCP: a line that is not multicast goes to one receiver of a host, and there may be any number of these.
@@ -46,6 +44,7 @@ fn by_tcp(layout: &Layout, config: &SystemConfig, feed: &FeedConfig) -> Result<R
         lines: FeedLines::None,
         requests: replayers.clone(),
         tcp: replayers,
+        replayed_max: REPLAYED_MAX,
         tls: believed.map_err(|error| CommandError::Usage(error.to_string()))?,
         ..ReceiverConfig::default()
     })
@@ -69,7 +68,7 @@ pub(super) fn world_of(node: NodeId, layout: &Layout) -> Result<HostWorld, Comma
     let (told, layout, mut ringer) = (Arc::clone(&followed), layout.clone(), world.ringer());
     let run = move || loop {
         told.wait_until_wanted();
-        if let Some(receiver) = open(&layout, &config, &feed, 0) {
+        if let Some(receiver) = open(&layout, &config, &feed) {
             let shards: Vec<ShardId> =
                 config.shards().map(|all| all.into_keys().collect()).unwrap_or_default();
             told.watch(BookWatch::new(receiver, EVERY), &shards, || ringer.ring(node));
@@ -103,9 +102,13 @@ impl Followed {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Until nobody wants it any more, or the system does not say which sockets are ready.
+    /// Until nobody has wanted it for a while, or the system does not say which sockets are ready.
     fn watch(&self, mut watch: BookWatch, shards: &[ShardId], mut ring: impl FnMut()) {
-        while self.is_wanted() {
+        let mut wanted = Instant::now();
+        while wanted.elapsed() < LINGER {
+            if self.is_wanted() {
+                wanted = Instant::now();
+            }
             let Ok(is_news) = watch.turn(|book| self.take(book)) else { break };
             let is_current = watch.are_current(shards.iter().copied());
             let was_whole = self.is_whole.load(Ordering::Relaxed);
@@ -114,7 +117,10 @@ impl Followed {
             self.is_whole.store(is_whole, Ordering::Release);
             if is_news || is_whole != was_whole {
                 self.version.fetch_add(1, Ordering::Release);
-                ring();
+                // Nobody is rung who looks at nothing.
+                if self.is_wanted() {
+                    ring();
+                }
             }
         }
         self.is_whole.store(false, Ordering::Release);

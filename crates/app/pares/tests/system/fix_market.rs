@@ -8,7 +8,8 @@ use pares_node::SystemConfig;
 use pares_types::{GatewayId, Side};
 
 use crate::common::exchange::{Exchange, small, with_feed};
-use crate::common::limit;
+use crate::common::{eventually, limit};
+use crate::sign_on::done;
 use crate::tap::{dial, fix, read_some};
 
 /// Prices and shares by type of entry, as somebody holds them who was told.
@@ -37,6 +38,15 @@ struct Engine {
 }
 
 impl Engine {
+    /// One that has logged on.
+    fn start(exchange: &Exchange) -> Self {
+        let stream = dial(&exchange.layout().fix_address(GatewayId(0)));
+        let mut engine = Self { stream, heard: Vec::new(), number: 0 };
+        engine.say("A", "98=0|108=30|141=Y|");
+        engine.hear("A");
+        engine
+    }
+
     fn say(&mut self, kind: &str, fields: &str) {
         self.number += 1;
         self.stream.write_all(&fix(kind, self.number, fields)).unwrap();
@@ -88,10 +98,7 @@ fn a_book_is_told_by_fix_and_then_what_changes_of_it() {
         trader.submit_and_wait(&limit(names.next().unwrap(), 1, side, shares, price)).unwrap();
     };
     order(Side::Buy, 10, 50_000);
-    let stream = dial(&exchange.layout().fix_address(GatewayId(0)));
-    let mut engine = Engine { stream, heard: Vec::new(), number: 0 };
-    engine.say("A", "98=0|108=30|141=Y|");
-    engine.hear("A");
+    let mut engine = Engine::start(&exchange);
     let all = "264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=ALFA|";
     engine.say("V", &format!("262=a|263=1|{all}"));
     let whole = engine.hear("W");
@@ -117,4 +124,21 @@ fn a_book_is_told_by_fix_and_then_what_changes_of_it() {
         next.contains("|35=W|") && next.contains("|262=c|"),
         "nobody is told of changes any more: {next}"
     );
+}
+
+#[test]
+fn the_first_whole_book_has_the_last_trade_of_the_day_from_before_anybody_asked() {
+    let config = with_feed(small(1));
+    let exchange = Exchange::start(&SystemConfig { fix: config.gateways.clone(), ..config });
+    done(&exchange, "day begin 2026-11-23");
+    let mut trader = exchange.client(0, 7);
+    for (name, side) in [(1, Side::Buy), (2, Side::Sell)] {
+        trader.submit_and_wait(&limit(name, 1, side, 10, 50_000)).unwrap();
+    }
+    let mut engine = Engine::start(&exchange);
+    // The feed may be some milliseconds behind.
+    eventually("the trade is told", || {
+        engine.say("V", "262=a|263=0|264=1|267=1|269=2|146=1|55=ALFA|");
+        engine.hear("W").contains("|268=1|269=2|270=5|271=10|")
+    });
 }

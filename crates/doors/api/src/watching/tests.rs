@@ -23,7 +23,7 @@ fn tell(market: &ReceivedMarket, numbers: std::ops::Range<u64>) {
 fn watching(market: &ReceivedMarket, name: &str) -> (Watching, Vec<Value>) {
     let mut watching = Watching::default();
     let channel = MarketChannel::of(name, None).unwrap();
-    let texts = watching.begin(Some(market), Watched { channel, symbol: "ABC".into() }, None);
+    let texts = watching.begin(Some(market), &Watched { channel, symbol: "ABC".into() }, None).unwrap();
     (watching, values(&texts))
 }
 
@@ -70,8 +70,10 @@ fn a_symbol_is_that_of_its_newest_instrument() {
             &MarketTold { instrument, book, phase: None, day: BusinessDay(1), is_whole: true, news },
         );
     };
+    let (mut watching, _) = watching(&market, "trades");
     trades(9, 2..3);
     trades(1, 7..8);
+    assert_eq!(told(&mut watching, &market, "/type"), ["gap", "trade"], "from its beginning");
     let last = market.of("ABC", |shelf| shelf.tape.last().map(|trade| trade.number));
     assert_eq!(last, Some(Some(2)), "of instrument 9, whose shard has lower numbers");
 }
@@ -119,10 +121,17 @@ fn what_is_told_is_written_once_for_all_who_look_and_for_nobody_not_at_all() {
 #[test]
 fn what_is_not_there_is_said() {
     let market = ReceivedMarket::default();
-    let (_, first) = watching(&market, "candles");
+    let wanted = Watched { channel: MarketChannel::of("candles", None).unwrap(), symbol: "ABC".into() };
+    assert_eq!(
+        Watching::default().begin(Some(&market), &wanted, None),
+        None,
+        "whether it is listed is asked"
+    );
+    let texts = Watching::default().begin(None, &wanted, None).unwrap();
+    let first = values(&texts);
     assert_eq!(
         (&first[0]["channel"], &first[0]["reason"]),
-        (&"candles_not".into(), &"unknown_instrument".into())
+        (&"candles_not".into(), &"no_market_data".into())
     );
     assert!(MarketChannel::of("orders", None).is_err() && MarketChannel::of("book", Some("1m")).is_err());
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_api::{ApiServer, ApiSettings, WebTransport};
+use pares_api::{ApiServer, ApiSettings, ReceivedMarket, WebTransport};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tungstenite::client::IntoClientRequest as _;
@@ -26,9 +26,18 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn by(gateways: &[&Gateway], patience: Duration) -> Self {
+        Self::with(gateways, patience, None)
+    }
+
+    /// The same, where market data are received.
+    pub(crate) fn with_market(gateway: &Gateway, market: Arc<ReceivedMarket>) -> Self {
+        Self::with(&[gateway], PATIENT, Some(market))
+    }
+
+    fn with(gateways: &[&Gateway], patience: Duration, market: Option<Arc<ReceivedMarket>>) -> Self {
         let addresses: Vec<SocketAddr> = gateways.iter().map(|gateway| gateway.address).collect();
         let mut settings = ApiSettings::new(Arc::new(move || addresses.clone()));
-        settings.patience = patience;
+        (settings.patience, settings.market) = (patience, market);
         let runtime = Runtime::new().unwrap();
         let any = "127.0.0.1:0".parse().unwrap();
         let server = runtime.block_on(ApiServer::bind(any, WebTransport::Loopback, settings)).unwrap();

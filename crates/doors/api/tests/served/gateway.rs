@@ -21,6 +21,8 @@ struct Script {
     orders: Vec<(u64, InstrumentId)>,
     /// The number of the stream's next message.
     next: u64,
+    /// A shard refuses all orders.
+    refuses: bool,
     /// It answers no question about limits, and owes so many answers.
     is_silent: bool,
     owed: usize,
@@ -71,6 +73,11 @@ impl Gateway {
         self.script().next = number;
     }
 
+    /// From now on a shard refuses all orders.
+    pub(crate) fn refuse(&self) {
+        self.script().refuses = true;
+    }
+
     /// It answers no question about limits.
     pub(crate) fn hush(&self) {
         self.script().is_silent = true;
@@ -97,7 +104,7 @@ impl Gateway {
     /// Tells the message of that number of the stream.
     pub(crate) fn tell(&self, number: u64) {
         let mut out = Vec::new();
-        frame::write_reply(&mut out, &Reply::Answer(Answer { number, ..answer(number, InstrumentId(1)) }));
+        write_message(&mut out, number);
         self.script().say(&out);
     }
 
@@ -146,6 +153,7 @@ impl Script {
             }
             ClientFrame::Ping(_) => return frame::write(out, &frame::Pong::default()),
             ClientFrame::Resume { next, .. } if next <= self.next => {
+                (next.max(1)..self.next).filter(|_| next > 0).for_each(|number| write_message(out, number));
                 frame::write_resumed(out, SHARD, self.next, Reason::None);
             }
             ClientFrame::ListRequest(request) => self.write_list(request, out),
@@ -166,6 +174,12 @@ impl Script {
         };
         if !self.instruments.iter().any(|(_, number)| *number == instrument.0) {
             return Reply::Rejected { client_order_id, reason: Reason::UnknownInstrument };
+        }
+        if self.refuses {
+            let repeat =
+                self.heard.iter().any(|heard| matches!(heard, ClientFrame::Request(same) if same == request));
+            let (status, reason) = (Status::Refused, Reason::BookFull);
+            return Reply::Answer(Answer { status, reason, repeat, ..answer(client_order_id.0, instrument) });
         }
         if status == Status::Resting {
             self.orders.push((client_order_id.0, instrument));
@@ -192,6 +206,11 @@ impl Script {
         }
         frame::write_list_end(out, &ListEnd { request, count: 0, reason: Reason::None });
     }
+}
+
+/// The message of that number of the stream.
+fn write_message(out: &mut Vec<u8>, number: u64) {
+    frame::write_reply(out, &Reply::Answer(Answer { number, ..answer(number, InstrumentId(1)) }));
 }
 
 fn write_limits(out: &mut Vec<u8>, token: u64) {

@@ -1,15 +1,19 @@
 //! Sockets: a stream at a gateway that is behind, and frames that are too long.
 
 use std::io::Write as _;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use pares_wire::frame::ClientFrame;
-use serde_json::json;
-use tungstenite::Message;
+use serde_json::{Value, json};
 use tungstenite::stream::MaybeTlsStream;
+use tungstenite::{Message, WebSocket};
 
 use crate::client::{PATIENT, Served, eventually, next};
 use crate::gateway::Gateway;
+
+/// More messages than wait for one follower, and lie in the buffers of a connection.
+const PAST: u64 = 150_000;
 
 /// A gateway, at which that number comes next in the stream.
 fn at(number: u64) -> Gateway {
@@ -20,6 +24,19 @@ fn at(number: u64) -> Gateway {
 
 fn is_resume(heard: &ClientFrame) -> bool {
     matches!(heard, ClientFrame::Resume { .. })
+}
+
+/// How the socket is closed.
+fn closed(socket: &mut WebSocket<MaybeTlsStream<TcpStream>>) -> (u16, String) {
+    loop {
+        match socket.read().unwrap() {
+            Message::Close(frame) => {
+                let frame = frame.unwrap();
+                return (frame.code.into(), frame.reason.to_string());
+            }
+            other => assert!(other.is_text(), "a heartbeat"),
+        }
+    }
 }
 
 #[test]
@@ -67,6 +84,36 @@ fn fills_are_read_from_a_number_that_is_on_its_way() {
 }
 
 #[test]
+fn a_member_who_reads_its_past_slowly_is_told_all_of_it() {
+    let gateway = at(PAST);
+    let served = Served::by(&[&gateway], PATIENT);
+    let mut socket = served.socket();
+    let wish = json!({ "op": "subscribe", "channel": "orders", "from": { "0": "1" } });
+    socket.send(Message::text(wish.to_string())).unwrap();
+    // Meanwhile all of it is told a second time, and nothing of the socket is read.
+    let (status, fills) = served.get("/v1/fills?from=1");
+    assert_eq!((status, &fills["next"]), (200, &json!(PAST.to_string())));
+    for number in 1..PAST {
+        assert_eq!(next(&mut socket)["number"], number.to_string());
+    }
+    assert_eq!(next(&mut socket)["channel"], "orders_live");
+}
+
+#[test]
+fn a_socket_is_told_in_the_same_way_that_its_session_has_ended_whatever_it_listens_to() {
+    let gateway = at(16);
+    let served = Served::by(&[&gateway], PATIENT);
+    let mut sockets = [served.socket(), served.socket()];
+    let wish = json!({ "op": "subscribe", "channel": "orders", "from": { "0": "0" } });
+    sockets[0].send(Message::text(wish.to_string())).unwrap();
+    assert_eq!(next(&mut sockets[0])["channel"], "orders_live");
+    assert_eq!(served.ask("DELETE", "/v1/session", &Value::Null).0, 204);
+    for socket in &mut sockets {
+        assert_eq!(closed(socket), (1008, "sign_on_again".to_owned()));
+    }
+}
+
+#[test]
 fn a_frame_of_16_mib_is_refused_by_its_head() {
     let gateway = Gateway::start();
     let served = Served::by(&[&gateway], PATIENT);
@@ -75,11 +122,6 @@ fn a_frame_of_16_mib_is_refused_by_its_head() {
     // A text, masked, and its length: nothing of it follows.
     let head = [&[0x81, 0xff][..], &(16_u64 << 20).to_be_bytes(), &[0; 4]].concat();
     stream.write_all(&head).unwrap();
-    let code = loop {
-        match socket.read().unwrap() {
-            Message::Close(frame) => break u16::from(frame.unwrap().code),
-            other => assert!(other.is_text(), "a heartbeat"),
-        }
-    };
+    let (code, _) = closed(&mut socket);
     assert!([1002, 1009].contains(&code), "{code}");
 }

@@ -1,10 +1,13 @@
 //! A symbol that is listed is found at once, whatever was believed of it.
 
+use std::sync::Arc;
+
 use pares_types::{ClientRequest, InstrumentId, List};
 use pares_wire::frame::ClientFrame;
 use serde_json::{Value, json};
+use tungstenite::Message;
 
-use crate::client::{PATIENT, Served, order};
+use crate::client::{PATIENT, Served, next, order};
 use crate::gateway::Gateway;
 
 /// How often all instruments were asked for.
@@ -75,4 +78,41 @@ fn however_many_symbols_a_request_names_wrongly_instruments_are_asked_for_once()
     let results = answered["results"].as_array().unwrap();
     assert!(status == 200 && results.iter().all(|one| one["status"] == 404), "{answered}");
     assert_eq!(lists(&gateway), before + 1);
+}
+
+#[test]
+fn a_listed_symbol_of_which_no_market_data_come_is_told_from_one_that_is_not_listed() {
+    let gateway = Gateway::start();
+    gateway.list(&[("TELEPHONES", 1)]);
+    let served = Served::with_market(&gateway, Arc::default());
+    for what in ["book", "trades", "candles", "ticker"] {
+        let reason = |symbol: &str| {
+            let (status, problem) = served.get(&format!("/v1/instruments/{symbol}/{what}"));
+            (status, problem["reason"].as_str().unwrap().to_owned())
+        };
+        assert_eq!(reason("TELEPHONES"), (404, "no_market_data".into()));
+        assert_eq!(reason("TELEGRAMS"), (404, "unknown_instrument".into()));
+        let mut socket = served.socket();
+        for (symbol, reason) in [("TELEPHONES", "no_market_data"), ("TELEGRAMS", "unknown_instrument")] {
+            let wish = json!({ "op": "subscribe", "channel": what, "symbol": symbol });
+            socket.send(Message::text(wish.to_string())).unwrap();
+            assert_eq!(next(&mut socket)["reason"], reason);
+        }
+    }
+}
+
+#[test]
+fn a_refusal_says_whether_its_name_is_used() {
+    let gateway = Gateway::start();
+    gateway.list(&[("ABC", 1)]);
+    let served = Served::by(&[&gateway], PATIENT);
+    gateway.refuse();
+    let place = |name: u64, symbol: &str| {
+        let (_, problem) = served.ask("POST", "/v1/orders", &order(name, symbol));
+        ["reason", "repeat", "shard", "position"].map(|field| problem[field].clone())
+    };
+    let refused = |repeat: bool| [json!("book_full"), json!(repeat), json!(0), json!("5")];
+    assert_eq!([place(5, "ABC"), place(5, "ABC")], [false, true].map(refused));
+    let free = [json!("unknown_instrument"), Value::Null, Value::Null, Value::Null];
+    assert_eq!(place(6, "XYZ"), free);
 }

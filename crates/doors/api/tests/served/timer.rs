@@ -57,3 +57,29 @@ fn a_timer_goes_along_to_the_next_gateway_when_its_own_dies() {
         "before anything else: {taken_along:?}"
     );
 }
+
+/// The timer that the next gateway is told, if it is one that has passed at a gateway that died; `is_known`: one that was asked something behind it.
+fn passed(is_known: bool) -> Option<ClientFrame> {
+    let gateways = [Gateway::start(), Gateway::start()];
+    let served = Served::by(&[&gateways[0], &gateways[1]], PATIENT);
+    assert_eq!(shown(&served.ask("POST", PATH, &json!({ "seconds": 1 }))), (1, true));
+    let is_first = !gateways[0].heard().is_empty();
+    let [own, other] = if is_first { [&gateways[0], &gateways[1]] } else { [&gateways[1], &gateways[0]] };
+    std::thread::sleep(Duration::from_millis(if is_known { 2_100 } else { 1_100 }));
+    if is_known {
+        assert_eq!(shown(&served.get(PATH)), (0, true));
+    }
+    own.die();
+    assert_eq!(served.get("/v1/status").0, 200, "by the next one");
+    other.heard().into_iter().find(|heard| matches!(heard, ClientFrame::CancelAfter { .. }))
+}
+
+#[test]
+fn a_timer_that_passed_while_its_gateway_said_nothing_goes_off_at_the_next_one() {
+    assert_eq!(passed(false), Some(ClientFrame::CancelAfter { after_ms: 1 }));
+}
+
+#[test]
+fn a_timer_that_went_off_is_over() {
+    assert_eq!(passed(true), None);
+}

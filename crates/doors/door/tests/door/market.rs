@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pares_door::{DoorConfig, Levels, MarketBook, MarketView, MarketWish};
 use pares_fix::dictionary::{FIX42, FIX44, FixDictionary};
-use pares_types::{Price, Quantity};
+use pares_types::{InstrumentId, Price, Quantity, Symbol};
 
 use crate::rig::{Rig, config};
 
@@ -41,7 +41,8 @@ impl Books {
 }
 
 fn with_market(dictionary: &'static FixDictionary) -> Rig {
-    let config = DoorConfig { has_market: true, ..(*config()).clone() };
+    let mut config = DoorConfig { has_market: true, ..(*config()).clone() };
+    config.instruments.push((InstrumentId(18), Symbol::new("TELEPHONES").expect("a symbol")));
     let mut rig = Rig::with(dictionary, Arc::new(config));
     rig.logs_on(None, Some(1));
     rig.sent();
@@ -260,6 +261,36 @@ fn a_symbol_that_is_named_twice_is_told_once() {
     assert_eq!(rig.sees(&books), ["W 262=a 55=ACME 268=1 269=0 270=9 271=5"]);
     books.put("ACME", (&[(9, 5), (8, 1)], &[]), 0);
     assert_eq!(rig.sees(&books), ["X 262=a 268=1 279=0 269=0 55=ACME 270=8 271=1"]);
+}
+
+#[test]
+fn a_number_names_an_instrument_if_it_is_the_exchanges_and_no_other_one_takes_its_place() {
+    let (mut rig, books) = (with_market(&FIX44), Books::default());
+    books.put("ACME", (&[(9, 5)], &[]), 0);
+    let acme = "W 262=a 55=ACME 268=1 269=0 270=9 271=5";
+    let none = "Y 262=a 281=0 58=no instrument has that Symbol (55)";
+    for (named, told) in [
+        ("55=X|48=17|22=8", acme),
+        ("55=X|48=17|22=1", none),
+        ("55=X|48=17", none),
+        ("55=ACME|48=17|22=1", acme),
+        ("55=ACME|48=99|22=8", none),
+    ] {
+        rig.says("V", &format!("262=a|263=0|264=0|267=1|269=0|146=1|{named}|"));
+        let mut said = rig.sent();
+        said.extend(rig.sees(&books));
+        assert_eq!(said, [told], "{named}");
+    }
+}
+
+#[test]
+fn a_listed_symbol_on_which_the_feed_is_silent_is_refused_and_not_an_empty_book() {
+    let (mut rig, books) = (with_market(&FIX44), Books::default());
+    books.put("ACME", (&[(9, 5)], &[]), 0);
+    rig.says("V", &format!("262=a|263=1|264=0|265=1|{}", ALL.replace("ACME", "TELEPHONES")));
+    let why = "market data tell nothing of a Symbol (55) of more than 8 characters";
+    assert_eq!(rig.sent(), [format!("Y 262=a 281=0 58={why}")]);
+    assert_eq!(rig.sees(&books), Vec::<String>::new());
 }
 
 #[test]

@@ -15,8 +15,6 @@ use crate::error::CommandError;
 
 /// Between two looks at what changed.
 const EVERY: Duration = Duration::from_millis(5);
-/// A business day with more messages is received from now on: books would be late for the sake of old trades.
-const REPLAYED_MAX: u64 = 5_000_000;
 
 /// Begins to receive, if the exchange publishes market data.
 ///
@@ -33,7 +31,7 @@ pub(super) fn receive(
         scheduling::ordinary();
         loop {
             // Replayers may come up later than this, or elsewhere: then all begins anew.
-            if let Some(receiver) = market::open(&layout, &config, &feed, REPLAYED_MAX) {
+            if let Some(receiver) = market::open(&layout, &config, &feed) {
                 watch(BookWatch::new(receiver, EVERY), &told);
             }
             std::thread::sleep(WAIT);

@@ -1,0 +1,211 @@
+//! Those who follow the member's streams: sockets, and questions that read them.
+//!
+//! What is told again at one's wish would reach all of them, and one who reads as fast as things happen would be flooded with another one's past. Here each is
+//! sent what comes next for him, and nothing else. One who has no room is left where he stands; once he has read all that he was sent, the gateway is asked
+//! again from there. So he is told as fast as he reads, and what waits for him is bounded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pares_resources::{Cursor, FollowerStanding};
+use pares_types::{Reason, Reply, ShardId};
+use tokio::sync::mpsc;
+
+use crate::session::Session;
+
+/// So many messages wait for one at most.
+const UNREAD_MAX: usize = 65_536;
+/// Of a message that is told at most so many follow.
+const TOLD_MAX: usize = 2;
+
+/// What is told of a stream. Who follows it is told each message once, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// A message.
+    Message(ShardId, u64, Reply),
+    /// Told up to the present; that number comes next.
+    Live(ShardId, u64),
+    /// He asked for a number that is not used yet: that one comes next.
+    Ahead(ShardId, u64),
+    /// Not told, for that reason; the lowest that is kept.
+    NotTold(ShardId, u64, Reason),
+}
+
+impl Followed {
+    pub(crate) fn shard(&self) -> ShardId {
+        let (Self::Message(shard, ..)
+        | Self::Live(shard, _)
+        | Self::Ahead(shard, _)
+        | Self::NotTold(shard, ..)) = *self;
+        shard
+    }
+
+    /// What follows from it for one who stands there.
+    fn to(self, cursor: &mut Cursor) -> [Option<Self>; TOLD_MAX] {
+        match self {
+            Self::Message(shard, number, _) => {
+                let next = cursor.next().filter(|_| cursor.catches_up(number));
+                let standing = match next {
+                    Some(next) => Some(Self::Live(shard, next)),
+                    None => cursor.is_ahead().then(|| Self::Ahead(shard, number.saturating_add(1))),
+                };
+                [standing, cursor.takes(number).then_some(self)]
+            }
+            Self::Live(shard, next) => match cursor.on_live(next) {
+                FollowerStanding::Live => [Some(self), None],
+                FollowerStanding::Ahead => [Some(Self::Ahead(shard, next)), None],
+                FollowerStanding::AsBefore => [None; TOLD_MAX],
+            },
+            Self::Ahead(..) => [None; TOLD_MAX],
+            Self::NotTold(_, oldest, _) => [cursor.lacks(oldest).then_some(self), None],
+        }
+    }
+}
+
+/// One who follows.
+struct Follower {
+    id: u64,
+    to: mpsc::Sender<Followed>,
+    /// Where he stands in each shard's stream.
+    cursors: BTreeMap<ShardId, Cursor>,
+    /// Of these he was not told something, for lack of room.
+    lacking: BTreeSet<ShardId>,
+}
+
+impl Follower {
+    fn hear(&mut self, happened: Followed) {
+        let shard = happened.shard();
+        let Some(cursor) = self.cursors.get_mut(&shard) else { return };
+        let mut moved = *cursor;
+        let told = happened.to(&mut moved);
+        if told.iter().any(Option::is_some) && self.to.capacity() < TOLD_MAX {
+            self.lacking.insert(shard);
+            return;
+        }
+        *cursor = moved;
+        for one in told.into_iter().flatten() {
+            // Who follows may be gone.
+            let _ = self.to.try_send(one);
+        }
+    }
+}
+
+/// All who follow.
+#[derive(Default)]
+pub(crate) struct Followers {
+    all: Mutex<(u64, Vec<Follower>)>,
+}
+
+impl Followers {
+    fn all(&self) -> MutexGuard<'_, (u64, Vec<Follower>)> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.1.retain(|follower| !follower.to.is_closed());
+        all
+    }
+
+    /// One more, of these streams from these numbers on (0: from now on); and what names him.
+    pub(crate) fn add(&self, from: &[(ShardId, u64)]) -> (u64, mpsc::Receiver<Followed>) {
+        let (to, told) = mpsc::channel(UNREAD_MAX);
+        let cursors = from.iter().map(|(shard, number)| (*shard, Cursor::from(*number))).collect();
+        let (names, all) = &mut *self.all();
+        *names += 1;
+        all.push(Follower { id: *names, to, cursors, lacking: BTreeSet::new() });
+        (*names, told)
+    }
+
+    /// From where he is to be told again that has read all: what there was no room for.
+    pub(crate) fn lacks(&self, id: u64) -> Vec<(ShardId, u64)> {
+        let (_, all) = &mut *self.all();
+        let Some(Follower { cursors, lacking, .. }) = all.iter_mut().find(|one| one.id == id) else {
+            return Vec::new();
+        };
+        let next = |shard| Some((shard, cursors.get(&shard)?.next().unwrap_or(0)));
+        std::mem::take(lacking).into_iter().filter_map(next).collect()
+    }
+
+    /// Tells all for whom that comes next.
+    pub(crate) fn tell(&self, happened: Followed) {
+        self.all().1.iter_mut().for_each(|follower| follower.hear(happened));
+    }
+
+    /// Nobody follows any more: all receivers end.
+    pub(crate) fn clear(&self) {
+        self.all().1.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all().1.is_empty()
+    }
+}
+
+/// What one who follows is told.
+pub(crate) struct Following {
+    pub(crate) session: Arc<Session>,
+    pub(crate) id: u64,
+    pub(crate) told: mpsc::Receiver<Followed>,
+}
+
+impl Following {
+    /// The next of it; none once the session has ended.
+    pub(crate) async fn recv(&mut self) -> Option<Followed> {
+        if self.told.is_empty() {
+            self.session.tell_again(self.id);
+        }
+        self.told.recv().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_types::ClientOrderId;
+
+    use super::*;
+
+    const OURS: ShardId = ShardId(7);
+
+    fn message(number: u64) -> Followed {
+        // What it says does not matter.
+        let reply = Reply::Rejected { client_order_id: ClientOrderId(number), reason: Reason::None };
+        Followed::Message(OURS, number, reply)
+    }
+
+    fn read(told: &mut mpsc::Receiver<Followed>) -> Vec<Followed> {
+        std::iter::from_fn(|| told.try_recv().ok()).collect()
+    }
+
+    #[test]
+    fn what_is_told_again_for_one_costs_another_no_room() {
+        let followers = Followers::default();
+        let (live, mut told) = followers.add(&[(OURS, 0)]);
+        followers.tell(Followed::Live(OURS, 100_000));
+        (1..100_002).for_each(|number| followers.tell(message(number)));
+        followers.tell(Followed::Live(OURS, 100_002));
+        assert_eq!(read(&mut told), [Followed::Live(OURS, 100_000), message(100_000), message(100_001)]);
+        assert_eq!(followers.lacks(live), []);
+    }
+
+    #[test]
+    fn one_who_has_no_room_is_told_the_rest_once_he_has_read() {
+        let followers = Followers::default();
+        let (slow, mut told) = followers.add(&[(OURS, 1)]);
+        let mut heard = Vec::new();
+        let mut from = 1;
+        while from < 150_000 {
+            (from..150_000).for_each(|number| followers.tell(message(number)));
+            followers.tell(Followed::Live(OURS, 150_000));
+            heard.append(&mut read(&mut told));
+            from = followers.lacks(slow).first().map_or(150_000, |(_, next)| *next);
+        }
+        assert_eq!(heard.pop(), Some(Followed::Live(OURS, 150_000)));
+        assert!(heard == (1..150_000).map(message).collect::<Vec<_>>(), "each once, in order");
+    }
+
+    #[test]
+    fn shards_that_nobody_follows_are_told_to_nobody() {
+        let followers = Followers::default();
+        let (_, mut told) = followers.add(&[(ShardId(1), 1)]);
+        followers.tell(message(1));
+        followers.tell(Followed::NotTold(OURS, 0, Reason::NotKept));
+        assert_eq!(read(&mut told), []);
+    }
+}
