@@ -105,6 +105,13 @@ impl OpenError {
         }
     }
 
+    /// Whether it may pass by itself: room, descriptors, or that another process lets go. A later attempt is worth its cost then.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(self, OpenError::Locked { .. } | OpenError::Io { .. } | OpenError::Map(_))
+            && !self.is_damage()
+    }
+
     /// A file that cannot be opened, or something else that has its name.
     pub(crate) fn opening(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
         move |source| match source.kind() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{TapClose, TapDoor, TapEntry, TapKind, TapLoss};
 
 /// A request is recorded within this of the read that gave it, or it makes no difference.
-const SETTLED_NS: u64 = 1_000_000_000;
+pub const SETTLED_NS: u64 = 1_000_000_000;
 
 /// How a connection ended, as far as the tap knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +155,10 @@ pub struct Tape {
     pub lost: (u64, u64),
     /// Of each life of its gateway when its first and its last entry are of, nanoseconds since 1970. Between them everything is there that is not lost.
     pub lives: Vec<(u64, u64)>,
+    /// When entries were lost: from the one before to the one that says so.
+    pub holes: Vec<(u64, u64)>,
+    /// When the last entry was of that is about more than the beginning of a process.
+    pub said_ns: u64,
     life: u64,
     open: BTreeMap<u32, usize>,
 }
@@ -163,12 +167,18 @@ impl Tape {
     /// Takes the next entry; says of which connection it is.
     pub fn take(&mut self, entry: &TapEntry<'_>) -> Option<usize> {
         self.follow_lives(entry);
+        let wall_ns = entry.head.wall_ns.get();
+        let before_ns = self.said_ns;
+        if entry.kind != TapKind::Began {
+            self.said_ns = wall_ns.max(before_ns);
+        }
         match entry.kind {
             TapKind::Began => return None,
             TapKind::Lost => {
                 let TapLoss { entries, bytes } = entry.loss().unwrap_or_default();
                 self.lost.0 = self.lost.0.saturating_add(entries.get());
                 self.lost.1 = self.lost.1.saturating_add(bytes.get());
+                self.holes.push((before_ns, wall_ns));
                 return None;
             }
             _ => {}

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::str::FromStr;
 
-use pares_fix::SOH;
 use pares_fix::framing::{Cut, cut};
+use pares_fix::{EARLY_BYTES_MAX, EARLY_MAX, SOH};
 use pares_types::{Position, ShardId};
 
 use crate::meaning::Meant;
@@ -24,6 +24,9 @@ pub(crate) struct FixSession {
     names: BTreeMap<u64, u64>,
     /// The number that comes next of the member.
     next: Option<u64>,
+    /// Messages that wait for those before them, with their lengths; and these together.
+    early: BTreeMap<u64, usize>,
+    early_bytes: usize,
     /// The gateway has sent a Logout.
     is_ending: bool,
 }
@@ -69,7 +72,8 @@ impl FixSession {
             (false, "3" | "j") => (refused(), TapedRole::Refusal),
             _ => (name, TapedRole::Other),
         };
-        Meant { kind, text: text(bytes), name, about, role }
+        let number = field(bytes, 34).filter(|_| message.is_in);
+        Meant { kind, text: text(bytes), name, about, role, number }
     }
 
     /// A message that came in. Whether its session looks at it.
@@ -83,12 +87,40 @@ impl FixSession {
         match (kind, self.next) {
             // A gap before it is asked for at once.
             ("A", _) => (self.next, self.is_ending) = (Some(after), false),
+            // A reset: its own number means nothing.
+            ("4", Some(next)) if field(bytes, 123) != Some('Y') => {
+                self.next = field(bytes, 36).max(Some(next))
+            }
             (_, Some(next)) if number < next => return false,
             ("4", Some(next)) if number == next => self.next = new.or(self.next),
-            (_, Some(next)) if number > next => {}
+            (_, Some(next)) if number > next => self.keep(number, bytes.len()),
             _ => self.next = Some(after),
         }
+        self.pass_early();
         !self.is_ending
+    }
+
+    /// A message ahead of the numbers, which the gateway keeps if it has room, and else asks for again.
+    fn keep(&mut self, number: u64, length: usize) {
+        let has_room = self.early.len() < EARLY_MAX && self.early_bytes + length <= EARLY_BYTES_MAX;
+        if has_room && self.early.insert(number, length).is_none() {
+            self.early_bytes += length;
+        }
+    }
+
+    /// Those that are next now are taken, and those before are over.
+    fn pass_early(&mut self) {
+        while let (Some(first), Some(next)) = (self.early.first_entry(), self.next)
+            && *first.key() <= next
+        {
+            self.next = Some(next.max(first.key().saturating_add(1)));
+            self.early_bytes -= first.remove();
+        }
+    }
+
+    /// Whether a message of that number waits for one before it.
+    pub(crate) fn is_ahead(&self, number: u64) -> bool {
+        self.next.is_some_and(|next| number >= next)
     }
 
     /// A message of the gateway: what it asks for again it lacks, from there on.
@@ -142,9 +174,10 @@ mod tests {
         TapedMessage { wall_ns: 0, mono_ns: 0, is_in, at: 0, bytes, is_whole: true }
     }
 
-    /// Of these messages, `<` before those of the gateway, the names of requests that are looked at, and of those that are not.
-    fn looked_at(messages: &[&str]) -> [Vec<u64>; 2] {
-        let (mut session, mut names) = (FixSession::default(), [Vec::new(), Vec::new()]);
+    /// Of these messages, `<` before those of the gateway, the names of requests that are looked at, of those that are not, and of those that wait.
+    fn looked_at(messages: &[&str]) -> [Vec<u64>; 3] {
+        let (mut session, mut names) = (FixSession::default(), [const { Vec::new() }; 3]);
+        let mut asked = BTreeMap::new();
         for text in messages {
             let said = text.strip_prefix('<');
             let mut message = message(said.is_none(), said.unwrap_or(text).trim_end_matches('!'));
@@ -154,11 +187,15 @@ mod tests {
             }
             let meant = session.mean(&message);
             match meant.role {
-                TapedRole::Request => names[0].extend(meant.name),
+                TapedRole::Request => {
+                    names[0].extend(meant.name);
+                    asked.extend(meant.name.zip(meant.number));
+                }
                 TapedRole::Ignored => names[1].extend(meant.name),
                 _ => {}
             }
         }
+        names[2].extend(asked.iter().filter(|(_, number)| session.is_ahead(**number)).map(|(name, _)| *name));
         names
     }
 
@@ -174,27 +211,39 @@ mod tests {
             "35=D|34=2|43=Y|11=1",
             "35=D|34=1|11=9",
         ];
-        assert_eq!(looked_at(&said), [vec![1, 3, 2], vec![2, 1, 9]]);
+        assert_eq!(looked_at(&said), [vec![1, 3, 2], vec![2, 1, 9], vec![]]);
     }
 
     #[test]
     fn numbers_go_on_behind_a_gap_fill_and_from_where_the_gateway_asks_again() {
         let filled = ["35=A|34=1", "35=4|34=2|123=Y|36=9", "35=D|34=8|11=1", "35=D|34=9|11=2"];
-        assert_eq!(looked_at(&filled), [vec![2], vec![1]]);
+        assert_eq!(looked_at(&filled), [vec![2], vec![1], vec![]]);
         // The Logon was ahead of what the gateway had.
         let ahead = ["35=A|34=40", "<35=2|34=2|7=30|16=0", "35=D|34=30|43=Y|11=1", "35=D|34=29|43=Y|11=2"];
-        assert_eq!(looked_at(&ahead), [vec![1], vec![2]]);
+        assert_eq!(looked_at(&ahead), [vec![1], vec![2], vec![]]);
     }
 
     #[test]
     fn behind_a_logout_nothing_is_looked_at() {
-        assert_eq!(looked_at(&["35=A|34=1", "<35=5|34=2", "35=D|34=2|11=1"]), [vec![], vec![1]]);
+        assert_eq!(looked_at(&["35=A|34=1", "<35=5|34=2", "35=D|34=2|11=1"]), [vec![], vec![1], vec![]]);
     }
 
     #[test]
     fn a_message_with_blanked_bytes_is_looked_at_whatever_its_sum() {
-        assert_eq!(looked_at(&["35=A|34=1", "35=D|34=2|11=1|554=***!"]), [vec![1], vec![]]);
+        assert_eq!(looked_at(&["35=A|34=1", "35=D|34=2|11=1|554=***!"]), [vec![1], vec![], vec![]]);
         // Its type is not where it stands.
-        assert_eq!(looked_at(&["34=2|35=D|11=1"]), [vec![], vec![1]]);
+        assert_eq!(looked_at(&["34=2|35=D|11=1"]), [vec![], vec![1], vec![]]);
+    }
+    #[test]
+    fn what_follows_a_gap_waits_until_it_is_filled() {
+        let gap = ["35=A|34=1", "35=D|34=3|11=1", "35=D|34=4|11=2", "<35=2|34=2|7=2|16=0"];
+        assert_eq!(looked_at(&gap), [vec![1, 2], vec![], vec![1, 2]]);
+        let filled = [&gap[..], &["35=D|34=2|43=Y|11=3"]].concat();
+        assert_eq!(looked_at(&filled), [vec![1, 2, 3], vec![], vec![]]);
+        // The gateway has taken those that it kept: what comes next follows no gap.
+        let on = [&filled[..], &["35=D|34=5|11=4"]].concat();
+        assert_eq!(looked_at(&on), [vec![1, 2, 3, 4], vec![], vec![]]);
+        let reset = [&gap[..], &["35=4|34=1|36=9"], &["35=D|34=9|11=3"]].concat();
+        assert_eq!(looked_at(&reset), [vec![1, 2, 3], vec![], vec![]]);
     }
 }

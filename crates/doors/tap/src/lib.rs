@@ -27,9 +27,10 @@ mod message;
 mod ouch;
 
 pub use blank::Blank;
-pub use connections::{Tape, TapeEnd, TapedConnection, TapedPiece};
+pub use connections::{SETTLED_NS, Tape, TapeEnd, TapedConnection, TapedPiece};
 pub use entry::{
     TAP_BYTES_MAX, TAP_HEAD_BYTES, TapClose, TapDoor, TapEntry, TapFault, TapHead, TapKind, TapLoss,
 };
 pub use meaning::{TapedMeaning, TapedRole, TapedTalk};
 pub use message::{TapedMessage, TapedStream};
+pub use ouch::is_ouch_change;

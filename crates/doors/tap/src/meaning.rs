@@ -22,6 +22,8 @@ pub struct TapedMeaning {
     pub about: Option<u64>,
     /// What it does.
     pub role: TapedRole,
+    /// Of a message of FIX that came in: its number.
+    pub number: Option<u64>,
 }
 
 /// What a message does.
@@ -76,6 +78,12 @@ impl TapedTalk {
         });
     }
 
+    /// Whether the message of that number waits for one before it, which never came so far. It is neither taken nor refused.
+    #[must_use]
+    pub fn is_ahead(&self, number: u64) -> bool {
+        self.door == TapDoor::Fix && self.fix.is_ahead(number)
+    }
+
     /// Bytes of which no message is made yet.
     #[must_use]
     pub fn rest(&self) -> u64 {
@@ -105,16 +113,18 @@ pub(crate) struct Meant {
     pub(crate) name: Option<u64>,
     pub(crate) about: Option<u64>,
     pub(crate) role: TapedRole,
+    pub(crate) number: Option<u64>,
 }
 
 impl Meant {
     fn of_message(self, message: TapedMessage) -> TapedMeaning {
-        let Self { kind, text, name, about, role } = self;
-        TapedMeaning { message, kind, text, name, about, role }
+        let Self { kind, text, name, about, role, number } = self;
+        TapedMeaning { message, kind, text, name, about, role, number }
     }
 
     pub(crate) fn other(kind: &str, text: String) -> Self {
-        Self { kind: kind.to_owned(), text, name: None, about: None, role: TapedRole::Other }
+        let kind = kind.to_owned();
+        Self { kind, text, name: None, about: None, role: TapedRole::Other, number: None }
     }
 
     /// A value as text, called by its variant.

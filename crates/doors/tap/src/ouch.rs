@@ -10,6 +10,15 @@ use crate::{TapedMessage, TapedRole};
 /// Bits of a name below the session.
 const NUMBER_BITS: u32 = 48;
 
+/// Added to the session: the series of the names that the gateway gives X and M.
+const CHANGES: u16 = 0x4000;
+
+/// Whether a gateway gave that name to an X or M of the session.
+#[must_use]
+pub fn is_ouch_change(session: u16, name: ClientOrderId) -> bool {
+    name.series() == session | CHANGES
+}
+
 /// What the login says of the names that follow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OuchSession {

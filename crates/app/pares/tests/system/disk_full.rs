@@ -15,6 +15,7 @@ use pares_wire::frame;
 use crate::common::exchange::{Exchange, gateway, small, venue};
 use crate::common::process::Up;
 use crate::common::{eventually, limit, load, record};
+use crate::tap::tap;
 
 /// A small disk of its own, mounted at a log's directory.
 struct SmallDisk {
@@ -237,17 +238,52 @@ fn disk_full_under_a_tap_costs_the_tap_and_nothing_else() {
         talker.talk();
     }
     let mut client = exchange.client(0, 7);
-    client.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    let mut names = 1..;
+    let mut sell = || {
+        client.submit_and_wait(&limit(names.next().unwrap(), 1, Side::Sell, 5, 2_238_200)).unwrap();
+    };
+    // What is small has room for a while.
+    while exchange.counter(gateway(0), "tap_untold_entries") == 0 {
+        sell();
+    }
+    (0..5).for_each(|_| sell());
+    // The tap ends before that, and no entry of it says what was lost: the counters do, and the record.
+    let (ok, said) = tap(&exchange, "reconcile");
+    let told = ["entries that gateways say they lost", "recorded requests in no tap"];
+    assert!(!ok && told.iter().all(|what| said.contains(what)), "{said}");
     disk.make_room();
     let mut before = lost();
     eventually("the tap goes on", || {
         talker.talk();
         lost() == std::mem::replace(&mut before, lost())
     });
-    let mut process = Command::new(crate::PROGRAM);
-    let listed = process.args(["tap", "list", "--dir"]).arg(exchange.layout().root()).output().unwrap();
-    let said = String::from_utf8(listed.stdout).unwrap();
+    let (_, said) = tap(&exchange, "list");
     assert!(said.contains("lost: "), "{said}");
+}
+
+/// It is opened as soon as there is room, without a restart.
+#[test]
+fn a_tap_that_found_the_disk_full_begins_when_there_is_room() {
+    let config = SystemConfig { tap: true, ..small(1) };
+    let dir = Arc::new(tempfile::tempdir().unwrap());
+    let Some(disk) = SmallDisk::mount(&Layout::new(dir.path()).tap(GatewayId(0)), 52) else { return };
+    disk.fill();
+    let exchange = Exchange::start_in(dir, &config);
+    let mut client = exchange.client(0, 7);
+    client.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    let count = |name| exchange.counter(gateway(0), name);
+    eventually("it loses all", || count("tap_untold_entries") > 0);
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(!ok && said.contains("1 recorded requests in no tap"), "{said}");
+    disk.make_room();
+    eventually("the tap has begun", || count("tap_untold_entries") == 0);
+    client.submit_and_wait(&limit(2, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    eventually("it is in the tap", || tap(&exchange, "show --order 2").1.contains("Enter"));
+    let complaints = std::fs::read_to_string(exchange.layout().complaints(gateway(0))).unwrap();
+    assert!(complaints.contains("for now") && !complaints.contains("Move"), "{complaints}");
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(!ok && said.contains("1 recorded requests in no tap"), "{said}");
+    drop((exchange, disk));
 }
 
 /// A client that asks whether anybody is there, a thousand times at once.

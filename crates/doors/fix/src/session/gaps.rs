@@ -8,8 +8,9 @@ use crate::message::FixMessage;
 use crate::parser::FixParser;
 
 /// Messages, and bytes of them, that wait for those before them. Others are not kept: they are asked for when the gap before it is filled.
-const EARLY_MAX: usize = 1_024;
-const EARLY_BYTES_MAX: usize = 256 << 10;
+pub const EARLY_MAX: usize = 1_024;
+/// See above.
+pub const EARLY_BYTES_MAX: usize = 256 << 10;
 /// When a gap in which nothing moves is asked for again: the resent messages may have been garbled.
 const GAP_WAIT_NS: u64 = 10 * S;
 

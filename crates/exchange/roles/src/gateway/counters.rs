@@ -29,5 +29,7 @@ counters! {
     TapBytes "tap_bytes" "Bytes that the tap has taken."
     TapLostEntries "tap_lost_entries" "Entries that it has lost."
     TapLostBytes "tap_lost_bytes" "Bytes in them."
+    TapUntoldEntries "tap_untold_entries" "Entries lost, by earlier processes too, of which the tap does not say so yet."
+    TapUntoldBytes "tap_untold_bytes" "Bytes in them."
     Damaged "damaged" "Records of other gateways passed over because they could not be read."
 }

@@ -4,6 +4,7 @@ use pares_log::{LogWriter, Offset};
 
 use super::GatewayNode;
 use super::counters::Counter;
+use super::tap;
 use crate::inlet::Inlet;
 use crate::world::{Counters, Sockets, World};
 
@@ -36,6 +37,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             edge.counters.set(Counter::TapBytes, tally.bytes);
             edge.counters.set(Counter::TapLostEntries, tally.lost_entries);
             edge.counters.set(Counter::TapLostBytes, tally.lost_bytes);
+            tap::keep_untold(&edge.counters, tally.untold);
         }
         let unreadable = self.peers.iter().filter(|peer| peer.is_unreadable()).count();
         edge.counters.set(Counter::UnreadableLogs, (unreadable + self.committed.unreadable()) as u64);

@@ -102,9 +102,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     pub fn open(id: GatewayId, config: &SystemConfig, world: W, sockets: S) -> Result<Self, NodeError> {
         let node = NodeId::Gateway(id);
         let life = epoch::current(&world, config)?;
+        let untold = tap::untold_before(&world, node);
         // Before the log is touched: what an earlier process told of it is true no longer.
         let counters =
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
+        tap::keep_untold(&counters, untold);
         let recover::Opened { writer, rules, committed, marks } = repair::opened(&world, id, life, config)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
@@ -113,7 +115,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
-        let (tap, market) = (Tap::open(id, config, &world), world.market());
+        let (tap, market) = (Tap::open(id, config, &world, untold), world.market());
         let doors = doors(config, market.is_some())?;
         let connections = Connections::new(sockets, config.sessions_max, doors, tap, market);
         let edge = Edge::new(config, world, writer, connections, counters);

@@ -2,7 +2,7 @@
 //!
 //! A tap that waits for anything makes members wait, and one that allocates makes them wait now and then. So an entry is a copy into pages of a mapped
 //! log that another thread has made ready. If none is ready, or the disk is full, the tap loses the entry and says so in the next one that it gets rid of:
-//! the gateway never notices.
+//! the gateway never notices. Until then its counters say so; they outlive the process, and the next one tells it.
 //!
 //! ```text
 //!  read, write --bytes--> entry appended --once a turn--> published          the next segment: the log's own thread
@@ -11,21 +11,26 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
-use pares_log::{Config, LogWriter, Offset};
+use pares_log::{Config, LogWriter, Offset, OpenError};
 use pares_tap::{Blank, TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapHead, TapKind, TapLoss};
 use pares_types::GatewayId;
 use zerocopy::IntoBytes;
 
 use super::connection::Close;
+use super::counters::Counter;
 use crate::NodeId;
 use crate::config::SystemConfig;
-use crate::world::World;
+use crate::world::{Counters, Next, World};
 
 /// Bytes of a segment of a tap's log: at the highest rates it lasts for some tenths of a second, in which the next one is made.
 const SEGMENT_BYTES: u64 = 16 << 20;
 /// What stands for a byte of a secret.
 const BLANKED: u8 = b'*';
+/// Between two attempts to open a tap for which there was no room.
+const OPEN_EVERY: Duration = Duration::from_secs(1);
 /// The longest text of an address, with scope and port: `[ffff:...:255.255.255.255%4294967295]:65535`.
 const END_BYTES_MAX: usize = 64;
 const ENDS_BYTES_MAX: usize = 2 * END_BYTES_MAX + 1;
@@ -83,6 +88,20 @@ pub(super) struct Tally {
     pub(super) bytes: u64,
     pub(super) lost_entries: u64,
     pub(super) lost_bytes: u64,
+    /// What the tap does not say yet that it lost.
+    pub(super) untold: TapLoss,
+}
+
+/// What the tap of the gateway's process before could not say any more that it lost.
+pub(super) fn untold_before<W: World>(world: &W, node: NodeId) -> TapLoss {
+    let of = |counter: Counter| world.counter(&node.to_string(), counter.name()).unwrap_or_default().into();
+    TapLoss { entries: of(Counter::TapUntoldEntries), bytes: of(Counter::TapUntoldBytes) }
+}
+
+/// Keeps it for those who read the tap, and for the next process.
+pub(super) fn keep_untold(counters: &impl Counters, untold: TapLoss) {
+    counters.set(Counter::TapUntoldEntries, untold.entries.get());
+    counters.set(Counter::TapUntoldBytes, untold.bytes.get());
 }
 
 /// The tap, or that there is none.
@@ -94,31 +113,28 @@ impl Tap {
         Self(None)
     }
 
-    /// The gateway's tap, if the configuration wants one. A log that cannot be opened costs the tap, and the operator is told.
-    pub(super) fn open<W: World>(gateway: GatewayId, config: &SystemConfig, world: &W) -> Self {
+    /// The gateway's tap, if the configuration wants one; `untold` is what an earlier process lost. A log that cannot be opened costs the tap, and the
+    /// operator is told.
+    pub(super) fn open<W: World>(
+        gateway: GatewayId,
+        config: &SystemConfig,
+        world: &W,
+        untold: TapLoss,
+    ) -> Self {
         if !config.tap {
             return Self::off();
         }
-        let node = NodeId::Gateway(gateway);
-        let log = Config::default().segment_bytes(SEGMENT_BYTES).prepared_only();
-        let writer = world.write_tap(gateway, log);
-        if let Err(error) = &writer {
-            world.complain(&format_args!(
-                "{node} runs without its tap: {error}. Move its directory in tap/ away, and the next start of {node} begins another"
-            ));
-        }
         let mut log = OnLog {
             world: world.clone(),
-            life: writer.as_ref().map_or(0, |writer| writer.tail().0),
-            writer: writer.ok(),
+            life: 0,
+            writer: None,
+            awaited: None,
             keep_bytes: config.tap_keep_mib << 20,
             gateway,
             has_begun: false,
-            tally: Tally::default(),
-            untold: TapLoss::default(),
+            tally: Tally { untold, ..Tally::default() },
         };
-        // At once: what an earlier process left open is over, whether or not anybody comes.
-        log.settle();
+        log.open();
         Self(Some(Box::new(log)))
     }
 
@@ -185,17 +201,54 @@ struct OnLog<W: World> {
     life: u64,
     /// None if it could not be opened.
     writer: Option<W::Writer>,
+    /// Where one comes from that is still being tried to open.
+    awaited: Option<Receiver<W::Writer>>,
     /// Older bytes go.
     keep_bytes: u64,
     gateway: GatewayId,
     /// It is written that the gateway began.
     has_begun: bool,
     tally: Tally,
-    /// Lost since that was last said.
-    untold: TapLoss,
 }
 
 impl<W: World> OnLog<W> {
+    fn open(&mut self) {
+        let node = NodeId::Gateway(self.gateway);
+        match write_log(&self.world, self.gateway) {
+            Ok(writer) => self.begin(writer),
+            Err(error) if error.may_pass() => {
+                self.world.complain(&format_args!(
+                    "{node} runs without its tap for now: {error}. It goes on trying, and needs no restart once that is gone"
+                ));
+                self.awaited = self.try_on();
+            }
+            Err(error) => self.world.complain(&format_args!(
+                "{node} runs without its tap: {error}. Move its directory in tap/ away, and the next start of {node} begins another"
+            )),
+        }
+    }
+
+    fn begin(&mut self, writer: W::Writer) {
+        (self.life, self.writer, self.awaited) = (writer.tail().0, Some(writer), None);
+        // At once: what an earlier process left open is over, whether or not anybody comes.
+        self.settle();
+    }
+
+    /// Tries beside the duty cycle, which must not wait for a disk.
+    fn try_on(&self) -> Option<Receiver<W::Writer>> {
+        let (world, gateway) = (self.world.clone(), self.gateway);
+        let (opened, awaited) = channel();
+        let attempt = move || match write_log(&world, gateway) {
+            Ok(writer) => {
+                // A tap that is gone has taken its process with it.
+                let _ = opened.send(writer);
+                Next::Done
+            }
+            Err(_) => Next::After(OPEN_EVERY),
+        };
+        self.world.spawn("tap", Box::new(attempt)).ok().map(|_| awaited)
+    }
+
     fn write(&mut self, mut head: TapHead, bytes: &[u8], blank: Option<&mut Blank>) -> bool {
         let Some(writer) = &mut self.writer else { return false };
         (head.wall_ns, head.mono_ns) = (self.world.now_ns().into(), self.world.mono_ns().into());
@@ -221,24 +274,22 @@ impl<W: World> OnLog<W> {
 
     /// What has to be said before anything else. Says whether it is.
     fn settle(&mut self) -> bool {
-        if self.has_begun && self.untold.entries.get() == 0 {
+        if self.has_begun && self.tally.untold.entries.get() == 0 {
             return true;
         }
         let of_all = |kind| TapHead::new(kind, TapDoor::Binary, self.gateway.0.into());
         let (began, lost) = (of_all(TapKind::Began), of_all(TapKind::Lost));
         self.has_begun = self.has_begun || self.write(began, &[], None);
-        if self.has_begun && self.untold.entries.get() > 0 {
-            let untold = self.untold;
-            if self.write(lost, untold.as_bytes(), None) {
-                self.untold = TapLoss::default();
-            }
+        let untold = self.tally.untold;
+        if self.has_begun && untold.entries.get() > 0 && self.write(lost, untold.as_bytes(), None) {
+            self.tally.untold = TapLoss::default();
         }
-        self.has_begun && self.untold.entries.get() == 0
+        self.has_begun && self.tally.untold.entries.get() == 0
     }
 
     fn lose(&mut self, bytes: u64) {
-        self.untold.entries += 1;
-        self.untold.bytes += bytes;
+        self.tally.untold.entries += 1;
+        self.tally.untold.bytes += bytes;
         self.tally.lost_entries += 1;
         self.tally.lost_bytes += bytes;
     }
@@ -257,6 +308,11 @@ impl<W: World> TapLog for OnLog<W> {
     }
 
     fn turn(&mut self) -> Tally {
+        if let Some(writer) = self.awaited.as_ref().and_then(|awaited| awaited.try_recv().ok()) {
+            let node = NodeId::Gateway(self.gateway);
+            self.world.complain(&format_args!("{node} has its tap from now on"));
+            self.begin(writer);
+        }
         // What was lost is told as soon as there is room, whether or not anything else is.
         self.settle();
         if let Some(writer) = &mut self.writer {
@@ -265,6 +321,10 @@ impl<W: World> TapLog for OnLog<W> {
         }
         self.tally
     }
+}
+
+fn write_log<W: World>(world: &W, gateway: GatewayId) -> Result<W::Writer, OpenError> {
+    world.write_tap(gateway, Config::default().segment_bytes(SEGMENT_BYTES).prepared_only())
 }
 
 #[cfg(test)]

@@ -64,7 +64,12 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Hold messages against the record: each request in has its record or its refusal, each report out its record
+    /// Hold messages against the record: each request in has its record or its refusal, each report out its record, each recorded request its message
+    #[command(
+        after_help = "Exit status: 0 there is no difference, and where taps cover nothing of a member is missing; 1 there is a \
+                        difference, or taps lost something, are damaged, or lack what the record has. What came in when a tap was \
+                        switched off is counted apart (docs/protocols/tap.md)."
+    )]
     Reconcile,
 }
 

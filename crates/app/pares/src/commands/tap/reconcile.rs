@@ -1,31 +1,40 @@
 //! `pares tap reconcile`: messages held against the record.
 //!
 //! A gateway releases its journalled requests once they are answered, so its own log has the newest requests only; the recorders have all. A request in
-//! is looked for in both. A report out names its place in the record, and must be there; and its request must have come in.
+//! is looked for in both. A report out names its place in the record, and must be there. And what the record has of a member must have come in.
 //!
-//! A tap may lack something, and then nothing is proven of that. So all that it lacks is counted, and said.
+//! A tap may lack something, and then nothing is proven of that. So all that it lacks is counted, and said: by what taps and counters say, and by what the
+//! record has and no tap.
+//!
+//! Members write what is compared here. So differences are counted and listed by session: nobody's hide another's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_node::Layout;
-use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk};
+use pares_tap::{
+    TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk, is_ouch_change,
+};
 use pares_types::{ClientOrderId, GatewayId, MemberId, Timestamp};
 
-use super::recorded::{Checked, Covered, Known, ReadRecord, Who};
+use super::recorded::{Checked, Cover, Covered, ReadRecord, Who};
 use super::select::{Follow, Select, Span, Taped, Taps, name, who};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text::{self, grouped};
 use crate::utc;
 
-/// Differences that are listed at most.
-const LISTED_MAX: usize = 100;
+/// Differences of a session that are listed at most.
+const LISTED_MAX: usize = 20;
 
 /// Bytes that nothing is proven of.
 #[derive(Default)]
 struct Lacking {
     /// Entries and bytes that gateways say they lost.
     lost: (u64, u64),
+    /// Of logs that cannot be read to their ends: how many, and the bytes behind what can be read.
+    unread: (u64, u64),
+    /// Requests that the record has, of when taps lost something, and no tap has.
+    requests: u64,
     /// Between entries of a connection.
     gaps: u64,
     /// Before the first entry that is kept of a connection.
@@ -50,38 +59,70 @@ struct Findings {
     refused: u64,
     /// Not looked at by their sessions.
     ignored: u64,
-    /// Reported on, in no tap, and taken in while their gateway's tap was not there.
+    /// Behind a gap in the numbers of their session that was not filled.
+    ahead: u64,
+    /// In no tap, and taken in while their gateway's tap was not there.
     outside: u64,
     dropped: u64,
-    /// The first of them, and how many there are.
-    listed: Vec<String>,
-    differences: u64,
+    /// Sessions that came by OUCH.
+    by_ouch: BTreeSet<Who>,
+    differences: Differences,
     lacking: Lacking,
 }
 
-/// A connection, and those of its requests that are not recorded and not refused yet; why that is a difference.
-struct Asking {
-    talk: TapedTalk,
-    waiting: BTreeMap<ClientOrderId, Option<String>>,
-}
+/// Differences of each session: the first of them, and how many there are.
+#[derive(Default)]
+struct Differences(BTreeMap<String, (Vec<String>, u64)>);
 
-impl Findings {
-    fn differ(&mut self, line: impl FnOnce() -> String) {
-        self.differences += 1;
-        if self.listed.len() < LISTED_MAX {
-            self.listed.push(line());
+impl Differences {
+    fn add(&mut self, of: String, line: impl FnOnce() -> String) {
+        let (listed, count) = self.0.entry(of).or_default();
+        *count += 1;
+        if listed.len() < LISTED_MAX {
+            listed.push(line());
         }
     }
 
-    fn line(&self, connection: &TapedConnection, one: &TapedMeaning, what: &str) -> String {
-        let (way, at) = (if one.message.is_in { "in" } else { "out" }, one.message.at);
-        let (name, who) = (name(connection), who(connection));
-        format!("gateway-{} {name} {who} {way} {at}: {what}: {}", self.gateway, one.text)
+    fn count(&self) -> u64 {
+        self.0.values().map(|(_, count)| count).sum()
+    }
+
+    fn tell(&self) {
+        for (of, (listed, count)) in &self.0 {
+            listed.iter().for_each(|line| text::print(&format!("{line}\n")));
+            let more = count - listed.len() as u64;
+            if more > 0 {
+                pares_text::tell!("{} more differences of {of}", grouped(more));
+            }
+        }
+    }
+}
+
+/// A request that is not recorded and not refused yet.
+struct Waiting {
+    /// Bytes that came in on its connection before.
+    at: u64,
+    /// Of its message, if that is of FIX.
+    number: Option<u64>,
+}
+
+/// A connection, and its requests that wait.
+struct Asking {
+    talk: TapedTalk,
+    waiting: BTreeMap<ClientOrderId, Waiting>,
+}
+
+impl Findings {
+    fn differ(&mut self, connection: &TapedConnection, way: &str, at: u64, what: &str) {
+        let (gateway, who) = (self.gateway, who(connection));
+        let of = if connection.who.is_some() { format!("session {who}") } else { "strangers".into() };
+        self.differences
+            .add(of, || format!("gateway-{gateway} {} {who} {way} {at}: {what}", name(connection)));
     }
 
     fn take(
         &mut self,
-        waiting: &mut BTreeMap<ClientOrderId, Option<String>>,
+        waiting: &mut BTreeMap<ClientOrderId, Waiting>,
         connection: &TapedConnection,
         one: &TapedMeaning,
     ) {
@@ -95,7 +136,7 @@ impl Findings {
                 self.requests += 1;
                 match self.recorded.request(member, name) {
                     Some(known) => known.is_asked = true,
-                    None => _ = waiting.insert(name, self.waiting_line(waiting.len(), connection, one)),
+                    None => _ = waiting.insert(name, Waiting { at: one.message.at, number: one.number }),
                 }
             }
             (TapedRole::Request, None) => self.requests += 1,
@@ -111,16 +152,6 @@ impl Findings {
         }
     }
 
-    /// Why it is a difference if it stays so, for the first of a connection.
-    fn waiting_line(
-        &self,
-        before: usize,
-        connection: &TapedConnection,
-        one: &TapedMeaning,
-    ) -> Option<String> {
-        (before < LISTED_MAX).then(|| self.line(connection, one, "neither recorded nor refused"))
-    }
-
     fn no_message(&mut self, connection: &TapedConnection, bytes: u64) {
         match connection.who {
             Some(_) => self.lacking.noise += bytes,
@@ -131,35 +162,31 @@ impl Findings {
     fn report(&mut self, connection: &TapedConnection, one: &TapedMeaning, checked: Checked) {
         self.reports += 1;
         match checked {
-            Checked::Right(member) => {
-                // Of OUCH, cancels have names of the gateway's making, which no member ever sends.
-                let has_request = connection.door != TapDoor::Ouch
-                    || ["Accepted", "Replaced", "Executed"].contains(&one.kind.as_str());
-                let name = one.name.filter(|_| has_request).map(ClientOrderId);
-                if let Some(known) = name.and_then(|name| self.recorded.request(member, name)) {
-                    known.is_told = true;
-                }
-            }
+            Checked::Right => {}
             Checked::Dropped => self.dropped += 1,
             Checked::Differs(what) => {
-                let line = self.line(connection, one, &what);
-                self.differ(|| line);
+                self.differ(connection, "out", one.message.at, &format!("{what}: {}", one.text));
             }
         }
     }
 
-    /// Requests that members were told of, but that are in no tap; those apart that came in while there was none.
+    /// Requests of members that are recorded, and in no tap; those apart that came in while there was none, or it lost something.
     fn find_unasked(&mut self) {
-        let unasked: Vec<Known> = self.recorded.unasked().collect();
-        for one in unasked {
-            if !one.is_covered {
-                self.outside += 1;
+        let Self { recorded, by_ouch, differences, lacking, outside, .. } = self;
+        for one in recorded.unasked() {
+            let (name, member) = (one.name, one.member);
+            // Their gateways name them, and no member does.
+            let mut sessions = by_ouch.range((member, 0)..=(member, u16::MAX));
+            if sessions.any(|(_, session)| is_ouch_change(*session, name)) {
                 continue;
             }
-            self.differ(|| {
-                let (name, member) = (one.name, one.member);
-                format!("request {name} of member {member} was reported on, and is in no tap")
-            });
+            match one.covered {
+                Covered::Not => *outside += 1,
+                Covered::Perhaps => lacking.requests += 1,
+                Covered::Surely => differences.add(format!("member {member}"), || {
+                    format!("request {name} of member {member} is recorded, and in no tap")
+                }),
+            }
         }
     }
 }
@@ -176,6 +203,9 @@ impl Follow for Findings {
         let before: u64 = connection.before.iter().sum();
         self.lacking.before += before;
         self.lacking.gaps += connection.missing.iter().sum::<u64>() - before;
+        if connection.door == TapDoor::Ouch {
+            self.by_ouch.insert(to(connection));
+        }
         Asking { talk: TapedTalk::new(connection.door), waiting: BTreeMap::new() }
     }
 
@@ -195,8 +225,16 @@ impl Follow for Findings {
     }
 
     fn end(&mut self, asking: Asking, connection: &TapedConnection) -> CommandResult {
-        for line in asking.waiting.into_values() {
-            self.differ(|| line.unwrap_or_default());
+        for (name, Waiting { at, number }) in asking.waiting {
+            match number.is_some_and(|number| asking.talk.is_ahead(number)) {
+                true => self.ahead += 1,
+                false => self.differ(
+                    connection,
+                    "in",
+                    at,
+                    &format!("request {name} is neither recorded nor refused"),
+                ),
+            }
         }
         match connection.end {
             TapeEnd::Open => self.lacking.open += asking.talk.rest(),
@@ -214,25 +252,27 @@ pub fn run(layout: &Layout, select: &Select) -> CommandResult {
     let config = configuration(layout)?;
     // The taps first, up to their ends of now: by the time the record is read, it has their requests, or they were refused.
     let taps = select.read(layout)?;
-    let covered = taps.taped.iter().map(|taped| (taped.gateway, taped.lives.clone())).collect();
+    let cover = |taped: &Taped| Cover { lives: taped.lives.clone(), holes: taped.holes.clone() };
+    let covers = taps.taped.iter().map(|taped| (taped.gateway, cover(taped))).collect();
     let mut findings = Findings {
-        recorded: ReadRecord::read(&config, layout, Covered(covered))?,
+        recorded: ReadRecord::read(&config, layout, covers)?,
         gateway: GatewayId(0),
         span: select.span(),
         requests: 0,
         reports: 0,
         refused: 0,
         ignored: 0,
+        ahead: 0,
         outside: 0,
         dropped: 0,
-        listed: Vec::new(),
-        differences: 0,
+        by_ouch: BTreeSet::new(),
+        differences: Differences::default(),
         lacking: Lacking::default(),
     };
     for taped in &taps.taped {
         findings.follow(taped)?;
     }
-    if select.is_all() && taps.done().is_ok() {
+    if select.is_all() {
         findings.find_unasked();
     }
     findings.tell();
@@ -244,12 +284,16 @@ impl Findings {
         self.gateway = taped.gateway;
         let lost = &mut self.lacking.lost;
         *lost = (lost.0.saturating_add(taped.lost.0), lost.1.saturating_add(taped.lost.1));
+        if let Some(bytes) = taped.unread {
+            self.lacking.unread.0 += 1;
+            self.lacking.unread.1 += bytes;
+        }
         taped.follow(self)
     }
 
     fn tell(&self) {
-        self.listed.iter().for_each(|line| text::print(&format!("{line}\n")));
-        for (gateway, lives) in &self.recorded.covered.0 {
+        self.differences.tell();
+        for (gateway, Cover { lives, .. }) in &self.recorded.covers {
             let (Some((from_ns, _)), Some((_, to_ns))) = (lives.first(), lives.last()) else { continue };
             let [from, to] = [from_ns, to_ns].map(|ns| utc::format(Timestamp(*ns)));
             let times = if lives.len() == 1 {
@@ -261,8 +305,14 @@ impl Findings {
         }
         if self.outside > 0 {
             pares_text::tell!(
-                "{} requests that were reported on are in no tap, and came in when their gateways' taps were not there",
+                "{} recorded requests are in no tap, and came in when their gateways' taps were not there",
                 grouped(self.outside)
+            );
+        }
+        if self.ahead > 0 {
+            pares_text::tell!(
+                "{} requests wait behind gaps in their sessions' numbers, and are not answered",
+                grouped(self.ahead)
             );
         }
         pares_text::tell!(
@@ -278,10 +328,10 @@ impl Findings {
 
     fn judge(&self, taps: &Taps) -> CommandResult {
         taps.done()?;
-        if self.differences > 0 {
-            let count = self.differences;
+        let count = self.differences.count();
+        if count > 0 {
             return Err(CommandError::Failed(format!(
-                "{count} differences between taps and record; listed are {LISTED_MAX} at most"
+                "{count} differences between taps and record; listed are {LISTED_MAX} of a session at most"
             )));
         }
         match self.lacking.is_of_members() {
@@ -296,13 +346,17 @@ impl Findings {
 impl Lacking {
     /// Whether something is missing that a member may have said or been told since the taps began.
     fn is_of_members(&self) -> bool {
-        self.lost.0 > 0 || self.gaps > 0 || self.noise > 0 || self.blanked > 0
+        let counts = [self.lost.0, self.unread.0, self.requests, self.gaps, self.noise, self.blanked];
+        counts.iter().any(|count| *count > 0)
     }
 
     fn text(&self) -> String {
         let counts = [
             (self.lost.0, "entries that gateways say they lost"),
             (self.lost.1, "bytes in them"),
+            (self.unread.0, "taps that cannot be read to their ends"),
+            (self.unread.1, "bytes of their logs behind that"),
+            (self.requests, "recorded requests in no tap, of when taps lost something or cannot be read"),
             (self.gaps, "bytes missing within connections"),
             (self.before, "bytes from before the taps"),
             (self.noise, "bytes of members that are no message"),
@@ -313,5 +367,19 @@ impl Lacking {
         let told = counts.iter().filter(|(count, _)| *count > 0);
         let told: Vec<_> = told.map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
         if told.is_empty() { "0 bytes of the taps missing".into() } else { told.join(", ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_differences_of_one_session_do_not_hide_those_of_another() {
+        let mut differences = Differences::default();
+        (0..1_000).for_each(|_| differences.add("session 7/0".into(), || "noise".into()));
+        differences.add("session 8/0".into(), || "real".into());
+        assert_eq!(differences.0["session 8/0"], (vec!["real".to_owned()], 1));
+        assert_eq!((differences.0["session 7/0"].0.len(), differences.count()), (LISTED_MAX, 1_001));
     }
 }

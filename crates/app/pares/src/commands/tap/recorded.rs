@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pares_log::Offset;
 use pares_node::{Layout, SystemConfig};
 use pares_register::Register;
+use pares_tap::SETTLED_NS;
 use pares_types::{
     ClientOrderId, Command, Entry, GatewayId, MemberId, Position, Registration, Request, ShardId,
 };
@@ -22,11 +23,10 @@ pub type Who = (MemberId, u16);
 pub struct Known {
     pub name: ClientOrderId,
     pub member: MemberId,
-    /// It came when the tap of its gateway was there.
-    pub is_covered: bool,
-    /// It is in a tap, and so is a report of it.
+    /// Whether the tap of its gateway has what came in then.
+    pub covered: Covered,
+    /// It is in a tap.
     pub is_asked: bool,
-    pub is_told: bool,
 }
 const _: () = assert!(size_of::<Known>() == 16);
 
@@ -34,15 +34,38 @@ const _: () = assert!(size_of::<Known>() == 16);
 type Place = (ShardId, Position, MemberId, ClientOrderId);
 const _: () = assert!(size_of::<Place>() == 24);
 
-/// When each gateway's tap was there: from and until, nanoseconds since 1970, life by life. A gateway that took something in at another time had none.
-#[derive(Default)]
-pub struct Covered(pub BTreeMap<GatewayId, Vec<(u64, u64)>>);
+/// Whether a tap has what came in at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Covered {
+    /// It was not there.
+    Not,
+    /// It lost something just then, or cannot be read.
+    Perhaps,
+    /// All of it.
+    Surely,
+}
 
-impl Covered {
-    fn has(&self, request: &Request) -> bool {
-        let stamp_ns = request.stamp.0;
-        let mut lives = self.0.get(&request.id.gateway()).into_iter().flatten().copied();
-        lives.any(|(from_ns, to_ns)| (from_ns..=to_ns).contains(&stamp_ns))
+/// When a tap was there, and when it lost something: from and until, nanoseconds since 1970. A gateway that took something in at another time had none.
+#[derive(Default)]
+pub struct Cover {
+    pub lives: Vec<(u64, u64)>,
+    pub holes: Vec<(u64, u64)>,
+}
+
+impl Cover {
+    fn of(&self, ns: u64) -> Covered {
+        let is_in = |spans: &[(u64, u64)], margin_ns: u64| {
+            let has = |&(from_ns, to_ns): &(u64, u64)| {
+                (from_ns.saturating_sub(margin_ns)..=to_ns.saturating_add(margin_ns)).contains(&ns)
+            };
+            spans.iter().any(has)
+        };
+        match () {
+            // A request has its time from before or behind the read that gave it.
+            () if is_in(&self.holes, SETTLED_NS) => Covered::Perhaps,
+            () if is_in(&self.lives, 0) => Covered::Surely,
+            () => Covered::Not,
+        }
     }
 }
 
@@ -57,13 +80,17 @@ pub struct ReadRecord {
     copies: BTreeSet<(Who, MemberId)>,
     /// So many of each were there before the log that is being read, and are in order.
     sorted: (usize, usize),
-    pub covered: Covered,
+    pub covers: BTreeMap<GatewayId, Cover>,
 }
 
 impl ReadRecord {
     /// Reads the logs of gateways and recorders.
-    pub fn read(config: &SystemConfig, layout: &Layout, covered: Covered) -> Result<Self, CommandError> {
-        let mut recorded = Self { covered, ..Self::default() };
+    pub fn read(
+        config: &SystemConfig,
+        layout: &Layout,
+        covers: BTreeMap<GatewayId, Cover>,
+    ) -> Result<Self, CommandError> {
+        let mut recorded = Self { covers, ..Self::default() };
         // What was entered before all that is kept is still so.
         if let Ok(standing) = Standing::read(config, layout) {
             recorded.copies = copies(standing.register()).collect();
@@ -104,8 +131,9 @@ impl ReadRecord {
         }
         let (name, member) = (request.client_order_id, request.member);
         if self.find(member, name).is_none() {
-            let is_covered = self.covered.has(request);
-            self.requests.push(Known { name, member, is_covered, is_asked: false, is_told: false });
+            let cover = self.covers.get(&request.id.gateway());
+            let covered = cover.map_or(Covered::Not, |cover| cover.of(request.stamp.0));
+            self.requests.push(Known { name, member, covered, is_asked: false });
         }
     }
 
@@ -127,9 +155,9 @@ impl ReadRecord {
         self.find(member, name).map(|index| &mut self.requests[index])
     }
 
-    /// Requests that were reported on, and are in no tap.
-    pub fn unasked(&self) -> impl Iterator<Item = Known> {
-        self.requests.iter().filter(|one| one.is_told && !one.is_asked).copied()
+    /// Requests of members that are in no tap. The exchange's are left out: its gateways make some, and name others.
+    pub fn unasked(&self) -> impl Iterator<Item = &Known> {
+        self.requests.iter().filter(|one| one.member != MemberId(0) && !one.is_asked)
     }
 
     /// What is wrong with a report of what is recorded there, to a session and perhaps of its request, or of one's whose stream it is told.
@@ -142,7 +170,7 @@ impl ReadRecord {
                         format!("the record has request {name} of member {member} at {shard}:{position}");
                     Checked::Differs(what)
                 }
-                _ => Checked::Right(member),
+                _ => Checked::Right,
             },
             // The first of its shard lies behind it.
             Some(next) if next.0 == shard && (at == 0 || self.places[at - 1].0 != shard) => Checked::Dropped,
@@ -152,8 +180,7 @@ impl ReadRecord {
 }
 
 pub enum Checked {
-    /// It is of that member's request.
-    Right(MemberId),
+    Right,
     /// The record is not kept so far back.
     Dropped,
     Differs(String),
@@ -185,15 +212,21 @@ mod tests {
     }
 
     #[test]
-    fn what_came_in_while_the_tap_of_its_gateway_was_not_there_is_known_apart() {
-        let covered = Covered([(GatewayId(0), vec![(100, 200), (300, 400)])].into());
-        let mut recorded = ReadRecord { covered, ..ReadRecord::default() };
-        let came = [(0, 1, 150), (0, 2, 250), (0, 3, 400), (0, 4, 401), (1, 5, 150)];
-        came.iter().for_each(|(gateway, name, ns)| recorded.take(&request(*gateway, *name, *ns)));
+    fn what_came_in_while_the_tap_of_its_gateway_was_not_there_or_lost_something_is_known_apart() {
+        const S: u64 = SETTLED_NS;
+        let lives = vec![(100 * S, 200 * S), (300 * S, 400 * S)];
+        let covers = [(GatewayId(0), Cover { lives, holes: vec![(150 * S, 160 * S)] })].into();
+        let mut recorded = ReadRecord { covers, ..ReadRecord::default() };
+        let came = [(0, 110), (0, 149), (0, 161), (0, 162), (0, 250), (0, 400), (0, 401), (1, 110)];
+        for (name, (gateway, seconds)) in (1..).zip(came) {
+            recorded.take(&request(gateway, name, seconds * S));
+        }
         recorded.sort();
-        recorded.requests.iter_mut().for_each(|one| one.is_told = true);
-        let told: Vec<_> = recorded.unasked().map(|one| (one.name.0, one.is_covered)).collect();
-        assert_eq!(told, [(1, true), (2, false), (3, true), (4, false), (5, false)]);
+        recorded.request(MemberId(7), ClientOrderId(6)).unwrap().is_asked = true;
+        let covered: Vec<_> = recorded.unasked().map(|one| (one.name.0, one.covered)).collect();
+        let (not, perhaps, surely) = (Covered::Not, Covered::Perhaps, Covered::Surely);
+        let expected = [(1, surely), (2, perhaps), (3, perhaps), (4, surely), (5, not), (7, not), (8, not)];
+        assert_eq!(covered, expected);
     }
 
     #[test]

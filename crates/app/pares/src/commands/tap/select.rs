@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pares_log::{Offset, Reader, Record};
-use pares_node::{Layout, SystemConfig};
-use pares_tap::{TapEntry, TapKind, Tape, TapedConnection, TapedPiece};
+use pares_node::{Layout, NodeId, SystemConfig};
+use pares_os::CountersReader;
+use pares_tap::{TAP_HEAD_BYTES, TapEntry, TapKind, Tape, TapedConnection, TapedPiece};
 use pares_types::GatewayId;
 
 use crate::commands::journal::failed;
@@ -74,10 +75,14 @@ pub struct Taped {
     pub gateway: GatewayId,
     /// Those of its connections that are wanted, by name.
     pub connections: BTreeMap<(u64, u32), TapedConnection>,
-    /// Entries and bytes that the gateway says it lost.
+    /// Entries and bytes that the gateway lost, as its tap says or, until that can, its counters.
     pub lost: (u64, u64),
+    /// Bytes of the log behind what could be read, if not all could.
+    pub unread: Option<u64>,
     /// From when to when it surely was there, nanoseconds since 1970, life by life of its gateway.
     pub lives: Vec<(u64, u64)>,
+    /// When it lost something.
+    pub holes: Vec<(u64, u64)>,
     log: PathBuf,
     /// How far it was read first.
     end: Offset,
@@ -138,22 +143,13 @@ impl Select {
         let (config, span) = (configuration(layout)?, self.span());
         let mut taps = Taps { taped: Vec::new(), failed: Vec::new() };
         for gateway in self.gateways(&config, layout) {
-            let (mut tape, log) = (Tape::default(), layout.tap(gateway));
-            let mut end = Offset(0);
-            let read = each(&log, Offset(u64::MAX), |offset, entry| {
-                tape.take(entry);
-                // It lies below this.
-                end = Offset(offset.0 + 1);
-                Ok(())
-            });
-            if let Err(error) = read {
-                pares_text::tell!("{error}");
-                taps.failed.push(log.display().to_string());
+            let (mut taped, failed) = Taped::read(gateway, layout);
+            if let Some(error) = failed {
+                eprintln!("pares: {error}");
+                taps.failed.push(taped.log.display().to_string());
             }
-            let wanted = tape.connections.into_iter().filter(|one| self.wants(one, span));
-            let connections = wanted.map(|one| (one.place(), one)).collect();
-            let Tape { lost, lives, .. } = tape;
-            taps.taped.push(Taped { gateway, connections, lost, lives, log, end });
+            taped.connections.retain(|_, one| self.wants(one, span));
+            taps.taped.push(taped);
         }
         if taps.taped.is_empty() {
             return Err(CommandError::Usage(format!(
@@ -166,7 +162,8 @@ impl Select {
 
     fn gateways(&self, config: &SystemConfig, layout: &Layout) -> Vec<GatewayId> {
         let wanted = |id: &GatewayId| self.gateway.is_none_or(|wanted| wanted == id.0);
-        config.gateway_ids().filter(wanted).filter(|&id| layout.tap(id).exists()).collect()
+        let is_there = |id: &GatewayId| layout.tap(*id).exists() || untold(layout, *id) != (0, 0);
+        config.gateway_ids().filter(wanted).filter(is_there).collect()
     }
 }
 
@@ -212,7 +209,40 @@ pub trait Follow {
     fn end(&mut self, state: Self::State, connection: &TapedConnection) -> CommandResult;
 }
 
+/// What a gateway has lost and its tap does not say yet: it is in the counters of its last process.
+fn untold(layout: &Layout, gateway: GatewayId) -> (u64, u64) {
+    let counters = CountersReader::open(&layout.counters(&NodeId::Gateway(gateway).to_string()));
+    let of = |name| counters.as_ref().ok().and_then(|counters| counters.get(name)).unwrap_or_default();
+    (of("tap_untold_entries"), of("tap_untold_bytes"))
+}
+
+/// Bytes that a log has from there on, as far as it says.
+fn bytes_behind(log: &Path, end: Offset) -> u64 {
+    Reader::at_start(log).map_or(0, |reader| reader.written().0.saturating_sub(end.0))
+}
+
 impl Taped {
+    /// Reads the tap of a gateway, and says why it could not be read to its end.
+    fn read(gateway: GatewayId, layout: &Layout) -> (Self, Option<CommandError>) {
+        let (mut tape, log, mut end) = (Tape::default(), layout.tap(gateway), Offset(0));
+        let failed = each(&log, Offset(u64::MAX), |offset, entry| {
+            tape.take(entry);
+            // It lies below this, and the next one does not.
+            end = Offset(offset.0 + (TAP_HEAD_BYTES + entry.bytes.len()) as u64);
+            Ok(())
+        });
+        // Behind the tap: what it says by now is not counted twice.
+        let untold = untold(layout, gateway);
+        let Tape { lost, lives, mut holes, said_ns, .. } = tape;
+        if failed.is_err() || untold != (0, 0) {
+            holes.push((said_ns, u64::MAX));
+        }
+        let connections = tape.connections.into_iter().map(|one| (one.place(), one)).collect();
+        let lost = (lost.0.saturating_add(untold.0), lost.1.saturating_add(untold.1));
+        let unread = failed.is_err().then(|| bytes_behind(&log, end));
+        (Self { gateway, connections, lost, unread, lives, holes, log, end }, failed.err())
+    }
+
     /// Reads the tap again, as far as it was read first, and gives what passed on the connections that are wanted.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ pub(super) struct Rig {
     pub(super) world: TestWorld,
     pub(super) net: Net,
     pub(super) gateway: GatewayNode<TestWorld, Net>,
-    config: SystemConfig,
+    pub(super) config: SystemConfig,
 }
 
 impl Rig {

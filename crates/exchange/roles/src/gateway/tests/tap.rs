@@ -24,6 +24,12 @@ struct Taped {
 }
 
 fn read(rig: &Rig) -> Vec<Taped> {
+    let (tape, all) = tape(rig);
+    let connections = tape.connections.into_iter();
+    connections.zip(all).map(|(connection, (_, taped))| Taped { connection, ..taped }).collect()
+}
+
+fn tape(rig: &Rig) -> (Tape, Vec<(TapedTalk, Taped)>) {
     let mut reader = Reader::at_start(&rig.world.real(Path::new("tap/gateway-0"))).unwrap();
     let (mut tape, mut all) = (Tape::default(), Vec::<(TapedTalk, Taped)>::new());
     while let Some(record) = reader.next().unwrap() {
@@ -40,8 +46,7 @@ fn read(rig: &Rig) -> Vec<Taped> {
             talk.take(&piece, |one| taped.said.push(one));
         }
     }
-    let connections = tape.connections.into_iter();
-    connections.zip(all).map(|(connection, (_, taped))| Taped { connection, ..taped }).collect()
+    (tape, all)
 }
 
 #[test]
@@ -100,6 +105,19 @@ fn a_gateway_whose_tap_is_another_s_runs_without_it_and_counts_what_is_lost() {
     assert!(rig.world.complaints().contains("runs without its tap"), "{}", rig.world.complaints());
     assert_eq!((rig.counter("tap_bytes"), rig.counter("tap_lost_entries")), (0, 3));
     assert!(rig.counter("tap_lost_bytes") > 0);
+    assert_eq!(rig.counter("tap_untold_entries"), 3);
+    // A process without a tap keeps it in mind, and one that has a tap says it there.
+    rig.config.tap = false;
+    let mut rig = rig.restart(|_| {}).unwrap();
+    rig.settle();
+    assert_eq!(rig.counter("tap_untold_entries"), 3);
+    rig.config.tap = true;
+    let mut rig = rig
+        .restart(|world| std::fs::remove_dir_all(world.real(Path::new("tap/gateway-0"))).unwrap())
+        .unwrap();
+    rig.settle();
+    assert_eq!(tape(&rig).0.lost.0, 3);
+    assert_eq!((rig.counter("tap_untold_entries"), rig.counter("tap_untold_bytes")), (0, 0));
 }
 
 #[test]
