@@ -75,17 +75,22 @@ impl Asking<'_> {
         client_order_id(self.message.text(tag)?)
     }
 
-    /// The instrument: by its number (48, if 22 is 8), or by its symbol (55).
+    /// The instrument: by its number (48, if 22 is 8), or else by its symbol (55). A number that is none is no reason to go by the symbol.
     pub(crate) fn instrument(&self) -> Result<InstrumentId, Refusal> {
         let is_number = self.message.text(tag::SECURITY_ID_SOURCE) == Some(b"8");
-        let number = self.message.number(tag::SECURITY_ID).filter(|_| is_number);
-        let by_number = number.and_then(|number| u32::try_from(number).ok()).map(InstrumentId);
-        let by_number = by_number.filter(|instrument| self.instruments.has(*instrument));
-        let by_symbol = || self.instruments.by_symbol(self.message.text(tag::SYMBOL)?);
-        by_number.or_else(by_symbol).ok_or_else(|| Refusal {
+        let named = match self.message.text(tag::SECURITY_ID).filter(|_| is_number) {
+            Some(_) => self.by_number(),
+            None => self.message.text(tag::SYMBOL).and_then(|symbol| self.instruments.by_symbol(symbol)),
+        };
+        named.ok_or_else(|| Refusal {
             code: reject::UNKNOWN_SYMBOL,
             text: "no instrument has that Symbol (55)".into(),
         })
+    }
+
+    fn by_number(&self) -> Option<InstrumentId> {
+        let number = self.message.number(tag::SECURITY_ID)?;
+        u32::try_from(number).ok().map(InstrumentId).filter(|instrument| self.instruments.has(*instrument))
     }
 
     pub(crate) fn side(&self) -> Result<Side, Refusal> {
