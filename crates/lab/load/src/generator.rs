@@ -30,6 +30,8 @@ const BATCH_MAX: usize = 256;
 const YIELD_NS: u64 = 60_000;
 /// How long the last answers may take after the last request.
 const DRAIN_NS: u64 = 10_000_000_000;
+/// How long streams are listened to after the last answer: what happened before it comes by another connection, and perhaps later.
+const LINGER_NS: u64 = 500_000_000;
 /// Between two hand-overs of latencies to [`Observed`].
 const PUBLISH_NS: u64 = 50_000_000;
 
@@ -136,7 +138,7 @@ impl Generator {
         self.start_ns = mono_ns();
         (self.answers.last_ns, self.answers.last_ns_of) = (self.start_ns, [self.start_ns; ROLE_MAX]);
         let mut published_ns = self.start_ns;
-        let mut drain_until = None;
+        let (mut drain_until, mut lingers) = (None, false);
         loop {
             let now_ns = mono_ns();
             if self.plan.resume {
@@ -158,7 +160,11 @@ impl Generator {
             }
             let in_flight =
                 self.sent - self.answers.completed - self.observed.rejected.load(Ordering::Relaxed);
-            if drain_until.is_some_and(|until| in_flight == 0 || now_ns > until) {
+            if in_flight == 0 && !lingers {
+                lingers = drain_until.is_some();
+                drain_until = drain_until.map(|until: u64| until.min(now_ns + self.linger_ns()));
+            }
+            if drain_until.is_some_and(|until| now_ns >= until) {
                 self.answers.publish();
                 self.observed.keep_answered(std::mem::take(&mut self.answers.answered));
                 return Ok(());
@@ -167,6 +173,11 @@ impl Generator {
                 self.idle(sending)?;
             }
         }
+    }
+
+    fn linger_ns(&self) -> u64 {
+        let follows = matches!(&self.plan.protocol, LoadProtocol::Web(web) if !web.follows.is_empty());
+        if follows { LINGER_NS } else { 0 }
     }
 
     fn is_over(&self, now_ns: u64) -> bool {

@@ -10,7 +10,7 @@ use pares_types::{GatewayId, Side};
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::common::{eventually, limit};
 use crate::sign_on::done;
-use crate::tap::{dial, fix, read_some};
+use crate::tap::{dial, fix_of, read_some};
 
 /// Prices and shares by type of entry, as somebody holds them who was told.
 type Book = BTreeMap<(String, String), String>;
@@ -31,25 +31,26 @@ fn take(book: &mut Book, message: &str) {
     }
 }
 
-struct Engine {
+pub(crate) struct Engine {
     stream: TcpStream,
     heard: Vec<u8>,
     number: u32,
+    sender: &'static str,
 }
 
 impl Engine {
-    /// One that has logged on.
-    fn start(exchange: &Exchange) -> Self {
+    /// One that has logged on as that session.
+    pub(crate) fn start(exchange: &Exchange, sender: &'static str) -> Self {
         let stream = dial(&exchange.layout().fix_address(GatewayId(0)));
-        let mut engine = Self { stream, heard: Vec::new(), number: 0 };
+        let mut engine = Self { stream, heard: Vec::new(), number: 0, sender };
         engine.say("A", "98=0|108=30|141=Y|");
         engine.hear("A");
         engine
     }
 
-    fn say(&mut self, kind: &str, fields: &str) {
+    pub(crate) fn say(&mut self, kind: &str, fields: &str) {
         self.number += 1;
-        self.stream.write_all(&fix(kind, self.number, fields)).unwrap();
+        self.stream.write_all(&fix_of(self.sender, kind, self.number, fields)).unwrap();
     }
 
     /// The next message.
@@ -68,7 +69,7 @@ impl Engine {
     }
 
     /// The next message of that type.
-    fn hear(&mut self, kind: &str) -> String {
+    pub(crate) fn hear(&mut self, kind: &str) -> String {
         std::iter::repeat_with(|| self.next())
             .find(|message| message.contains(&format!("|35={kind}|")))
             .unwrap()
@@ -98,7 +99,7 @@ fn a_book_is_told_by_fix_and_then_what_changes_of_it() {
         trader.submit_and_wait(&limit(names.next().unwrap(), 1, side, shares, price)).unwrap();
     };
     order(Side::Buy, 10, 50_000);
-    let mut engine = Engine::start(&exchange);
+    let mut engine = Engine::start(&exchange, "M9");
     let all = "264=0|265=1|267=3|269=0|269=1|269=2|146=1|55=ALFA|";
     engine.say("V", &format!("262=a|263=1|{all}"));
     let whole = engine.hear("W");
@@ -135,7 +136,7 @@ fn the_first_whole_book_has_the_last_trade_of_the_day_from_before_anybody_asked(
     for (name, side) in [(1, Side::Buy), (2, Side::Sell)] {
         trader.submit_and_wait(&limit(name, 1, side, 10, 50_000)).unwrap();
     }
-    let mut engine = Engine::start(&exchange);
+    let mut engine = Engine::start(&exchange, "M9");
     // The feed may be some milliseconds behind.
     eventually("the trade is told", || {
         engine.say("V", "262=a|263=0|264=1|267=1|269=2|146=1|55=ALFA|");

@@ -21,6 +21,7 @@ mod feed;
 mod feed_groups;
 mod feed_tls;
 mod first_trade;
+mod fix_copy;
 mod fix_market;
 mod guarded;
 mod kills;

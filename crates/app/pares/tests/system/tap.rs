@@ -78,8 +78,12 @@ fn hear(stream: &mut TcpStream, end: &str) -> Vec<u8> {
 }
 
 pub(crate) fn fix(kind: &str, number: u32, fields: &str) -> Vec<u8> {
+    fix_of("M9", kind, number, fields)
+}
+
+pub(crate) fn fix_of(sender: &str, kind: &str, number: u32, fields: &str) -> Vec<u8> {
     let now = moment::format(pares_os::clock::now_ns()).replacen('-', "", 2).replace('T', "-");
-    let body = format!("35={kind}|34={number}|49=M9|52={}|56=PARES|{fields}", &now[..21]);
+    let body = format!("35={kind}|34={number}|49={sender}|52={}|56=PARES|{fields}", &now[..21]);
     let message = format!("8=FIX.4.4|9={}|{body}", body.len()).replace('|', "\x01");
     let sum = message.bytes().fold(0_u8, u8::wrapping_add);
     format!("{message}10={sum:03}\x01").into_bytes()

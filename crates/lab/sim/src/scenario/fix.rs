@@ -3,8 +3,9 @@
 use super::{Durability, FaultMix, MS, Scenario, US};
 
 impl Scenario {
-    /// With every fourth seed another one is told of the first of them, and asks for nothing. FIX sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, and
+    /// FIX sessions go from gateway to gateway as these die, stop and are full, connections break, everything is started again, and
     /// clocks jump. With every fourth seed gateways lose their disks, or power fails: then what they knew of sessions may be lost.
+    /// With every fourth seed one more session is told of the first of them, and asks for nothing.
     #[must_use]
     pub fn fix(seed: u64) -> Self {
         let quick = Self::quick(seed);

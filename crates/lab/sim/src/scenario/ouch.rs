@@ -12,6 +12,6 @@ impl Scenario {
         let is_synced = fix.durability == Durability::Disk;
         let mut faults = fix.faults.clone();
         faults.power_ns = if is_synced { 40 * MS } else { 0 };
-        Self { name: "ouch", ouch: 2, fix: usize::from(seed.is_multiple_of(3)), faults, ..fix }
+        Self { name: "ouch", ouch: 2, fix: usize::from(seed.is_multiple_of(3)), copies: false, faults, ..fix }
     }
 }
