@@ -29,6 +29,8 @@ use guests::{Guests, Tally};
 const MEMBERS: u32 = 10;
 /// How long the load runs before anything counts.
 const WARM_UP: Duration = Duration::from_secs(1);
+/// How long those who hold connections take to open them: what counts is that they are there.
+const FILLING: Duration = Duration::from_secs(5);
 /// The load's latencies are handed over about that often: what is older belongs to the stretch before.
 const SETTLED: Duration = Duration::from_millis(150);
 
@@ -172,6 +174,8 @@ fn measure(args: &Args) -> Result<Outcome, LabError> {
         for ill in ills {
             quiet_ns.push(p99_ns(&mut system, &load, stretch)?);
             let guests = Guests::send(args, *ill, &ports)?;
+            let filling = if *ill == Ill::Connections { FILLING } else { Duration::ZERO };
+            pass(&mut system, &load, filling)?;
             let seen = seen.entry(*ill).or_default();
             seen.p99s_ns.push(p99_ns(&mut system, &load, stretch)?);
             seen.tally.add(guests.end()?);
