@@ -80,7 +80,7 @@ pub enum Bug {
     RepeatUnderNewName,
     /// A server over HTTP gives the answer to another one of those who wait.
     AnswerAnother,
-    /// A server over HTTP says of what was done before that it is refused.
+    /// A server over HTTP answers a repeat of what was done with a refusal.
     RefuseWhatWasDone,
     /// A server over HTTP leaves questions unanswered.
     LeaveQuestions,
