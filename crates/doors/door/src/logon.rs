@@ -183,6 +183,8 @@ impl Joining {
         config.instruments.iter().for_each(|(instrument, symbol)| instruments.add(*instrument, *symbol));
         let mut desk = Desk::new(version, Arc::new(instruments), config.orders_max, streams);
         (desk.has_market, desk.is_copy) = (config.has_market, owner.copied.is_some());
+        // Each refusal takes a number out, so none after this one is called as one before.
+        desk.refusals = numbers.next_out;
         let line = Line::new(owner, FixSession::new(settings, numbers), desk);
         let mut joining = Self { line, logon, waiting: Vec::new(), step: Step::SignedOn };
         joining.ask_next(sink);

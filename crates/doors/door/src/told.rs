@@ -51,7 +51,7 @@ pub(crate) enum ExecId {
     Trade(ShardId, Position, u16, ClientOrderId),
     /// Of anything else: its number in the member's stream.
     Number(ShardId, u64),
-    /// Of what was refused without being recorded.
+    /// Of what was refused without being recorded: when, and a number that no earlier connection of the session used. A clock may be set back.
     Refusal(u64, u64),
     /// Of a status, which is no execution.
     Status,
