@@ -54,6 +54,14 @@ fn a_legal_file_is_gone_through_and_an_illegal_one_is_refused_by_name() {
     assert_eq!((&of("recorders' disks")["safe"], &of("quorum")["safe"]), (&false.into(), &false.into()));
     assert!(String::from_utf8(check(&file, &[]).stdout).unwrap().contains("LOOK  quorum = 1 of 2 recorders"));
 
+    assert_eq!(of("tap")["safe"], false);
+
+    let exposed = "gateways = [\"127.0.0.1:0\"]\nfix = [\"0.0.0.0:0\"]\ngateways_exposed = true\ntap = true";
+    std::fs::write(&file, exposed).unwrap();
+    let told = String::from_utf8(check(&file, &[]).stdout).unwrap();
+    assert!(told.contains("LOOK  gateways, fix, ouch = 1 of 2 ports beyond this machine"), "{told}");
+    assert!(told.contains("ok    tap = on, "), "{told}");
+
     assert!(check(dir.path(), &[]).status.success(), "the directory of it will do");
     std::fs::write(&file, "quorum = 3").unwrap();
     let refused = check(&file, &[]);

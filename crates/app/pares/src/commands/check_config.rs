@@ -149,7 +149,8 @@ fn disks(config: &SystemConfig, dir: &Path) -> usize {
 
 /// Who reaches the gateways, and what protects them there.
 fn doors(config: &SystemConfig) -> Vec<Point> {
-    let exposed = config.gateways.iter().filter(|address| !address.ip().is_loopback()).count();
+    let ports = config.gateways.len() + config.fix.len() + config.ouch.len();
+    let exposed = config.exposed_ports().count();
     let is_local = exposed == 0;
     let (tls, certificates) =
         (config.tls == TlsSetting::On, config.client_certificates == ClientCertificates::Required);
@@ -162,8 +163,8 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
             "with `open` any client may name any member, the exchange included",
         ),
         Point::new(
-            "gateways",
-            format_args!("{exposed} of {} beyond this machine", config.gateways.len()),
+            "gateways, fix, ouch",
+            format_args!("{exposed} of {ports} ports beyond this machine"),
             is_local || !config.gateways_exposed,
             "`gateways_exposed` switches off what a gateway beyond this machine must have",
         ),
@@ -178,6 +179,15 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
             if certificates { "required" } else { "none" },
             certificates || is_local,
             "a certificate lets nobody in who was not given one; which member it names is not checked",
+        ),
+        Point::new(
+            "tap",
+            match config.tap {
+                true => format!("on, {} MiB a gateway", config.tap_keep_mib),
+                false => "off".to_owned(),
+            },
+            config.tap,
+            "without it nothing but the record says what a member's connection said, and when",
         ),
     ]
 }

@@ -57,7 +57,10 @@ pub fn run(args: &Args) -> CommandResult {
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
         Ok(mut supervisor) => {
-            let mut web = args.web.map(|listen| WebChild::new(listen, supervisor.layout()));
+            // A leftover of the last run must look neither like one that listens nor like one that is down.
+            let layout = supervisor.layout();
+            let _ = [web_address(layout), layout.web_pid()].map(std::fs::remove_file);
+            let mut web = args.web.map(|listen| WebChild::new(listen, layout));
             tell(&supervisor);
             look_after(&mut supervisor, &mut web, &stop);
             web.map_or(Ok(()), |mut web| web.watched.stop())?;
@@ -196,6 +199,11 @@ fn tell_feed(config: &SystemConfig, layout: &Layout) {
     }
 }
 
+/// Where the process that serves HTTP says where it listens.
+fn web_address(layout: &Layout) -> PathBuf {
+    layout.run().join("web.addr")
+}
+
 /// The process that serves HTTP, kept running.
 struct WebChild {
     watched: Watched,
@@ -209,16 +217,13 @@ struct WebChild {
 
 impl WebChild {
     fn new(listen: SocketAddr, layout: &Layout) -> Self {
-        let (log, announced) = (layout.run().join("web.log"), layout.run().join("web.addr"));
-        // A leftover of the last run must not look like one that listens.
-        let _ = std::fs::remove_file(&announced);
         Self {
             watched: Watched::default(),
             listen,
             dir: layout.root().to_owned(),
-            log,
-            announced,
-            pid: layout.run().join("web.pid"),
+            log: layout.run().join("web.log"),
+            announced: web_address(layout),
+            pid: layout.web_pid(),
             is_told: false,
         }
     }
@@ -234,8 +239,10 @@ impl WebChild {
     fn tick(&mut self) -> Option<String> {
         let ended = self.watched.reap();
         if ended.is_some() || !self.watched.is_due() {
-            let complaint = self.watched.last_words(&self.log);
-            return ended.map(|how| complaint.map_or(how.clone(), |complaint| format!("{how}: {complaint}")));
+            return ended.map(|how| match self.watched.last_words(&self.log) {
+                Some(complaint) => format!("{how}: {complaint}"),
+                None => how,
+            });
         }
         let program = match std::env::current_exe() {
             Ok(program) => program,
@@ -248,7 +255,7 @@ impl WebChild {
             Ok(id) => {
                 // Those that serve go on meanwhile; it leaves the background when it listens.
                 scheduling::start_in_background(id);
-                // Nobody but an operator who wants to kill it misses this.
+                // Nobody but `pares stat`, and an operator who wants to kill it, misses this.
                 let _unsaid = replace_file_unsynced(&self.pid, format!("{id}\n").as_bytes());
                 None
             }

@@ -28,6 +28,12 @@ pub enum ClientCertificates {
 }
 
 impl SystemConfig {
+    /// Where members come in, by whichever protocol, beyond this machine.
+    pub fn exposed_ports(&self) -> impl Iterator<Item = &SocketAddr> {
+        let ports = self.gateways.iter().chain(&self.fix).chain(&self.ouch);
+        ports.filter(|address| !address.ip().is_loopback())
+    }
+
     /// Checks the addresses of another protocol.
     fn check_port(&self, key: &str, addresses: &[SocketAddr]) -> Result<(), NodeError> {
         let is_each = addresses.is_empty() || addresses.len() == self.gateways.len();
@@ -43,8 +49,7 @@ impl SystemConfig {
         }
         self.check_port("fix", &self.fix)?;
         self.check_port("ouch", &self.ouch)?;
-        let mut ports = self.gateways.iter().chain(&self.fix).chain(&self.ouch);
-        let exposed = ports.find(|address| !address.ip().is_loopback());
+        let exposed = self.exposed_ports().next();
         let Some(address) = exposed.filter(|_| !self.gateways_exposed) else { return Ok(()) };
         let missing = match (self.tls, self.sign_on) {
             (TlsSetting::On, SignOnSetting::Required) => return Ok(()),

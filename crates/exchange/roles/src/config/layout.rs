@@ -87,6 +87,12 @@ impl Layout {
         self.root.join("run")
     }
 
+    /// The process that serves HTTP, while `pares up` keeps one.
+    #[must_use]
+    pub fn web_pid(&self) -> PathBuf {
+        self.run().join("web.pid")
+    }
+
     /// A gateway's log.
     #[must_use]
     pub fn gateway_log(&self, id: GatewayId) -> PathBuf {

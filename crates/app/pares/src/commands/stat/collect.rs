@@ -4,6 +4,7 @@
 //! apart: a follower can seem a few positions ahead of the recorded mark read before it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
@@ -41,6 +42,8 @@ pub struct System {
     pub epoch: Option<Epoch>,
     /// All nodes, in the order in which they are started.
     pub nodes: Vec<Node>,
+    /// The process that serves HTTP, if `pares up` keeps one, and its id while there is one.
+    pub web: Option<(State, Option<u32>)>,
     /// All shards.
     pub shards: Vec<Shard>,
     /// All logs that can be looked at.
@@ -116,12 +119,14 @@ impl System {
             let told = |(name, value): &(String, u64)| wrong(node.role, name, *value);
             node.counters.iter().filter(raised).map(told).collect::<Vec<_>>()
         });
+        let web = self.web.filter(|(state, _)| *state != State::Up);
+        let web = web.map(|(state, _)| format!("web is {}", name(&state)));
         let poisoned = self.logs.iter().filter(|log| log.stats.poisoned != 0);
         let poisoned = poisoned.map(|log| format!("{} takes nothing more", log.name));
         let unreadable = self.unreadable.iter().cloned();
         let lost = (self.lost_positions > 0)
             .then(|| format!("{} recorded positions were lost before the last start", self.lost_positions));
-        lost.into_iter().chain(down).chain(wrong).chain(poisoned).chain(unreadable).collect()
+        lost.into_iter().chain(down).chain(web).chain(wrong).chain(poisoned).chain(unreadable).collect()
     }
 
     /// Positions recorded, over all shards.
@@ -203,7 +208,8 @@ pub fn collect(
     let start = CountersReader::open(&layout.counters(lost::START));
     let lost_positions = start.ok().and_then(|start| start.get(lost::LOST_POSITIONS)).unwrap_or(0);
     let (dir, at) = (layout.root().display().to_string(), Instant::now());
-    Ok(System { dir, epoch, nodes, shards, logs, unreadable, lost_positions, at })
+    let web = layout.web_pid().exists().then(|| process("web", &layout.web_pid()));
+    Ok(System { dir, epoch, nodes, web, shards, logs, unreadable, lost_positions, at })
 }
 
 fn symbols(shard: ShardId, configured: &[Instrument], standing: Option<&Standing>) -> Vec<String> {
@@ -214,19 +220,19 @@ fn symbols(shard: ShardId, configured: &[Instrument], standing: Option<&Standing
 }
 
 fn node(role: NodeId, layout: &Layout) -> Node {
-    let (state, pid) = process(role, layout);
+    let (state, pid) = process(&role.to_string(), &layout.pid(role));
     let counters = CountersReader::open(&layout.counters(&role.to_string()));
     let counters = counters.map(|all| all.iter().map(|(name, value)| (name.to_owned(), value)).collect());
     Node { role, state, pid, counters: counters.unwrap_or_default() }
 }
 
-/// The process that announced itself as the node. Ids are reused, so it must also look like that node.
-fn process(role: NodeId, layout: &Layout) -> (State, Option<u32>) {
-    let announced = std::fs::read_to_string(layout.pid(role)).ok();
+/// The process that announced itself under a name in that file. Ids are reused, so it must also look like the one.
+fn process(name: &str, announced: &Path) -> (State, Option<u32>) {
+    let announced = std::fs::read_to_string(announced).ok();
     let Some(pid) = announced.and_then(|text| text.trim().parse().ok()) else { return (State::Down, None) };
     let command_line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = command_line.split(|&byte| byte == 0).collect();
-    if !words.contains(&role.to_string().as_bytes()) {
+    if !words.contains(&name.as_bytes()) {
         return (State::Down, None);
     }
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -312,16 +318,21 @@ mod tests {
             pid: None,
             counters: vec![(counter.to_owned(), value)],
         };
-        let complaints = |node| {
+        let complaints = |node: Node| {
+            let state = node.state;
             let (nodes, shards, logs) = (vec![node], Vec::new(), Vec::new());
             let (dir, lost_positions, at) = ("d".into(), 0, Instant::now());
             let unreadable = Vec::new();
-            System { dir, epoch: None, nodes, shards, logs, unreadable, lost_positions, at }.complaints()
+            let web = Some((state, None));
+            System { dir, epoch: None, nodes, web, shards, logs, unreadable, lost_positions, at }.complaints()
         };
         assert!(complaints(node(State::Up, "records", 7)).is_empty());
         assert!(complaints(node(State::Up, "halted_shards", 0)).is_empty());
         assert_eq!(complaints(node(State::Up, "halted_shards", 1)), ["recorder-0: halted_shards is 1"]);
-        assert_eq!(complaints(node(State::Stopped, "halted_shards", 1)), ["recorder-0 is stopped"]);
+        assert_eq!(
+            complaints(node(State::Stopped, "halted_shards", 1)),
+            ["recorder-0 is stopped", "web is stopped"]
+        );
         let incomplete = complaints(node(State::Up, "shards_incomplete", 2)).join("");
         assert!(
             incomplete.starts_with("recorder-0 lacks records or a checkpoint of 2 shards"),
@@ -340,10 +351,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         std::fs::create_dir_all(layout.run()).unwrap();
-        let role = NodeId::Venue(VenueId(0));
-        assert_eq!(process(role, &layout), (State::Down, None));
+        let announced = layout.pid(NodeId::Venue(VenueId(0)));
+        assert_eq!(process("venue-0", &announced), (State::Down, None));
         // A process of that id lives, but it is not the node.
-        std::fs::write(layout.pid(role), std::process::id().to_string()).unwrap();
-        assert_eq!(process(role, &layout), (State::Down, None));
+        std::fs::write(&announced, std::process::id().to_string()).unwrap();
+        assert_eq!(process("venue-0", &announced), (State::Down, None));
     }
 }

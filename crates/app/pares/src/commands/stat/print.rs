@@ -18,6 +18,10 @@ pub fn as_tables(system: &System, before: Option<&System>) -> String {
             out.push_str(&format!("\n{}", nodes_table(&nodes).render()));
         }
     }
+    if let Some((state, pid)) = system.web {
+        let process = pid.map_or(String::new(), |pid| format!(", process {pid}"));
+        out.push_str(&format!("\nweb: {}{process}\n", name(&state)));
+    }
     out.push_str(&format!("\n{}", shards_table(&system.shards).render()));
     if system.shards.iter().flat_map(|shard| &shard.positions).any(|(_, _, state)| *state != State::Up) {
         out.push_str("(positions in brackets: the venue does not run)\n");
@@ -185,6 +189,7 @@ pub fn as_json(system: &System) -> Value {
         "lost_positions": system.lost_positions,
         "unreadable": system.unreadable,
         "nodes": system.nodes.iter().map(node_json).collect::<Vec<_>>(),
+        "web": system.web.map(|(state, pid)| json!({ "state": name(&state), "pid": pid })),
         "shards": system.shards.iter().map(shard_json).collect::<Vec<_>>(),
         "logs": system.logs.iter().map(log_json).collect::<Vec<_>>(),
     })

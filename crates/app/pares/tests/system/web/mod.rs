@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use pares_client::KeyFile;
 use pares_types::GatewayId;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use self::support::{Answer, Asker, Web};
@@ -84,9 +84,7 @@ fn a_session_goes_on_at_another_gateway_where_sign_on_is_open() {
         let gateway = GatewayId(u16::try_from(name % 2).unwrap());
         let node = pares_node::NodeId::Gateway(gateway);
         // One that was killed before may not be back.
-        eventually("it is killed", || {
-            rustix::process::kill_process(pid_of(&up.layout, node), Signal::KILL).is_ok()
-        });
+        eventually("it is killed", || kill_process(pid_of(&up.layout, node), Signal::KILL).is_ok());
         // Whatever it was told in between, the same name comes to the same.
         eventually("it is taken", || {
             let answer = asker.limit(name, "sell", 10, "5");
@@ -220,17 +218,23 @@ fn an_exchange_comes_up_with_a_server_restarts_it_and_takes_it_along() {
     eventually("it serves", is_there);
     assert_eq!(Asker::open(&free.to_string(), 7).limit(1, "sell", 10, "5").status, 201);
 
-    let pid = |of: &std::path::Path| {
-        let listed =
-            Command::new("pgrep").arg("-P").arg(up.id().to_string()).arg("-f").arg(of).output().unwrap();
-        String::from_utf8(listed.stdout).unwrap().trim().parse::<i32>().ok()
+    let stat = || {
+        let told = Command::new(PROGRAM).args(["stat", "--json", "--dir"]).arg(dir.path()).output().unwrap();
+        let web = serde_json::from_slice::<serde_json::Value>(&told.stdout).unwrap()["web"].clone();
+        let pid = web["pid"].as_i64().and_then(|pid| Pid::from_raw(i32::try_from(pid).unwrap()));
+        (told.status.code(), web["state"].as_str().unwrap().to_owned(), pid)
     };
-    let server = pid(&layout.run().join("web.addr")).expect("its process is there");
-    rustix::process::kill_process(rustix::process::Pid::from_raw(server).unwrap(), Signal::KILL).unwrap();
+    let (status, state, server) = stat();
+    assert_eq!((status, state.as_str()), (Some(0), "up"));
+    let server = server.unwrap();
+    kill_process(server, Signal::STOP).unwrap();
+    eventually("it is seen that it is stopped", || stat() == (Some(4), "stopped".to_owned(), Some(server)));
+    kill_process(server, Signal::KILL).unwrap();
     eventually("it serves again", || {
-        pid(&layout.run().join("web.addr")).is_some_and(|again| again != server) && is_there()
+        let (status, _, again) = stat();
+        status == Some(0) && again.is_some_and(|again| again != server) && is_there()
     });
-    rustix::process::kill_process(rustix::process::Pid::from_child(&up), Signal::TERM).unwrap();
+    kill_process(Pid::from_child(&up), Signal::TERM).unwrap();
     assert!(up.wait().unwrap().success());
     assert!(!is_there(), "it ended too");
 }
