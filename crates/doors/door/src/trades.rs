@@ -67,8 +67,9 @@ impl TradesAsked {
             // It comes again, as one of those that were.
             Some(None) => false,
             Some(Some(place)) => {
-                let is_next = number >= place.next;
-                place.next = place.next.max(number.saturating_add(1));
+                // A live one may still come before the gateway has heard the question: it comes again.
+                let is_next = number == place.next;
+                place.next += u64::from(is_next);
                 is_next
             }
             None => is_new && self.lasts,
