@@ -60,12 +60,9 @@ pub(crate) async fn enter(
     let came = Instant::now();
     let mut requests = Vec::with_capacity(orders.len());
     for form in &orders {
-        requests.push((form.symbol.as_str(), entering(&app, &session, form, came).await));
+        requests.push(entering(&app, &session, form, came).await);
     }
-    let asking = requests.into_iter().map(async |(symbol, entering)| {
-        let (believed, request) = entering?;
-        app.ask_of(&session, (symbol, believed), came, request).await
-    });
+    let asking = requests.into_iter().map(async |request| app.ask_of(&session, request?).await);
     let answers = join_all(asking).await;
     let results = orders.into_iter().zip(answers).map(|(form, answer)| result(form.client_order_id, answer));
     Ok(spoken.ok("batch", &BatchAnswered { results: results.collect() }))

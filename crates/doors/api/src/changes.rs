@@ -71,7 +71,7 @@ async fn cancelled(
     target: ClientOrderId,
 ) -> Result<Response, Problem> {
     let client_order_id = name("client_order_id", &asked.client_order_id)?;
-    let answer = committed(session, ClientRequest::Cancel { client_order_id, target }).await?;
+    let answer = committed(session.ask(ClientRequest::Cancel { client_order_id, target }).await?)?;
     Ok(spoken.ok("outcome", &Outcome::from(&answer)))
 }
 
@@ -110,7 +110,7 @@ async fn amended(
     target: ClientOrderId,
 ) -> Result<Response, Problem> {
     let (client_order_id, terms) = (name("client_order_id", &form.client_order_id)?, form.terms()?);
-    let answer = committed(session, ClientRequest::Amend { client_order_id, target, terms }).await?;
+    let answer = committed(session.ask(ClientRequest::Amend { client_order_id, target, terms }).await?)?;
     Ok(spoken.ok("outcome", &Outcome::from(&answer)))
 }
 
@@ -125,15 +125,13 @@ pub(crate) async fn cancel_all(
 ) -> Result<Response, Problem> {
     let client_order_id = name("client_order_id", &asked.client_order_id)?;
     let side = asked.side.as_deref().map(words::side).transpose().map_err(refused::bad_field)?;
-    let request = |instrument| ClientRequest::MassCancel { client_order_id, instrument, side };
-    let came = Instant::now();
-    let answer = match &asked.symbol {
-        None => committed(&session, request(ALL)).await?,
-        Some(symbol) => {
-            let believed = app.instrument_id(&session, symbol, came).await?;
-            app.ask_of(&session, (symbol, believed), came, request).await?
-        }
+    // Orders that are to go must not stay because the symbol was another instrument's a second ago.
+    let instrument = match &asked.symbol {
+        None => ALL,
+        Some(symbol) => app.look_up(&session, symbol, Instant::now()).await?.status.instrument,
     };
+    let request = ClientRequest::MassCancel { client_order_id, instrument, side };
+    let answer = app.ask_of(&session, request).await?;
     Ok(spoken.ok("outcome", &Outcome::from(&answer)))
 }
 

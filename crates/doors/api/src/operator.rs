@@ -112,7 +112,7 @@ async fn done(
     let client_order_id = name("client_order_id", &deed.client_order_id)?;
     let request = deeds::request(client_order_id, command, deed.propose.then_some(session.number));
     let request = request.ok_or_else(|| Problem::bad("propose: that needs no second operator"))?;
-    let answer = committed(session, request).await?;
+    let answer = committed(session.ask(request).await?)?;
     if answer.repeat && !may_be_of(&answer, command, deed.propose) {
         return Err(refused::refused(Reason::DuplicateRequest));
     }

@@ -41,9 +41,8 @@ pub(crate) async fn enter(
     spoken: Spoken,
     Said(form): Said<OrderForm>,
 ) -> Result<Response, Problem> {
-    let came = Instant::now();
-    let (believed, request) = entering(&app, &session, &form, came).await?;
-    let answer = app.ask_of(&session, (&form.symbol, believed), came, request).await?;
+    let request = entering(&app, &session, &form, Instant::now()).await?;
+    let answer = app.ask_of(&session, request).await?;
     let mut response = spoken.answer(StatusCode::CREATED, "outcome", &Outcome::from(&answer));
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/orders/{}", order_text(answer.order))) {
         response.headers_mut().insert(header::LOCATION, place);
@@ -51,21 +50,21 @@ pub(crate) async fn enter(
     Ok(response)
 }
 
-/// The number that its symbol is believed to have, and the order as the exchange is asked for it.
+/// The order as the exchange is asked for it.
 pub(crate) async fn entering(
     app: &Shared,
     session: &Arc<Session>,
     form: &OrderForm,
     came: Instant,
-) -> Result<(InstrumentId, impl Fn(InstrumentId) -> ClientRequest), Problem> {
+) -> Result<ClientRequest, Problem> {
     let (client_order_id, order) = (form.name()?, form.order()?);
-    let believed = app.instrument_id(session, &form.symbol, came).await?;
-    Ok((believed, move |instrument| ClientRequest::Enter { client_order_id, instrument, order }))
+    let instrument = app.instrument_id(session, &form.symbol, came).await?;
+    Ok(ClientRequest::Enter { client_order_id, instrument, order })
 }
 
-/// Asks, and gives the answer unless that is a refusal.
-pub(crate) async fn committed(session: &Session, request: ClientRequest) -> Result<Answer, Problem> {
-    match session.ask(request).await? {
+/// The answer to a request, unless that is a refusal.
+pub(crate) fn committed(told: LineTold) -> Result<Answer, Problem> {
+    match told {
         LineTold::Answer(answer) if answer.status == Status::Refused => Err(refused::recorded(&answer)),
         LineTold::Answer(answer) => Ok(answer),
         _ => Err(refused::no_answer_yet()),

@@ -1,8 +1,9 @@
 //! Which instrument a symbol is.
 //!
 //! To ask a gateway for each order which number its symbol has would make two questions of one. To believe for long what was told once would refuse orders for a symbol that was
-//! removed and listed again, under another number. Here a number is believed for some time, since numbers are used once and an old one is refused and never another's; but a symbol that is
-//! refused so, or not known, is looked up before anybody is told that there is no such instrument.
+//! removed and listed again, under another number. Here a number is believed for two seconds, and while requests come somebody asks anew each second; a symbol that is not known is looked
+//! up before anybody is told that there is no such instrument. Numbers are used once: an order under an old one is never another's. But its refusal is in the record and its name is used,
+//! so it is not asked again here; no number is believed behind it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use pares_http::problem::Problem;
 use pares_resources::{InstrumentTold, LineTold, Question};
-use pares_types::{Answer, ClientRequest, InstrumentId};
+use pares_types::{Answer, ClientRequest, InstrumentId, Reason};
 use tokio::time::timeout;
 
 use crate::app::App;
@@ -21,7 +22,7 @@ use crate::session::Session;
 /// So old may be an instrument's state when it is told.
 const FRESH: Duration = Duration::from_secs(1);
 /// So long a symbol is believed to have its number.
-const BELIEVED: Duration = Duration::from_secs(10);
+const BELIEVED: Duration = Duration::from_secs(2);
 
 /// Instruments by symbol, and when they were asked for.
 struct Listed {
@@ -56,6 +57,10 @@ impl Symbols {
         if listed.as_ref().is_none_or(|before| before.asked < asked) {
             *listed = Some(told);
         }
+    }
+
+    fn forget(&self) {
+        *self.listed.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Whether this is the one who asks for all, so that nobody who comes has to.
@@ -104,7 +109,7 @@ impl App {
 
     /// The same as it is told to one who asks no earlier than the request came. The session asks itself, so that no other one's gateway is waited for; of all that it wants to
     /// know at a time, once.
-    async fn look_up(
+    pub(crate) async fn look_up(
         &self,
         session: &Session,
         symbol: &str,
@@ -120,25 +125,13 @@ impl App {
         timeout(self.settings.patience, asking).await.unwrap_or_else(|_| Err(refused::no_answer_yet()))
     }
 
-    /// Asks something of the instrument that is believed to be the symbol's. If the exchange knows none of that number, nothing was done, and the symbol may have another one.
-    pub(crate) async fn ask_of(
-        &self,
-        session: &Session,
-        (symbol, believed): (&str, InstrumentId),
-        came: Instant,
-        request: impl Fn(InstrumentId) -> ClientRequest,
-    ) -> Result<Answer, Problem> {
-        match committed(session, request(believed)).await {
-            Err(refused) if refused == refused::unknown_instrument() => {
-                match self.look_up(session, symbol, came).await {
-                    Ok(now) if now.status.instrument != believed => {
-                        committed(session, request(now.status.instrument)).await
-                    }
-                    _ => Err(refused),
-                }
-            }
-            answer => answer,
+    /// Asks for something of an instrument. If the exchange has none of that number, no number is believed any longer.
+    pub(crate) async fn ask_of(&self, session: &Session, request: ClientRequest) -> Result<Answer, Problem> {
+        let answer = session.ask(request).await?;
+        if matches!(answer, LineTold::Answer(Answer { reason: Reason::UnknownInstrument, .. })) {
+            self.symbols.forget();
         }
+        committed(answer)
     }
 
     /// The number of a symbol's instrument, if another one than was believed has it by now. Of an instrument that is gone a gateway knows no order, and refuses nothing.

@@ -172,13 +172,12 @@ impl Script {
             ClientRequest::MassCancel { instrument, .. } => (Status::MassCancelled, *instrument),
             other => panic!("{other:?}"),
         };
-        if !self.instruments.iter().any(|(_, number)| *number == instrument.0) {
-            return Reply::Rejected { client_order_id, reason: Reason::UnknownInstrument };
-        }
-        if self.refuses {
+        let is_listed = self.instruments.iter().any(|(_, number)| *number == instrument.0);
+        if self.refuses || !is_listed {
             let repeat =
                 self.heard.iter().any(|heard| matches!(heard, ClientFrame::Request(same) if same == request));
-            let (status, reason) = (Status::Refused, Reason::BookFull);
+            let (status, reason) =
+                (Status::Refused, if is_listed { Reason::BookFull } else { Reason::UnknownInstrument });
             return Reply::Answer(Answer { status, reason, repeat, ..answer(client_order_id.0, instrument) });
         }
         if status == Status::Resting {

@@ -17,12 +17,15 @@ fn lists(gateway: &Gateway) -> usize {
 }
 
 #[test]
-fn a_symbol_that_was_removed_and_listed_again_is_found_at_once() {
+fn a_symbol_that_was_removed_and_listed_again_costs_a_name_at_most_and_no_cancel() {
     let gateway = Gateway::start();
     gateway.list(&[("ABC", 1)]);
     let served = Served::by(&[&gateway], PATIENT);
     assert_eq!(served.ask("POST", "/v1/orders", &order(1, "ABC")).0, 201);
     gateway.list(&[("ABC", 2)]);
+    let (status, refused) = served.ask("POST", "/v1/orders", &order(4, "ABC"));
+    let is_recorded = (&refused["reason"], &refused["position"]);
+    assert_eq!((status, is_recorded), (404, (&json!("unknown_instrument"), &json!("4"))), "{refused}");
     let (status, entered) = served.ask("POST", "/v1/orders", &order(2, "ABC"));
     assert_eq!((status, &entered["instrument"]), (201, &json!(2)), "{entered}");
 
