@@ -20,6 +20,7 @@ use pares_types::{InstrumentId, Price, Quantity};
 use crate::desk::Desk;
 use crate::instruments::Instruments;
 use crate::market_told::{MarketEntry, MarketReject, MarketTold, entry, update};
+use crate::request::NO_INSTRUMENT;
 use crate::told::Told;
 
 /// Prices of each side that are told.
@@ -119,7 +120,7 @@ pub(crate) struct Subscriptions {
 /// MDReqRejReason, if there is one for it, and words.
 type Refused = (Option<u8>, &'static str);
 
-const NO_SYMBOL: Refused = (Some(reject::UNKNOWN_SYMBOL), "no instrument has that Symbol (55)");
+const NO_SYMBOL: Refused = (Some(reject::UNKNOWN_SYMBOL), NO_INSTRUMENT);
 
 impl Desk {
     /// MarketDataRequest.

@@ -57,6 +57,9 @@ pub(crate) fn name(message: &FixMessage<'_>, tag: u16) -> Name {
     client_order_id(text).map_or_else(|| Name::Raw(text.to_vec()), Name::Of)
 }
 
+/// Nothing is listed by the symbol or number that was given.
+pub(crate) const NO_INSTRUMENT: &str = "no instrument has that Symbol (55) or SecurityID (48)";
+
 /// What a message asks for, field by field.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking<'a> {
@@ -77,15 +80,17 @@ impl Asking<'_> {
 
     /// The instrument: by its number (48, if 22 is 8), or else by its symbol (55). A number that is none is no reason to go by the symbol.
     pub(crate) fn instrument(&self) -> Result<InstrumentId, Refusal> {
-        let is_number = self.message.text(tag::SECURITY_ID_SOURCE) == Some(b"8");
-        let named = match self.message.text(tag::SECURITY_ID).filter(|_| is_number) {
-            Some(_) => self.by_number(),
-            None => self.message.text(tag::SYMBOL).and_then(|symbol| self.instruments.by_symbol(symbol)),
+        let named = match self.is_by_number() {
+            true => self.by_number(),
+            false => self.message.text(tag::SYMBOL).and_then(|symbol| self.instruments.by_symbol(symbol)),
         };
-        named.ok_or_else(|| Refusal {
-            code: reject::UNKNOWN_SYMBOL,
-            text: "no instrument has that Symbol (55)".into(),
-        })
+        named.ok_or_else(|| Refusal { code: reject::UNKNOWN_SYMBOL, text: NO_INSTRUMENT.into() })
+    }
+
+    /// Whether it names an instrument by its number.
+    pub(crate) fn is_by_number(&self) -> bool {
+        let is_ours = self.message.text(tag::SECURITY_ID_SOURCE) == Some(b"8");
+        is_ours && self.message.text(tag::SECURITY_ID).is_some()
     }
 
     fn by_number(&self) -> Option<InstrumentId> {

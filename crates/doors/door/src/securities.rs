@@ -135,7 +135,9 @@ impl Desk {
         let asking = Asking { message, instruments: &self.instruments };
         let id = message.text(tag::SECURITY_STATUS_REQ_ID).unwrap_or_default().to_vec();
         let text = message.text(tag::SYMBOL).unwrap_or(b"NONE").to_vec();
-        let symbol = std::str::from_utf8(&text).ok().and_then(|text| Symbol::new(text).ok());
+        // A number that is none is no reason to go by the symbol.
+        let named = std::str::from_utf8(&text).ok().filter(|_| !asking.is_by_number());
+        let symbol = named.and_then(|text| Symbol::new(text).ok());
         match (asking.instrument(), symbol) {
             (Ok(instrument), _) => self.ask_security(id, text, instrument),
             (Err(_), Some(symbol)) if self.sought.len() < LISTS_MAX => {

@@ -155,6 +155,9 @@ fn how_instruments_trade_is_told_one_after_the_other() {
         "{sent:?}"
     );
     assert!(sent[1].starts_with("f 324=b 55=GONE 325=N 326=20"), "{sent:?}");
+    rig.says("e", "324=d|55=ACME|48=99|22=8|263=0|");
+    let none = rig.sent();
+    assert!(none[0].starts_with("f 324=d 55=ACME 325=N 326=20"), "a number that is none is none: {none:?}");
     rig.says("e", "324=c|55=LATE|263=0|");
     rig.found(Some(InstrumentId(99)));
     assert!(

@@ -153,8 +153,11 @@ fn an_order_that_nobody_can_take_is_rejected_with_a_reason() {
         ("11=x|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
         ("11=01|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
         ("11=18446744073709551616|55=ACME|54=1|38=1|40=2|44=1|", "99 58=ClOrdID (11) is a number"),
-        ("11=1|55=NONE|54=1|38=1|40=2|44=1|", "1 58=no instrument has that Symbol (55)"),
-        ("11=1|55=ACME|48=99|22=8|54=1|38=1|40=2|44=1|", "1 58=no instrument has that Symbol (55)"),
+        ("11=1|55=NONE|54=1|38=1|40=2|44=1|", "1 58=no instrument has that Symbol (55) or SecurityID (48)"),
+        (
+            "11=1|55=ACME|48=99|22=8|54=1|38=1|40=2|44=1|",
+            "1 58=no instrument has that Symbol (55) or SecurityID (48)",
+        ),
         ("11=1|55=ACME|54=5|38=1|40=2|44=1|", "11 58=Side (54) is 1 or 2"),
         ("11=1|55=ACME|54=1|38=1.5|40=2|44=1|", "13 58=38: a quantity is a whole number"),
         ("11=1|55=ACME|54=1|38=1|40=2|44=1.00001|", "99 58=44: a price has at most 4 decimals"),

@@ -268,7 +268,7 @@ fn a_number_names_an_instrument_if_it_is_the_exchanges_and_no_other_one_takes_it
     let (mut rig, books) = (with_market(&FIX44), Books::default());
     books.put("ACME", (&[(9, 5)], &[]), 0);
     let acme = "W 262=a 55=ACME 268=1 269=0 270=9 271=5";
-    let none = "Y 262=a 281=0 58=no instrument has that Symbol (55)";
+    let none = "Y 262=a 281=0 58=no instrument has that Symbol (55) or SecurityID (48)";
     for (named, told) in [
         ("55=X|48=17|22=8", acme),
         ("55=X|48=17|22=1", none),
