@@ -41,8 +41,8 @@ pub(crate) struct Session {
     pub(crate) looking_up: tokio::sync::Mutex<()>,
     /// What the member has, as far as somebody asked.
     positions: tokio::sync::Mutex<MemberPositions>,
-    /// It is told of another member, whose names its own would be taken for: it asks for nothing.
-    is_copy: bool,
+    /// The member that it is told of, unless 0, whose names its own would be taken for: it asks for nothing.
+    pub(crate) copied: u32,
     has_ended: AtomicBool,
     ending: Notify,
     patience: Duration,
@@ -52,7 +52,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new((member, number): (MemberId, u16), is_copy: bool, patience: Duration) -> Arc<Self> {
+    pub(crate) fn new((member, number): (MemberId, u16), copied: u32, patience: Duration) -> Arc<Self> {
         Arc::new(Self {
             member,
             number,
@@ -62,7 +62,7 @@ impl Session {
             timer: Mutex::default(),
             looking_up: tokio::sync::Mutex::default(),
             positions: tokio::sync::Mutex::default(),
-            is_copy,
+            copied,
             has_ended: AtomicBool::new(false),
             ending: Notify::new(),
             patience,
@@ -153,7 +153,7 @@ impl Session {
 
     /// Asks, and waits for the answer as long as anybody waits.
     pub(crate) async fn ask(&self, request: ClientRequest) -> Result<LineTold, Problem> {
-        if self.is_copy {
+        if self.copied != 0 {
             return Err(refused::refused(Reason::NoRight));
         }
         self.answered(|line, waiter| line.ask(request, waiter)).await
@@ -228,7 +228,7 @@ impl Session {
         ends_with_gateway: bool,
     ) {
         let mut carried = Some((wire, agreed));
-        let (mut turn, copied) = (usize::from(agreed.gateway.0), agreed.copied);
+        let mut turn = usize::from(agreed.gateway.0);
         while let Some((wire, agreed)) = carried.take() {
             self.on_signed_on(agreed.in_flight_max);
             self.to_send.notify_one();
@@ -243,7 +243,7 @@ impl Session {
             turn += 1;
             carried = tokio::select! {
                 // What was told of one member is not to go on with another's.
-                next = self.next_gateway(&settings, turn) => next.filter(|(_, agreed)| agreed.copied == copied),
+                next = self.next_gateway(&settings, turn) => next.filter(|(_, agreed)| agreed.copied == self.copied),
                 () = self.ending.notified() => None,
             };
         }

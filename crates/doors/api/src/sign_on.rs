@@ -60,6 +60,9 @@ pub(crate) struct Session201 {
     member: u32,
     /// Its session.
     session: u16,
+    /// The member whose orders and streams it is told; 0: its own.
+    #[schema(value_type = u64)]
+    copied: u32,
     /// The gateway that took it.
     gateway: u16,
     /// Requests that it may have unanswered.
@@ -154,13 +157,14 @@ fn signed_on(
     agreed: Agreed,
     needs_proof: bool,
 ) -> Response {
-    let session = Session::new((member, number), agreed.copied != 0, app.settings.patience);
+    let session = Session::new((member, number), agreed.copied, app.settings.patience);
     // What an operator asks for is done soon or never: it does not wait for another gateway.
     let ends_with_gateway = needs_proof || member == EXCHANGE;
     let running = Arc::clone(&session).run(app.settings.clone(), wire, agreed, ends_with_gateway);
     let token = app.sessions.add(session, place);
     tokio::spawn(running);
-    let Agreed { gateway, in_flight_max, .. } = agreed;
-    let told = Session201 { token, member: member.0, session: number, gateway: gateway.0, in_flight_max };
+    let Agreed { gateway, in_flight_max, copied, .. } = agreed;
+    let told =
+        Session201 { token, member: member.0, session: number, copied, gateway: gateway.0, in_flight_max };
     spoken.answer(StatusCode::CREATED, "session", &told)
 }

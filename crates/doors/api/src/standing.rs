@@ -20,6 +20,9 @@ pub(crate) struct Standing {
     member: u32,
     /// Its session.
     session: u16,
+    /// The member whose orders and streams it is told; 0: its own.
+    #[schema(value_type = u64)]
+    copied: u32,
     /// Orders of the member that are in flight or work.
     #[schema(value_type = u64)]
     orders: u32,
@@ -78,6 +81,7 @@ pub(crate) async fn status(Caller(session): Caller, spoken: Spoken) -> Result<Re
     let standing = Standing {
         member: own.member.0,
         session: own.session,
+        copied: session.copied,
         orders: own.orders,
         orders_max: own.limits.orders_max,
         in_flight: own.in_flight,

@@ -13,7 +13,7 @@ const PAGES_SERIES = 1 << 14;
 /** What a session enters in the series above this dies with it. */
 const GUARDED_SERIES = 1 << 15;
 
-/** { member, session, token, key } or null. */
+/** { member, session, copied, token, key } or null; copied: the member whose orders it is told, 0 its own. */
 let own = null;
 let signingOn = null;
 let lastNumber = 0n;
@@ -37,11 +37,11 @@ export async function signOn({ keyText, member, session }) {
 
 async function signedOn({ member, session }, key) {
   const asked = await ask('POST', `${BASE}/sign-on`, { body: { member, session } });
-  if (asked.token) return { member, session, token: asked.token, key };
+  if (asked.token) return { member, session, copied: asked.copied, token: asked.token, key };
   if (!key) throw new Error('This exchange wants a proof: choose the key file.');
   const proof = await key.prove(asked.transcript);
-  const { token } = await ask('POST', `${BASE}/sign-on/${asked.sign_on}`, { body: { proof } });
-  return { member, session, token, key };
+  const { token, copied } = await ask('POST', `${BASE}/sign-on/${asked.sign_on}`, { body: { proof } });
+  return { member, session, copied, token, key };
 }
 
 export async function signOut() {

@@ -39,7 +39,7 @@ export function run({ title, lead, view, entered, left, operatorsOnly = false })
 function top(own) {
   const bar = document.getElementById('top');
   const link = ([path, words]) => el('li', {}, el('a', { href: path, 'aria-current': path === location.pathname && 'page' }, words));
-  const who = own && (own.member === 0 ? `Operator ${own.session}` : `Member ${own.member}${own.session ? `, session ${own.session}` : ''}`);
+  const who = own && (own.member === 0 ? `Operator ${own.session}` : `Member ${own.member}${own.session ? `, session ${own.session}` : ''}${own.copied ? `, told of member ${own.copied}` : ''}`);
   refill(bar, el('span', { class: 'brand' }, 'Pares exchange'), el('nav', { 'aria-label': 'Pages' }, el('ul', {}, PAGES.map(link))),
     own && el('span', { class: 'right' }, el('span', { id: 'feed', class: 'feed' }), el('span', { id: 'who' }, who),
       el('button', { class: 'quiet', id: 'sign-out', onclick: api.signOut }, 'Sign out')));

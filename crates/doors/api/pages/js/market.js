@@ -7,6 +7,7 @@
 // | frame, list, candles, ladder, tape, ticket, own | signing on and the line at the top; the parts of the page |
 // | dom, forms, topics, http, line, plot, decimal | shared with other pages (`crates/base/http/pages`) |
 
+import * as api from './api.js';
 import { candlesCard } from './candles.js';
 import { el } from './dom.js';
 import * as feed from './feed.js';
@@ -27,7 +28,8 @@ run({
   lead: 'Books, trades and your orders, as they happen.',
   view: (hear) => el('div', { class: 'market' },
     el('h1', { class: 'unseen' }, 'Market'),
-    el('div', { class: 'column' }, instrumentsCard(hear), ticketCard(hear)),
+    // Who copies another member may ask for nothing.
+    el('div', { class: 'column' }, instrumentsCard(hear), api.who()?.copied ? '' : ticketCard(hear)),
     el('div', { class: 'column' }, candlesCard(hear), ordersCard(hear), fillsCard(hear)),
     el('div', { class: 'column' }, ladderCard(hear), tapeCard(hear))),
   entered: async () => {

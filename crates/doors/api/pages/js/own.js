@@ -8,6 +8,10 @@ import { noteEntered, readOrders, state, symbolOf } from './state.js';
 import { outcomeText } from './outcome.js';
 import { spoken } from './words.js';
 
+/** A session that copies another member shows that one's, and may ask for nothing. */
+const isCopy = () => Boolean(api.who()?.copied);
+const whose = (what) => (isCopy() ? `${what} of member ${api.who().copied}` : `Own ${what.toLowerCase()}`);
+
 /** Own orders, each with what can be done to it. */
 export function ordersCard(hear) {
   const body = el('div', { id: 'own-orders' });
@@ -22,13 +26,13 @@ export function ordersCard(hear) {
     },
   }));
   const draw = () => {
-    all.hidden = state.orders.length === 0;
+    all.hidden = isCopy() || state.orders.length === 0;
     const rows = state.orders.map((order) => line(order, error, changing));
     refill(body, table('Own orders at work', [['Symbol'], ['Side'], ['Limit', true], ['Traded', true], ['Left', true], ['State'], ['Actions']], rows, 'No order is at work.'));
   };
   for (const topic of ['orders', 'instruments']) hear(topic, draw);
   draw();
-  return card('Own orders', 'orders', body, error, all, changing);
+  return card(whose('Orders'), 'orders', body, error, all, changing);
 }
 
 const wordsOf = (order) => `${order.side ?? ''} ${grouped(order.remaining)} ${symbolOf(order.instrument)}`;
@@ -46,7 +50,7 @@ function line(order, error, changing) {
   cancel.firstChild.setAttribute('aria-label', `Cancel ${wordsOf(order)}`);
   const change = el('button', { class: 'second', id: `change-${name}`, 'aria-label': `Change ${wordsOf(order)}`, onclick: () => openChange(changing, order) }, 'Change');
   return [symbolOf(order.instrument), el('span', { class: order.side }, order.side ?? '–'), shown(state.entered.get(name)),
-    grouped(order.executed), grouped(order.remaining), spoken(order.state), el('span', { class: 'buttons' }, change, cancel)];
+    grouped(order.executed), grouped(order.remaining), spoken(order.state), isCopy() ? '–' : el('span', { class: 'buttons' }, change, cancel)];
 }
 
 function openChange(dialog, order) {
@@ -77,5 +81,5 @@ export function fillsCard(hear) {
   const draw = () => refill(body, table('Own trades, the newest first', [['Time'], ['Symbol'], ['Side'], ['Price', true], ['Shares', true], ['Left', true]], state.fills.map(row), 'Nothing has traded since you signed on.'));
   hear('fills', draw);
   draw();
-  return card('Own trades', 'fills', body);
+  return card(whose('Trades'), 'fills', body);
 }

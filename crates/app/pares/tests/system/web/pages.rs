@@ -99,6 +99,26 @@ fn a_book_that_does_not_add_up_is_told_anew() {
     });
 }
 
+#[test]
+fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
+    in_browser(async |driver| {
+        let exchange = Exchange::start(&with_feed(small(1)));
+        for words in ["member add 7", "member add 9", "member copy 9 7 --session 1"] {
+            done(&exchange, words);
+        }
+        let web = Web::start(exchange.layout().root());
+        assert_eq!(Asker::open(&web.address, 7).limit(1, "sell", 30, "12").status, 201);
+        let page = at(&driver, &web, "/").await;
+        Hand::Mouse.write(&page, "#session", "1").await;
+        sign_on(&page, Hand::Mouse, 9).await;
+        page.shows("#who", "Member 9, session 1, told of member 7").await;
+        page.shows("#orders", "Orders of member 7").await;
+        page.shows("#own-orders", "30").await;
+        let ask = "return document.querySelectorAll('#ticket, [id^=cancel-]:not([hidden] *), [id^=change-]:not(#change-title)').length";
+        assert_eq!(page.script(ask, Value::Null).await, json!(0));
+    });
+}
+
 fn operator_key(exchange: &Exchange, session: u16) -> PathBuf {
     match session {
         1 => exchange.layout().operator_key(),
