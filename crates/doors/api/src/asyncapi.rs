@@ -59,7 +59,8 @@ fn of_channel(messages: &[String]) -> Vec<Value> {
     messages.iter().map(|name| json!({ "$ref": format!("#/channels/socket/messages/{name}") })).collect()
 }
 
-fn made() -> Value {
+/// All messages, and the names of those that the server says.
+fn messages() -> (Parts, Vec<String>) {
     let mut parts = Parts::default();
     parts.variants::<Told>();
     parts.variants::<MarketMessage>();
@@ -72,9 +73,23 @@ fn made() -> Value {
     let told: Vec<String> = parts.messages.keys().cloned().collect();
     let wish = parts.schema::<Wish>();
     parts.message("subscribe", wish);
-    let Parts { schemas, messages } = parts;
+    (parts, told)
+}
+
+/// The only channel there is.
+fn channel(messages: &Map<String, Value>) -> Value {
     let named = |name: &String| (name.clone(), json!({ "$ref": format!("#/components/messages/{name}") }));
-    let of_socket: Map<String, Value> = messages.keys().map(named).collect();
+    let messages: Map<String, Value> = messages.keys().map(named).collect();
+    json!({
+        "address": "/v1/socket",
+        "description": "A WebSocket, opened with the bearer's token.",
+        "messages": messages,
+        "bindings": { "ws": { "method": "GET" } },
+    })
+}
+
+fn made() -> Value {
+    let (Parts { schemas, messages }, told) = messages();
     let socket = json!({ "$ref": "#/channels/socket" });
     json!({
         "asyncapi": "3.0.0",
@@ -84,12 +99,7 @@ fn made() -> Value {
             "description": "docs/protocols/http.md, WebSocket, says what a document of fields cannot.",
         },
         "defaultContentType": "application/json",
-        "channels": { "socket": {
-            "address": "/v1/socket",
-            "description": "A WebSocket, opened with the bearer's token.",
-            "messages": of_socket,
-            "bindings": { "ws": { "method": "GET" } },
-        } },
+        "channels": { "socket": channel(&messages) },
         "operations": {
             "hear": { "action": "receive", "channel": socket, "messages": of_channel(&["subscribe".to_owned()]) },
             "tell": { "action": "send", "channel": socket, "messages": of_channel(&told) },

@@ -38,7 +38,7 @@ pub(crate) struct Many {
 }
 
 /// Cancels an order, by our id.
-#[utoipa::path(delete, path = "/v1/orders/{order_id}", operation_id = "cancel_order", tag = "orders", params(("order_id" = String, Path), Named), responses(
+#[utoipa::path(delete, path = "/v1/orders/{order_id}", operation_id = "cancel_order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$"), Named), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel(
     Path(id): Path<String>,
@@ -52,7 +52,7 @@ pub(crate) async fn cancel(
 
 /// Cancels an order, by its name.
 #[utoipa::path(delete, path = "/v1/orders/by-name/{name}", operation_id = "cancel_order_by_name", tag = "orders",
-    params(("name" = String, Path, description = "the name under which it was entered"), Named), responses(
+    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[0-9]{1,20}$"), Named), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn cancel_by_name(
     Path(target): Path<String>,
@@ -77,7 +77,7 @@ async fn cancelled(
 
 /// Changes an order, by our id.
 #[utoipa::path(patch, path = "/v1/orders/{order_id}", operation_id = "amend_order", tag = "orders", request_body = TermsForm,
-    params(("order_id" = String, Path)), responses(
+    params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$")), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend(
     Path(id): Path<String>,
@@ -91,7 +91,7 @@ pub(crate) async fn amend(
 
 /// Changes an order, by its name.
 #[utoipa::path(patch, path = "/v1/orders/by-name/{name}", operation_id = "amend_order_by_name", tag = "orders", request_body = TermsForm,
-    params(("name" = String, Path, description = "the name under which it was entered")), responses(
+    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[0-9]{1,20}$")), responses(
     (status = 200, description = "Committed", body = Outcome)))]
 pub(crate) async fn amend_by_name(
     Path(target): Path<String>,

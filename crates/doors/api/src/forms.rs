@@ -223,8 +223,9 @@ pub(crate) fn order_text(OrderId(request): OrderId) -> String {
 
 /// Reads an order's id.
 pub(crate) fn order_id(text: &str) -> Result<OrderId, Problem> {
-    let id = natural(text).and_then(RequestId::from_bits).map(OrderId);
-    id.ok_or_else(refused::no_order)
+    let why = "a whole number, which the answer to the order tells; an order's name is looked for at /v1/orders/by-name/";
+    let id = natural(text).ok_or_else(|| refused::bad_field(BadField { field: "order_id", why }))?;
+    RequestId::from_bits(id).map(OrderId).ok_or_else(refused::no_order)
 }
 
 /// Reads a name.

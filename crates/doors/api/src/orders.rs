@@ -72,7 +72,7 @@ pub(crate) fn committed(told: LineTold) -> Result<Answer, Problem> {
 }
 
 /// How an order is, by our id.
-#[utoipa::path(get, path = "/v1/orders/{order_id}", operation_id = "order", tag = "orders", params(("order_id" = String, Path)), responses(
+#[utoipa::path(get, path = "/v1/orders/{order_id}", operation_id = "order", tag = "orders", params(("order_id" = String, Path, description = "the exchange's number of the order", pattern = "^[0-9]{1,20}$")), responses(
     (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one(
     Path(id): Path<String>,
@@ -85,7 +85,7 @@ pub(crate) async fn one(
 
 /// How an order is, by its name.
 #[utoipa::path(get, path = "/v1/orders/by-name/{name}", operation_id = "order_by_name", tag = "orders",
-    params(("name" = String, Path, description = "the name under which it was entered")), responses(
+    params(("name" = String, Path, description = "the name under which it was entered", pattern = "^[0-9]{1,20}$")), responses(
     (status = 200, description = "The order", body = OrderShown)))]
 pub(crate) async fn one_by_name(
     Path(text): Path<String>,

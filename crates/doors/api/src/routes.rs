@@ -103,27 +103,12 @@ pub fn document() -> String {
 }
 
 pub(crate) fn router(app: Shared) -> Router {
-    let one = get(orders::one).delete(changes::cancel).patch(changes::amend);
-    let by_name = get(orders::one_by_name).delete(changes::cancel_by_name).patch(changes::amend_by_name);
-    let api = Router::new()
+    let api = of_orders()
+        .merge(of_market())
         .route("/sign-on", post(sign_on::begin))
         .route("/sign-on/{sign_on}", post(sign_on::prove))
         .route("/session", delete(sign_on::end))
         .route("/status", get(standing::status))
-        .route("/orders", get(orders::list).post(orders::enter).delete(changes::cancel_all))
-        .route("/orders/batch", post(batches::enter))
-        .route("/orders/{order_id}", one)
-        .route("/orders/by-name/{name}", by_name)
-        .route("/cancel-after", get(timer::timer).post(timer::cancel_after))
-        .route("/fills", get(fills::fills))
-        .route("/positions", get(positions::positions))
-        .route("/instruments", get(instruments::list))
-        .route("/instruments/{symbol}", get(instruments::one))
-        .route("/instruments/{symbol}/book", get(books::book))
-        .route("/instruments/{symbol}/trades", get(trades::trades))
-        .route("/instruments/{symbol}/candles", get(trades::candles))
-        .route("/instruments/{symbol}/ticker", get(trades::ticker))
-        .route("/instruments/{symbol}/phase/{phase}", put(operator::phase))
         .route("/members/{member}/block", put(operator::block).delete(operator::unblock))
         .route("/four-eyes", put(operator::four_eyes_on).delete(operator::four_eyes_off))
         .route("/socket", get(socket::socket))
@@ -138,6 +123,30 @@ pub(crate) fn router(app: Shared) -> Router {
         .method_not_allowed_fallback(async || Problem::other_methods())
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .with_state(app)
+}
+
+fn of_orders() -> Router<Shared> {
+    let one = get(orders::one).delete(changes::cancel).patch(changes::amend);
+    let by_name = get(orders::one_by_name).delete(changes::cancel_by_name).patch(changes::amend_by_name);
+    Router::new()
+        .route("/orders", get(orders::list).post(orders::enter).delete(changes::cancel_all))
+        .route("/orders/batch", post(batches::enter))
+        .route("/orders/{order_id}", one)
+        .route("/orders/by-name/{name}", by_name)
+        .route("/cancel-after", get(timer::timer).post(timer::cancel_after))
+        .route("/fills", get(fills::fills))
+        .route("/positions", get(positions::positions))
+}
+
+fn of_market() -> Router<Shared> {
+    Router::new()
+        .route("/instruments", get(instruments::list))
+        .route("/instruments/{symbol}", get(instruments::one))
+        .route("/instruments/{symbol}/book", get(books::book))
+        .route("/instruments/{symbol}/trades", get(trades::trades))
+        .route("/instruments/{symbol}/candles", get(trades::candles))
+        .route("/instruments/{symbol}/ticker", get(trades::ticker))
+        .route("/instruments/{symbol}/phase/{phase}", put(operator::phase))
 }
 
 /// This document.

@@ -336,3 +336,18 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::error::TryRecvError;
+
+    use super::*;
+
+    #[test]
+    fn one_who_follows_a_session_that_has_just_ended_does_not_wait() {
+        let session = Session::new((MemberId(7), 1), false, Duration::ZERO);
+        session.end();
+        let mut following = session.follow(&[(ShardId(0), 1)]);
+        assert_eq!(following.told.try_recv(), Err(TryRecvError::Disconnected));
+    }
+}

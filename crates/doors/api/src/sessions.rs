@@ -138,9 +138,18 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::extract::{Extension, State};
+    use pares_http::connections::{CallerAddress, WebTransport};
     use pares_types::{GatewayId, MemberId};
+    use serde_json::json;
 
     use super::*;
+    use crate::app::App;
+    use crate::settings::ApiSettings;
+    use crate::sign_on;
+    use crate::spoken::{Said, Spoken};
 
     const TRANSCRIPT: Transcript =
         Transcript { nonce: [0; 32], gateway: GatewayId(0), member: MemberId(7), session: 1, token: 0 };
@@ -171,6 +180,34 @@ mod tests {
         (0..STRANGERS_MAX).for_each(|of| drop(keep(begun, of).unwrap()));
         assert!(keep(begun, STRANGERS_MAX).is_none() && !sessions.has_room(address(STRANGERS_MAX)));
         assert!(keep(begun + STRANGERS_GRACE, STRANGERS_MAX).is_some());
+    }
+
+    #[test]
+    fn one_for_whom_there_is_no_room_is_turned_away_before_a_gateway_is_called() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let called = Arc::clone(&calls);
+        let gateways = Arc::new(move || {
+            called.fetch_add(1, Ordering::Relaxed);
+            Vec::new()
+        });
+        let settings = ApiSettings { sessions_max: 1, ..ApiSettings::new(gateways) };
+        let app = App::new(settings, &WebTransport::Loopback);
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let refused = || {
+            let form = Said(serde_json::from_value(json!({ "member": 7 })).unwrap());
+            let caller = Extension(CallerAddress(here));
+            let begun = sign_on::begin(State(Arc::clone(&app)), caller, Spoken::Json, form);
+            serde_json::to_value(runtime.block_on(begun).unwrap_err()).unwrap()["reason"].clone()
+        };
+        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("no_gateway"), 1));
+        let place = app.sessions.place();
+        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("full"), 1), "sessions");
+        drop(place);
+        // However long the test takes, none of them has had its time.
+        let later = Instant::now() + Duration::from_secs(3_600);
+        (0..STRANGERS_MAX).for_each(|_| _ = app.sessions.keep_at(later, here, Wire::of_nobody(), TRANSCRIPT));
+        assert_eq!((refused(), calls.load(Ordering::Relaxed)), (json!("full"), 1), "sign-ons");
     }
 
     #[test]

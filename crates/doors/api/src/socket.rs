@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
 use crate::followers::{Followed, Following};
+use crate::refused;
 use crate::reports::{Report, report};
 use crate::session::Session;
 use crate::watching::{TooSlow, Watched, Watching};
@@ -135,7 +136,7 @@ impl Listener {
                 let market = self.app.settings.market.as_deref();
                 let texts = match self.watching.begin(market, &watched, after.as_deref()) {
                     Some(texts) => texts,
-                    None => vec![self.not_told(&watched).await],
+                    None => vec![self.not_told(&watched).await?],
                 };
                 self.tell_texts(texts).await
             }
@@ -143,9 +144,21 @@ impl Listener {
     }
 
     /// That nothing is told of that symbol, and whether it is one.
-    async fn not_told(&mut self, watched: &Watched) -> Utf8Bytes {
-        let is_listed = self.app.instrument(&self.session, &watched.symbol).await.is_ok();
-        watched.not(if is_listed { "no_market_data" } else { "unknown_instrument" })
+    async fn not_told(&mut self, watched: &Watched) -> Result<Utf8Bytes, Closing> {
+        match self.app.instrument(&self.session, &watched.symbol).await {
+            Ok(_) => Ok(watched.not("no_market_data")),
+            Err(problem) if problem == refused::unknown_instrument() => Ok(watched.not("unknown_instrument")),
+            Err(_) => Err(self.unanswered()),
+        }
+    }
+
+    /// No gateway has answered what a wish depends on.
+    fn unanswered(&self) -> Closing {
+        if self.session.has_ended() {
+            SESSION_ENDED
+        } else {
+            closing(close_code::AGAIN, "no gateway answers")
+        }
     }
 
     /// Begins to tell the member's stream. A socket follows it once; again only when of no shard anything is told.
@@ -179,11 +192,7 @@ impl Listener {
     }
 
     async fn all_shards(&mut self) -> Result<Vec<(ShardId, u64)>, Closing> {
-        let instruments = self.app.instruments(&self.session).await;
-        let instruments = instruments.map_err(|_| match self.session.has_ended() {
-            true => SESSION_ENDED,
-            false => closing(close_code::AGAIN, "no gateway answers"),
-        })?;
+        let instruments = self.app.instruments(&self.session).await.map_err(|_| self.unanswered())?;
         let shards: BTreeMap<ShardId, u64> = instruments.iter().map(|one| (one.status.shard, 0)).collect();
         Ok(shards.into_iter().collect())
     }

@@ -41,7 +41,11 @@ pub(crate) struct Engine {
 impl Engine {
     /// One that has logged on as that session.
     pub(crate) fn start(exchange: &Exchange, sender: &'static str) -> Self {
-        let stream = dial(&exchange.layout().fix_address(GatewayId(0)));
+        Self::at(GatewayId(0), exchange, sender)
+    }
+
+    fn at(gateway: GatewayId, exchange: &Exchange, sender: &'static str) -> Self {
+        let stream = dial(&exchange.layout().fix_address(gateway));
         let mut engine = Self { stream, heard: Vec::new(), number: 0, sender };
         engine.say("A", "98=0|108=30|141=Y|");
         engine.hear("A");
@@ -73,6 +77,18 @@ impl Engine {
         std::iter::repeat_with(|| self.next())
             .find(|message| message.contains(&format!("|35={kind}|")))
             .unwrap()
+    }
+
+    /// Asks for the last trade until it is told a whole book.
+    fn last_trade(&mut self) -> String {
+        loop {
+            self.say("V", "262=a|263=0|264=1|267=1|269=2|146=1|55=ALFA|");
+            let told = self.next();
+            if told.contains("|35=W|") {
+                return told;
+            }
+            assert!(told.contains("|262=a|281=2|"), "market data are not at hand yet: {told}");
+        }
     }
 
     /// Takes what comes until the book is that one.
@@ -129,17 +145,19 @@ fn a_book_is_told_by_fix_and_then_what_changes_of_it() {
 
 #[test]
 fn the_first_whole_book_has_the_last_trade_of_the_day_from_before_anybody_asked() {
-    let config = with_feed(small(1));
+    const TRADE: &str = "|268=1|269=2|270=5|271=10|";
+    let mut config = with_feed(small(2));
+    // One replayer tells both gateways: what one of them has been told, the other one can be.
+    config.feed.as_mut().unwrap().replayers.truncate(1);
     let exchange = Exchange::start(&SystemConfig { fix: config.gateways.clone(), ..config });
     done(&exchange, "day begin 2026-11-23");
     let mut trader = exchange.client(0, 7);
     for (name, side) in [(1, Side::Buy), (2, Side::Sell)] {
         trader.submit_and_wait(&limit(name, 1, side, 10, 50_000)).unwrap();
     }
-    let mut engine = Engine::start(&exchange, "M9");
-    // The feed may be some milliseconds behind.
-    eventually("the trade is told", || {
-        engine.say("V", "262=a|263=0|264=1|267=1|269=2|146=1|55=ALFA|");
-        engine.hear("W").contains("|268=1|269=2|270=5|271=10|")
-    });
+    let mut early = Engine::at(GatewayId(1), &exchange, "M9");
+    eventually("the trade is told", || early.last_trade().contains(TRADE));
+    // Nobody has asked this gateway, so it has followed nothing.
+    let first = Engine::at(GatewayId(0), &exchange, "M8").last_trade();
+    assert!(first.contains(TRADE), "{first}");
 }

@@ -6,16 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use pares_node::SystemConfig;
+use pares_types::Side;
 
 use crate::common::exchange::{Exchange, gateway, with_feed};
-use crate::common::{PATIENCE, eventually};
-use crate::sign_on::{done, required};
+use crate::common::{PATIENCE, eventually, limit};
+use crate::sign_on::{done, key, known, required};
 
 /// Shares of every order.
 const SHARES: u64 = 100;
@@ -54,12 +55,16 @@ struct Report {
 }
 
 impl Member {
-    fn start(class_path: &str, (store, key): (PathBuf, PathBuf), gateways: &[SocketAddr]) -> Self {
+    /// The first session of a member, with the key that it was given.
+    fn start(class_path: &str, exchange: &Exchange, member: u32) -> Self {
+        let key = exchange.layout().keys().join(format!("member-{member}-1.key"));
+        let store = exchange.dir().path().join("quickfixj");
+        let gateways = fix_addresses(exchange);
         let gateways = gateways.iter().map(SocketAddr::to_string);
         let mut process = Command::new("java")
             .args(["-cp", class_path, "pares.Member"])
             .args([store, key])
-            .args(["M7-1", "ALFA"])
+            .args([&format!("M{member}-1"), "ALFA"])
             .args(gateways)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -107,6 +112,16 @@ impl Member {
         }
     }
 
+    /// Listens until it is told so. It holds each message against a dictionary of its own.
+    fn until(&mut self, what: &str) {
+        eventually(what, || {
+            self.listen(Duration::from_millis(1));
+            let wrong = self.said.iter().find(|line| line.contains("|35=3|") || line.contains("|35=j|"));
+            assert_eq!(wrong, None, "it takes what it is told");
+            self.said.iter().any(|line| line.starts_with("told ") && line.contains(what))
+        });
+    }
+
     /// Whether each order was accepted and filled.
     fn has_all(&self, orders: u64) -> bool {
         let filled = |reports: &Vec<Report>| filled(reports) >= SHARES && !accepted(reports).is_empty();
@@ -149,9 +164,7 @@ fn quickfixj_enters_orders_loses_its_gateways_and_goes_on_at_the_next() {
     let Some(class_path) = class_path() else { return };
     let mut exchange = Exchange::start(&system());
     done(&exchange, "member add 7");
-    let key = exchange.layout().keys().join("member-7-1.key");
-    let store = exchange.dir().path().join("quickfixj");
-    let mut member = Member::start(&class_path, (store, key), &fix_addresses(&exchange));
+    let mut member = Member::start(&class_path, &exchange, 7);
     for name in 1..=ORDERS {
         member.order(name);
         if name % 8 == 0 {
@@ -195,28 +208,38 @@ fn quickfixj_enters_orders_loses_its_gateways_and_goes_on_at_the_next() {
     );
 }
 
-/// It holds each message against a dictionary of its own.
 #[test]
 fn quickfixj_is_told_the_market() {
     let Some(class_path) = class_path() else { return };
     let exchange = Exchange::start(&with_feed(system()));
     done(&exchange, "member add 7");
-    let key = exchange.layout().keys().join("member-7-1.key");
-    let store = exchange.dir().path().join("quickfixj");
-    let mut member = Member::start(&class_path, (store, key), &fix_addresses(&exchange));
-    let until = |member: &mut Member, what: &str| {
-        eventually(what, || {
-            member.listen(Duration::from_millis(1));
-            let wrong = member.said.iter().find(|line| line.contains("|35=3|") || line.contains("|35=j|"));
-            assert_eq!(wrong, None, "it takes what it is told");
-            member.said.iter().any(|line| line.starts_with("market ") && line.contains(what))
-        });
-    };
+    let mut member = Member::start(&class_path, &exchange, 7);
     member.order(1);
     writeln!(member.commands, "market a").unwrap();
-    until(&mut member, "|35=W|");
-    until(&mut member, "|269=0|");
+    member.until("|35=W|");
+    member.until("|269=0|");
     member.order(2);
-    until(&mut member, "|279=2|269=0|55=ALFA|270=223.82|");
-    until(&mut member, "|279=0|269=2|55=ALFA|270=223.82|271=100|");
+    member.until("|279=2|269=0|55=ALFA|270=223.82|");
+    member.until("|279=0|269=2|55=ALFA|270=223.82|271=100|");
+}
+
+#[test]
+fn quickfixj_is_told_the_trades_of_the_member_that_it_copies() {
+    let Some(class_path) = class_path() else { return };
+    let exchange = Exchange::start(&system());
+    for words in ["member add 7", "member add 9", "member copy 9 7 --session 1"] {
+        done(&exchange, words);
+    }
+    let mut trader = known(&exchange, 0, &key(&exchange, 7, 1));
+    for (name, side) in [(1, Side::Buy), (2, Side::Sell)] {
+        trader.submit_and_wait(&limit(name, 1, side, SHARES, 2_238_200)).unwrap();
+    }
+    let mut copy = Member::start(&class_path, &exchange, 9);
+    writeln!(copy.commands, "trades t").unwrap();
+    copy.until("|35=AQ|");
+    copy.until("|912=Y|");
+    let said = |kind: &str| copy.said.iter().filter(|line| line.starts_with(kind)).collect::<Vec<_>>();
+    assert!(said("told ")[0].contains("|568=t|569=0|749=0|750=0|"), "{:?}", copy.said);
+    // Of a trade the order that came in is told first.
+    assert_eq!(said("trade "), ["trade ALFA 100 223.82 2 7 -", "trade ALFA 100 223.82 1 7 Y"]);
 }

@@ -50,6 +50,12 @@ impl Served {
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let (status, _, answer) = self.ask_headed(method, path, body);
+        (status, answer)
+    }
+
+    /// The same, with the answer's head.
+    pub(crate) fn ask_headed(&self, method: &str, path: &str, body: &Value) -> (u16, String, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let (token, length) = (&self.token, body.len());
         let request = format!(
@@ -61,7 +67,7 @@ impl Served {
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        (status, head.to_owned(), serde_json::from_str(body).unwrap_or(Value::Null))
     }
 
     pub(crate) fn get(&self, path: &str) -> (u16, Value) {

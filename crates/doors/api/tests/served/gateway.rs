@@ -23,7 +23,9 @@ struct Script {
     next: u64,
     /// A shard refuses all orders.
     refuses: bool,
-    /// It answers no question about limits, and owes so many answers.
+    /// Who signs on copies this member, if it is not 0.
+    copied: u32,
+    /// It answers no question about limits, of which it owes so many answers, and lists nothing.
     is_silent: bool,
     owed: usize,
     is_dead: bool,
@@ -78,12 +80,17 @@ impl Gateway {
         self.script().refuses = true;
     }
 
-    /// It answers no question about limits.
+    /// Who signs on from now on is told that member's streams.
+    pub(crate) fn copy(&self, member: u32) {
+        self.script().copied = member;
+    }
+
+    /// It answers no question about limits, and lists nothing.
     pub(crate) fn hush(&self) {
         self.script().is_silent = true;
     }
 
-    /// It answers them, those of before first.
+    /// It does so again, and answers those about limits of before first.
     pub(crate) fn speak(&self) {
         let mut out = Vec::new();
         let mut script = self.script();
@@ -145,17 +152,17 @@ impl Script {
             ClientFrame::SignOn(asked) => {
                 let (token, member, heartbeat_ms) = (asked.token, asked.member, asked.heartbeat_ms);
                 let in_flight_max = 200.into();
-                frame::write(
-                    out,
-                    &SignedOn { token, member, heartbeat_ms, in_flight_max, ..SignedOn::default() },
-                );
-                return;
+                let copied = self.copied.into();
+                let signed_on =
+                    SignedOn { token, member, heartbeat_ms, in_flight_max, copied, ..SignedOn::default() };
+                return frame::write(out, &signed_on);
             }
             ClientFrame::Ping(_) => return frame::write(out, &frame::Pong::default()),
             ClientFrame::Resume { next, .. } if next <= self.next => {
                 (next.max(1)..self.next).filter(|_| next > 0).for_each(|number| write_message(out, number));
                 frame::write_resumed(out, SHARD, self.next, Reason::None);
             }
+            ClientFrame::ListRequest(_) if self.is_silent => {}
             ClientFrame::ListRequest(request) => self.write_list(request, out),
             ClientFrame::LimitsRequest { .. } if self.is_silent => self.owed += 1,
             ClientFrame::LimitsRequest { token } => write_limits(out, token),
@@ -207,6 +214,11 @@ impl Script {
     }
 }
 
+/// The one that a session is at, and the one where it could go on.
+pub(crate) fn own_and_other([first, second]: &[Gateway; 2]) -> [&Gateway; 2] {
+    if first.heard().is_empty() { [second, first] } else { [first, second] }
+}
+
 /// The message of that number of the stream.
 fn write_message(out: &mut Vec<u8>, number: u64) {
     frame::write_reply(out, &Reply::Answer(Answer { number, ..answer(number, InstrumentId(1)) }));
@@ -219,10 +231,10 @@ fn write_limits(out: &mut Vec<u8>, token: u64) {
         member: MemberId(7),
         session: 0,
         rights: Rights::TRADING,
-        limits: Limits::NONE,
+        limits: Limits { orders_max: 100, rate_max: 3, burst_max: 10, ..Limits::NONE },
         position_max: 0,
-        orders: 0,
-        in_flight: 0,
+        orders: 40,
+        in_flight: 1,
         in_flight_max: 200,
     };
     frame::write_own_limits(out, &own);

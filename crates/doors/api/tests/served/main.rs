@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)] // a test
 
 mod client;
+mod copies;
 mod gateway;
+mod standing;
 mod streams;
 mod symbols;
 mod timer;

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pares_wire::frame::ClientFrame;
@@ -11,6 +12,7 @@ use tungstenite::{Message, WebSocket};
 
 use crate::client::{PATIENT, Served, eventually, next};
 use crate::gateway::Gateway;
+use crate::symbols::lists;
 
 /// More messages than wait for one follower, and lie in the buffers of a connection.
 const PAST: u64 = 150_000;
@@ -110,6 +112,25 @@ fn a_socket_is_told_in_the_same_way_that_its_session_has_ended_whatever_it_liste
     assert_eq!(served.ask("DELETE", "/v1/session", &Value::Null).0, 204);
     for socket in &mut sockets {
         assert_eq!(closed(socket), (1008, "sign_on_again".to_owned()));
+    }
+}
+
+/// It ends a socket in the same way while that waits for an answer.
+#[test]
+fn a_session_that_ends_while_a_socket_subscribes_ends_the_socket_too() {
+    let gateway = Gateway::start();
+    gateway.hush();
+    for wish in [
+        json!({ "op": "subscribe", "channel": "orders" }),
+        json!({ "op": "subscribe", "channel": "book", "symbol": "ABC" }),
+    ] {
+        let served = Served::with_market(&gateway, Arc::default());
+        let before = lists(&gateway);
+        let mut socket = served.socket();
+        socket.send(Message::text(wish.to_string())).unwrap();
+        eventually("the gateway is asked", || lists(&gateway) > before);
+        assert_eq!(served.ask("DELETE", "/v1/session", &Value::Null).0, 204);
+        assert_eq!(closed(&mut socket), (1008, "sign_on_again".to_owned()), "{wish}");
     }
 }
 

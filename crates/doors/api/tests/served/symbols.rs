@@ -11,7 +11,7 @@ use crate::client::{PATIENT, Served, next, order};
 use crate::gateway::Gateway;
 
 /// How often all instruments were asked for.
-fn lists(gateway: &Gateway) -> usize {
+pub(crate) fn lists(gateway: &Gateway) -> usize {
     let is_list = |heard: &&ClientFrame| matches!(heard, ClientFrame::ListRequest(asked) if asked.list == List::Instruments && asked.instrument.is_none());
     gateway.heard().iter().filter(is_list).count()
 }

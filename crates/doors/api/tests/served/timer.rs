@@ -6,7 +6,7 @@ use pares_wire::frame::ClientFrame;
 use serde_json::{Value, json};
 
 use crate::client::{PATIENT, Served, eventually};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, own_and_other};
 
 const PATH: &str = "/v1/cancel-after";
 
@@ -44,8 +44,7 @@ fn a_timer_goes_along_to_the_next_gateway_when_its_own_dies() {
     let served = Served::by(&[&gateways[0], &gateways[1]], PATIENT);
     let set = served.ask("POST", PATH, &json!({ "seconds": 3_600 }));
     assert_eq!(shown(&set), (3_600, true));
-    let is_first = !gateways[0].heard().is_empty();
-    let [own, other] = if is_first { [&gateways[0], &gateways[1]] } else { [&gateways[1], &gateways[0]] };
+    let [own, other] = own_and_other(&gateways);
     assert_eq!(own.heard()[0], ClientFrame::CancelAfter { after_ms: 3_600_000 });
     assert_eq!(other.heard(), []);
     own.die();
@@ -63,8 +62,7 @@ fn passed(is_known: bool) -> Option<ClientFrame> {
     let gateways = [Gateway::start(), Gateway::start()];
     let served = Served::by(&[&gateways[0], &gateways[1]], PATIENT);
     assert_eq!(shown(&served.ask("POST", PATH, &json!({ "seconds": 1 }))), (1, true));
-    let is_first = !gateways[0].heard().is_empty();
-    let [own, other] = if is_first { [&gateways[0], &gateways[1]] } else { [&gateways[1], &gateways[0]] };
+    let [own, other] = own_and_other(&gateways);
     std::thread::sleep(Duration::from_millis(if is_known { 2_100 } else { 1_100 }));
     if is_known {
         assert_eq!(shown(&served.get(PATH)), (0, true));

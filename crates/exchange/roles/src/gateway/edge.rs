@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
-use pares_types::{ClientOrderId, Reason, Reply, Request, ShardId};
+use pares_types::{ClientOrderId, Epoch, Reason, Reply, Request, ShardId};
 use pares_wire::frame;
 use pares_wire::record::{SessionMarkRecord, request_bytes, write_request};
 
@@ -39,11 +39,13 @@ pub(super) struct Edge<W: World, S: Sockets> {
 impl<W: World, S: Sockets> Edge<W, S> {
     pub(super) fn new(
         config: &SystemConfig,
+        life: Epoch,
         world: W,
         writer: W::Writer,
         connections: Connections<S>,
         counters: W::Counters,
     ) -> Self {
+        counters.set(Counter::Epoch, u64::from(life.0));
         Self {
             writer,
             connections,

@@ -39,13 +39,14 @@ use pares_door::{DoorConfig, DoorTime};
 pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
+use pares_tap::TapLoss;
 use pares_types::{Event, GatewayId, ShardId, Timestamp};
 use pares_wire::record::{self, RequestRecord, SessionMarkRecord};
 
 pub(crate) use counters::{COUNTERS, Counter};
 
 use crate::committed::{Committed, CommittedStream};
-use crate::config::{DurabilitySetting, SignOnSetting, SystemConfig};
+use crate::config::{SignOnSetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
 use crate::index::{Search, Starts};
 use crate::inlet::Inlet;
@@ -102,34 +103,22 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     pub fn open(id: GatewayId, config: &SystemConfig, world: W, sockets: S) -> Result<Self, NodeError> {
         let node = NodeId::Gateway(id);
         let life = epoch::current(&world, config)?;
-        let untold = tap::untold_before(&world, node);
         // Before the log is touched: what an earlier process told of it is true no longer.
-        let counters =
-            world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
-        tap::keep_untold(&counters, untold);
+        let (counters, untold) = tap::counters(&world, node)?;
         let recover::Opened { writer, rules, committed, marks } = repair::opened(&world, id, life, config)?;
         let lookout = repair_asked::done(&world, node);
-        let peers = config.gateway_ids().filter(|&peer| peer != id);
-        let search = Search::start(&world, config, node)?;
-        let starts = Starts::start(&world, config, node)?;
-        let on_disk = config.durability == DurabilitySetting::Disk;
-        let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
-        let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
-        let (tap, market) = (Tap::open(id, config, &world, untold), world.market());
-        let doors = doors(config, market.is_some())?;
-        let connections = Connections::new(sockets, config.sessions_max, doors, tap, market);
-        let edge = Edge::new(config, world, writer, connections, counters);
-        edge.counters.set(Counter::Epoch, u64::from(life.0));
+        let syncer = SyncTask::start(&world, &writer, config)?;
+        let connections = connections(id, config, &world, sockets, untold)?;
+        let edge = Edge::new(config, life, world, writer, connections, counters);
         Ok(Self {
             rules,
-            edge,
             committed,
-            peers,
+            peers: peers(id, config, &edge.world),
             first_answers: FirstAnswers::new(usize::from(config.recorders)),
-            resuming: Resuming::new(config.recorders, starts),
+            resuming: Resuming::new(config.recorders, Starts::start(&edge.world, config, node)?),
             lists: Lists::default(),
             marks,
-            search,
+            search: Search::start(&edge.world, config, node)?,
             in_flight_max: config.session_in_flight_max,
             id,
             swept_ns: 0,
@@ -138,6 +127,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             syncer,
             lookout,
             untold: false,
+            edge,
         })
     }
 
@@ -356,6 +346,25 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
 /// Whether something in the instrument becomes due by itself, from the start.
 fn becomes_due(instrument: &Instrument) -> bool {
     !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
+}
+
+/// The logs of the other gateways.
+fn peers<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Vec<Inlet<W>> {
+    let peers = config.gateway_ids().filter(|&peer| peer != id);
+    peers.map(|peer| Inlet::new(world, NodeId::Gateway(peer), Offset::START)).collect()
+}
+
+/// Nobody's yet; `untold` is what the tap of an earlier process lost.
+fn connections<W: World, S: Sockets>(
+    id: GatewayId,
+    config: &SystemConfig,
+    world: &W,
+    sockets: S,
+    untold: TapLoss,
+) -> Result<Connections<S>, NodeError> {
+    let (tap, market) = (Tap::open(id, config, world, untold), world.market());
+    let doors = doors(config, market.is_some())?;
+    Ok(Connections::new(sockets, config.sessions_max, doors, tap, market))
 }
 
 /// How doors are made, if there is a port of another protocol.

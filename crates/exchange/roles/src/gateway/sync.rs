@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pares_log::{LogSyncer, LogWriter};
 
 use crate::NodeError;
+use crate::config::{DurabilitySetting, SystemConfig};
 use crate::world::{Next, Waker, World};
 
 /// Syncs the log in the background, whenever asked; several requests during one sync become one.
@@ -15,7 +16,15 @@ pub(super) struct SyncTask {
 }
 
 impl SyncTask {
-    pub(super) fn start<W: World>(world: &W, writer: &W::Writer) -> Result<Self, NodeError> {
+    /// Starts it, where what is taken in is to be on disk.
+    pub(super) fn start<W: World>(
+        world: &W,
+        writer: &W::Writer,
+        config: &SystemConfig,
+    ) -> Result<Option<Self>, NodeError> {
+        if config.durability != DurabilitySetting::Disk {
+            return Ok(None);
+        }
         let asked = Arc::new(AtomicBool::new(false));
         let (syncer, seen) = (writer.syncer(), Arc::clone(&asked));
         let sync = move || match seen.swap(false, Ordering::AcqRel).then(|| syncer.sync_to_written()) {
@@ -25,7 +34,7 @@ impl SyncTask {
             Some(Err(_)) => Next::Done,
         };
         let waker = world.spawn("sync", Box::new(sync)).map_err(NodeError::io("starting a thread"))?;
-        Ok(Self { asked, waker })
+        Ok(Some(Self { asked, waker }))
     }
 
     pub(super) fn request(&self) {

@@ -19,11 +19,12 @@ use pares_tap::{Blank, TAP_BYTES_MAX, TAP_HEAD_BYTES, TapDoor, TapHead, TapKind,
 use pares_types::GatewayId;
 use zerocopy::IntoBytes;
 
+use super::COUNTERS;
 use super::connection::Close;
 use super::counters::Counter;
-use crate::NodeId;
 use crate::config::SystemConfig;
 use crate::world::{Counters, Next, World};
+use crate::{NodeError, NodeId};
 
 /// Bytes of a segment of a tap's log: at the highest rates it lasts for some tenths of a second, in which the next one is made.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -92,10 +93,14 @@ pub(super) struct Tally {
     pub(super) untold: TapLoss,
 }
 
-/// What the tap of the gateway's process before could not say any more that it lost.
-pub(super) fn untold_before<W: World>(world: &W, node: NodeId) -> TapLoss {
-    let of = |counter: Counter| world.counter(&node.to_string(), counter.name()).unwrap_or_default().into();
-    TapLoss { entries: of(Counter::TapUntoldEntries), bytes: of(Counter::TapUntoldBytes) }
+/// The counters of a gateway's process, with what the tap of the process before could not say any more that it lost.
+pub(super) fn counters<W: World>(world: &W, node: NodeId) -> Result<(W::Counters, TapLoss), NodeError> {
+    let name = node.to_string();
+    let of = |counter: Counter| world.counter(&name, counter.name()).unwrap_or_default().into();
+    let untold = TapLoss { entries: of(Counter::TapUntoldEntries), bytes: of(Counter::TapUntoldBytes) };
+    let counters = world.create_counters(&name, COUNTERS).map_err(NodeError::io("making counters"))?;
+    keep_untold(&counters, untold);
+    Ok((counters, untold))
 }
 
 /// Keeps it for those who read the tap, and for the next process.

@@ -44,17 +44,21 @@ impl Subscription {
                 receiver.on_message(number, bytes, now_ns, hand_out);
             }
             Said::Heartbeat => receiver.on_told(receiver.next(), now_ns),
-            Said::EndOfSession => {
-                receiver.on_end(now_ns);
-                self.hang_up();
-                self.recovery.pause(now_ns);
-                return false;
-            }
+            Said::EndOfSession => receiver.on_end(now_ns),
             _ => return self.replay_refused(said, session, now_ns, each),
         }
-        let goes_on = !self.has_caught_up(said);
+        self.goes_on(said, now_ns)
+    }
+
+    /// Whether the replay does, by what was just taken in. It hangs up if not.
+    fn goes_on(&mut self, said: Said<'_>, now_ns: u64) -> bool {
+        let has_ended = said == Said::EndOfSession;
+        let goes_on = !has_ended && !self.has_caught_up(said);
         if !goes_on {
             self.hang_up();
+        }
+        if has_ended {
+            self.recovery.pause(now_ns);
         }
         goes_on
     }

@@ -7,7 +7,7 @@ use pares_node::Layout;
 use pares_tap::{TapDoor, TapedConnection, TapedPiece, TapedRole, TapedTalk};
 use serde_json::json;
 
-use super::select::{Follow, Select, Span};
+use super::select::{Follow, Select, Span, nothing};
 use crate::error::CommandResult;
 use crate::text::{self, Table, duration, grouped};
 
@@ -32,6 +32,7 @@ pub fn run(layout: &Layout, select: &Select, json: bool) -> CommandResult {
         taped.follow(&mut timed)?;
     }
     match json {
+        _ if timed.times.is_empty() => nothing("requests"),
         true => {
             timed.times.iter().for_each(|(key, times)| text::print(&format!("{}\n", as_json(key, times))))
         }
@@ -133,7 +134,7 @@ fn print(times: &BTreeMap<Key, Times>) {
         row.extend([500, 900, 990, 1_000].map(|permille| times.at(permille).map_or("-".into(), duration)));
         table.row(row);
     }
-    text::print(&if table.is_empty() { "no requests\n".to_owned() } else { table.render() });
+    text::print(&table.render());
 }
 
 fn as_json((member, session, door, kind): &Key, times: &Times) -> serde_json::Value {

@@ -7,7 +7,7 @@ use pares_tap::{TapedConnection, TapedPiece, TapedStream};
 use pares_types::{GatewayId, Timestamp};
 use serde_json::json;
 
-use super::select::{Follow, Select, name, who};
+use super::select::{Follow, Select, name, nothing, who};
 use crate::error::CommandResult;
 use crate::text::{self, Table, grouped};
 use crate::utc;
@@ -47,8 +47,11 @@ pub fn run(layout: &Layout, select: &Select, json: bool) -> CommandResult {
             }
         }
     }
+    if taps.taped.iter().all(|taped| taped.connections.is_empty()) {
+        nothing("connections");
+    }
     if !json {
-        lines = if table.is_empty() { "no connections\n".to_owned() } else { table.render() };
+        lines = if table.is_empty() { String::new() } else { table.render() };
         if lost_entries > 0 {
             lines.push_str(&format!(
                 "lost: {} entries, {} bytes\n",

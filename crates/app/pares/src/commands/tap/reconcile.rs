@@ -14,7 +14,7 @@ use pares_node::Layout;
 use pares_tap::{
     TapDoor, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk, is_ouch_change,
 };
-use pares_types::{ClientOrderId, GatewayId, MemberId, Timestamp};
+use pares_types::{ClientOrderId, GatewayId, MemberId, Position, ShardId, Timestamp};
 
 use super::recorded::{Checked, Cover, Covered, ReadRecord, Who};
 use super::select::{Follow, Select, Span, Taped, Taps, name, who};
@@ -132,22 +132,21 @@ impl Findings {
             self.no_message(connection, one.message.bytes.len() as u64);
         }
         match (one.role, name) {
-            (TapedRole::Request, Some(name)) => {
+            (TapedRole::Request, name) => {
                 self.requests += 1;
-                match self.recorded.request(member, name) {
-                    Some(known) => known.is_asked = true,
-                    None => _ = waiting.insert(name, Waiting { at: one.message.at, number: one.number }),
+                let known = name.and_then(|name| self.recorded.request(member, name));
+                match (known, name) {
+                    (Some(known), _) => known.is_asked = true,
+                    (None, Some(name)) => {
+                        _ = waiting.insert(name, Waiting { at: one.message.at, number: one.number });
+                    }
+                    (None, None) => {}
                 }
             }
-            (TapedRole::Request, None) => self.requests += 1,
             (TapedRole::Ignored, _) => self.ignored += 1,
             (TapedRole::Refusal, Some(name)) => self.refused += u64::from(waiting.remove(&name).is_some()),
-            (TapedRole::Answer(shard, position), _) => {
-                self.report(connection, one, self.recorded.check(shard, position, to(connection), name));
-            }
-            (TapedRole::Told(shard, position), _) => {
-                self.report(connection, one, self.recorded.check(shard, position, to(connection), None));
-            }
+            (TapedRole::Answer(shard, position), of) => self.report(connection, one, (shard, position), of),
+            (TapedRole::Told(shard, position), _) => self.report(connection, one, (shard, position), None),
             _ => {}
         }
     }
@@ -159,9 +158,16 @@ impl Findings {
         }
     }
 
-    fn report(&mut self, connection: &TapedConnection, one: &TapedMeaning, checked: Checked) {
+    /// A report of what is recorded there, and perhaps of the request of that name.
+    fn report(
+        &mut self,
+        connection: &TapedConnection,
+        one: &TapedMeaning,
+        (shard, position): (ShardId, Position),
+        of: Option<ClientOrderId>,
+    ) {
         self.reports += 1;
-        match checked {
+        match self.recorded.check(shard, position, to(connection), of) {
             Checked::Right => {}
             Checked::Dropped => self.dropped += 1,
             Checked::Differs(what) => {

@@ -15,6 +15,7 @@ use pares_types::GatewayId;
 use crate::commands::journal::failed;
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
+use crate::text::grouped;
 use crate::utc::Moment;
 
 /// What to look at; every condition given must hold.
@@ -146,7 +147,7 @@ impl Select {
             let (mut taped, failed) = Taped::read(gateway, layout);
             if let Some(error) = failed {
                 eprintln!("pares: {error}");
-                taps.failed.push(taped.log.display().to_string());
+                taps.failed.push(taped.left_out());
             }
             taped.connections.retain(|_, one| self.wants(one, span));
             taps.taped.push(taped);
@@ -181,6 +182,11 @@ impl Taps {
             ))),
         }
     }
+}
+
+/// Says that there is nothing to tell, where it is not taken for something that is told.
+pub fn nothing(what: &str) {
+    eprintln!("pares: the taps have no {what} of what is asked for");
 }
 
 /// What becomes of a connection while its tap is read again.
@@ -241,6 +247,15 @@ impl Taped {
         let lost = (lost.0.saturating_add(untold.0), lost.1.saturating_add(untold.1));
         let unread = failed.is_err().then(|| bytes_behind(&log, end));
         (Self { gateway, connections, lost, unread, lives, holes, log, end }, failed.err())
+    }
+
+    /// What is not told of it.
+    fn left_out(&self) -> String {
+        let log = self.log.display();
+        match self.unread {
+            None | Some(0) => log.to_string(),
+            Some(bytes) => format!("{log}, whose last {} bytes are left out", grouped(bytes)),
+        }
     }
 
     /// Reads the tap again, as far as it was read first, and gives what passed on the connections that are wanted.
@@ -318,7 +333,12 @@ pub fn who(connection: &TapedConnection) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pares_log::{Config, Writer};
+    use pares_tap::{TapDoor, TapHead};
+    use zerocopy::IntoBytes;
+
     use super::*;
+    use crate::error::CommandError;
 
     #[test]
     fn a_connection_is_named_with_its_life_or_in_every_life() {
@@ -327,5 +347,52 @@ mod tests {
         for wrong in ["", ".", "3.", "x.3", "1.2.3"] {
             assert!(wrong.parse::<Named>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_lies_behind_damage_is_left_out_and_counted() {
+        const BYTES: [u8; 200] = [7; 200];
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let log = layout.tap(GatewayId(0));
+        let (mut writer, _) = Writer::open(&log, Config::default()).unwrap();
+        let mut damaged = Offset(0);
+        for at in 0..10_u64 {
+            let head = TapHead {
+                wall_ns: (at + 1).into(),
+                at: (at * 200).into(),
+                ..TapHead::new(TapKind::In, TapDoor::Binary, 1)
+            };
+            let offset = writer.append(&[head.as_bytes(), &BYTES].concat()).unwrap();
+            if at == 4 {
+                damaged = offset;
+            }
+        }
+        let end = writer.publish();
+        drop(writer);
+        let told = |of: &Taped| -> Vec<_> {
+            of.connections.values().map(|one| (one.totals[0], one.seen_ns)).collect()
+        };
+        let read = || Taped::read(GatewayId(0), &layout);
+        let (whole, failed) = read();
+        assert!(failed.is_none() && whole.unread.is_none() && whole.holes.is_empty());
+        assert_eq!(told(&whole), [(2_000, 10)]);
+
+        let segment = std::fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().path());
+        let segment =
+            segment.filter(|path| path.extension().is_some_and(|kind| kind == "seg")).min().unwrap();
+        let mut bytes = std::fs::read(&segment).unwrap();
+        bytes[damaged.0 as usize + 100] ^= 1;
+        std::fs::write(&segment, bytes).unwrap();
+        let (part, failed) = read();
+        assert_eq!(told(&part), [(800, 4)]);
+        // From the last whole entry's end, which a sum and a length begin: to the end of the log.
+        let left_out = part.unread.unwrap();
+        assert!((end.0 - damaged.0..end.0 - damaged.0 + 64).contains(&left_out), "{left_out}");
+        assert_eq!(part.holes, [(4, u64::MAX)], "a request of then is missing, and no difference");
+        assert!(failed.is_some());
+        let done = Taps { failed: vec![part.left_out()], taped: vec![part] }.done();
+        let Err(CommandError::Failed(said)) = done else { panic!("it is not all there") };
+        assert!(said.contains(&format!("whose last {} bytes are left out", grouped(left_out))), "{said}");
     }
 }

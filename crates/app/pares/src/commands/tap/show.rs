@@ -6,7 +6,7 @@ use pares_node::Layout;
 use pares_tap::{TapedConnection, TapedPiece, TapedTalk};
 use pares_types::{ClientOrderId, GatewayId, Timestamp};
 
-use super::select::{Follow, Select, Span, name, who};
+use super::select::{Follow, Select, Span, name, nothing, who};
 use crate::error::CommandResult;
 use crate::text;
 use crate::utc;
@@ -26,6 +26,9 @@ pub fn run(layout: &Layout, select: &Select, order: Option<ClientOrderId>, limit
     let skipped = last.found - last.lines.len();
     if skipped > 0 {
         text::print(&format!("{skipped} before these: --limit {}\n", last.found));
+    }
+    if last.lines.is_empty() {
+        nothing("messages");
     }
     last.lines.values().for_each(|line| text::print(line));
     taps.done()

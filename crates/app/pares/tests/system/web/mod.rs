@@ -1,6 +1,7 @@
 //! HTTP at a process of its own: a client of the gateways, whichever of them live.
 
 mod clients;
+mod copies;
 mod hostile;
 mod market;
 mod operators;

@@ -22,7 +22,7 @@ pub(super) fn open(web: &Web, asker: &Asker) -> Socket {
     tungstenite::connect(request).unwrap().0
 }
 
-fn subscribe(socket: &mut Socket, from: &Value) {
+pub(super) fn subscribe(socket: &mut Socket, from: &Value) {
     let mut wish = json!({ "op": "subscribe", "channel": "orders" });
     if !from.is_null() {
         wish["from"] = from.clone();
@@ -44,7 +44,7 @@ pub(super) fn next(socket: &mut Socket) -> Value {
 }
 
 /// The numbers and types up to the present.
-fn up_to_live(socket: &mut Socket) -> Vec<(String, String)> {
+pub(super) fn up_to_live(socket: &mut Socket) -> Vec<(String, String)> {
     let mut told = Vec::new();
     loop {
         let one = next(socket);
@@ -114,16 +114,20 @@ fn a_number_that_is_not_used_yet_holds_nobody_up() {
     assert_eq!(asker.limit(1, "sell", 10, "5").status, 201);
 }
 
+/// The words with which it is closed.
+pub(super) fn closed(socket: &mut Socket) -> String {
+    loop {
+        if let Message::Close(frame) = socket.read().unwrap() {
+            return frame.unwrap().reason.to_string();
+        }
+    }
+}
+
 #[test]
 fn nonsense_ends_a_socket_and_an_ended_session_too() {
     let exchange = Exchange::start(&small(1));
     let web = Web::start(exchange.layout().root());
     let mut asker = Asker::open(&web.address, 7);
-    let closed = |socket: &mut Socket| loop {
-        if let Message::Close(frame) = socket.read().unwrap() {
-            return frame.unwrap().reason.to_string();
-        }
-    };
     for nonsense in ["", "[]", "{\"op\":\"subscribe\"}", &"[".repeat(10_000)] {
         let mut socket = open(&web, &asker);
         socket.send(Message::text(nonsense)).unwrap();

@@ -75,8 +75,14 @@ impl Asker {
 
     /// A member's, where sign-on is open.
     pub(super) fn open(address: &str, member: u32) -> Self {
+        Self::open_as(address, (member, 0))
+    }
+
+    /// The same, as that session of its.
+    pub(super) fn open_as(address: &str, (member, session): (u32, u16)) -> Self {
         let mut asker = Self::new(address);
-        let answer = asker.ask("POST", "/v1/sign-on", &json!({ "member": member }).to_string());
+        let who = json!({ "member": member, "session": session });
+        let answer = asker.ask("POST", "/v1/sign-on", &who.to_string());
         assert_eq!(answer.status, 201, "{}", answer.body);
         asker.token = Some(answer.json()["token"].as_str().unwrap().to_owned());
         asker

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
-use pares_log::Reader;
+use pares_log::{Config, Reader};
 use pares_tap::{
     TapClose, TapEntry, Tape, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk,
 };
+use pares_types::GatewayId;
 use pares_wire::frame;
 
 use super::super::connection::session;
 use super::rig::{Rig, buy, config, sign_on};
 use crate::SystemConfig;
+use crate::testing::TestWorld;
+use crate::world::World;
 
 fn taped() -> Rig {
     Rig::with(SystemConfig { tap: true, ..config() })
@@ -118,6 +121,25 @@ fn a_gateway_whose_tap_is_another_s_runs_without_it_and_counts_what_is_lost() {
     rig.settle();
     assert_eq!(tape(&rig).0.lost.0, 3);
     assert_eq!((rig.counter("tap_untold_entries"), rig.counter("tap_untold_bytes")), (0, 0));
+}
+
+#[test]
+fn a_tap_that_cannot_be_opened_for_a_while_begins_without_a_restart() {
+    let mut holder = None;
+    let held = |world: &TestWorld| holder = Some(world.write_tap(GatewayId(0), Config::default()).unwrap());
+    let mut rig = taped().restart(held).unwrap();
+    rig.sign_on(7);
+    rig.world.run_tasks();
+    rig.settle();
+    let lost = rig.counter("tap_untold_entries");
+    assert!(lost > 0 && rig.counter("tap_bytes") == 0);
+    drop(holder);
+    rig.world.run_tasks();
+    rig.sign_on(8);
+    assert_eq!(tape(&rig).0.lost.0, lost);
+    let taken = read(&rig).into_iter().find(|one| one.connection.who == Some((8, 0))).unwrap();
+    assert_eq!(taken.bytes[0], sign_on(8));
+    assert_eq!((rig.counter("tap_untold_entries"), rig.counter("tap_lost_entries")), (0, lost));
 }
 
 #[test]

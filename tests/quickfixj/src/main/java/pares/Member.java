@@ -18,6 +18,7 @@ import quickfix.*;
 import quickfix.field.*;
 import quickfix.fix44.MarketDataRequest;
 import quickfix.fix44.NewOrderSingle;
+import quickfix.fix44.TradeCaptureReportRequest;
 
 /**
  * A member that enters orders by QuickFIX/J and says what it is told, a line each. It knows nothing of the exchange but
@@ -27,6 +28,7 @@ import quickfix.fix44.NewOrderSingle;
  *   Member STORE KEYFILE SENDER SYMBOL HOST:PORT HOST:PORT ...     commands come as lines:
  *   order NAME SIDE QUANTITY PRICE      enters one
  *   market ID                           asks for the symbol's book and trades, and for what changes
+ *   trades ID                           asks for all its trades that were
  *   end                                 logs out and ends
  * </pre>
  */
@@ -52,18 +54,24 @@ public final class Member implements Application {
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line = commands.readLine(); line != null && !line.equals("end"); line = commands.readLine()) {
             String[] words = line.split(" ");
-            if (words[0].equals("market")) {
-                Session.sendToTarget(marketData(words[1], args[3]), id);
-                continue;
-            }
-            NewOrderSingle order = new NewOrderSingle(
-                new ClOrdID(words[1]), new Side(words[2].charAt(0)), new TransactTime(), new OrdType(OrdType.LIMIT));
-            order.set(new Symbol(args[3]));
-            order.set(new OrderQty(Double.parseDouble(words[3])));
-            order.setString(Price.FIELD, words[4]);
-            Session.sendToTarget(order, id);
+            Message message = switch (words[0]) {
+                case "market" -> marketData(words[1], args[3]);
+                case "trades" -> new TradeCaptureReportRequest(
+                    new TradeRequestID(words[1]), new TradeRequestType(TradeRequestType.ALL_TRADES));
+                default -> order(words, args[3]);
+            };
+            Session.sendToTarget(message, id);
         }
         initiator.stop();
+    }
+
+    private static NewOrderSingle order(String[] words, String symbol) {
+        NewOrderSingle order = new NewOrderSingle(
+            new ClOrdID(words[1]), new Side(words[2].charAt(0)), new TransactTime(), new OrdType(OrdType.LIMIT));
+        order.set(new Symbol(symbol));
+        order.set(new OrderQty(Double.parseDouble(words[3])));
+        order.setString(Price.FIELD, words[4]);
+        return order;
     }
 
     /** The last word of a file as {@code pares admin member add} writes it is the key pair's seed. */
@@ -167,12 +175,28 @@ public final class Member implements Application {
     }
 
     @Override
-    public void toApp(Message message, SessionID id) {}
+    public void toApp(Message message, SessionID id) {
+        if (message instanceof quickfix.fix44.BusinessMessageReject) {
+            say("sends " + message.toString().replace('\u0001', '|'));
+        }
+    }
+
+    /** Whose order traded, under which name, as the dictionary's groups have it. */
+    private static String trade(Message report) throws FieldNotFound {
+        Group side = report.getGroup(1, NoSides.FIELD);
+        Group party = side.getGroup(1, NoPartyIDs.FIELD);
+        return String.join(" ", "trade", field(report, Symbol.FIELD), field(report, LastQty.FIELD),
+            field(report, LastPx.FIELD), side.getString(ClOrdID.FIELD), party.getString(PartyID.FIELD),
+            field(report, LastRptRequested.FIELD));
+    }
 
     @Override
     public void fromApp(Message message, SessionID id) throws FieldNotFound {
-        if (message.isSetField(MDReqID.FIELD)) {
-            say("market " + message.toString().replace('\u0001', '|'));
+        if (message.isSetField(MDReqID.FIELD) || message.isSetField(TradeRequestID.FIELD)) {
+            say("told " + message.toString().replace('\u0001', '|'));
+            if (message.isSetField(NoSides.FIELD)) {
+                say(trade(message));
+            }
             return;
         }
         say(String.join(" ", "report", field(message, MsgType.FIELD), field(message, ClOrdID.FIELD),
