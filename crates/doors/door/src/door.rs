@@ -21,8 +21,8 @@ use crate::line::{Line, Owner};
 use crate::logon::{Caller, Joining};
 use crate::market::{MarketView, MarketWish};
 
-/// Bytes that a peer may send before its Logon is answered.
-const EARLY_BYTES_MAX: usize = 64 << 10;
+/// Bytes that a peer may send behind its Logon before that is answered; more end the connection.
+pub const EARLY_BYTES_MAX: usize = 64 << 10;
 
 /// A FIX connection, in front of a gateway.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl FixDoor {
                 sink(DoorAction::Claim { member, session });
             }
             (Stage::SigningOn(caller), GatewayFrame::Reply(Reply::Rejected { reason, .. })) => {
-                caller.refuse(&self.config, at, &codes::text(*reason), sink);
+                caller.refuse(at, &codes::text(*reason), sink);
                 self.close(sink);
             }
             (before, _) => self.stage = before,
@@ -215,7 +215,7 @@ impl FixDoor {
         if let (Cut::Whole(frame), _) = cut(logon)
             && let Some(caller) = Caller::of(&self.config, at, &mut self.parser, &frame)
         {
-            caller.refuse(&self.config, at, &line.refusal(), sink);
+            caller.refuse(at, &line.refusal(), sink);
         }
         self.close(sink);
     }

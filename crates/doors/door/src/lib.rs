@@ -47,7 +47,9 @@ mod told;
 mod trades;
 mod trades_told;
 
-pub use door::FixDoor;
+pub use door::{EARLY_BYTES_MAX, FixDoor};
 pub use interface::{DoorAction, DoorConfig, DoorTime, LogonProof, SessionMark};
+pub use logon::read_logon;
 pub use market::{MarketBook, MarketView, MarketWish};
 pub use pares_resources::book::{DEPTH, Levels};
+pub use request::client_order_id;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pares_fix::SOH;
-use pares_fix::dictionary::{FIX42, FIX44, FixDictionary, tag};
+use pares_fix::dictionary::{FIX42, FIX44, tag};
 use pares_fix::framing::FixFrame;
 use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
@@ -34,8 +34,7 @@ const TIME_TOLERANCE_NS: u64 = 120_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) owner: Owner,
-    version: Version,
-    comp_id: String,
+    settings: FixSettings,
     /// Numbers begin anew.
     is_anew: bool,
     /// That it is the member, if it says so.
@@ -51,19 +50,10 @@ impl Caller {
         parser: &mut FixParser,
         frame: &FixFrame<'_>,
     ) -> Option<Self> {
-        let version = match frame.begin_string {
-            b"FIX.4.2" => Version::Fix42,
-            b"FIX.4.4" => Version::Fix44,
-            _ => return None,
-        };
-        let message = parser.parse(dictionary(version), frame).ok()?;
-        let is_logon = message.msg_type() == b"A" && message.fault().is_none();
-        let is_for_us = message.text(tag::TARGET_COMP_ID) == Some(config.comp_id.as_bytes());
-        let comp_id = std::str::from_utf8(message.text(tag::SENDER_COMP_ID)?).ok()?;
-        let owner = owner(comp_id).filter(|_| is_logon && is_for_us)?;
-        let is_anew = message.flag(tag::RESET_SEQ_NUM_FLAG);
-        let (comp_id, logon) = (comp_id.to_owned(), frame.bytes.to_vec());
-        Some(Self { owner, version, comp_id, is_anew, proof: proof(at, &message), logon })
+        let (message, settings) = read_logon(parser, frame)?;
+        let owner = owner(&settings.peer_comp_id).filter(|_| settings.own_comp_id == config.comp_id)?;
+        let (is_anew, proof) = (message.flag(tag::RESET_SEQ_NUM_FLAG), proof(at, &message));
+        Some(Self { owner, settings, is_anew, proof, logon: frame.bytes.to_vec() })
     }
 
     pub(crate) fn sign_on(&self) -> SignOn {
@@ -76,19 +66,14 @@ impl Caller {
     }
 
     /// Tells why it is not signed on, in a Logout with the number 1: the session's own numbers are told to its member only.
-    pub(crate) fn refuse(
-        &self,
-        config: &DoorConfig,
-        at: DoorTime,
-        text: &str,
-        sink: &mut impl FnMut(DoorAction<'_>),
-    ) {
+    pub(crate) fn refuse(&self, at: DoorTime, text: &str, sink: &mut impl FnMut(DoorAction<'_>)) {
+        let FixSettings { dictionary, own_comp_id, peer_comp_id, .. } = &self.settings;
         let mut bytes = Vec::new();
-        let mut logout = FixWriter::begin(&mut bytes, dictionary(self.version).begin_string, b"5");
+        let mut logout = FixWriter::begin(&mut bytes, dictionary.begin_string, b"5");
         logout.number(tag::MSG_SEQ_NUM, 1);
-        logout.text(tag::SENDER_COMP_ID, config.comp_id.as_bytes());
+        logout.text(tag::SENDER_COMP_ID, own_comp_id.as_bytes());
         logout.time(tag::SENDING_TIME, at.utc_ns);
-        logout.text(tag::TARGET_COMP_ID, self.comp_id.as_bytes());
+        logout.text(tag::TARGET_COMP_ID, peer_comp_id.as_bytes());
         logout.text(tag::TEXT, text.as_bytes());
         logout.finish();
         sink(DoorAction::Send(&bytes));
@@ -121,11 +106,22 @@ fn from_hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     (pairs.len() == N && rest.is_empty()).then_some(bytes)
 }
 
-fn dictionary(version: Version) -> &'static FixDictionary {
-    match version {
-        Version::Fix42 => &FIX42,
-        Version::Fix44 => &FIX44,
-    }
+/// Reads a Logon: the message, and the settings of the session that it calls. `None` if it is none that a door takes.
+pub fn read_logon<'a>(
+    parser: &'a mut FixParser,
+    frame: &FixFrame<'a>,
+) -> Option<(FixMessage<'a>, FixSettings)> {
+    let (dictionary, application_types) = match frame.begin_string {
+        b"FIX.4.2" => (&FIX42, TYPES_42),
+        b"FIX.4.4" => (&FIX44, TYPES_44),
+        _ => return None,
+    };
+    let message = parser.parse(dictionary, frame).ok()?;
+    let is_logon = message.msg_type() == b"A" && message.fault().is_none();
+    let comp_id = |tag| std::str::from_utf8(message.text(tag)?).ok();
+    let (own, peer) = (comp_id(tag::TARGET_COMP_ID)?, comp_id(tag::SENDER_COMP_ID)?);
+    let settings = FixSettings { application_types, ..FixSettings::new(dictionary, own, peer) };
+    is_logon.then_some((message, settings))
 }
 
 /// `M7-1` is session 1 of member 7, and `M7` its session 0.
@@ -165,12 +161,7 @@ impl Joining {
         mark: Option<&SessionMark>,
         sink: &mut impl FnMut(DoorAction<'_>),
     ) -> Self {
-        let Caller { owner, version, comp_id, is_anew, logon, .. } = caller;
-        let types = if version == Version::Fix42 { TYPES_42 } else { TYPES_44 };
-        let settings = FixSettings {
-            application_types: types,
-            ..FixSettings::new(dictionary(version), &config.comp_id, &comp_id)
-        };
+        let Caller { owner, settings, is_anew, logon, .. } = caller;
         let goes_on = mark.filter(|_| !is_anew);
         let numbers = goes_on.map_or_else(FixNumbers::default, |mark| FixNumbers {
             next_in: mark.next_in.clamp(1, NUMBER_MAX),
@@ -181,7 +172,8 @@ impl Joining {
         let streams = Streams::new(&config.shards, told.map_or(&[], |mark| &mark.told));
         let mut instruments = Instruments::default();
         config.instruments.iter().for_each(|(instrument, symbol)| instruments.add(*instrument, *symbol));
-        let mut desk = Desk::new(version, Arc::new(instruments), config.orders_max, streams);
+        let mut desk =
+            Desk::new(Version::of(settings.dictionary), Arc::new(instruments), config.orders_max, streams);
         (desk.has_market, desk.is_copy) = (config.has_market, owner.copied.is_some());
         // Each refusal takes a number out, so none after this one is called as one before.
         desk.refusals = numbers.next_out;

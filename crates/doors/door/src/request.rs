@@ -45,7 +45,8 @@ impl Refusal {
 }
 
 /// A ClOrdID as the exchange names requests: a number from 1 on, without zeros before it.
-pub(crate) fn client_order_id(text: &[u8]) -> Option<ClientOrderId> {
+#[must_use]
+pub fn client_order_id(text: &[u8]) -> Option<ClientOrderId> {
     let is_number = text.iter().all(u8::is_ascii_digit) && text.first() != Some(&b'0');
     let number = std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()?;
     Some(ClientOrderId(number))

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use pares_fix::dictionary::tag;
+use pares_fix::dictionary::{FIX42, FixDictionary, tag};
 use pares_fix::writer::FixWriter;
 use pares_types::{ClientOrderId, InstrumentId, OrderId, Position, Price, Quantity, ShardId, Side};
 
@@ -24,6 +24,12 @@ const NUMBER_MAX: u64 = 999_999_999_999_999_999;
 pub(crate) enum Version {
     Fix42,
     Fix44,
+}
+
+impl Version {
+    pub(crate) fn of(dictionary: &FixDictionary) -> Self {
+        if dictionary.begin_string == FIX42.begin_string { Self::Fix42 } else { Self::Fix44 }
+    }
 }
 
 /// A ClOrdID: a name of the exchange's, or what a member sent instead of one.

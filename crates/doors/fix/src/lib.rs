@@ -25,7 +25,5 @@ pub mod time;
 mod values;
 pub mod writer;
 
-pub use session::{EARLY_BYTES_MAX, EARLY_MAX};
-
 /// Ends each field.
 pub const SOH: u8 = 1;

@@ -68,6 +68,13 @@ impl Blank {
             self.0 = Walk::Lost;
         }
     }
+
+    /// Goes on over these bytes, and counts those of them that are to be blanked, or are.
+    pub(crate) fn count(&mut self, bytes: &[u8]) -> u64 {
+        let mut count = 0;
+        self.pass(bytes, |secret| count += secret.len() as u64);
+        count
+    }
 }
 
 /// A stream of frames whose length stands in their first bytes.

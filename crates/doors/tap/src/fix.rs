@@ -1,137 +1,358 @@
-//! Messages of FIX: what they do, and which of them a session does not look at.
+//! Messages of FIX: what they say, and what became of them.
 //!
-//! Such a message is never answered, and is no difference. Which ones these are is known by the session's next number, and the tap has no session: it follows
-//! the numbers as far as they tell. A number that it takes for the next one is never too high, so that nothing that was looked at counts as ignored.
+//! A request that its session does not take is never answered, and is no difference. Who follows the session by rules of his own differs from it somewhere,
+//! and a member who finds the place leads him astray. So the gateway's own session ([`FixSession`]) goes over what came in, with the settings of its door.
+//! The numbers that it begins with follow from what went out: the answer to the Logon, and the ResendRequest right behind that.
+//!
+//! ```text
+//!  Calling --the Logon is answered--> On --a Logout goes out, or the session ends--> Over
+//!     |                               |
+//!     +------ bytes are missing ------+--> Lost
+//! ```
+//! Behind missing bytes nothing is known of the session any more. What is asked there may have been taken or not.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::str::FromStr;
 
-use pares_fix::framing::{Cut, cut};
-use pares_fix::{EARLY_BYTES_MAX, EARLY_MAX, SOH};
+use pares_door::{client_order_id, read_logon};
+use pares_fix::SOH;
+use pares_fix::dictionary::tag;
+use pares_fix::framing::{Cut, FixFrame, MESSAGE_BYTES_MAX, cut};
+use pares_fix::parser::FixParser;
+use pares_fix::session::{FixAction, FixNumbers, FixSession};
 use pares_types::{Position, ShardId};
 
-use crate::meaning::Meant;
+use crate::meaning::{Meant, TapedMeaning};
 use crate::{Blank, TapDoor, TapedMessage, TapedRole};
 
-/// A Reject is of one of the last messages.
-const NUMBERS_MAX: usize = 4_096;
+/// What comes in behind a Logon that is not answered: more, and the door has closed.
+const CAME_BYTES_MAX: usize = pares_door::EARLY_BYTES_MAX + MESSAGE_BYTES_MAX;
+/// The gateway looks at a message within this of the read that gave it. A sending time that is right only within this is not judged here.
+const TURN_NS_MAX: u64 = 1_000_000_000;
+/// A tap's file may hold any time; with these it can be computed.
+const TIME_MAX_NS: u64 = u64::MAX / 2;
+/// Numbers of messages have 18 digits at most.
+const NUMBER_MAX: u64 = 1_000_000_000_000_000_000 - 1;
+/// `10=123|`.
+const TRAILER_BYTES: usize = 7;
 
-/// A session, as far as its connection shows it.
+/// What is said on a connection, as far as it is followed.
+pub(crate) struct FixTalk(Stage);
+
+enum Stage {
+    Calling(Calling),
+    On(Box<Line>),
+    Over,
+    /// Bytes are missing.
+    Lost,
+}
+
+/// A connection whose Logon is not answered, or was just now.
 #[derive(Default)]
-pub(crate) struct FixSession {
-    /// The names of requests, by the numbers of their messages: a Reject says only the number.
-    names: BTreeMap<u64, u64>,
-    /// The number that comes next of the member.
-    next: Option<u64>,
-    /// Messages that wait for those before them, with their lengths; and these together.
-    early: BTreeMap<u64, usize>,
-    early_bytes: usize,
-    /// The gateway has sent a Logout.
-    is_ending: bool,
+struct Calling {
+    /// What came in.
+    came: Vec<TapedMessage>,
+    bytes: usize,
+    answer: Option<Answer>,
+}
+
+/// The answer to a Logon.
+#[derive(Clone, Copy)]
+struct Answer {
+    number: u64,
+    wall_ns: u64,
+    /// The number that is to come next, if it says so and that is not the Logon's own.
+    next_in: Option<u64>,
+}
+
+/// A session in use.
+struct Line {
+    session: FixSession,
+    parser: FixParser,
+    /// Requests that wait for messages before them, as the session has them.
+    early: BTreeMap<u64, TapedMessage>,
+}
+
+/// How it goes on behind a message.
+enum Next {
+    On,
+    Over,
+    Lost,
+}
+
+impl Default for FixTalk {
+    fn default() -> Self {
+        Self(Stage::Calling(Calling::default()))
+    }
+}
+
+impl FixTalk {
+    /// Takes a message, and gives each of which it is known now what became of it.
+    pub(crate) fn take(&mut self, message: TapedMessage, said: &mut impl FnMut(TapedMeaning)) {
+        match message.is_in {
+            true => self.came(message, said),
+            false => self.went(message, said),
+        }
+    }
+
+    /// Bytes are missing.
+    pub(crate) fn lose(&mut self, said: &mut impl FnMut(TapedMeaning)) {
+        let before = std::mem::replace(&mut self.0, Stage::Lost);
+        before.waiting().for_each(|message| said(asks(message, TapedRole::Unsure)));
+    }
+
+    /// Nothing more follows: gives what waits.
+    pub(crate) fn finish(&mut self, said: &mut impl FnMut(TapedMeaning)) {
+        self.begin(said);
+        self.end(said);
+    }
+
+    fn end(&mut self, said: &mut impl FnMut(TapedMeaning)) {
+        let before = std::mem::replace(&mut self.0, Stage::Over);
+        before.waiting().for_each(|message| said(asks(message, TapedRole::Waiting)));
+    }
+
+    /// The Logon is answered: its session begins with what came in.
+    fn begin(&mut self, said: &mut impl FnMut(TapedMeaning)) {
+        let Stage::Calling(Calling { came, answer: Some(answer), .. }) = &mut self.0 else { return };
+        let (answer, mut came) = (*answer, std::mem::take(came).into_iter());
+        let logon = came.next();
+        let line = logon.as_ref().and_then(|logon| Line::begin(logon, answer));
+        self.0 = line.map_or(Stage::Lost, |line| Stage::On(Box::new(line)));
+        logon.into_iter().for_each(|logon| said(asks(logon, TapedRole::Unsure)));
+        came.for_each(|message| self.hear(message, answer.wall_ns, said));
+    }
+
+    fn came(&mut self, message: TapedMessage, said: &mut impl FnMut(TapedMeaning)) {
+        self.begin(said);
+        let now_ns = message.wall_ns;
+        let Stage::Calling(calling) = &mut self.0 else { return self.hear(message, now_ns, said) };
+        calling.bytes += message.bytes.len();
+        calling.came.push(message);
+        if calling.bytes > CAME_BYTES_MAX {
+            self.end(said);
+        }
+    }
+
+    /// A message that came in is looked at then.
+    fn hear(&mut self, message: TapedMessage, now_ns: u64, said: &mut impl FnMut(TapedMeaning)) {
+        match &mut self.0 {
+            Stage::On(line) => match line.take(message, now_ns.min(TIME_MAX_NS), said) {
+                Next::On => {}
+                Next::Over => self.end(said),
+                Next::Lost => self.lose(said),
+            },
+            Stage::Lost => said(asks(message, TapedRole::Unsure)),
+            Stage::Calling(_) | Stage::Over => said(asks(message, TapedRole::Ignored)),
+        }
+    }
+
+    fn went(&mut self, message: TapedMessage, said: &mut impl FnMut(TapedMeaning)) {
+        let kind = kind(&message.bytes);
+        if let Stage::Calling(calling) = &mut self.0 {
+            match (&mut calling.answer, kind.as_str()) {
+                (answer @ None, "A") => *answer = Answer::read(&message),
+                (Some(answer), _) => answer.is_followed_by(&message.bytes, &kind),
+                (None, _) => {}
+            }
+            if kind != "A" {
+                self.begin(said);
+            }
+        }
+        if kind == "5" {
+            self.end(said);
+        }
+        said(told(message, kind));
+    }
+}
+
+impl Stage {
+    /// What came in, and nobody knows what becomes of it.
+    fn waiting(self) -> impl Iterator<Item = TapedMessage> {
+        let (came, early) = match self {
+            Self::Calling(calling) => (calling.came, BTreeMap::new()),
+            Self::On(line) => (Vec::new(), line.early),
+            Self::Over | Self::Lost => Default::default(),
+        };
+        came.into_iter().chain(early.into_values())
+    }
+}
+
+impl Answer {
+    fn read(message: &TapedMessage) -> Option<Self> {
+        let number = field(&message.bytes, tag::MSG_SEQ_NUM).filter(|number| *number <= NUMBER_MAX)?;
+        let next_in = field(&message.bytes, tag::NEXT_EXPECTED_MSG_SEQ_NUM);
+        Some(Self { number, wall_ns: message.wall_ns, next_in })
+    }
+
+    /// The message behind it: what a gateway lacks before the Logon it asks for at once.
+    fn is_followed_by(&mut self, bytes: &[u8], kind: &str) {
+        if kind == "2" && field(bytes, tag::MSG_SEQ_NUM) == Some(self.number + 1) {
+            self.next_in = field(bytes, tag::BEGIN_SEQ_NO);
+        }
+    }
+}
+
+/// What a session makes of a message.
+#[derive(Default)]
+struct Heard {
+    number: Option<u64>,
+    /// Another message of that number was waiting.
+    was_early: bool,
+    /// Messages that are taken, it or such as waited: their numbers and names.
+    taken: Vec<(Option<u64>, Option<u64>)>,
+    is_over: bool,
+}
+
+impl Line {
+    /// The session that the Logon began.
+    fn begin(logon: &TapedMessage, answer: Answer) -> Option<Self> {
+        let (mut parser, frame) = (FixParser::default(), frame(&logon.bytes)?);
+        let (message, settings) = read_logon(&mut parser, &frame)?;
+        let number = message.number(tag::MSG_SEQ_NUM)?;
+        let sent_ns = message.time_ns(tag::SENDING_TIME)?.min(TIME_MAX_NS);
+        let numbers = FixNumbers {
+            next_in: answer.next_in.unwrap_or(number).min(number).max(1),
+            next_out: answer.number.max(1),
+        };
+        let (mut session, mut is_on) = (FixSession::new(settings, numbers), false);
+        // It is answered, so its time was right.
+        session.on_frame(&mut parser, sent_ns, &frame, &mut |action: FixAction<'_>| {
+            is_on |= matches!(action, FixAction::LoggedOn { .. });
+        });
+        is_on.then(|| Self { session, parser, early: BTreeMap::new() })
+    }
+
+    /// Takes a message, and gives those of which it is known now what became of them.
+    fn take(&mut self, message: TapedMessage, now_ns: u64, said: &mut impl FnMut(TapedMeaning)) -> Next {
+        let heard = match cut(&message.bytes).0 {
+            // Whether its sum was right is not known.
+            _ if message.is_whole && is_blanked(&message.bytes) => None,
+            Cut::Whole(frame) => self.hear(&frame, now_ns),
+            Cut::TooLong => Some(Heard { is_over: true, ..Heard::default() }),
+            Cut::Garbled | Cut::Incomplete => Some(Heard::default()),
+        };
+        let Some(heard) = heard else {
+            said(asks(message, TapedRole::Unsure));
+            return Next::Lost;
+        };
+        self.tell(message, &heard, said);
+        if heard.is_over { Next::Over } else { Next::On }
+    }
+
+    /// Has the session look at a message. `None` if the moment at which the gateway did decides, which is not known that well.
+    fn hear(&mut self, frame: &FixFrame<'_>, now_ns: u64) -> Option<Heard> {
+        let Self { session, parser, .. } = self;
+        let (mut heard, tolerance_ns) = (Heard::default(), session.settings().time_tolerance_ns);
+        if let Ok(message) = parser.parse(session.settings().dictionary, frame) {
+            let off_ns = message.time_ns(tag::SENDING_TIME).map(|sent_ns| now_ns.abs_diff(sent_ns));
+            if off_ns.is_some_and(|off_ns| off_ns.abs_diff(tolerance_ns) <= TURN_NS_MAX) {
+                return None;
+            }
+            heard.number = message.number(tag::MSG_SEQ_NUM);
+        }
+        heard.was_early = heard.number.is_some_and(|number| session.is_early(number));
+        session.on_frame(parser, now_ns, frame, &mut |action: FixAction<'_>| match action {
+            FixAction::Deliver(message) => {
+                let name = message.text(tag::CL_ORD_ID).and_then(client_order_id);
+                heard.taken.push((message.number(tag::MSG_SEQ_NUM), name.map(|name| name.0)));
+            }
+            FixAction::Disconnect => heard.is_over = true,
+            _ => {}
+        });
+        Some(heard)
+    }
+
+    fn tell(&mut self, message: TapedMessage, heard: &Heard, said: &mut impl FnMut(TapedMeaning)) {
+        let (Self { session, early, .. }, mut message) = (self, Some(message));
+        for (number, name) in &heard.taken {
+            let taken = message.take_if(|_| *number == heard.number);
+            if let Some(taken) = taken.or_else(|| early.remove(&(*number)?)) {
+                said(TapedMeaning { name: *name, ..asks(taken, TapedRole::Request) });
+            }
+        }
+        if let Some(message) = message {
+            let waits = |number: &u64| !heard.was_early && session.is_early(*number);
+            match heard.number.filter(waits).filter(|_| is_request(&kind(&message.bytes))) {
+                Some(number) => _ = early.insert(number, message),
+                None => said(asks(message, TapedRole::Ignored)),
+            }
+        }
+        // Their numbers are over, and at the end of the session they have waited in vain.
+        while let Some(first) =
+            early.first_entry().filter(|one| !heard.is_over && !session.is_early(*one.key()))
+        {
+            said(asks(first.remove(), TapedRole::Ignored));
+        }
+    }
 }
 
 /// The first value of a tag.
-fn field<T: FromStr>(message: &[u8], tag: u16) -> Option<T> {
+fn text_of(message: &[u8], tag: u16) -> Option<&[u8]> {
     let fields = message.split(|byte| *byte == SOH);
-    let mut pairs = fields.filter_map(|field| std::str::from_utf8(field).ok()?.split_once('='));
-    pairs.find(|(found, _)| found.parse() == Ok(tag)).and_then(|(_, value)| value.parse().ok())
+    let mut values =
+        fields.filter_map(|field| field.strip_prefix(tag.to_string().as_bytes())?.strip_prefix(b"="));
+    values.next()
 }
 
-/// Whether a gateway cannot read it. One in which something is blanked has another sum than it had.
-fn is_garbled(message: &[u8]) -> bool {
-    match cut(message) {
-        (Cut::Whole(frame), _) => !frame.body.starts_with(b"35="),
-        _ => {
-            let mut is_blanked = false;
-            Blank::new(TapDoor::Fix).pass(message, |_| is_blanked = true);
-            !is_blanked
-        }
-    }
+fn field<T: FromStr>(message: &[u8], tag: u16) -> Option<T> {
+    std::str::from_utf8(text_of(message, tag)?).ok()?.parse().ok()
 }
 
-impl FixSession {
-    /// What a message means.
-    pub(crate) fn mean(&mut self, message: &TapedMessage) -> Meant {
-        let bytes = &message.bytes;
-        let kind: String = field(bytes, 35).unwrap_or_else(|| "?".into());
-        let is_looked_at = if message.is_in { self.looks_at(&kind, bytes) } else { self.said(&kind, bytes) };
-        let (name, about) = (field(bytes, 11), field(bytes, 41));
-        let refused = || field(bytes, 379).or_else(|| self.names.get(&field(bytes, 45)?).copied());
-        let (name, role) = match (message.is_in, kind.as_str()) {
-            (true, "D" | "F" | "G" | "q") if is_looked_at => {
-                self.names.extend(field(bytes, 34).zip(name));
-                while self.names.len() > NUMBERS_MAX {
-                    self.names.pop_first();
-                }
-                (name, TapedRole::Request)
-            }
-            (true, "D" | "F" | "G" | "q") => (name, TapedRole::Ignored),
-            (false, "8" | "AE") => (name, of_report(bytes)),
-            (false, "9" | "r") => (name, TapedRole::AnswerOnly),
-            (false, "3" | "j") => (refused(), TapedRole::Refusal),
-            _ => (name, TapedRole::Other),
-        };
-        let number = field(bytes, 34).filter(|_| message.is_in);
-        Meant { kind, text: text(bytes), name, about, role, number }
-    }
+fn name(message: &[u8], tag: u16) -> Option<u64> {
+    text_of(message, tag).and_then(client_order_id).map(|name| name.0)
+}
 
-    /// A message that came in. Whether its session looks at it.
-    fn looks_at(&mut self, kind: &str, bytes: &[u8]) -> bool {
-        if is_garbled(bytes) {
-            return false;
-        }
-        let Some(number) = field::<u64>(bytes, 34) else { return true };
-        let after = number.saturating_add(1);
-        let new = field(bytes, 36).filter(|new| *new > number);
-        match (kind, self.next) {
-            // A gap before it is asked for at once.
-            ("A", _) => (self.next, self.is_ending) = (Some(after), false),
-            // A reset: its own number means nothing.
-            ("4", Some(next)) if field(bytes, 123) != Some('Y') => {
-                self.next = field(bytes, 36).max(Some(next))
-            }
-            (_, Some(next)) if number < next => return false,
-            ("4", Some(next)) if number == next => self.next = new.or(self.next),
-            (_, Some(next)) if number > next => self.keep(number, bytes.len()),
-            _ => self.next = Some(after),
-        }
-        self.pass_early();
-        !self.is_ending
-    }
+fn kind(message: &[u8]) -> String {
+    field(message, tag::MSG_TYPE).unwrap_or_else(|| "?".into())
+}
 
-    /// A message ahead of the numbers, which the gateway keeps if it has room, and else asks for again.
-    fn keep(&mut self, number: u64, length: usize) {
-        let has_room = self.early.len() < EARLY_MAX && self.early_bytes + length <= EARLY_BYTES_MAX;
-        if has_room && self.early.insert(number, length).is_none() {
-            self.early_bytes += length;
-        }
-    }
+fn is_request(kind: &str) -> bool {
+    matches!(kind, "D" | "F" | "G" | "q")
+}
 
-    /// Those that are next now are taken, and those before are over.
-    fn pass_early(&mut self) {
-        while let (Some(first), Some(next)) = (self.early.first_entry(), self.next)
-            && *first.key() <= next
-        {
-            self.next = Some(next.max(first.key().saturating_add(1)));
-            self.early_bytes -= first.remove();
-        }
-    }
+fn is_blanked(message: &[u8]) -> bool {
+    Blank::new(TapDoor::Fix).count(message) > 0
+}
 
-    /// Whether a message of that number waits for one before it.
-    pub(crate) fn is_ahead(&self, number: u64) -> bool {
-        self.next.is_some_and(|next| number >= next)
-    }
+/// The frame of a message, whatever its sum: one of which bytes are blanked has another than it had.
+fn frame(bytes: &[u8]) -> Option<FixFrame<'_>> {
+    let mut parts = bytes.splitn(3, |byte| *byte == SOH);
+    let begin_string = parts.next()?.strip_prefix(b"8=")?;
+    let rest = parts.nth(1)?;
+    let body = rest.get(..rest.len().checked_sub(TRAILER_BYTES)?)?;
+    let is_one = body.len() <= MESSAGE_BYTES_MAX && body.ends_with(&[SOH]);
+    is_one.then_some(FixFrame { bytes, begin_string, body })
+}
 
-    /// A message of the gateway: what it asks for again it lacks, from there on.
-    fn said(&mut self, kind: &str, bytes: &[u8]) -> bool {
-        match kind {
-            "2" => self.next = field(bytes, 7).or(self.next),
-            "5" => self.is_ending = true,
-            _ => {}
-        }
-        true
+/// A message that came in; what asks for nothing has no role.
+fn asks(message: TapedMessage, role: TapedRole) -> TapedMeaning {
+    if !message.is_whole {
+        return Meant::no_message(&message).of_message(message);
     }
+    let (bytes, kind) = (&message.bytes, kind(&message.bytes));
+    let is_garbled = !matches!(cut(bytes).0, Cut::Whole(_)) && !is_blanked(bytes);
+    let role = match role {
+        _ if !is_request(&kind) => TapedRole::Other,
+        _ if is_garbled => TapedRole::Ignored,
+        role => role,
+    };
+    let (name, about) = (name(bytes, tag::CL_ORD_ID), name(bytes, tag::ORIG_CL_ORD_ID));
+    Meant { name, about, role, ..Meant::other(&kind, text(bytes)) }.of_message(message)
+}
+
+/// A message that went out.
+fn told(message: TapedMessage, kind: String) -> TapedMeaning {
+    let bytes = &message.bytes;
+    let role = match kind.as_str() {
+        "8" | "AE" => of_report(bytes),
+        // Where the request is recorded, the record has the answer.
+        "9" | "r" => TapedRole::Refusal,
+        _ => TapedRole::Other,
+    };
+    let (name, about) = (name(bytes, tag::CL_ORD_ID), name(bytes, tag::ORIG_CL_ORD_ID));
+    Meant { name, about, role, ..Meant::other(&kind, text(bytes)) }.of_message(message)
 }
 
 /// With `|` for SOH.
@@ -148,7 +369,8 @@ fn text(bytes: &[u8]) -> String {
 
 /// Of an ExecutionReport or a TradeCaptureReport, by its ExecID and ExecType: ExecIDs are places in the record (docs/protocols/fix.md).
 fn of_report(message: &[u8]) -> TapedRole {
-    let (exec_id, exec_type): (Option<String>, Option<String>) = (field(message, 17), field(message, 150));
+    let (exec_id, exec_type): (Option<String>, Option<String>) =
+        (field(message, tag::EXEC_ID), field(message, tag::EXEC_TYPE));
     let exec_id = exec_id.unwrap_or_default();
     let mut parts = exec_id.split('-');
     let shard = parts.next().and_then(|shard| shard.parse().ok()).map(ShardId);
@@ -163,87 +385,4 @@ fn of_report(message: &[u8]) -> TapedRole {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(is_in: bool, fields: &str) -> TapedMessage {
-        let body = format!("{fields}|").replace('|', "\x01");
-        let mut bytes = format!("8=FIX.4.4\x019={}\x01{body}", body.len()).into_bytes();
-        let sum = bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
-        bytes.extend_from_slice(format!("10={sum:03}\x01").as_bytes());
-        TapedMessage { wall_ns: 0, mono_ns: 0, is_in, at: 0, bytes, is_whole: true }
-    }
-
-    /// Of these messages, `<` before those of the gateway, the names of requests that are looked at, of those that are not, and of those that wait.
-    fn looked_at(messages: &[&str]) -> [Vec<u64>; 3] {
-        let (mut session, mut names) = (FixSession::default(), [const { Vec::new() }; 3]);
-        let mut asked = BTreeMap::new();
-        for text in messages {
-            let said = text.strip_prefix('<');
-            let mut message = message(said.is_none(), said.unwrap_or(text).trim_end_matches('!'));
-            if text.ends_with('!') {
-                let sum = message.bytes.len() - 2;
-                message.bytes[sum] = if message.bytes[sum] == b'0' { b'1' } else { b'0' };
-            }
-            let meant = session.mean(&message);
-            match meant.role {
-                TapedRole::Request => {
-                    names[0].extend(meant.name);
-                    asked.extend(meant.name.zip(meant.number));
-                }
-                TapedRole::Ignored => names[1].extend(meant.name),
-                _ => {}
-            }
-        }
-        names[2].extend(asked.iter().filter(|(_, number)| session.is_ahead(**number)).map(|(name, _)| *name));
-        names
-    }
-
-    #[test]
-    fn what_has_a_wrong_sum_or_an_old_number_is_ignored_and_what_is_sent_again_is_not() {
-        let said = [
-            "35=A|34=1",
-            "35=D|34=2|11=1",
-            "35=D|34=3|11=2!",
-            "35=D|34=4|11=3",
-            "<35=2|34=2|7=3|16=0",
-            "35=D|34=3|43=Y|11=2",
-            "35=D|34=2|43=Y|11=1",
-            "35=D|34=1|11=9",
-        ];
-        assert_eq!(looked_at(&said), [vec![1, 3, 2], vec![2, 1, 9], vec![]]);
-    }
-
-    #[test]
-    fn numbers_go_on_behind_a_gap_fill_and_from_where_the_gateway_asks_again() {
-        let filled = ["35=A|34=1", "35=4|34=2|123=Y|36=9", "35=D|34=8|11=1", "35=D|34=9|11=2"];
-        assert_eq!(looked_at(&filled), [vec![2], vec![1], vec![]]);
-        // The Logon was ahead of what the gateway had.
-        let ahead = ["35=A|34=40", "<35=2|34=2|7=30|16=0", "35=D|34=30|43=Y|11=1", "35=D|34=29|43=Y|11=2"];
-        assert_eq!(looked_at(&ahead), [vec![1], vec![2], vec![]]);
-    }
-
-    #[test]
-    fn behind_a_logout_nothing_is_looked_at() {
-        assert_eq!(looked_at(&["35=A|34=1", "<35=5|34=2", "35=D|34=2|11=1"]), [vec![], vec![1], vec![]]);
-    }
-
-    #[test]
-    fn a_message_with_blanked_bytes_is_looked_at_whatever_its_sum() {
-        assert_eq!(looked_at(&["35=A|34=1", "35=D|34=2|11=1|554=***!"]), [vec![1], vec![], vec![]]);
-        // Its type is not where it stands.
-        assert_eq!(looked_at(&["34=2|35=D|11=1"]), [vec![], vec![1], vec![]]);
-    }
-    #[test]
-    fn what_follows_a_gap_waits_until_it_is_filled() {
-        let gap = ["35=A|34=1", "35=D|34=3|11=1", "35=D|34=4|11=2", "<35=2|34=2|7=2|16=0"];
-        assert_eq!(looked_at(&gap), [vec![1, 2], vec![], vec![1, 2]]);
-        let filled = [&gap[..], &["35=D|34=2|43=Y|11=3"]].concat();
-        assert_eq!(looked_at(&filled), [vec![1, 2, 3], vec![], vec![]]);
-        // The gateway has taken those that it kept: what comes next follows no gap.
-        let on = [&filled[..], &["35=D|34=5|11=4"]].concat();
-        assert_eq!(looked_at(&on), [vec![1, 2, 3, 4], vec![], vec![]]);
-        let reset = [&gap[..], &["35=4|34=1|36=9"], &["35=D|34=9|11=3"]].concat();
-        assert_eq!(looked_at(&reset), [vec![1, 2, 3], vec![], vec![]]);
-    }
-}
+mod tests;

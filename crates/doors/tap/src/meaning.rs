@@ -3,7 +3,7 @@
 use pares_types::{ClientOrderId, ClientRequest, Position, Reply, ShardId};
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Message};
 
-use crate::fix::FixSession;
+use crate::fix::FixTalk;
 use crate::ouch::{self, OuchSession};
 use crate::{Blank, TapDoor, TapedMessage, TapedPiece, TapedStream};
 
@@ -22,8 +22,6 @@ pub struct TapedMeaning {
     pub about: Option<u64>,
     /// What it does.
     pub role: TapedRole,
-    /// Of a message of FIX that came in: its number.
-    pub number: Option<u64>,
 }
 
 /// What a message does.
@@ -31,13 +29,15 @@ pub struct TapedMeaning {
 pub enum TapedRole {
     /// Asks for something that is to be recorded.
     Request,
-    /// Asks for something, and its session does not look at it: a wrong sum, an old number, behind a Logout.
+    /// Asks for something, and its session did not take it: a wrong sum, a field that is rejected, an old number, behind a Logout.
     Ignored,
+    /// Asks for something, and its session did not take it before messages that should have come first, and did not come.
+    Waiting,
+    /// Asks for something on a connection of which bytes are missing: its session took it or not.
+    Unsure,
     /// Answers a request, which is recorded there.
     Answer(ShardId, Position),
-    /// Answers a request, without a word of the record.
-    AnswerOnly,
-    /// Refuses a request at once: it is not recorded.
+    /// Answers a request without a word of the record: if that is not recorded, it is refused at once.
     Refusal,
     /// Tells something that is recorded there.
     Told(ShardId, Position),
@@ -47,41 +47,50 @@ pub enum TapedRole {
 
 /// What is said on a connection, as it passes.
 pub struct TapedTalk {
-    door: TapDoor,
     stream: TapedStream,
-    ouch: OuchSession,
-    fix: FixSession,
+    door: DoorTalk,
+}
+
+/// What its protocol has to be known of.
+enum DoorTalk {
+    Binary,
+    Fix(FixTalk),
+    Ouch(OuchSession),
 }
 
 impl TapedTalk {
     /// Nothing yet.
     #[must_use]
     pub fn new(door: TapDoor) -> Self {
-        let (ouch, fix) = (OuchSession::default(), FixSession::default());
-        Self { door, stream: TapedStream::new(door), ouch, fix }
+        let talk = match door {
+            TapDoor::Binary => DoorTalk::Binary,
+            TapDoor::Fix => DoorTalk::Fix(FixTalk::default()),
+            TapDoor::Ouch => DoorTalk::Ouch(OuchSession::default()),
+        };
+        Self { stream: TapedStream::new(door), door: talk }
     }
 
-    /// Goes on over a piece, and gives the messages that end with it.
+    /// Goes on over a piece, and gives the messages of which it is known now what they mean: such as end with it, and of FIX such as waited.
     pub fn take(&mut self, piece: &TapedPiece<'_>, mut said: impl FnMut(TapedMeaning)) {
-        let Self { door, stream, ouch: session, fix } = self;
-        stream.take(piece, |message| {
-            let meant = match door {
-                _ if !message.is_whole => {
-                    let (length, bytes) = (message.bytes.len(), message.bytes.escape_ascii());
-                    Meant::other("?", format!("{length} bytes that are no message: {bytes}"))
-                }
-                TapDoor::Binary => binary(&message),
-                TapDoor::Fix => fix.mean(&message),
-                TapDoor::Ouch => ouch::mean(session, &message),
-            };
-            said(meant.of_message(message));
+        let Self { door, stream } = self;
+        if let DoorTalk::Fix(fix) = door
+            && !stream.is_followed_by(piece)
+        {
+            fix.lose(&mut said);
+        }
+        stream.take(piece, |message| match door {
+            DoorTalk::Fix(fix) => fix.take(message, &mut said),
+            _ if !message.is_whole => said(Meant::no_message(&message).of_message(message)),
+            DoorTalk::Binary => said(binary(&message).of_message(message)),
+            DoorTalk::Ouch(session) => said(ouch::mean(session, &message).of_message(message)),
         });
     }
 
-    /// Whether the message of that number waits for one before it, which never came so far. It is neither taken nor refused.
-    #[must_use]
-    pub fn is_ahead(&self, number: u64) -> bool {
-        self.door == TapDoor::Fix && self.fix.is_ahead(number)
+    /// Nothing more follows: gives the messages that wait.
+    pub fn finish(&mut self, mut said: impl FnMut(TapedMeaning)) {
+        if let DoorTalk::Fix(fix) = &mut self.door {
+            fix.finish(&mut said);
+        }
     }
 
     /// Bytes of which no message is made yet.
@@ -98,11 +107,7 @@ impl TapedMeaning {
         let message = &self.message;
         let may = message.is_whole
             && ["A", "Proof", "ChangeRegister", "LoginRequest"].contains(&self.kind.as_str());
-        let mut bytes = 0;
-        if message.is_in && !may {
-            Blank::new(door).pass(&message.bytes, |secret| bytes += secret.len() as u64);
-        }
-        bytes
+        if message.is_in && !may { Blank::new(door).count(&message.bytes) } else { 0 }
     }
 }
 
@@ -113,18 +118,22 @@ pub(crate) struct Meant {
     pub(crate) name: Option<u64>,
     pub(crate) about: Option<u64>,
     pub(crate) role: TapedRole,
-    pub(crate) number: Option<u64>,
 }
 
 impl Meant {
-    fn of_message(self, message: TapedMessage) -> TapedMeaning {
-        let Self { kind, text, name, about, role, number } = self;
-        TapedMeaning { message, kind, text, name, about, role, number }
+    pub(crate) fn of_message(self, message: TapedMessage) -> TapedMeaning {
+        let Self { kind, text, name, about, role } = self;
+        TapedMeaning { message, kind, text, name, about, role }
+    }
+
+    pub(crate) fn no_message(message: &TapedMessage) -> Self {
+        let (length, bytes) = (message.bytes.len(), message.bytes.escape_ascii());
+        Self::other("?", format!("{length} bytes that are no message: {bytes}"))
     }
 
     pub(crate) fn other(kind: &str, text: String) -> Self {
         let kind = kind.to_owned();
-        Self { kind, text, name: None, about: None, role: TapedRole::Other, number: None }
+        Self { kind, text, name: None, about: None, role: TapedRole::Other }
     }
 
     /// A value as text, called by its variant.

@@ -73,6 +73,11 @@ struct Rest {
 }
 
 impl Rest {
+    /// Where in the stream the next piece begins, if none is missing.
+    fn end(&self) -> u64 {
+        self.at.saturating_add(self.bytes.len() as u64)
+    }
+
     fn take(&mut self, door: TapDoor, piece: &TapedPiece<'_>, found: &mut impl FnMut(TapedMessage)) {
         let message = |at, bytes: &[u8], is_whole| TapedMessage {
             wall_ns: piece.wall_ns,
@@ -82,7 +87,7 @@ impl Rest {
             bytes: bytes.to_vec(),
             is_whole,
         };
-        if piece.at != self.at.saturating_add(self.bytes.len() as u64) {
+        if piece.at != self.end() {
             if !self.bytes.is_empty() {
                 found(message(self.at, &self.bytes, false));
             }
@@ -116,6 +121,11 @@ impl TapedStream {
     #[must_use]
     pub fn new(door: TapDoor) -> Self {
         Self { door, rests: [Rest::default(), Rest::default()] }
+    }
+
+    /// Whether no bytes are missing before that piece.
+    pub(crate) fn is_followed_by(&self, piece: &TapedPiece<'_>) -> bool {
+        self.rests[usize::from(piece.is_in)].end() == piece.at
     }
 
     /// Goes on over a piece, and gives what ends with it.

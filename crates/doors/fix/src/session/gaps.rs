@@ -8,9 +8,9 @@ use crate::message::FixMessage;
 use crate::parser::FixParser;
 
 /// Messages, and bytes of them, that wait for those before them. Others are not kept: they are asked for when the gap before it is filled.
-pub const EARLY_MAX: usize = 1_024;
+const EARLY_MAX: usize = 1_024;
 /// See above.
-pub const EARLY_BYTES_MAX: usize = 256 << 10;
+const EARLY_BYTES_MAX: usize = 256 << 10;
 /// When a gap in which nothing moves is asked for again: the resent messages may have been garbled.
 const GAP_WAIT_NS: u64 = 10 * S;
 
@@ -48,11 +48,17 @@ impl FixSession {
     ) {
         let bytes = message.frame().bytes;
         let has_room = self.early.len() < EARLY_MAX && self.early_bytes + bytes.len() <= EARLY_BYTES_MAX;
-        if has_room && !self.early.contains_key(&number) {
+        if has_room && !self.is_early(number) {
             self.early_bytes += bytes.len();
             self.early.insert(number, Early { received_ns: now_ns, bytes: bytes.to_vec() });
         }
         self.note_gap(now_ns, number, true, sink);
+    }
+
+    /// Whether a message of that number waits for those before it.
+    #[must_use]
+    pub fn is_early(&self, number: u64) -> bool {
+        self.early.contains_key(&number)
     }
 
     /// Keeps the place of a Logon.

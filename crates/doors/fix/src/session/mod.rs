@@ -27,8 +27,6 @@ use crate::dictionary::{FixDictionary, tag};
 use crate::framing::FixFrame;
 use crate::message::FixMessage;
 use crate::parser::FixParser;
-pub use gaps::{EARLY_BYTES_MAX, EARLY_MAX};
-
 use gaps::{Early, Gap};
 use resend::Resending;
 

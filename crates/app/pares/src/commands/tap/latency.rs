@@ -92,17 +92,17 @@ impl Follow for Timed {
         connection: &TapedConnection,
         piece: &TapedPiece<'_>,
     ) -> CommandResult {
-        let (Waiting { talk, asked }, is_in_span) = (waiting, self.span.has(piece.wall_ns));
-        talk.take(piece, |one| match (one.name.filter(|_| is_in_span), one.role) {
-            (Some(name), TapedRole::Request) => {
-                asked.entry(name).or_insert((one.kind, piece.mono_ns));
+        let (Waiting { talk, asked }, span) = (waiting, self.span);
+        talk.take(piece, |one| match (one.name.filter(|_| span.has(one.message.wall_ns)), one.role) {
+            (Some(name), TapedRole::Request | TapedRole::Unsure) => {
+                asked.entry(name).or_insert((one.kind, one.message.mono_ns));
                 if asked.len() > ASKED_MAX
                     && let Some((_, (kind, _))) = asked.pop_first()
                 {
                     self.times(connection, kind).unanswered += 1;
                 }
             }
-            (Some(name), TapedRole::Answer(..) | TapedRole::AnswerOnly | TapedRole::Refusal) => {
+            (Some(name), TapedRole::Answer(..) | TapedRole::Refusal) => {
                 if let Some((kind, since_ns)) = asked.remove(&name) {
                     self.times(connection, kind).ns.saturating_record(piece.mono_ns.saturating_sub(since_ns));
                 }

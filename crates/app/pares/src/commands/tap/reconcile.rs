@@ -57,10 +57,12 @@ struct Findings {
     reports: u64,
     /// Refused at once.
     refused: u64,
-    /// Not looked at by their sessions.
+    /// Not taken by their sessions.
     ignored: u64,
     /// Behind a gap in the numbers of their session that was not filled.
     ahead: u64,
+    /// Neither recorded nor refused, behind missing bytes of their connections: perhaps not taken.
+    unsure: u64,
     /// In no tap, and taken in while their gateway's tap was not there.
     outside: u64,
     dropped: u64,
@@ -102,8 +104,8 @@ impl Differences {
 struct Waiting {
     /// Bytes that came in on its connection before.
     at: u64,
-    /// Of its message, if that is of FIX.
-    number: Option<u64>,
+    /// Its session took it.
+    is_taken: bool,
 }
 
 /// A connection, and its requests that wait.
@@ -126,24 +128,29 @@ impl Findings {
         connection: &TapedConnection,
         one: &TapedMeaning,
     ) {
+        if !self.span.has(one.message.wall_ns) {
+            return;
+        }
         let (member, name) = (to(connection).0, one.name.map(ClientOrderId));
         self.lacking.blanked += one.blanked_bytes(connection.door);
         if !one.message.is_whole {
             self.no_message(connection, one.message.bytes.len() as u64);
         }
         match (one.role, name) {
-            (TapedRole::Request, name) => {
+            (TapedRole::Request | TapedRole::Unsure, name) => {
                 self.requests += 1;
+                let is_taken = one.role == TapedRole::Request;
                 let known = name.and_then(|name| self.recorded.request(member, name));
                 match (known, name) {
                     (Some(known), _) => known.is_asked = true,
                     (None, Some(name)) => {
-                        _ = waiting.insert(name, Waiting { at: one.message.at, number: one.number });
+                        _ = waiting.insert(name, Waiting { at: one.message.at, is_taken });
                     }
                     (None, None) => {}
                 }
             }
             (TapedRole::Ignored, _) => self.ignored += 1,
+            (TapedRole::Waiting, _) => self.ahead += 1,
             (TapedRole::Refusal, Some(name)) => self.refused += u64::from(waiting.remove(&name).is_some()),
             (TapedRole::Answer(shard, position), of) => self.report(connection, one, (shard, position), of),
             (TapedRole::Told(shard, position), _) => self.report(connection, one, (shard, position), None),
@@ -221,30 +228,24 @@ impl Follow for Findings {
         connection: &TapedConnection,
         piece: &TapedPiece<'_>,
     ) -> CommandResult {
-        let (Asking { talk, waiting }, is_in_span) = (asking, self.span.has(piece.wall_ns));
-        talk.take(piece, |one| {
-            if is_in_span {
-                self.take(waiting, connection, &one);
-            }
-        });
+        let Asking { talk, waiting } = asking;
+        talk.take(piece, |one| self.take(waiting, connection, &one));
         Ok(())
     }
 
     fn end(&mut self, asking: Asking, connection: &TapedConnection) -> CommandResult {
-        for (name, Waiting { at, number }) in asking.waiting {
-            match number.is_some_and(|number| asking.talk.is_ahead(number)) {
-                true => self.ahead += 1,
-                false => self.differ(
-                    connection,
-                    "in",
-                    at,
-                    &format!("request {name} is neither recorded nor refused"),
-                ),
+        let Asking { mut talk, mut waiting } = asking;
+        talk.finish(|one| self.take(&mut waiting, connection, &one));
+        for (name, Waiting { at, is_taken }) in waiting {
+            let what = || format!("request {name} is neither recorded nor refused");
+            match is_taken {
+                true => self.differ(connection, "in", at, &what()),
+                false => self.unsure += 1,
             }
         }
         match connection.end {
-            TapeEnd::Open => self.lacking.open += asking.talk.rest(),
-            _ => self.no_message(connection, asking.talk.rest()),
+            TapeEnd::Open => self.lacking.open += talk.rest(),
+            _ => self.no_message(connection, talk.rest()),
         }
         Ok(())
     }
@@ -269,6 +270,7 @@ pub fn run(layout: &Layout, select: &Select) -> CommandResult {
         refused: 0,
         ignored: 0,
         ahead: 0,
+        unsure: 0,
         outside: 0,
         dropped: 0,
         by_ouch: BTreeSet::new(),
@@ -319,6 +321,12 @@ impl Findings {
             pares_text::tell!(
                 "{} requests wait behind gaps in their sessions' numbers, and are not answered",
                 grouped(self.ahead)
+            );
+        }
+        if self.unsure > 0 {
+            pares_text::tell!(
+                "{} requests are neither recorded nor refused; bytes of their connections are missing before them, and their sessions may not have taken them",
+                grouped(self.unsure)
             );
         }
         pares_text::tell!(

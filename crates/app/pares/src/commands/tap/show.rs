@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pares_node::Layout;
-use pares_tap::{TapedConnection, TapedPiece, TapedTalk};
+use pares_tap::{TapedConnection, TapedMeaning, TapedPiece, TapedTalk};
 use pares_types::{ClientOrderId, GatewayId, Timestamp};
 
 use super::select::{Follow, Select, Span, name, nothing, who};
@@ -57,25 +57,30 @@ impl Follow for Last {
         connection: &TapedConnection,
         piece: &TapedPiece<'_>,
     ) -> CommandResult {
-        let (is_in_span, order) = (self.span.has(piece.wall_ns), self.order);
-        talk.take(piece, |one| {
-            let is_wanted = order.is_none_or(|order| [one.name, one.about].contains(&Some(order.0)));
-            if !is_in_span || !is_wanted {
-                return;
-            }
-            let way = if piece.is_in { "in " } else { "out" };
-            let (time, who) = (utc::format(Timestamp(piece.wall_ns)), who(connection));
-            let place = format!("gateway-{} {} {who}", self.gateway, name(connection));
-            self.found += 1;
-            self.lines.insert((piece.wall_ns, self.found), format!("{time} {place} {way} {}\n", one.text));
-            if self.lines.len() > self.limit {
-                self.lines.pop_first();
-            }
-        });
+        talk.take(piece, |one| self.add(connection, &one));
         Ok(())
     }
 
-    fn end(&mut self, _: TapedTalk, _: &TapedConnection) -> CommandResult {
+    fn end(&mut self, mut talk: TapedTalk, connection: &TapedConnection) -> CommandResult {
+        talk.finish(|one| self.add(connection, &one));
         Ok(())
+    }
+}
+
+impl Last {
+    fn add(&mut self, connection: &TapedConnection, one: &TapedMeaning) {
+        let (order, wall_ns) = (self.order, one.message.wall_ns);
+        let is_wanted = order.is_none_or(|order| [one.name, one.about].contains(&Some(order.0)));
+        if !self.span.has(wall_ns) || !is_wanted {
+            return;
+        }
+        let way = if one.message.is_in { "in " } else { "out" };
+        let (time, who) = (utc::format(Timestamp(wall_ns)), who(connection));
+        let place = format!("gateway-{} {} {who}", self.gateway, name(connection));
+        self.found += 1;
+        self.lines.insert((wall_ns, self.found), format!("{time} {place} {way} {}\n", one.text));
+        if self.lines.len() > self.limit {
+            self.lines.pop_first();
+        }
     }
 }
