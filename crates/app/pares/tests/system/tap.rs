@@ -10,7 +10,7 @@ use pares_log::{Config, Writer};
 use pares_node::SystemConfig;
 use pares_tap::{TapDoor, TapHead, TapKind, TapLoss};
 use pares_text::moment;
-use pares_types::{GatewayId, Side};
+use pares_types::{GatewayId, RecorderId, Side};
 use serde_json::Value;
 use zerocopy::IntoBytes;
 
@@ -110,10 +110,13 @@ fn by_fix(exchange: &Exchange) -> [Vec<u8>; 2] {
     let mut heard = hear(&mut stream, "\x0135=A\x01");
     stream.write_all(&orders).unwrap();
     heard.extend(hear(&mut stream, "\x0137="));
+    let unknown = fix("F", 3, &format!("11=4|41=3|55=ALFA|54=1|{now}|"));
+    stream.write_all(&unknown).unwrap();
+    heard.extend(hear(&mut stream, "\x0135=9\x01"));
     let ahead = order(9, "11=8");
     stream.write_all(&ahead).unwrap();
     heard.extend(hear(&mut stream, "\x0135=2\x01"));
-    [[logon, orders, ahead].concat(), heard]
+    [[logon, orders, unknown, ahead].concat(), heard]
 }
 
 /// Member 8 by OUCH.
@@ -181,6 +184,7 @@ fn what_each_door_said_is_in_the_tap_and_no_secret_is() {
     assert!(ok && said.contains("0 bytes of the taps missing"), "{said}");
     assert!(said.contains("2 ignored by their sessions"), "{said}");
     assert!(said.contains("1 requests wait behind gaps"), "{said}");
+    assert!(said.contains("4 requests in, 1 of them refused at once"), "{said}");
     dissect(&exchange);
 
     exchange.kill(gateway(0));
@@ -238,6 +242,35 @@ fn a_tap_with_damage_in_it_is_not_all_there() {
     assert!(!ok && complaint.contains("no intact record"), "{complaint}");
     assert!(listed.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{listed}");
     assert!(listed.lines().count() > 0);
+}
+
+#[test]
+fn a_gateway_that_is_there_no_more_and_a_damaged_recorder_keep_nothing_from_reconcile() {
+    let config = SystemConfig { tap: true, recorders: 2, ..small(2) };
+    let mut exchange = Exchange::start(&config);
+    exchange.client(1, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    exchange.stop();
+    let layout = exchange.layout().clone();
+    let one = SystemConfig { gateways: config.gateways[..1].to_vec(), ..config };
+    pares_node::config::save(&one, &layout.config()).unwrap();
+    let reconciled = "1 requests in, 0 of them refused at once";
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(ok && said.contains(reconciled), "{said}");
+    let damaged = |recorder| {
+        let segments = std::fs::read_dir(layout.recorder_log(RecorderId(recorder))).unwrap();
+        let segments = segments.map(|entry| entry.unwrap().path());
+        let segment =
+            segments.filter(|path| path.extension().is_some_and(|kind| kind == "seg")).min().unwrap();
+        let mut bytes = std::fs::read(&segment).unwrap();
+        bytes[200] ^= 1;
+        std::fs::write(&segment, bytes).unwrap();
+    };
+    damaged(0);
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(ok && said.contains(reconciled) && said.contains("recorder-0"), "{said}");
+    damaged(1);
+    let (ok, said) = tap(&exchange, "reconcile");
+    assert!(!ok && said.contains("no recorder's log can be read to its end"), "{said}");
 }
 
 /// A tap that says it was there, and has nothing.

@@ -99,10 +99,16 @@ impl Layout {
         self.root.join(format!("gateway-{id}"))
     }
 
+    /// Where the taps lie.
+    #[must_use]
+    pub fn taps(&self) -> PathBuf {
+        self.root.join("tap")
+    }
+
     /// The log of a gateway's tap.
     #[must_use]
     pub fn tap(&self, id: GatewayId) -> PathBuf {
-        self.root.join("tap").join(format!("gateway-{id}"))
+        self.taps().join(format!("gateway-{id}"))
     }
 
     /// A venue's log.

@@ -13,7 +13,8 @@ use pares_node::Layout;
 use pares_tap::{TapDoor, TapeEnd, TapedConnection, TapedPiece};
 use pares_types::GatewayId;
 
-use super::select::{Follow, Select, Span};
+use super::select::{Select, Span};
+use super::taped::Follow;
 use crate::commands::frames::{MadeConnection, PacketFile};
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;

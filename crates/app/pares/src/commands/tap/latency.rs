@@ -7,7 +7,8 @@ use pares_node::Layout;
 use pares_tap::{TapDoor, TapedConnection, TapedPiece, TapedRole, TapedTalk};
 use serde_json::json;
 
-use super::select::{Follow, Select, Span, nothing};
+use super::select::{Select, Span, nothing};
+use super::taped::Follow;
 use crate::error::CommandResult;
 use crate::text::{self, Table, duration, grouped};
 

@@ -7,7 +7,8 @@ use pares_tap::{TapedConnection, TapedPiece, TapedStream};
 use pares_types::{GatewayId, Timestamp};
 use serde_json::json;
 
-use super::select::{Follow, Select, name, nothing, who};
+use super::select::{Select, name, nothing, who};
+use super::taped::Follow;
 use crate::error::CommandResult;
 use crate::text::{self, Table, grouped};
 use crate::utc;

@@ -14,6 +14,7 @@ mod reconcile;
 mod recorded;
 mod select;
 mod show;
+mod taped;
 
 use std::path::PathBuf;
 

@@ -17,7 +17,8 @@ use pares_tap::{
 use pares_types::{ClientOrderId, GatewayId, MemberId, Position, ShardId, Timestamp};
 
 use super::recorded::{Checked, Cover, Covered, ReadRecord, Who};
-use super::select::{Follow, Select, Span, Taped, Taps, name, who};
+use super::select::{Select, Span, name, who};
+use super::taped::{Follow, Taped, Taps};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text::{self, grouped};

@@ -1,6 +1,7 @@
 //! What the record has, as far as messages are held against it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use pares_log::Offset;
 use pares_node::{Layout, SystemConfig};
@@ -11,7 +12,7 @@ use pares_types::{
 };
 use pares_wire::record::{self, RequestRecord, ResultRecord};
 
-use super::select::each_record;
+use super::taped::each_record;
 use crate::error::CommandError;
 use crate::standing::Standing;
 
@@ -84,7 +85,7 @@ pub struct ReadRecord {
 }
 
 impl ReadRecord {
-    /// Reads the logs of gateways and recorders.
+    /// Reads the logs of gateways and recorders. A damaged one keeps nobody from what a recorder has whole.
     pub fn read(
         config: &SystemConfig,
         layout: &Layout,
@@ -96,14 +97,22 @@ impl ReadRecord {
             recorded.copies = copies(standing.register()).collect();
         }
         let of_gateways = config.gateway_ids().map(|id| layout.gateway_log(id));
-        for log in of_gateways.chain(config.recorder_ids().map(|id| layout.recorder_log(id))) {
-            each_record(&log, Offset(u64::MAX), |one| {
-                let wrong = |error| CommandError::Failed(format!("{}: {error}", log.display()));
-                recorded.read_record(one.payload).map_err(wrong)
-            })?;
-            recorded.sort();
+        let of_recorders = config.recorder_ids().map(|id| layout.recorder_log(id));
+        of_gateways.for_each(|log| _ = recorded.read_log(&log));
+        match of_recorders.filter(|log| recorded.read_log(log)).count() {
+            0 => Err(CommandError::Failed("no recorder's log can be read to its end".into())),
+            _ => Ok(recorded),
         }
-        Ok(recorded)
+    }
+
+    /// Whether it could be read to its end.
+    fn read_log(&mut self, log: &Path) -> bool {
+        let read = each_record(log, Offset(u64::MAX), |one| {
+            let wrong = |error| CommandError::Failed(format!("{}: {error}", log.display()));
+            self.read_record(one.payload).map_err(wrong)
+        });
+        self.sort();
+        read.inspect_err(|error| eprintln!("pares: {error}")).is_ok()
     }
 
     fn read_record(&mut self, payload: &[u8]) -> Result<(), pares_wire::WireError> {

@@ -6,7 +6,8 @@ use pares_node::Layout;
 use pares_tap::{TapedConnection, TapedMeaning, TapedPiece, TapedTalk};
 use pares_types::{ClientOrderId, GatewayId, Timestamp};
 
-use super::select::{Follow, Select, Span, name, nothing, who};
+use super::select::{Select, Span, name, nothing, who};
+use super::taped::Follow;
 use crate::error::CommandResult;
 use crate::text;
 use crate::utc;
