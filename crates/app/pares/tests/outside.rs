@@ -289,4 +289,8 @@ fn up_serves_http_to_this_machine_alone() {
             "{address}: {why}"
         );
     }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let refused = pares(dir.path(), &["up", "--web", &taken.local_addr().unwrap().to_string()]);
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && why.contains("choose another address"), "{why}");
 }

@@ -127,7 +127,7 @@ coded! {
         WrongKey = 70 "wrong_key",
         /// Gateway: too many wrong keys were tried for that session; try again shortly.
         TooManyAttempts = 71 "too_many_attempts",
-        /// Gateway: the key of this session was changed or revoked; it is disconnected.
+        /// Gateway: the key of this session was changed or revoked, or it is told of another member from now on; it is disconnected.
         Revoked = 72 "revoked",
         /// Gateway: another connection has signed on as this session; this one is disconnected.
         TakenOver = 73 "taken_over",

@@ -1,10 +1,10 @@
 //! `pares up`: a system that runs until Ctrl-C.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_node::config::TlsSetting;
 use pares_node::config::{DoorPort, FeedConfig, SignOnSetting};
@@ -15,6 +15,11 @@ use pares_os::{replace_file_unsynced, scheduling};
 
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
+
+/// An address for the server of HTTP is waited for so long.
+const FREE_MAX: Duration = Duration::from_secs(2);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Arguments of `pares up`.
 #[derive(clap::Args)]
@@ -53,6 +58,7 @@ pub fn run(args: &Args) -> CommandResult {
         );
         return Err(CommandError::Usage(why));
     }
+    args.web.map_or(Ok(()), check_free)?;
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
@@ -74,6 +80,22 @@ pub fn run(args: &Args) -> CommandResult {
             Ok(())
         }
         Err(error) => Err(error),
+    }
+}
+
+/// The server of HTTP of a run before may be about to end.
+fn check_free(listen: SocketAddr) -> CommandResult {
+    let begun = Instant::now();
+    loop {
+        match TcpListener::bind(listen) {
+            Err(error) if begun.elapsed() > FREE_MAX => {
+                return Err(CommandError::Usage(format!(
+                    "--web {listen}: {error}; choose another address, as in `--web 127.0.0.1:0`"
+                )));
+            }
+            Err(_) => std::thread::sleep(PAUSE),
+            Ok(_) => return Ok(()),
+        }
     }
 }
 
@@ -116,6 +138,12 @@ fn tell(supervisor: &Supervisor) {
     tell_gateways(config, layout);
     tell_feed(config, layout);
     tell_tls(config, layout);
+    if config.tap {
+        let dir = layout.root().display();
+        pares_text::tell!(
+            "the tap keeps what connections say; `pares tap list --dir {dir}` shows which there were"
+        );
+    }
     for node in supervisor.missing() {
         pares_text::tell!("{node} is not up yet; the others trade");
     }

@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> CommandResult {
     let runtime = runtime.map_err(CommandError::io("starting the web server"))?;
     let serving = ApiServer::bind(args.listen, transport(args)?, settings);
     let server = runtime.block_on(serving).map_err(|error| CommandError::Usage(error.to_string()))?;
-    announce(args, server.address())?;
+    announce(args, server.address());
     drop(background);
     runtime.block_on(async {
         tokio::select! {
@@ -108,15 +108,16 @@ fn check_exposure(args: &Args, config: &SystemConfig) -> CommandResult {
     ))
 }
 
-fn announce(args: &Args, address: SocketAddr) -> CommandResult {
+/// A disk that is full keeps nobody from being served.
+fn announce(args: &Args, address: SocketAddr) {
     let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
     pares_text::tell!(
         "the exchange is at {scheme}://{address}/v1, its pages at {scheme}://{address}/ and {scheme}://{address}/operator"
     );
-    match &args.announce {
-        Some(path) => pares_os::replace_file_unsynced(path, format!("{address}\n").as_bytes())
-            .map_err(CommandError::io("saying where it listens")),
-        None => Ok(()),
+    let announced = args.announce.as_ref();
+    let said = announced.map(|path| pares_os::replace_file_unsynced(path, format!("{address}\n").as_bytes()));
+    if let Some(Err(error)) = said {
+        eprintln!("pares: saying where it listens: {error}");
     }
 }
 

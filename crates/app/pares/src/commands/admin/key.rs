@@ -37,6 +37,19 @@ pub(super) struct NewKey {
     token: bool,
 }
 
+impl NewKey {
+    /// The same as options of a command.
+    pub(super) fn options(&self) -> &'static str {
+        match self {
+            Self { token: true, .. } => " --token",
+            Self { shared: true, .. } => " --shared",
+            Self { password: true, .. } => " --password",
+            Self { public_key: Some(_), .. } => " --public-key HEX",
+            _ => "",
+        }
+    }
+}
+
 /// A key to be registered.
 pub(super) struct MadeKey {
     pub(super) key: Key,

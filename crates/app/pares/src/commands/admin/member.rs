@@ -129,6 +129,16 @@ impl NewLimits {
 }
 
 /// Whom a session copies, if anybody.
+/// The same, and where the session is not there what makes it.
+fn no_session(error: CommandError, (member, session): (u32, u16)) -> CommandError {
+    match error {
+        CommandError::Refused(Reason::UnknownSession) => CommandError::Failed(format!(
+            "member {member} has no session {session}: `pares admin member key {member} {session}` makes it"
+        )),
+        other => other,
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Copied(Option<u32>);
 
@@ -175,7 +185,8 @@ pub(super) fn run(
         }
         What::Copy { member, of: Copied(of), session } => {
             let of = of.unwrap_or(*member);
-            operator.register(*member, *session, Entry::SetCopied(MemberId(of)))?;
+            let set = operator.register(*member, *session, Entry::SetCopied(MemberId(of)));
+            set.map_err(|error| no_session(error, (*member, *session)))?;
             format!("{} is told of member {of}", who(*member, *session))
         }
         What::Limit { member, session, limits } => set_limits(&mut operator, (*member, *session), limits)?,
@@ -226,7 +237,8 @@ fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> R
     let added = match operator.register(member, 0, Entry::AddMember) {
         Err(CommandError::Refused(Reason::MemberExists)) => {
             let what = format!(
-                "member {member} takes part already: `pares admin member key {member} 1` gives it a key"
+                "member {member} takes part already: `pares admin member key {member} SESSION{}` gives a further session of it a key; to name one that has a key replaces that",
+                key.options()
             );
             Err(CommandError::Failed(what))
         }
