@@ -66,9 +66,10 @@ impl TradesAsked {
         match self.untold.get_mut(&shard) {
             // It comes again, as one of those that were.
             Some(None) => false,
+            // What happened before the gateway heard of the question lies ahead, and comes again too.
             Some(Some(place)) => {
-                let is_next = number >= place.next;
-                place.next = place.next.max(number.saturating_add(1));
+                let is_next = number == place.next;
+                place.next += u64::from(is_next);
                 is_next
             }
             None => is_new && self.lasts,

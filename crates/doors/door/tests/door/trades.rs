@@ -56,6 +56,20 @@ fn what_was_told_becomes_trades_and_what_is_new_a_report_besides() {
     assert!(told.len() == 1 && told[0].starts_with("8 "), "those that come were not asked for: {told:?}");
 }
 
+/// A gateway may have told the door something before it hears of the question.
+#[test]
+fn what_crosses_the_question_hides_no_trade() {
+    let mut rig = rig();
+    rig.says("AD", "568=t1|569=0|263=1|");
+    rig.told(traded(5));
+    let told = rig.sent();
+    assert!(told.len() == 2 && told[1].starts_with("8 "), "it comes again as a trade: {told:?}");
+    (1..=5).for_each(|number| rig.told(traded(number)));
+    rig.resumed(6);
+    let [all @ .., last] = &rig.sent()[..] else { panic!("nothing is told") };
+    assert_eq!((all, last), (&[1, 2, 3, 4].map(|number| report(number, ""))[..], &report(5, "912=Y ")));
+}
+
 #[test]
 fn who_asks_for_those_that_come_is_told_each_once_until_he_ends_it() {
     let mut rig = rig();
