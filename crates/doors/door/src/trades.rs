@@ -66,8 +66,8 @@ impl TradesAsked {
         match self.untold.get_mut(&shard) {
             // It comes again, as one of those that were.
             Some(None) => false,
+            // What happened before the gateway heard of the question lies ahead, and comes again too.
             Some(Some(place)) => {
-                // A live one may still come before the gateway has heard the question: it comes again.
                 let is_next = number == place.next;
                 place.next += u64::from(is_next);
                 is_next

@@ -92,6 +92,10 @@ pub enum Bug {
     UnmarkRejects,
     /// What was refused at once by FIX is told as a new order.
     AcceptRefused,
+    /// Of those that were, FIX tells the last trade only: as from the live place, and not from the oldest.
+    LeaveTradesOut,
+    /// The last trade of those that were does not say by FIX that it is.
+    NeverLast,
     /// Strangers who call by FIX are told that they are logged on.
     GreetStrangers,
     /// Member servers are told a quorum of one, whatever it is.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use pares_fix::SOH;
 use pares_fix::framing::{Cut, cut};
+use pares_fix::writer::FixWriter;
 
 use pares_feed::mold::{END_OF_SESSION, Header};
 use pares_publisher::logged::Logged;
@@ -162,15 +164,38 @@ pub(crate) fn name_by_clock(bytes: &mut [u8], now_ns: u64) {
 }
 
 /// What a FIX client is told, told wrongly.
-pub(crate) fn mistell(bug: Option<Bug>, is_stranger: bool, bytes: &mut [u8]) {
+pub(crate) fn mistell(bug: Option<Bug>, is_stranger: bool, bytes: &mut Vec<u8>) {
     match bug {
         Some(Bug::UnmarkRejects) => rewrite_fix(bytes, b"9", b"\x0197=Y\x01", b"\x0197=N\x01"),
         Some(Bug::AcceptRefused) => rewrite_fix(bytes, b"8", b"\x0139=8\x01103=", b"\x0139=0\x01103="),
+        Some(Bug::NeverLast) => rewrite_fix(bytes, b"AE", b"\x01912=Y\x01", b"\x01912=N\x01"),
+        Some(Bug::LeaveTradesOut) => leave_trades_out(bytes),
         Some(Bug::GreetStrangers) if is_stranger => {
             rewrite_fix(bytes, b"5", b"\x0135=5\x01", b"\x0135=A\x01")
         }
         _ => {}
     }
+}
+
+/// FIX messages in which a heartbeat is in place of each trade that is not the last of those that were.
+fn leave_trades_out(bytes: &mut Vec<u8>) {
+    let mut out = Vec::new();
+    let mut rest = &bytes[..];
+    while let (Cut::Whole(frame), used) = cut(rest) {
+        let is_last = frame.body.windows(7).any(|field| field == b"\x01912=Y\x01");
+        if frame.body.starts_with(b"35=AE\x01") && !is_last {
+            let fields = frame.body.split(|byte| *byte == SOH).skip(1);
+            let header = fields.take_while(|field| !field.starts_with(b"571="));
+            let mut writer = FixWriter::begin(&mut out, "FIX.4.4", b"0");
+            writer.fields(&header.flat_map(|field| [field, &[SOH]].concat()).collect::<Vec<_>>());
+            writer.finish();
+        } else {
+            out.extend_from_slice(&rest[..used]);
+        }
+        rest = &rest[used..];
+    }
+    out.extend_from_slice(rest);
+    *bytes = out;
 }
 
 /// Whole FIX messages of that type, with something else in place of what is as long, and the right sums.

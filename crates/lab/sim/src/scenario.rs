@@ -76,6 +76,8 @@ pub struct Scenario {
     pub revocations: bool,
     /// Whether one more session by FIX is told of the first member that comes by FIX.
     pub copies: bool,
+    /// Whether sessions that speak FIX 4.4 ask for their trades.
+    pub trades: bool,
     /// Whether half of the members' orders are guarded by their sessions.
     pub guards: bool,
     /// Market data, if the system has any.
@@ -135,6 +137,11 @@ impl Scenario {
         })
     }
 
+    /// How many instruments there are; their ids count from 1.
+    pub(crate) fn instruments(&self) -> u32 {
+        u32::try_from(self.shards * self.instruments_per_shard).expect("few instruments")
+    }
+
     /// A small system on a poor network whose venues come and go: nobody may notice.
     #[must_use]
     pub fn quick(seed: u64) -> Self {
@@ -163,6 +170,7 @@ impl Scenario {
             durability: Durability::Os,
             revocations: false,
             copies: false,
+            trades: false,
             guards: false,
             feed: None,
             faults: FaultMix {

@@ -56,6 +56,16 @@ fn a_mark_that_forgets_whose_streams_its_places_are_in_is_found() {
 }
 
 #[test]
+fn a_trade_that_is_left_out_where_it_was_asked_for_is_found() {
+    found_as("X2 all is told", "fix", Bug::LeaveTradesOut, 20);
+}
+
+#[test]
+fn a_last_trade_that_does_not_say_so_is_found() {
+    found_as(ANSWERED, "fix", Bug::NeverLast, 20);
+}
+
+#[test]
 fn a_time_in_force_that_is_misread_by_fix_is_found() {
     found_as("X2 all is told", "fix", Bug::MisreadTimeInForce, 5);
 }

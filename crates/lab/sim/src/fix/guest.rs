@@ -74,6 +74,7 @@ impl Guest for FixClient {
 
     fn calm_down(&mut self) {
         self.left = 0;
+        self.trades.calm_down();
     }
 
     fn excuse(&mut self) {
@@ -125,7 +126,7 @@ impl Guest for FixClient {
                 return Err(Broken { invariant: TOLD, what });
             }
         }
-        Ok(())
+        self.trades.check(recorded, self.told_of)
     }
 
     fn count(&self, summary: &mut Summary) {

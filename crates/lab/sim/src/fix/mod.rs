@@ -9,6 +9,7 @@ mod orders;
 mod resend;
 mod seen;
 mod told;
+mod trades;
 
 use std::collections::BTreeMap;
 
@@ -20,12 +21,13 @@ use pares_types::MemberId;
 use crate::Broken;
 use crate::guest::{PATIENCE_NS, Seat, broken};
 use crate::random::Random;
-use crate::scenario::MS;
+use crate::scenario::{MS, Scenario};
 
 use message::Message;
 use orders::{Asked, Open};
 pub use seen::FixSeen;
 use told::{Said, expected};
+use trades::Trades;
 
 /// What a session promises about its numbers.
 const NUMBERS: &str = "X1 no number twice";
@@ -93,6 +95,7 @@ pub(crate) struct FixClient {
     refused: BTreeMap<u64, u64>,
     /// What has no ExecID: how often it was told as news.
     unmarked: BTreeMap<String, u64>,
+    trades: Trades,
     /// The exchange may have lost what it knew of the session: a host's disk or power was lost.
     is_excused: bool,
     /// Numbers begin anew with the next Logon.
@@ -101,7 +104,7 @@ pub(crate) struct FixClient {
 }
 
 impl FixClient {
-    pub(crate) fn new(member: MemberId, requests: u64, instruments: u32, mut random: Random) -> Self {
+    pub(crate) fn new(member: MemberId, scenario: &Scenario, mut random: Random) -> Self {
         let dictionary = if random.chance(300) { &FIX42 } else { &FIX44 };
         Self {
             comp_id: format!("M{member}-1"),
@@ -111,8 +114,8 @@ impl FixClient {
             keeps_early: random.chance(500),
             seat: Seat { member, connection: None, home: random.next() as usize & 7 },
             random,
-            instruments,
-            left: requests,
+            instruments: scenario.instruments(),
+            left: scenario.requests_per_client,
             phase: Phase::Away,
             since_ns: 0,
             input: Vec::new(),
@@ -130,15 +133,16 @@ impl FixClient {
             said: BTreeMap::new(),
             refused: BTreeMap::new(),
             unmarked: BTreeMap::new(),
+            trades: Trades::new(scenario.trades && dictionary.begin_string == "FIX.4.4"),
             is_excused: false,
             begins_anew: false,
             counts: FixSeen::default(),
         }
     }
 
-    /// The same, told of another member.
+    /// The same, told of another member; it asks for less.
     pub(crate) fn copying(self, copied: MemberId) -> Self {
-        Self { told_of: copied, ..self }
+        Self { told_of: copied, left: self.left / 4, ..self }
     }
 
     fn is_copy(&self) -> bool {
@@ -150,6 +154,7 @@ impl FixClient {
         self.input.clear();
         self.early.clear();
         self.highest = self.next_in - 1;
+        self.counts.trades_cut += u64::from(self.trades.forget_connection());
     }
 
     fn waits_too_long(&self, now_ns: u64) -> bool {
@@ -158,7 +163,11 @@ impl FixClient {
 
     fn waits_for_nothing(&self) -> bool {
         let lacks_nothing = self.gap.is_none() && self.highest < self.next_in;
-        self.phase == Phase::On && lacks_nothing && self.left == 0 && self.open.is_empty()
+        self.phase == Phase::On
+            && lacks_nothing
+            && self.left == 0
+            && self.open.is_empty()
+            && self.trades.waits_for_nothing()
     }
 
     /// Whether a Logon under the number 1 in its name must be refused. A copy calls while gateways die: its first Logons may not have come, and 1 is
@@ -337,6 +346,8 @@ impl FixClient {
                 self.say(now_ns, "0", &fields, out);
             }
             "8" | "9" | "r" => self.on_told(message)?,
+            "AQ" => self.on_trades_answer(message)?,
+            "AE" => self.on_trade(message)?,
             _ => {}
         }
         self.next_in += 1;

@@ -64,6 +64,7 @@ impl FixClient {
             let (kind, fields) = (open.kind, format!("{mark}{}", open.fields));
             self.say(now_ns, kind, &fields, out);
         }
+        self.ask_for_trades(now_ns, is_calm, out);
         if is_calm {
             return;
         }

@@ -11,7 +11,7 @@ impl FixClient {
     pub(super) fn say(&mut self, now_ns: u64, kind: &str, fields: &str, out: &mut Vec<u8>) {
         let number = self.next_out;
         self.next_out += 1;
-        if matches!(kind, "D" | "F" | "G" | "q") {
+        if matches!(kind, "D" | "F" | "G" | "q" | "AD") {
             let sent = Sent { kind: kind.to_owned(), fields: fields.to_owned(), sent_ns: now_ns };
             self.note_said(fields);
             self.sent.insert(number, sent);
@@ -21,6 +21,7 @@ impl FixClient {
 
     /// A request was sent once more.
     fn note_said(&mut self, fields: &str) {
+        self.trades.note_said(fields);
         let name = fields.split('|').find_map(|field| field.strip_prefix("11=")?.parse().ok());
         *self.said.entry(name.unwrap_or_default()).or_default() += 1;
     }

@@ -13,6 +13,12 @@ pub struct FixSeen {
     pub copied: u64,
     /// Of those, told before.
     pub told_again: u64,
+    /// Trades told to who asked for them.
+    pub trades: u64,
+    /// Questions for trades that were told to the end.
+    pub trades_whole: u64,
+    /// Questions for trades that a connection's end cut short.
+    pub trades_cut: u64,
     /// Gaps in the exchange's numbers.
     pub gaps: u64,
     /// Requests sent again with 43=Y.
@@ -31,6 +37,9 @@ impl FixSeen {
             reports: self.reports + other.reports,
             copied: self.copied + other.copied,
             told_again: self.told_again + other.told_again,
+            trades: self.trades + other.trades,
+            trades_whole: self.trades_whole + other.trades_whole,
+            trades_cut: self.trades_cut + other.trades_cut,
             gaps: self.gaps + other.gaps,
             sent_again: self.sent_again + other.sent_again,
             tests: self.tests + other.tests,

@@ -17,6 +17,12 @@ pub(super) struct Said {
     trade: Option<(i64, u64, u64)>,
 }
 
+impl Said {
+    pub(super) fn is_trade(&self) -> bool {
+        self.trade.is_some()
+    }
+}
+
 impl FixClient {
     pub(super) fn on_told(&mut self, message: &Message) -> Result<(), Broken> {
         self.counts.reports += 1;
@@ -44,6 +50,9 @@ impl FixClient {
         let trade = || Some((units(message.get(31)?), message.number(32), message.number(151)));
         let order = if message.kind() == "8" { message.get(37).unwrap_or_default() } else { "" };
         let said = Said { order: order.to_owned(), trade: trade().filter(|_| is_trade) };
+        if said.is_trade() {
+            self.trades.note_reported(&key);
+        }
         let Some(before) = self.told.insert(key, said.clone()) else { return Ok(()) };
         self.counts.told_again += 1;
         if message.kind() == "8" && (before != said || !message.may_be_known()) {
@@ -100,7 +109,7 @@ impl FixClient {
 }
 
 /// A price in units of the fourth decimal.
-fn units(text: &str) -> i64 {
+pub(super) fn units(text: &str) -> i64 {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     format!("{whole}{part:0<4}").parse().unwrap_or(i64::MIN)
 }

@@ -89,7 +89,7 @@ impl WebClient {
             seat: Seat::anywhere(member, &mut random),
             bug: scenario.bug,
             random,
-            instruments: u32::try_from(scenario.shards * scenario.instruments_per_shard).expect("few"),
+            instruments: scenario.instruments(),
             left: scenario.requests_per_client,
             phase: Phase::Away,
             since_ns: 0,

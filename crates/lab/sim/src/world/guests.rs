@@ -23,13 +23,11 @@ pub(super) struct GuestEnd {
 
 /// The guests, whose members come behind the others.
 pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Box<dyn Guest>> {
-    let instruments = u32::try_from(scenario.shards * scenario.instruments_per_shard).expect("few");
-    let requests = scenario.requests_per_client;
     let mut members =
         (scenario.clients + 1..).map(|member| MemberId(u32::try_from(member).expect("few members")));
     let mut guests: Vec<Box<dyn Guest>> = Vec::new();
     for member in members.by_ref().take(scenario.fix) {
-        guests.push(Box::new(FixClient::new(member, requests, instruments, random.fork())));
+        guests.push(Box::new(FixClient::new(member, scenario, random.fork())));
     }
     for member in members.by_ref().take(scenario.ouch) {
         // One session for each shard's stream.
@@ -41,7 +39,7 @@ pub(super) fn guests(scenario: &Scenario, random: &mut Random) -> Vec<Box<dyn Gu
         guests.push(Box::new(WebClient::new(member, scenario, random.fork())));
     }
     if let Some((member, copied)) = copying(scenario) {
-        let copy = FixClient::new(member, requests / 4, instruments, random.fork());
+        let copy = FixClient::new(member, scenario, random.fork());
         guests.push(Box::new(copy.copying(copied)));
     }
     guests
