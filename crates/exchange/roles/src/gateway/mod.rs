@@ -51,7 +51,7 @@ use crate::duty::{Duty, SLEEP_MAX};
 use crate::index::{Search, Starts};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
-use crate::world::{Counters, Sockets, World};
+use crate::world::{Sockets, World};
 use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::Incoming;
 use connections::Connections;
