@@ -34,6 +34,9 @@ fn a_session_is_told_of_the_member_that_it_copies_until_that_is_another_one() {
     let names = [0, 1].map(|at| fills["fills"][at]["client_order_id"].as_str().unwrap().to_owned());
     assert_eq!((names.len(), fills["fills"].as_array().unwrap().len()), (2, 2), "{fills}");
     assert!(names.contains(&"1".to_owned()) && names.contains(&"2".to_owned()), "{fills}");
+    let positions = copy.ask("GET", "/v1/positions", "").json();
+    let one = &positions["positions"][0];
+    assert_eq!((&one["bought"], &one["sold"]), (&json!("10"), &json!("10")), "{positions}");
 
     done(&exchange, "member copy 9 8 --session 1");
     assert_eq!(closed(&mut socket), "sign_on_again");
