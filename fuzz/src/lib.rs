@@ -91,6 +91,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ouch_doors", run: ouch::doors, seeds: ouch::seeds },
     Target { name: "tap_entries", run: tap::entries, seeds: tap::entry_seeds },
     Target { name: "tap_secrets", run: tap::secrets, seeds: tap::secret_seeds },
+    Target { name: "tap_fix", run: doors::tapped, seeds: doors::tapped_seeds },
     Target { name: "web_forms", run: web::forms, seeds: web::form_seeds },
     Target { name: "web_wishes", run: web::wishes, seeds: web::wish_seeds },
     Target { name: "web_numbers", run: web::numbers, seeds: web::number_seeds },

@@ -12,7 +12,7 @@ use zerocopy::little_endian::U64;
 
 const DOORS: [TapDoor; 3] = [TapDoor::Binary, TapDoor::Fix, TapDoor::Ouch];
 
-/// Entries, each behind its length, as `pares tap` reads them: each message ends in the piece that it is told with, and no more is missing than there was.
+/// Entries, each behind its length, as `pares tap` reads them: each message ends in the piece that it is told with, unless it waited, and no more is missing than there was.
 pub fn entries(bytes: &[u8]) {
     let (mut tape, mut talks) = (Tape::default(), Vec::<TapedTalk>::new());
     for record in blocks(bytes) {
@@ -23,6 +23,9 @@ pub fn entries(bytes: &[u8]) {
         let Some(piece) = TapedPiece::of(&entry) else { continue };
         talks[index].take(&piece, |said| check(&said, door, &piece));
     }
+    talks
+        .iter_mut()
+        .for_each(|talk| talk.finish(|said| assert!(said.message.is_in, "only what came in waits")));
     for connection in &tape.connections {
         for way in 0..2 {
             assert!(connection.before[way] <= connection.missing[way], "what was before is missing");
@@ -38,7 +41,8 @@ fn check(said: &TapedMeaning, door: TapDoor, piece: &TapedPiece<'_>) {
     assert!(length > 0 && said.blanked_bytes(door) <= length);
     let ends = |at: u64, length: u64| at.saturating_add(length);
     let (end, piece_end) = (ends(message.at, length), ends(piece.at, piece.bytes.len() as u64));
-    assert!(!message.is_whole || (piece.at..=piece_end).contains(&end), "it ends with the piece");
+    let may_wait = door == TapDoor::Fix && message.is_in;
+    assert!(may_wait || !message.is_whole || (piece.at..=piece_end).contains(&end), "it ends with the piece");
 }
 
 /// What comes in at the door that the first byte says: however it comes in pieces, the same is blanked, and who cuts what is left finds the same messages.

@@ -39,7 +39,7 @@ short_runs! {
     feed_packets feed_soup feed_messages publisher_log publication
     broker_lines broker_messages broker_items broker_log broker_quotes loader_lines desk_words dump_paths
     fix_frames fix_messages fix_sessions fix_dictionaries fix_doors ouch_doors
-    tap_entries tap_secrets web_forms web_wishes web_numbers member_frames member_items register_words settings
+    tap_entries tap_secrets tap_fix web_forms web_wishes web_numbers member_frames member_items register_words settings
 }
 
 #[test]

@@ -267,8 +267,9 @@ impl Line {
     fn tell(&mut self, message: TapedMessage, heard: &Heard, said: &mut impl FnMut(TapedMeaning)) {
         let (Self { session, early, .. }, mut message) = (self, Some(message));
         for (number, name) in &heard.taken {
-            let taken = message.take_if(|_| *number == heard.number);
-            if let Some(taken) = taken.or_else(|| early.remove(&(*number)?)) {
+            // A reset may bear the number of one that waits.
+            let waited = number.and_then(|number| early.remove(&number));
+            if let Some(taken) = waited.or_else(|| message.take_if(|_| *number == heard.number)) {
                 said(TapedMeaning { name: *name, ..asks(taken, TapedRole::Request) });
             }
         }

@@ -97,6 +97,8 @@ fn what_follows_a_gap_waits_until_it_is_filled() {
     assert_eq!(looked_at(&gap), [vec![], vec![], vec![1, 2]]);
     let filled = [&gap[..], &["D 2 11=3|", "D 5 11=4|"]].concat();
     assert_eq!(looked_at(&filled), [vec![3, 1, 2, 4], vec![], vec![]]);
+    let reset = [&gap[..], &["4 3 36=3|"]].concat();
+    assert_eq!(looked_at(&reset), [vec![1, 2], vec![], vec![]]);
     let reset = [&gap[..], &["4 1 36=9|", "D 9 11=3|"]].concat();
     assert_eq!(looked_at(&reset), [vec![3], vec![1, 2], vec![]]);
 }
