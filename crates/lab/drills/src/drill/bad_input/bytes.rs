@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 use pares_client::Secret;
 use pares_load::{fix_logon, ouch_login};
 use pares_types::MemberId;
+use pares_wire::frame::{self, SignOn};
 
 use super::{Ill, Port};
 
@@ -63,10 +64,9 @@ pub(super) fn is_looked_at(ill: Ill, port: Port, told: &Told) -> bool {
         (Ill::WrongKeys, Port::Ouch, Told::Answer(answer)) => answer == b"\0\x02JA",
         (Ill::Garbage, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 400 "),
         (Ill::HugeLengths, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 413 "),
-        // Gateways have no word for it.
-        (Ill::Garbage | Ill::HugeLengths, Port::Binary | Port::Fix | Port::Ouch, told) => {
-            *told == Told::Closed
-        }
+        // Gateways have no word for it. At the binary port there is one for want of room, and no more is read than the head.
+        (Ill::Garbage | Ill::HugeLengths, Port::Binary, told) => matches!(told, Told::Closed | Told::Lost),
+        (Ill::Garbage | Ill::HugeLengths, Port::Fix | Port::Ouch, told) => *told == Told::Closed,
         _ => false,
     }
 }
@@ -106,14 +106,50 @@ fn huge(port: Port) -> Vec<u8> {
 /// The beginning of something that would be right.
 fn beginning(port: Port, member: MemberId) -> Vec<u8> {
     match port {
-        Port::Binary => vec![64, 0, 0, 0],
+        Port::Binary => but_the_last(sign_on(member)),
         Port::Fix => but_the_last(fix_logon(member, &Secret::generate())),
         Port::Ouch => but_the_last(ouch_login(member, "AAAAAAAAAA")),
         Port::Http => [&b"GET /v1/orders HTTP/1.1\r\nhost: localhost\r\nx: "[..], &[b'y'; 256]].concat(),
     }
 }
 
+fn sign_on(member: MemberId) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame::write(&mut bytes, &SignOn { member: member.0.into(), ..SignOn::default() });
+    bytes
+}
+
 fn but_the_last(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.pop();
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_looked_at(ill: Ill, port: Port, answer: &[u8]) -> bool {
+        super::is_looked_at(ill, port, &Told::Answer(answer.into()))
+    }
+
+    #[test]
+    fn who_was_turned_away_unread_proves_nothing() {
+        let logout = |text: &str| format!("8=FIX.4.4\x019=70\x0135=5\x0134=1\x0158={text}\x0110=000\x01");
+        let (wrong, many) = (logout("wrong_key: no"), logout("too_many_attempts: no"));
+        let guesses = [
+            (Port::Fix, wrong.as_bytes(), true),
+            (Port::Fix, many.as_bytes(), false),
+            (Port::Ouch, b"\0\x02JA", true),
+            (Port::Ouch, b"\0\x02JS", false),
+        ];
+        for (port, answer, is_proof) in guesses {
+            assert_eq!(is_looked_at(Ill::WrongKeys, port, answer), is_proof, "{}", answer.escape_ascii());
+        }
+        for status in [404, 413, 503] {
+            let answer = format!("HTTP/1.1 {status} Reason\r\n");
+            assert_eq!(is_looked_at(Ill::HugeLengths, Port::Http, answer.as_bytes()), status == 413);
+        }
+        assert!(!is_looked_at(Ill::Garbage, Port::Binary, b"no room"));
+        assert!(!super::is_looked_at(Ill::Connections, Port::Fix, &Told::Closed));
+    }
 }

@@ -112,7 +112,7 @@ impl Plan {
         while !stop.load(Ordering::Relaxed) {
             if looked.elapsed() >= self.look_every() {
                 looked = Instant::now();
-                guests.retain_mut(|guest: &mut Guest| guest.stays(self.ill));
+                self.look(&mut guests, &mut tally);
             }
             if Instant::now() < due || self.is_full(&guests) {
                 std::thread::sleep(Duration::from_millis(1));
@@ -122,6 +122,7 @@ impl Plan {
             due = (due + self.every).max(Instant::now());
             self.come(&mut guests, &mut tally)?;
         }
+        self.look(&mut guests, &mut tally);
         for guest in guests {
             tally.note(self.port, self.leave(guest)?);
         }
@@ -132,7 +133,7 @@ impl Plan {
     fn come(&self, guests: &mut VecDeque<Guest>, tally: &mut Tally) -> LabResult {
         if self.ill == Ill::WrongKeys {
             tally.note(self.port, guess(self.port, self.address, member(self.port, tally.opened))?);
-            tally.opened += 1;
+            (tally.opened, tally.held) = (tally.opened + 1, 1);
             return Ok(());
         }
         let Some(guest) = self.arrive(tally.opened)? else { return Ok(()) };
@@ -143,8 +144,13 @@ impl Plan {
         {
             tally.note(self.port, self.leave(oldest)?);
         }
-        tally.held = tally.held.max(guests.len() as u64);
         Ok(())
+    }
+
+    /// Forgets who was turned away. The others are held.
+    fn look(&self, guests: &mut VecDeque<Guest>, tally: &mut Tally) {
+        guests.retain_mut(|guest| guest.stays(self.ill));
+        tally.held = tally.held.max(guests.len() as u64);
     }
 
     fn look_every(&self) -> Duration {
@@ -213,14 +219,15 @@ fn member(port: Port, turn: u64) -> MemberId {
 }
 
 impl Guest {
-    /// Whether the connection is still there; the next byte is said on it. What was answered stays for who leaves.
+    /// Whether the connection is still there; the next byte is said on it. Who says nothing, and is told something, was turned away with it. What others were answered
+    /// stays for when they leave.
     fn stays(&mut self, ill: Ill) -> bool {
         let said = match self.unsaid.pop_front() {
             Some(byte) => self.stream.write(&[byte]),
-            None if ill == Ill::Connections => self.stream.peek(&mut [0]).and_then(|count| match count {
-                0 => Err(ErrorKind::ConnectionAborted.into()),
-                _ => Ok(count),
-            }),
+            None if ill == Ill::Connections => match self.stream.peek(&mut [0]) {
+                Ok(_) => return false,
+                waits => waits,
+            },
             None => return true,
         };
         said.map_or_else(|error| error.kind() == ErrorKind::WouldBlock, |_| true)

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, ScratchSystem, WebProcess};
 use pares_node::SystemConfig;
 use pares_node::config::SignOnSetting;
@@ -49,9 +50,7 @@ impl Stage {
         self.pass(SETTLED)?;
         drop(self.load.observed().take_recent());
         self.pass(stretch)?;
-        let answered = self.load.observed().take_recent();
-        // Where nothing is answered everybody waits for as long as it lasts.
-        Ok(if answered.is_empty() { ns(stretch) } else { answered.value_at_quantile(0.99) })
+        Ok(p99_of(&self.load.observed().take_recent(), stretch))
     }
 
     /// Lets time pass while looking after the system.
@@ -81,12 +80,30 @@ impl Stage {
     }
 }
 
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).expect("stretches are short")
+/// Where nothing is answered everybody waits for as long as it lasts.
+fn p99_of(answered: &Histogram<u64>, stretch: Duration) -> u64 {
+    match answered.len() {
+        0 => u64::try_from(stretch.as_nanos()).expect("stretches are short"),
+        _ => answered.value_at_quantile(0.99),
+    }
 }
 
 fn config(args: &Args) -> SystemConfig {
     let config = args.load.config();
     let any = config.gateways.clone();
     SystemConfig { sign_on: SignOnSetting::Required, fix: any.clone(), ouch: any, ..config }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_in_which_nothing_is_answered_is_no_quick_one() {
+        let mut answered = Histogram::new(3).unwrap();
+        let stretch = Duration::from_secs(1);
+        assert_eq!(p99_of(&answered, stretch), 1_000_000_000);
+        answered.record(7).unwrap();
+        assert_eq!(p99_of(&answered, stretch), 7);
+    }
 }

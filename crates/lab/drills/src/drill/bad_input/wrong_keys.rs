@@ -73,9 +73,9 @@ fn by_http(address: SocketAddr, member: MemberId, secret: &Secret) -> io::Result
     let mut answers = vec![connection.wait()?];
     connection.put_sign_on(member.0, SESSION);
     let challenge = connection.wait()?;
-    if let Some((path, transcript)) = challenge_of(&challenge) {
+    if let Some((id, transcript)) = challenge_of(&challenge) {
         let proof = to_hex(&secret.prove(&transcript));
-        connection.put("POST", path, "", &format!("{{\"proof\":\"{proof}\"}}"));
+        connection.put("POST", &format!("/v1/sign-on/{id}"), "", &format!("{{\"proof\":\"{proof}\"}}"));
         answers.extend([challenge.clone(), connection.wait()?]);
     } else {
         answers.push(challenge);
@@ -83,7 +83,7 @@ fn by_http(address: SocketAddr, member: MemberId, secret: &Secret) -> io::Result
     Ok(answers)
 }
 
-/// Where the proof goes, and what it is to sign.
+/// The sign-on that waits for a proof, and what it is to sign.
 fn challenge_of(answer: &HttpAnswer) -> Option<(&str, Vec<u8>)> {
     let (first, second) = answer.text("transcript")?.split_at_checked(64)?;
     Some((answer.text("sign_on")?, [from_hex(first)?, from_hex(second)?].concat()))
