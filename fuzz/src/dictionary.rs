@@ -16,25 +16,5 @@ pub fn dictionary(bytes: &[u8]) {
 /// A small one, with a field of each kind.
 #[must_use]
 pub fn seeds() -> Vec<Vec<u8>> {
-    vec![SOUND.as_bytes().to_vec()]
+    vec![include_bytes!("../../crates/doors/fix/tests/sound.txt").to_vec()]
 }
-
-const SOUND: &str = "\
-version FIX.4.4
-tags 956
-types 0 V
-field 8 BeginString STRING
-field 9 BodyLength LENGTH
-field 10 CheckSum STRING
-field 93 SignatureLength LENGTH
-field 89 Signature DATA 93
-field 146 NoRelatedSym NUMINGROUP
-field 55 Symbol CHAR A B
-field 386 NoTradingSessions NUMINGROUP
-field 336 TradingSessionID STRING
-group 146 55|386
-group 386 336
-header 8* 9*
-trailer 93 89 10*
-message V MarketDataRequest 146*
-";

@@ -2,7 +2,7 @@
 
 use pares_api::heard::{BodyForm, wish};
 use pares_resources::decimal::{natural, price, price_text, quantity};
-use pares_resources::words::side_word;
+use pares_resources::words::{self_trade_word, side_word};
 use pares_types::{
     ClientOrderId, NewOrder, NewTerms, OrderKind, Peg, Price, Quantity, SelfTrade, TimeInForce, Timestamp,
 };
@@ -55,7 +55,7 @@ fn order_fields(name: ClientOrderId, order: &NewOrder) -> Fields {
         ("side", side_word(order.side).to_owned()),
         ("quantity", order.quantity.to_string()),
         ("post_only", order.post_only.to_string()),
-        ("self_trade", self_trade(order.self_trade).to_owned()),
+        ("self_trade", self_trade_word(order.self_trade).to_owned()),
         ("display", order.display.to_string()),
         ("minimum", order.minimum.to_string()),
     ];
@@ -84,16 +84,6 @@ fn terms_fields(terms: &NewTerms) -> Fields {
         time_fields(time, &mut fields);
     }
     fields
-}
-
-fn self_trade(what: SelfTrade) -> &'static str {
-    match what {
-        SelfTrade::Allow => "allow",
-        SelfTrade::CancelResting => "cancel_resting",
-        SelfTrade::CancelIncoming => "cancel_incoming",
-        SelfTrade::CancelBoth => "cancel_both",
-        SelfTrade::Decrement => "decrement",
-    }
 }
 
 fn time_fields(time: TimeInForce, fields: &mut Fields) {

@@ -1,10 +1,11 @@
 //! Connections of clients, by TLS or plain, and how many there may be.
 //!
 //! The usual one-line server waits for ever for a request that comes a letter at a time, and takes as many connections as the system has. Here a connection has so long to say what it
-//! wants, there are so many, and no address has more than half of them.
+//! wants, there are so many, and no network has more than half of them.
 
+use std::fmt::{self, Display, Formatter};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,21 +53,39 @@ pub enum WebTransport {
     BehindProxy,
 }
 
-/// From which address a request came: an extension of each request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallerAddress(pub IpAddr);
+/// From which network a request came: an extension of each request, and what connections and calls are counted by. A customer has a whole /64 of IPv6: who counted
+/// addresses would count one caller as 2^64. An IPv4 address is a network of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallerNetwork(IpAddr);
+
+/// The network of an address.
+impl From<IpAddr> for CallerNetwork {
+    fn from(address: IpAddr) -> Self {
+        // A socket for both kinds shows IPv4 as IPv6, and all of that is one /64.
+        Self(match address.to_canonical() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+            address @ IpAddr::V4(_) => address,
+        })
+    }
+}
+
+impl Display for CallerNetwork {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// A server that listens, and [serves](HttpListener::serve).
 pub struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
-    places: Arc<Places<IpAddr>>,
+    places: Arc<Places<CallerNetwork>>,
     patience: Duration,
 }
 
 impl HttpListener {
-    /// Listens on `address`; port 0 is any free one. There are `most` connections at a time, half of them of one address, and none keeps an
+    /// Listens on `address`; port 0 is any free one. There are `most` connections at a time, half of them of one [network](CallerNetwork), and none keeps an
     /// answer longer than `patience` without taking a byte. Needs a runtime of tokio with I/O and time.
     ///
     /// # Errors
@@ -107,7 +126,7 @@ impl HttpListener {
                 tokio::time::sleep(BREATH).await;
                 continue;
             };
-            let Some(place) = self.places.place(from.ip().to_canonical()) else { continue };
+            let Some(place) = self.places.place(from.ip()) else { continue };
             let (tls, router, patience) = (self.tls.clone(), router.clone(), self.patience);
             tokio::spawn(connection((stream, place), from, tls, router, patience));
         }
@@ -115,7 +134,7 @@ impl HttpListener {
 }
 
 /// A connection's place is its own as long as its stream is there, also when that has become a WebSocket's.
-type Place = TakenPlace<IpAddr>;
+type Place = TakenPlace<CallerNetwork>;
 
 async fn connection(
     (stream, place): (TcpStream, Place),
@@ -143,7 +162,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(CallerAddress(from.ip()));
+        request.extensions_mut().insert(CallerNetwork::from(from.ip()));
         request.map(axum::body::Body::new)
     });
     let stream = TokioIo::new(Stalling::new(stream, patience, place));
@@ -172,6 +191,23 @@ mod tests {
             std::future::pending::<()>().await;
         });
         (StatusCode::SWITCHING_PROTOCOLS, [("connection", "upgrade"), ("upgrade", "other")])
+    }
+
+    #[test]
+    fn a_caller_is_its_address_or_its_network() {
+        let of = |text: &str| CallerNetwork::from(text.parse::<IpAddr>().unwrap());
+        assert_eq!(of("::ffff:192.0.2.1").to_string(), "192.0.2.1");
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:0:2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+    }
+
+    #[test]
+    fn the_addresses_of_a_network_share_its_connections() {
+        let places = Places::<CallerNetwork>::new(4, 2);
+        let place = |text: &str| places.place(text.parse::<IpAddr>().unwrap());
+        let taken = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"].map(place);
+        assert_eq!(taken.map(|place| place.is_some()), [true, true, false, true]);
     }
 
     #[tokio::test]

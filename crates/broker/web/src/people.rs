@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::app::{App, Shared};
 use crate::body::Said;
 use crate::broker::{Broker, Unavailable};
-use crate::caller::{COOKIE, Caller, CallerAddress, address, csrf_of, digest_of, is_other_site};
+use crate::caller::{COOKIE, Caller, CallerNetwork, csrf_of, digest_of, is_other_site, network};
 use crate::codes;
 use crate::passwords::{Asker, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Passwords};
 use crate::problem::{self, Problem};
@@ -91,12 +91,12 @@ pub(crate) fn check_password(password: &str) -> Result<(), Problem> {
     (status = 201, description = "made", body = Named), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_up(
     State(app): State<Shared>,
-    peer: Option<Extension<CallerAddress>>,
+    peer: Option<Extension<CallerNetwork>>,
     headers: HeaderMap,
     Said(who): Said<SignUp>,
 ) -> Result<Response, Problem> {
     refuse_other_site(&headers)?;
-    app.sign_ins.take(&address(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
+    app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
     let name = person_name(&who.name).ok_or_else(|| {
         let detail = "a name is 1 to 32 letters and digits";
         Problem::of(StatusCode::UNPROCESSABLE_ENTITY, detail).reason("bad-name")
@@ -130,12 +130,12 @@ pub(crate) fn done(reply: BrokerReply) -> Result<(), Problem> {
     (status = 200, description = "the answer", body = Session), (status = "default", description = "a problem", body = Problem, content_type = "application/problem+json")))]
 pub(crate) async fn sign_in(
     State(app): State<Shared>,
-    peer: Option<Extension<CallerAddress>>,
+    peer: Option<Extension<CallerNetwork>>,
     headers: HeaderMap,
     Said(who): Said<SignIn>,
 ) -> Result<Response, Problem> {
     refuse_other_site(&headers)?;
-    app.sign_ins.take(&address(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
+    app.sign_ins.take(&network(peer.map(|peer| peer.0)), app.now_ms()).map_err(Problem::too_many)?;
     let name = person_name(&who.name);
     let person = match &name {
         Some(name) => counted(&app, name).await?,

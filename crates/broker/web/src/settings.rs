@@ -36,7 +36,7 @@ pub struct WebSettings {
     pub passwords_at_once: usize,
     /// No request waits longer for its body, or for a site.
     pub patience: Duration,
-    /// Connections at a time; of one address at most half.
+    /// Connections at a time; of one network (of IPv6 a /64) at most half.
     pub connections_max: usize,
     /// Names besides those of this machine itself that a server is asked by whose TLS does not end here; behind a proxy any, if there are none.
     pub hosts: Vec<String>,

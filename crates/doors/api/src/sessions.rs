@@ -3,10 +3,10 @@
 //! Of a token only its digest is kept: who reads this memory can use none, and how long a search takes says nothing of any.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use pares_http::connections::CallerNetwork;
 use pares_http::places::{Places, TakenPlace};
 use pares_wire::Transcript;
 use ring::digest::{SHA256, digest};
@@ -16,7 +16,7 @@ use crate::wire::Wire;
 
 /// A gateway waits so long for a proof.
 const PROOF_WITHIN: Duration = Duration::from_secs(10);
-/// Sign-ons that wait for their proof. While there is no room the address that has most makes room: for another address at once, and for as busy a one when its oldest has had a second.
+/// Sign-ons that wait for their proof. While there is no room the network that has most makes room: for another network at once, and for as busy a one when its oldest has had a second.
 const STRANGERS_MAX: usize = 512;
 const STRANGERS_GRACE: Duration = Duration::from_secs(1);
 /// Hex digits of a token.
@@ -29,7 +29,7 @@ pub(crate) struct Pending {
     pub(crate) wire: Wire,
     pub(crate) transcript: Transcript,
     begun: Instant,
-    of: IpAddr,
+    of: CallerNetwork,
 }
 
 /// The place of a session, or of one that may become one.
@@ -51,8 +51,8 @@ fn word() -> String {
     pares_keys::to_hex(&pares_keys::random())
 }
 
-/// Room for one more of that address, and which one makes it, if there is none yet.
-fn room(pending: &BTreeMap<Digest, Pending>, now: Instant, of: IpAddr) -> Option<Option<Digest>> {
+/// Room for one more of that network, and which one makes it, if there is none yet.
+fn room(pending: &BTreeMap<Digest, Pending>, now: Instant, of: CallerNetwork) -> Option<Option<Digest>> {
     if pending.len() < STRANGERS_MAX {
         return Some(None);
     }
@@ -99,17 +99,17 @@ impl Sessions {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a sign-on of that address would be kept. Who is to be turned away is so before a gateway is called for him.
-    pub(crate) fn has_room(&self, of: IpAddr) -> bool {
+    /// Whether a sign-on of that network would be kept. Who is to be turned away is so before a gateway is called for him.
+    pub(crate) fn has_room(&self, of: CallerNetwork) -> bool {
         room(&self.pending(), Instant::now(), of).is_some()
     }
 
-    /// Keeps a sign-on of that address until its proof comes; gives the word to name it by, unless there is no room.
-    pub(crate) fn keep(&self, of: IpAddr, wire: Wire, transcript: Transcript) -> Option<String> {
+    /// Keeps a sign-on of that network until its proof comes; gives the word to name it by, unless there is no room.
+    pub(crate) fn keep(&self, of: CallerNetwork, wire: Wire, transcript: Transcript) -> Option<String> {
         self.keep_at(Instant::now(), of, wire, transcript)
     }
 
-    fn keep_at(&self, now: Instant, of: IpAddr, wire: Wire, transcript: Transcript) -> Option<String> {
+    fn keep_at(&self, now: Instant, of: CallerNetwork, wire: Wire, transcript: Transcript) -> Option<String> {
         let mut pending = self.pending();
         let oldest = room(&pending, now, of)?;
         oldest.into_iter().for_each(|oldest| drop(pending.remove(&oldest)));
@@ -138,10 +138,11 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv6Addr};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use axum::extract::{Extension, State};
-    use pares_http::connections::{CallerAddress, WebTransport};
+    use pares_http::connections::WebTransport;
     use pares_types::{GatewayId, MemberId};
     use serde_json::json;
 
@@ -154,32 +155,37 @@ mod tests {
     const TRANSCRIPT: Transcript =
         Transcript { nonce: [0; 32], gateway: GatewayId(0), member: MemberId(7), session: 1, token: 0 };
 
+    /// The network of one of its addresses.
+    fn network(number: u128, address: usize) -> CallerNetwork {
+        IpAddr::from(Ipv6Addr::from(0x2001_0db8 << 96 | number << 64 | address as u128)).into()
+    }
+
     #[test]
-    fn so_many_sign_ons_wait_and_the_address_that_has_most_makes_room() {
+    fn so_many_sign_ons_wait_and_the_network_that_has_most_makes_room() {
         let (sessions, begun) = (Sessions::new(1), Instant::now());
-        let keep = |after_ms, last| {
-            let (at, of) = (begun + Duration::from_millis(after_ms), IpAddr::from([127, 0, 0, last]));
+        let keep = |after_ms, of, address| {
+            let (at, of) = (begun + Duration::from_millis(after_ms), network(of, address));
             sessions.keep_at(at, of, Wire::of_nobody(), TRANSCRIPT)
         };
-        let few: Vec<_> = (0..100).filter_map(|_| keep(0, 1)).collect();
-        let many: Vec<_> = (0..STRANGERS_MAX).filter_map(|_| keep(500, 2)).collect();
+        let few: Vec<_> = (0..100).filter_map(|address| keep(0, 1, address)).collect();
+        let many: Vec<_> = (0..STRANGERS_MAX).filter_map(|address| keep(500, 2, address)).collect();
         assert_eq!((few.len(), many.len()), (100, STRANGERS_MAX - 100));
-        assert_eq!(keep(1_499, 2), None, "it has most");
-        let own = keep(1_499, 3).unwrap();
-        assert!(keep(1_500, 2).is_some(), "its own oldest has had its time");
+        assert_eq!(keep(1_499, 2, STRANGERS_MAX), None, "it has most, by however many addresses");
+        let own = keep(1_499, 3, 0).unwrap();
+        assert!(keep(1_500, 2, STRANGERS_MAX).is_some(), "its own oldest has had its time");
         let gone = |ids: &[String]| ids.iter().filter(|id| sessions.take(id).is_none()).count();
         assert_eq!((gone(&few), gone(&many)), (0, 2));
         assert!(sessions.take(&own).is_some() && sessions.take(&own).is_none(), "each is tried once");
     }
 
     #[test]
-    fn as_many_addresses_as_there_are_places_leave_each_one_its_time() {
+    fn as_many_networks_as_there_are_places_leave_each_one_its_time() {
         let (sessions, begun) = (Sessions::new(1), Instant::now());
-        let address = |of: usize| IpAddr::from([127, 0, (of / 256) as u8, (of % 256) as u8]);
-        let keep = |at, of| sessions.keep_at(at, address(of), Wire::of_nobody(), TRANSCRIPT);
-        (0..STRANGERS_MAX).for_each(|of| drop(keep(begun, of).unwrap()));
-        assert!(keep(begun, STRANGERS_MAX).is_none() && !sessions.has_room(address(STRANGERS_MAX)));
-        assert!(keep(begun + STRANGERS_GRACE, STRANGERS_MAX).is_some());
+        let (most, other) = (STRANGERS_MAX as u128, network(STRANGERS_MAX as u128, 0));
+        let keep = |at, of| sessions.keep_at(at, network(of, 0), Wire::of_nobody(), TRANSCRIPT);
+        (0..most).for_each(|of| drop(keep(begun, of).unwrap()));
+        assert!(keep(begun, most).is_none() && !sessions.has_room(other));
+        assert!(keep(begun + STRANGERS_GRACE, most).is_some());
     }
 
     #[test]
@@ -192,11 +198,11 @@ mod tests {
         });
         let settings = ApiSettings { sessions_max: 1, ..ApiSettings::new(gateways) };
         let app = App::new(settings, &WebTransport::Loopback);
-        let here = IpAddr::from([127, 0, 0, 1]);
+        let here = CallerNetwork::from(IpAddr::from([127, 0, 0, 1]));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refused = || {
             let form = Said(serde_json::from_value(json!({ "member": 7 })).unwrap());
-            let caller = Extension(CallerAddress(here));
+            let caller = Extension(here);
             let begun = sign_on::begin(State(Arc::clone(&app)), caller, Spoken::Json, form);
             serde_json::to_value(runtime.block_on(begun).unwrap_err()).unwrap()["reason"].clone()
         };

@@ -24,7 +24,7 @@ pub struct ApiSettings {
     pub patience: Duration,
     /// A session that is not used for so long ends.
     pub idle: Duration,
-    /// Connections at a time; of one address at most half.
+    /// Connections at a time; of one network (of IPv6 a /64) at most half.
     pub connections_max: usize,
     /// Sessions at a time, those included that are signing on.
     pub sessions_max: usize,

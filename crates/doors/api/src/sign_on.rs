@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use pares_http::connections::CallerAddress;
+use pares_http::connections::CallerNetwork;
 use pares_http::problem::Problem;
 use pares_keys::to_hex;
 use pares_resources::deeds::EXCHANGE;
@@ -88,14 +88,14 @@ pub(crate) struct Challenge {
     (status = 202, description = "Prove it", body = Challenge)))]
 pub(crate) async fn begin(
     State(app): State<Shared>,
-    Extension(CallerAddress(address)): Extension<CallerAddress>,
+    Extension(network): Extension<CallerNetwork>,
     spoken: Spoken,
     Said(form): Said<SignOnForm>,
 ) -> Result<Response, Problem> {
     let place = app.sessions.place().ok_or_else(|| refused::full("sessions"))?;
     let who = (MemberId(form.member), form.session);
     let full = || refused::full("sign-ons");
-    if !app.sessions.has_room(address) {
+    if !app.sessions.has_room(network) {
         return Err(full());
     }
     // Members are spread over the gateways.
@@ -107,7 +107,7 @@ pub(crate) async fn begin(
                 gateway: transcript.gateway.0,
                 nonce: to_hex(&transcript.nonce),
                 transcript: to_hex(&transcript.bytes()),
-                sign_on: app.sessions.keep(address, wire, transcript).ok_or_else(full)?,
+                sign_on: app.sessions.keep(network, wire, transcript).ok_or_else(full)?,
             };
             Ok(spoken.answer(StatusCode::ACCEPTED, "challenge", &challenge))
         }

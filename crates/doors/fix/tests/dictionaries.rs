@@ -3,25 +3,7 @@
 #[path = "../build/tables.rs"]
 mod tables;
 
-const SOUND: &str = "\
-version FIX.4.4
-tags 956
-types 0 V
-field 8 BeginString STRING
-field 9 BodyLength LENGTH
-field 10 CheckSum STRING
-field 93 SignatureLength LENGTH
-field 89 Signature DATA 93
-field 146 NoRelatedSym NUMINGROUP
-field 55 Symbol STRING
-field 386 NoTradingSessions NUMINGROUP
-field 336 TradingSessionID STRING
-group 146 55 386
-group 386 336
-header 8* 9*
-trailer 93 89 10*
-message V MarketDataRequest 146*
-";
+const SOUND: &str = include_str!("sound.txt");
 
 /// Why a dictionary is refused in which the first text is the second.
 fn refused(from: &str, to: &str) -> String {
@@ -58,15 +40,13 @@ fn a_group_without_a_count_and_a_count_without_a_group_are_refused() {
 
 #[test]
 fn a_group_that_may_begin_with_a_third_field_is_refused() {
-    let sound = SOUND.replacen("group 146 55 386", "group 146 55|386", 1);
-    assert!(tables::tables(&[("own.txt", &sound)]).is_ok());
     let why = "own.txt: line 13: group 146: an entry begins with one of 2 fields at most";
-    assert_eq!(refused("group 146 55 386", "group 146 55|386|336"), why);
+    assert_eq!(refused("group 146 55|386", "group 146 55|386|336"), why);
 }
 
 #[test]
 fn an_unknown_type_is_refused() {
-    assert_eq!(refused("Symbol STRING", "Symbol TEXT"), "own.txt: line 10: TEXT: no such form");
+    assert_eq!(refused("Symbol CHAR A B", "Symbol TEXT"), "own.txt: line 10: TEXT: no such form");
     assert_eq!(refused("types 0 V", "types 0"), "own.txt: message V: not among the types");
     assert_eq!(refused("DATA 93", "DATA"), "own.txt: line 8: Signature: data need the tag of their length");
     assert_eq!(refused("DATA 93", "DATA 94"), "own.txt: field 89: 94 is no field");
@@ -93,7 +73,7 @@ fn a_group_within_itself_is_refused() {
 #[test]
 fn a_line_that_is_broken_is_refused() {
     assert_eq!(
-        refused("field 55 Symbol STRING", "field 55"),
+        refused("field 55 Symbol CHAR A B", "field 55"),
         "own.txt: line 10: `field 55` is no line of a dictionary"
     );
     assert_eq!(refused("field 55", "field x"), "own.txt: line 10: x: not a tag");

@@ -5,20 +5,46 @@
 //! ```
 //! A gateway ignores requests while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for at a
 //! time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next. Wishes
-//! that were there when it was asked are told with the lowest; one that comes later may find its number passed, and is asked for again.
+//! that were there when it was asked are told with the lowest; one that comes later may find its number passed, and is asked for again. A gateway that hangs
+//! answers none of them, and anybody can wish for another number: so each number is kept once, and few numbers apart ([`Wishes`]).
 
 use std::collections::BTreeMap;
 
 use pares_types::{Reason, ShardId};
 use pares_wire::frame;
 
+/// So many wishes of a shard are kept apart.
+const WISHES_MAX: usize = 64;
+
+/// Numbers that are wanted; 0: what comes from now on. Where there are too many the two highest become one, which has the lower number and reaches up to the higher:
+/// who is told from the lower on is told from the higher on too.
+#[derive(Clone, Debug, Default)]
+struct Wishes(BTreeMap<u64, u64>);
+
+impl Wishes {
+    fn add(&mut self, lowest: u64, highest: u64) {
+        let reach = self.0.entry(lowest).or_default();
+        *reach = highest.max(*reach);
+        if self.0.len() > WISHES_MAX
+            && let Some((_, highest)) = self.0.pop_last()
+            && let Some(mut last) = self.0.last_entry()
+        {
+            *last.get_mut() = highest.max(*last.get());
+        }
+    }
+
+    fn add_all(&mut self, others: Self) {
+        others.0.into_iter().for_each(|(lowest, highest)| self.add(lowest, highest));
+    }
+}
+
 /// What was asked for, and is not told up to the present yet.
 #[derive(Clone, Debug)]
 struct Telling {
     /// From which number on; 0: from now on.
     from: u64,
-    /// Higher wishes that are told with it.
-    others: Vec<u64>,
+    /// The wishes that are told with it.
+    wishes: Wishes,
 }
 
 /// One shard's.
@@ -28,7 +54,7 @@ struct Stream {
     next: Option<u64>,
     telling: Option<Telling>,
     /// To be asked for.
-    wanted: Vec<u64>,
+    wanted: Wishes,
 }
 
 /// All of a session's.
@@ -39,7 +65,7 @@ impl Streams {
     /// Somebody wants the stream of a shard from a number on; from now on if that is 0.
     pub(crate) fn follow(&mut self, shard: ShardId, from: u64, out: &mut Vec<u8>) {
         let stream = self.0.entry(shard).or_default();
-        stream.wanted.push(from);
+        stream.wanted.add(from, from);
         stream.send(shard, out);
     }
 
@@ -59,7 +85,7 @@ impl Streams {
         // Also if it is below what another gateway told: this one tells it again, and who asks for more than that would have it withheld from those who lack it.
         stream.next = Some(next);
         // Who wanted a number that comes now, or later, is told it live.
-        stream.wanted.retain(|want| (1..next).contains(want));
+        stream.wanted.0.retain(|want, _| (1..next).contains(want));
         stream.send(shard, out);
     }
 
@@ -70,22 +96,28 @@ impl Streams {
             return;
         }
         let Some(stream) = self.0.get_mut(&shard) else { return };
-        let Some(Telling { from, others }) = stream.telling.take() else { return };
+        let Some(Telling { from, mut wishes }) = stream.telling.take() else { return };
         // Those who were live go on.
         stream.next = stream.next.filter(|next| *next > from && *next >= oldest);
-        let others = others.into_iter().chain(stream.next);
-        let late = std::mem::take(&mut stream.wanted);
-        stream.wanted.extend(others.chain(late).filter(|want| *want == 0 || *want > from && *want >= oldest));
+        stream.next.into_iter().for_each(|next| wishes.add(next, next));
+        wishes.add_all(std::mem::take(&mut stream.wanted));
+        for (lowest, highest) in wishes.0 {
+            let kept = if lowest == 0 { 0 } else { lowest.max(oldest) };
+            if kept == 0 || kept > from && kept <= highest {
+                stream.wanted.add(kept, highest);
+            }
+        }
         stream.send(shard, out);
     }
 
     /// The connection is another one: what was live, or being told, is asked for from where it stands.
     pub(crate) fn begin_anew(&mut self, out: &mut Vec<u8>) {
         for (shard, stream) in &mut self.0 {
-            if let Some(Telling { from, others }) = stream.telling.take() {
-                stream.wanted.extend(others.into_iter().chain([from]));
+            if let Some(Telling { from, wishes }) = stream.telling.take() {
+                stream.wanted.add(from, from);
+                stream.wanted.add_all(wishes);
             }
-            stream.wanted.extend(stream.next);
+            stream.next.into_iter().for_each(|next| stream.wanted.add(next, next));
             stream.send(*shard, out);
         }
     }
@@ -93,14 +125,14 @@ impl Streams {
 
 impl Stream {
     fn send(&mut self, shard: ShardId, out: &mut Vec<u8>) {
-        let Some(lowest) = self.wanted.iter().copied().min().filter(|_| self.telling.is_none()) else {
+        let Some(lowest) = self.wanted.0.keys().next().copied().filter(|_| self.telling.is_none()) else {
             return;
         };
         // The next number may be asked for: at another gateway it is waited for.
         let is_known = self.next.is_some_and(|next| (1..=next).contains(&lowest));
-        let (from, others) =
-            if is_known { (lowest, std::mem::take(&mut self.wanted)) } else { (0, Vec::new()) };
-        self.telling = Some(Telling { from, others });
+        let (from, wishes) =
+            if is_known { (lowest, std::mem::take(&mut self.wanted)) } else { (0, Wishes::default()) };
+        self.telling = Some(Telling { from, wishes });
         frame::write_resume(out, Some(shard), from);
     }
 }
@@ -199,6 +231,28 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// From which number the stream of the shard is being told.
+    fn told_from(streams: &Streams) -> Option<u64> {
+        streams.0[&ShardId(0)].telling.as_ref().map(|telling| telling.from)
+    }
+
+    #[test]
+    fn few_wishes_are_kept_while_nobody_answers_and_what_is_kept_of_any_is_told() {
+        let (mut streams, shard, mut out) = (Streams::default(), ShardId(0), Vec::new());
+        for want in [(1..=1_000).collect(), vec![0; 1_000]].concat() {
+            streams.follow(shard, want * 10, &mut out);
+            assert!(streams.0[&shard].wanted.0.len() <= WISHES_MAX);
+        }
+        streams.on_live(shard, 20_000, &mut out);
+        assert_eq!(told_from(&streams), Some(10));
+        for (oldest, told) in [(15, 20), (9_995, 9_995), (10_001, 20_000)] {
+            streams.on_not_told(shard, oldest, Reason::NotKept, &mut out);
+            assert_eq!(told_from(&streams), Some(told), "of what is kept from {oldest} on");
+        }
+        streams.begin_anew(&mut out);
+        assert_eq!(told_from(&streams), Some(20_000));
+    }
 
     #[test]
     fn each_takes_every_number_once_whatever_is_told_again_for_others() {

@@ -127,6 +127,18 @@ pub fn self_trade(word: &str) -> Result<SelfTrade, BadField> {
     }
 }
 
+/// What happens when a member meets itself, as [`self_trade`] reads it.
+#[must_use]
+pub fn self_trade_word(what: SelfTrade) -> &'static str {
+    match what {
+        SelfTrade::Allow => "allow",
+        SelfTrade::CancelResting => "cancel_resting",
+        SelfTrade::CancelIncoming => "cancel_incoming",
+        SelfTrade::CancelBoth => "cancel_both",
+        SelfTrade::Decrement => "decrement",
+    }
+}
+
 /// Reads how long an order lives, if that is said; of `gtd` until when, ns since 1970.
 ///
 /// # Errors

@@ -54,14 +54,14 @@ mod web;
 
 pub use distant_sites::{DistantSites, PATIENCE, SitesPlan};
 pub use error::{LabError, LabResult, failed};
-pub use fix::FixPlan;
+pub use fix::{FixPlan, fix_logon};
 pub use front::FrontTold;
 pub use generator::Load;
 pub use killer::{Killer, Return};
 pub use numbers::Numbers;
 pub use observed::{Observed, Stretch};
 pub use offer::{Excess, ExcessPlan, ExcessTally, Latencies};
-pub use ouch::OuchPlan;
+pub use ouch::{OuchPlan, ouch_login};
 pub use plan::{LoadPlan, LoadProtocol, Rate};
 pub use records::{LogNotes, Reach, Records};
 pub use scratch::ScratchDirectory;

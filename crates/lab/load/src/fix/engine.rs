@@ -5,12 +5,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use pares_client::Credential;
-use pares_fix::SOH;
 use pares_fix::dictionary::{FIX44, tag};
 use pares_fix::framing::{Cut, FixFrame, cut};
 use pares_fix::message::FixMessage;
 use pares_fix::parser::FixParser;
-use pares_fix::time::stamp;
 use pares_fix::writer::FixWriter;
 use pares_os::clock::now_ns;
 use pares_types::{ClientRequest, MemberId};
@@ -22,8 +20,6 @@ use crate::front::{self, FrontEnd, FrontEngine, FrontTold, Heard};
 
 /// Bytes read at once. Less than a message of them is left behind each time, so there is always room.
 const READ_BYTES: usize = 64 << 10;
-/// Seconds: of a load both ends hear each other all the time.
-const HEARTBEAT_S: u64 = 60;
 
 /// A session on a connection.
 #[derive(Debug)]
@@ -207,20 +203,8 @@ impl End {
     }
 
     fn log_on(&mut self, credential: Option<&Credential>) {
-        let (now_ns, number) = (now_ns(), self.numbers.next_out.to_string());
-        let proven =
-            [&stamp(now_ns), number.as_bytes(), self.ends.sender.as_bytes(), self.ends.target.as_bytes()];
-        let proven: Vec<u8> = proven.into_iter().flat_map(|field| [field, &[SOH]].concat()).collect();
-        let proof = credential.map(|credential| credential.secret.prove(&proven));
-        self.message(b"A", now_ns, |writer| {
-            writer.letter(tag::ENCRYPT_METHOD, b'0');
-            writer.number(tag::HEART_BT_INT, HEARTBEAT_S);
-            if let Some(proof) = proof {
-                let digits: String = proof.iter().map(|byte| format!("{byte:02x}")).collect();
-                writer.number(tag::RAW_DATA_LENGTH, digits.len() as u64);
-                writer.text(tag::RAW_DATA, digits.as_bytes());
-            }
-        });
+        let head = (self.numbers.take_out(), now_ns());
+        self.ends.log_on(&mut self.output, head, credential.map(|credential| &credential.secret));
     }
 
     fn on_frame(

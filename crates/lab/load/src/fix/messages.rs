@@ -1,8 +1,14 @@
 //! Requests as messages.
 
+use pares_client::{Secret, to_hex};
+use pares_fix::SOH;
 use pares_fix::dictionary::tag;
+use pares_fix::time::stamp;
 use pares_fix::writer::FixWriter;
 use pares_types::{ClientRequest, InstrumentId, NewOrder, OrderKind, Price, Side, TimeInForce};
+
+/// Seconds: of a load both ends hear each other all the time.
+const HEARTBEAT_S: u64 = 60;
 
 /// The names of both ends.
 #[derive(Clone, Debug)]
@@ -25,6 +31,22 @@ impl Ends {
         writer.time(tag::SENDING_TIME, now_ns);
         writer.text(tag::TARGET_COMP_ID, self.target.as_bytes());
         writer
+    }
+
+    /// Writes a Logon; with the secret of the session's key, if it has one, it proves who sends it.
+    pub(super) fn log_on(&self, out: &mut Vec<u8>, (number, now_ns): (u64, u64), secret: Option<&Secret>) {
+        let (time, digits) = (stamp(now_ns), number.to_string());
+        let proven = [&time[..], digits.as_bytes(), self.sender.as_bytes(), self.target.as_bytes()];
+        let proven: Vec<u8> = proven.into_iter().flat_map(|field| [field, &[SOH]].concat()).collect();
+        let mut writer = self.begin(out, b"A", (number, now_ns));
+        writer.letter(tag::ENCRYPT_METHOD, b'0');
+        writer.number(tag::HEART_BT_INT, HEARTBEAT_S);
+        if let Some(secret) = secret {
+            let proof = to_hex(&secret.prove(&proven));
+            writer.number(tag::RAW_DATA_LENGTH, proof.len() as u64);
+            writer.text(tag::RAW_DATA, proof.as_bytes());
+        }
+        writer.finish();
     }
 }
 

@@ -14,7 +14,8 @@ mod numbers;
 
 use std::sync::Arc;
 
-use pares_client::Credential;
+use pares_client::{Credential, Secret};
+use pares_os::clock::now_ns;
 use pares_types::MemberId;
 
 use crate::LoadPlan;
@@ -36,6 +37,15 @@ impl Default for FixPlan {
     fn default() -> Self {
         Self { target: "PARES".into(), told: None }
     }
+}
+
+/// The first Logon of a member's session 1 by somebody who has that secret.
+#[must_use]
+pub fn fix_logon(member: MemberId, secret: &Secret) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let ends = Ends { sender: format!("M{member}-1"), target: FixPlan::default().target };
+    ends.log_on(&mut bytes, (1, now_ns()), Some(secret));
+    bytes
 }
 
 /// A member that calls, and as whom.

@@ -8,13 +8,11 @@ use std::sync::Arc;
 use pares_types::{ClientOrderId, ClientRequest, MemberId};
 
 use super::OuchCaller;
-use super::messages::{self, Told};
+use super::messages::{self, SHARD, Told};
 use crate::front::{self, FrontEnd, FrontEngine, FrontTold, Heard};
 
 /// Bytes read at once; a packet is far shorter.
 const READ_BYTES: usize = 64 << 10;
-/// The shard whose instruments are traded.
-const SHARD: u16 = 0;
 
 /// The number that the next packet has; what outlives connections.
 #[derive(Clone, Copy, Debug)]
@@ -69,9 +67,7 @@ impl FrontEngine for OuchEngine {
             output: Vec::with_capacity(READ_BYTES),
             cancels: VecDeque::new(),
         };
-        let session = format!("1-{SHARD}");
-        let login = format!("{:<6}{:10}{session:>10}{:>20}", caller.member.0, "", next.0);
-        engine.packet(b'L', login.as_bytes());
+        messages::log_in(&mut engine.output, caller.member, "", next.0);
         Ok(engine)
     }
 
@@ -92,7 +88,7 @@ impl FrontEngine for OuchEngine {
         if let ClientRequest::Cancel { client_order_id, target } = request {
             self.cancels.push_back((client_order_id.0, messages::number(*target).unwrap_or_default()));
         }
-        self.packet(b'U', &message);
+        messages::packet(&mut self.output, b'U', &message);
     }
 
     fn flush(&mut self) -> Result<(), FrontEnd> {
@@ -131,13 +127,6 @@ fn packet(bytes: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 impl OuchEngine {
-    fn packet(&mut self, kind: u8, payload: &[u8]) {
-        let length = u16::try_from(payload.len() + 1).expect("packets are short");
-        self.output.extend_from_slice(&length.to_be_bytes());
-        self.output.push(kind);
-        self.output.extend_from_slice(payload);
-    }
-
     /// Reads what is there; whether the connection is at its end.
     fn read(&mut self) -> Result<bool, FrontEnd> {
         let read = self.socket.read(&mut self.input[self.filled..]);
@@ -154,7 +143,7 @@ impl OuchEngine {
             b'A' => self.is_logged_on = true,
             b'S' => self.on_sequenced(payload, on)?,
             b'+' => self.on_said(&String::from_utf8_lossy(payload), on),
-            b'H' => self.packet(b'R', &[]),
+            b'H' => messages::packet(&mut self.output, b'R', &[]),
             b'J' => return Err(FrontEnd::Lost("the login is rejected".into())),
             b'Z' => return Err(FrontEnd::Lost("the gateway ends the session".into())),
             _ => return Err(FrontEnd::Broken(format!("a packet of type {}", char::from(kind)))),

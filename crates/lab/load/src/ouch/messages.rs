@@ -1,11 +1,27 @@
 //! Requests as messages, and what is read of the answers.
 
-use pares_types::{ClientOrderId, ClientRequest, NewOrder, OrderKind, Price, Side, TimeInForce};
+use pares_types::{ClientOrderId, ClientRequest, MemberId, NewOrder, OrderKind, Price, Side, TimeInForce};
 
+/// The shard whose instruments are traded.
+pub(super) const SHARD: u16 = 0;
 /// At market.
 const AT_MARKET: u64 = 0x7fff_ffff;
 /// The cause of a cancel that was asked for, in tag 213.
 const REQUESTED: u64 = pares_types::CancelCause::Requested as u64;
+
+/// Writes a packet.
+pub(super) fn packet(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
+    let length = u16::try_from(payload.len() + 1).expect("packets are short");
+    out.extend_from_slice(&length.to_be_bytes());
+    out.push(kind);
+    out.extend_from_slice(payload);
+}
+
+/// Writes a login to a member's session 1, with the number of the packet that is wanted first.
+pub(super) fn log_in(out: &mut Vec<u8>, member: MemberId, password: &str, next: u64) {
+    let session = format!("1-{SHARD}");
+    packet(out, b'L', format!("{:<6}{password:10}{session:>10}{next:>20}", member.0).as_bytes());
+}
 
 /// A request as a message; none for what no load sends over OUCH.
 pub(super) fn message(request: &ClientRequest) -> Option<Vec<u8>> {

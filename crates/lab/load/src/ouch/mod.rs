@@ -27,6 +27,14 @@ pub struct OuchPlan {
     pub told: Option<Arc<FrontTold>>,
 }
 
+/// A login to a member's session 1, which is told what comes from now on.
+#[must_use]
+pub fn ouch_login(member: MemberId, password: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    messages::log_in(&mut bytes, member, password, 0);
+    bytes
+}
+
 /// A member that calls, and as whom.
 #[derive(Clone, Debug)]
 pub(crate) struct OuchCaller {

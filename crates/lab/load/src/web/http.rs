@@ -98,14 +98,18 @@ impl HttpConnection {
     /// Sends what is buffered, and waits for the next answer.
     ///
     /// # Errors
-    /// If the connection is lost.
+    /// If the connection is lost, or nothing comes for as long as [its stream](HttpConnection::stream) is set to wait.
     pub fn wait(&mut self) -> std::io::Result<HttpAnswer> {
         loop {
             self.flush()?;
             if let Some(answer) = self.next_answer()? {
                 return Ok(answer);
             }
+            let had = self.input.len();
             self.read()?;
+            if self.input.len() == had {
+                return Err(ErrorKind::TimedOut.into());
+            }
         }
     }
 

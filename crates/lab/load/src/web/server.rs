@@ -55,8 +55,7 @@ impl WebProcess {
             {
                 return Ok(address);
             }
-            let is_gone = !matches!(self.child.try_wait(), Ok(None));
-            if is_gone || begun.elapsed() > PATIENCE {
+            if self.has_died() || begun.elapsed() > PATIENCE {
                 return Err(LabError::Failed("a server of the exchange over HTTP does not come up".into()));
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -67,6 +66,11 @@ impl WebProcess {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether it is there no more, whoever ended it.
+    pub fn has_died(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Kills it (SIGKILL), and waits until it is gone.

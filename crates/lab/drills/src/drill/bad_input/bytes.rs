@@ -1,25 +1,73 @@
-//! What guests say, and what they are told if they were let in.
+//! What guests say, and what they are told: by whoever looked at it, and if they were let in.
 
-use pares_fix::dictionary::tag;
-use pares_fix::writer::FixWriter;
-use pares_os::clock::now_ns;
+use std::io::{ErrorKind, Read};
+
+use pares_client::Secret;
+use pares_load::{fix_logon, ouch_login};
 use pares_types::MemberId;
+use pares_wire::frame::{self, SignOn};
 
 use super::{Ill, Port};
 
 /// So much of a message that is called huge comes.
 const SOME_BYTES: usize = 4 << 10;
 const GIGABYTES: &str = "99999999999";
+/// What is read of an answer.
+const ANSWER_BYTES: u64 = 4 << 10;
 
 /// What the `turn`th guest says, who calls himself that member where he says who he is.
 pub(super) fn opening(ill: Ill, port: Port, turn: u64, member: MemberId) -> Vec<u8> {
     match ill {
-        // A guess by the binary protocol is a conversation.
-        Ill::WrongKeys => guess(port, member),
         Ill::Garbage => garbage(turn),
         Ill::HugeLengths => [huge(port), vec![b'1'; SOME_BYTES]].concat(),
         Ill::SlowLoris => beginning(port, member),
-        Ill::Connections => Vec::new(),
+        // Guesses are conversations.
+        Ill::Connections | Ill::WrongKeys => Vec::new(),
+    }
+}
+
+/// What a guest was told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Nothing, and the connection is there.
+    Nothing,
+    /// Nothing: the connection was closed when all that it had said was read.
+    Closed,
+    /// Nothing: the connection is lost, perhaps with what was said on it.
+    Lost,
+    Answer(Vec<u8>),
+}
+
+impl Told {
+    /// What has come on a connection, or comes until it ends or its patience does.
+    pub(super) fn on(stream: &mut impl Read) -> Self {
+        let mut answer = Vec::new();
+        let ended = stream.take(ANSWER_BYTES).read_to_end(&mut answer);
+        match ended {
+            _ if !answer.is_empty() => Self::Answer(answer),
+            Ok(_) => Self::Closed,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock) => Self::Nothing,
+            Err(_) => Self::Lost,
+        }
+    }
+}
+
+/// Whether that shows that the ill was looked at, and not turned away unread, or for want of room: the promise holds for such alone.
+pub(super) fn is_looked_at(ill: Ill, port: Port, told: &Told) -> bool {
+    let has = |answer: &[u8], part: &[u8]| answer.windows(part.len()).any(|window| window == part);
+    match (ill, port, told) {
+        // They are waited for.
+        (Ill::SlowLoris | Ill::Connections, _, told) => *told == Told::Nothing,
+        (Ill::WrongKeys, Port::Fix, Told::Answer(answer)) => {
+            has(answer, b"\x0135=5\x01") && has(answer, b"\x0158=wrong_key: ")
+        }
+        (Ill::WrongKeys, Port::Ouch, Told::Answer(answer)) => answer == b"\0\x02JA",
+        (Ill::Garbage, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 400 "),
+        (Ill::HugeLengths, Port::Http, Told::Answer(answer)) => answer.starts_with(b"HTTP/1.1 413 "),
+        // Gateways have no word for it. At the binary port there is one for want of room, and no more is read than the head.
+        (Ill::Garbage | Ill::HugeLengths, Port::Binary, told) => matches!(told, Told::Closed | Told::Lost),
+        (Ill::Garbage | Ill::HugeLengths, Port::Fix | Port::Ouch, told) => *told == Told::Closed,
+        _ => false,
     }
 }
 
@@ -31,37 +79,6 @@ pub(super) fn is_let_in(port: Port, answer: &[u8]) -> bool {
         Port::Ouch => answer.get(2) == Some(&b'A'),
         Port::Http => answer.starts_with(b"HTTP/1.1 2"),
     }
-}
-
-fn guess(port: Port, member: MemberId) -> Vec<u8> {
-    match port {
-        Port::Binary => Vec::new(),
-        Port::Fix => fix_logon(member),
-        Port::Ouch => ouch_login(member),
-        Port::Http => b"GET /v1/orders HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n\r\n".to_vec(),
-    }
-}
-
-fn fix_logon(member: MemberId) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut writer = FixWriter::begin(&mut bytes, "FIX.4.4", b"A");
-    writer.number(tag::MSG_SEQ_NUM, 1);
-    writer.text(tag::SENDER_COMP_ID, format!("M{member}-1").as_bytes());
-    writer.time(tag::SENDING_TIME, now_ns());
-    writer.text(tag::TARGET_COMP_ID, b"PARES");
-    writer.letter(tag::ENCRYPT_METHOD, b'0');
-    writer.number(tag::HEART_BT_INT, 30);
-    let proof = "A".repeat(86);
-    writer.number(tag::RAW_DATA_LENGTH, proof.len() as u64);
-    writer.text(tag::RAW_DATA, proof.as_bytes());
-    writer.finish();
-    bytes
-}
-
-fn ouch_login(member: MemberId) -> Vec<u8> {
-    let text = format!("L{:>6}{:<10}{:<10}{:>20}", member.0, "AAAAAAAAAA", "1", 0);
-    let length = u16::try_from(text.len()).expect("a login is short");
-    [&length.to_be_bytes()[..], text.as_bytes()].concat()
 }
 
 /// Bytes that differ from guest to guest: the generator of Park and Miller.
@@ -80,7 +97,7 @@ fn huge(port: Port) -> Vec<u8> {
         Port::Fix => format!("8=FIX.4.4\x019={GIGABYTES}\x0135=A\x01").into_bytes(),
         Port::Ouch => vec![0xff, 0xff, b'L'],
         Port::Http => {
-            let head = "POST /v1/sessions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+            let head = "POST /v1/sign-on HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
             format!("{head}\r\ncontent-length: {GIGABYTES}\r\n\r\n").into_bytes()
         }
     }
@@ -89,12 +106,50 @@ fn huge(port: Port) -> Vec<u8> {
 /// The beginning of something that would be right.
 fn beginning(port: Port, member: MemberId) -> Vec<u8> {
     match port {
-        Port::Binary => vec![64, 0, 0, 0],
-        Port::Fix | Port::Ouch => {
-            let mut whole = guess(port, member);
-            whole.truncate(whole.len() - 1);
-            whole
-        }
+        Port::Binary => but_the_last(sign_on(member)),
+        Port::Fix => but_the_last(fix_logon(member, &Secret::generate())),
+        Port::Ouch => but_the_last(ouch_login(member, "AAAAAAAAAA")),
         Port::Http => [&b"GET /v1/orders HTTP/1.1\r\nhost: localhost\r\nx: "[..], &[b'y'; 256]].concat(),
+    }
+}
+
+fn sign_on(member: MemberId) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame::write(&mut bytes, &SignOn { member: member.0.into(), ..SignOn::default() });
+    bytes
+}
+
+fn but_the_last(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.pop();
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_looked_at(ill: Ill, port: Port, answer: &[u8]) -> bool {
+        super::is_looked_at(ill, port, &Told::Answer(answer.into()))
+    }
+
+    #[test]
+    fn who_was_turned_away_unread_proves_nothing() {
+        let logout = |text: &str| format!("8=FIX.4.4\x019=70\x0135=5\x0134=1\x0158={text}\x0110=000\x01");
+        let (wrong, many) = (logout("wrong_key: no"), logout("too_many_attempts: no"));
+        let guesses = [
+            (Port::Fix, wrong.as_bytes(), true),
+            (Port::Fix, many.as_bytes(), false),
+            (Port::Ouch, b"\0\x02JA", true),
+            (Port::Ouch, b"\0\x02JS", false),
+        ];
+        for (port, answer, is_proof) in guesses {
+            assert_eq!(is_looked_at(Ill::WrongKeys, port, answer), is_proof, "{}", answer.escape_ascii());
+        }
+        for status in [404, 413, 503] {
+            let answer = format!("HTTP/1.1 {status} Reason\r\n");
+            assert_eq!(is_looked_at(Ill::HugeLengths, Port::Http, answer.as_bytes()), status == 413);
+        }
+        assert!(!is_looked_at(Ill::Garbage, Port::Binary, b"no room"));
+        assert!(!super::is_looked_at(Ill::Connections, Port::Fix, &Told::Closed));
     }
 }

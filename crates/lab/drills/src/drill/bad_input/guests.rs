@@ -1,21 +1,22 @@
 //! Guests, a thread for each port: each opens connections at a pace, holds some, and says what the ill is.
 
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pares_client::{Client, ClientError, Credential, Options, Secret};
-use pares_load::LabError;
-use pares_types::{MemberId, Reason};
+use pares_load::{LabError, LabResult};
+use pares_types::MemberId;
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 
-use super::bytes::{is_let_in, opening};
-use super::{Args, Ill, MEMBERS, Port};
+use super::bytes::{Told, is_let_in, is_looked_at, opening};
+use super::wrong_keys::guess;
+use super::{Args, Ill, MEMBERS, PORTS, Port};
 
 /// The nice value of guests.
 const LOWEST: i32 = 19;
@@ -28,20 +29,24 @@ const LETTER: Duration = Duration::from_millis(50);
 /// Between two looks at who was turned away.
 const LOOK: Duration = Duration::from_millis(500);
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
-/// What is read of an answer.
-const ANSWER_BYTES: usize = 4 << 10;
 
-/// How many connections guests opened, and held at once at most.
-#[derive(Clone, Copy, Debug, Default)]
+/// How many connections guests opened, and held at once at most; and how often they were told what shows that their ill was looked at, by port.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) opened: u64,
     pub(super) held: u64,
+    pub(super) answered: BTreeMap<Port, u64>,
 }
 
 impl Tally {
     pub(super) fn add(&mut self, other: Self) {
         self.opened += other.opened;
         self.held = self.held.max(other.held);
+        other.answered.into_iter().for_each(|(port, count)| *self.answered.entry(port).or_default() += count);
+    }
+
+    fn note(&mut self, port: Port, is_looked_at: bool) {
+        *self.answered.entry(port).or_default() += u64::from(is_looked_at);
     }
 }
 
@@ -74,8 +79,8 @@ impl Guests {
         let (mut all, mut held) = (Tally::default(), 0);
         for thread in self.threads {
             let tally = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            all.add(tally);
             held += tally.held;
+            all.add(tally);
         }
         Ok(Tally { held, ..all })
     }
@@ -102,11 +107,12 @@ impl Plan {
         // On other machines they would take no processor time from the exchange.
         let _best_effort = setpriority_process(Some(gettid()), LOWEST);
         let (mut guests, mut tally) = (VecDeque::new(), Tally::default());
+        tally.note(self.port, false);
         let (mut due, mut looked) = (Instant::now(), Instant::now());
         while !stop.load(Ordering::Relaxed) {
             if looked.elapsed() >= self.look_every() {
                 looked = Instant::now();
-                guests.retain_mut(|guest: &mut Guest| guest.stays(self.ill));
+                self.look(&mut guests, &mut tally);
             }
             if Instant::now() < due || self.is_full(&guests) {
                 std::thread::sleep(Duration::from_millis(1));
@@ -114,20 +120,37 @@ impl Plan {
             }
             // Who cannot keep pace comes less often.
             due = (due + self.every).max(Instant::now());
-            if self.ill == Ill::WrongKeys && self.port == Port::Binary {
-                tally.opened += u64::from(self.guess(tally.opened)?);
-                continue;
-            }
-            let Some(guest) = self.arrive(tally.opened) else { continue };
-            tally.opened += 1;
-            guests.push_back(guest);
-            if guests.len() > self.held {
-                guests.pop_front().map_or(Ok(()), |oldest| self.leave(oldest))?;
-            }
-            tally.held = tally.held.max(guests.len() as u64);
+            self.come(&mut guests, &mut tally)?;
         }
-        guests.into_iter().try_for_each(|guest| self.leave(guest))?;
+        self.look(&mut guests, &mut tally);
+        for guest in guests {
+            tally.note(self.port, self.leave(guest)?);
+        }
         Ok(tally)
+    }
+
+    /// One more comes, and the oldest makes room.
+    fn come(&self, guests: &mut VecDeque<Guest>, tally: &mut Tally) -> LabResult {
+        if self.ill == Ill::WrongKeys {
+            tally.note(self.port, guess(self.port, self.address, member(self.port, tally.opened))?);
+            (tally.opened, tally.held) = (tally.opened + 1, 1);
+            return Ok(());
+        }
+        let Some(guest) = self.arrive(tally.opened)? else { return Ok(()) };
+        tally.opened += 1;
+        guests.push_back(guest);
+        if guests.len() > self.held
+            && let Some(oldest) = guests.pop_front()
+        {
+            tally.note(self.port, self.leave(oldest)?);
+        }
+        Ok(())
+    }
+
+    /// Forgets who was turned away. The others are held.
+    fn look(&self, guests: &mut VecDeque<Guest>, tally: &mut Tally) {
+        guests.retain_mut(|guest| guest.stays(self.ill));
+        tally.held = tally.held.max(guests.len() as u64);
     }
 
     fn look_every(&self) -> Duration {
@@ -140,57 +163,71 @@ impl Plan {
     }
 
     /// One comes, if there is a way in.
-    fn arrive(&self, turn: u64) -> Option<Guest> {
-        let mut stream = TcpStream::connect_timeout(&self.address, CONNECT_LIMIT).ok()?;
-        stream.set_nonblocking(true).ok()?;
-        let mut bytes = opening(self.ill, self.port, turn, member(turn));
-        let unsaid =
-            if self.ill == Ill::SlowLoris { std::mem::take(&mut bytes).into() } else { VecDeque::new() };
+    fn arrive(&self, turn: u64) -> Result<Option<Guest>, LabError> {
+        let Some(mut stream) = connect(self.address)? else { return Ok(None) };
+        if stream.set_nonblocking(true).is_err() {
+            return Ok(None);
+        }
+        let mut bytes = opening(self.ill, self.port, turn, member(self.port, turn));
+        // Who is slow begins at once, so that each has said something.
+        let unsaid = if self.ill == Ill::SlowLoris { bytes.split_off(1).into() } else { VecDeque::new() };
         // Who is cut off while he speaks has been heard enough.
         let _cut = stream.write_all(&bytes);
-        Some(Guest { stream, unsaid })
+        Ok(Some(Guest { stream, unsaid }))
     }
 
-    /// One goes; what he was told is looked at.
-    fn leave(&self, mut guest: Guest) -> Result<(), LabError> {
-        let mut answer = [0; ANSWER_BYTES];
-        let count = guest.stream.read(&mut answer).unwrap_or(0);
-        if is_let_in(self.port, &answer[..count]) {
-            let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
-            return Err(LabError::Failed(format!("a guest was let in at {}: {answer}", self.address)));
-        }
-        Ok(())
-    }
-
-    /// Tries a wrong key by the binary protocol, for members that there are and members that there are not. Says whether it was refused for that.
-    fn guess(&self, turn: u64) -> Result<bool, LabError> {
-        let credential = Some(Credential { session: 1, secret: Secret::generate() });
-        let options = Options { credential, ..Options::default() };
-        let member = member(turn);
-        match Client::connect_with(self.address, member, options) {
-            Err(ClientError::Rejected(Reason::WrongKey | Reason::TooManyAttempts)) => Ok(true),
-            // No room among those who have not signed on yet.
-            Err(ClientError::Rejected(Reason::Overloaded) | ClientError::Closed) => Ok(false),
-            Err(error) => Err(error.into()),
-            Ok(_) => Err(LabError::Failed(format!("member {member} was let in with a wrong key"))),
+    /// One goes. Says whether he was told what shows that his ill was looked at.
+    fn leave(&self, mut guest: Guest) -> Result<bool, LabError> {
+        match Told::on(&mut guest.stream) {
+            Told::Answer(answer) if is_let_in(self.port, &answer) => {
+                Err(let_in(self.address, &String::from_utf8_lossy(&answer)))
+            }
+            told => Ok(is_looked_at(self.ill, self.port, &told)),
         }
     }
 }
 
-/// Whom the `turn`th guest calls himself.
-fn member(turn: u64) -> MemberId {
-    MemberId(1 + u32::try_from(turn % u64::from(2 * MEMBERS)).expect("small"))
+/// A connection; `None` if there is no room for it.
+pub(super) fn connect(address: SocketAddr) -> Result<Option<TcpStream>, LabError> {
+    match TcpStream::connect_timeout(&address, CONNECT_LIMIT) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) => is_there(address, &error).map(|()| None),
+    }
+}
+
+/// What a connection failed of is no reason to think that nobody listens there any more.
+///
+/// # Errors
+/// If it is.
+pub(super) fn is_there(address: SocketAddr, error: &io::Error) -> Result<(), LabError> {
+    if error.kind() == ErrorKind::ConnectionRefused {
+        return Err(LabError::Failed(format!("nobody listens at {address} any more")));
+    }
+    Ok(())
+}
+
+/// Somebody was let in, and told that.
+pub(super) fn let_in(address: SocketAddr, told: &str) -> LabError {
+    LabError::Failed(format!("a guest was let in at {address}: {told}"))
+}
+
+/// Whom the `turn`th guest of a port calls himself: a member, or one that there is not. No two ports share a name: only so many wrong keys of each are looked
+/// at, and those of one port would leave none to another.
+fn member(port: Port, turn: u64) -> MemberId {
+    let name = (turn * PORTS + port as u64) % u64::from(2 * MEMBERS);
+    MemberId(1 + u32::try_from(name).expect("small"))
 }
 
 impl Guest {
-    /// Whether the connection is still there; the next byte is said on it. What was answered stays for who leaves.
+    /// Whether the connection is still there; the next byte is said on it. Who says nothing, and is told something, was turned away with it. What others were answered
+    /// stays for when they leave.
     fn stays(&mut self, ill: Ill) -> bool {
         let said = match self.unsaid.pop_front() {
             Some(byte) => self.stream.write(&[byte]),
-            None if ill == Ill::Connections => self.stream.peek(&mut [0]).and_then(|count| match count {
-                0 => Err(ErrorKind::ConnectionAborted.into()),
-                _ => Ok(count),
-            }),
+            None if ill == Ill::Connections => match self.stream.peek(&mut [0]) {
+                Ok(_) => return false,
+                waits => waits,
+            },
             None => return true,
         };
         said.map_or_else(|error| error.kind() == ErrorKind::WouldBlock, |_| true)

@@ -6,33 +6,32 @@
 //!              quiet              quiet              quiet              quiet
 //! ```
 //! Quiet and attacked stretches take turns, so all have seen the same machine in the same minutes; each has a 99th percentile of its own,
-//! and their medians are compared. Guests are at the ports for the binary protocol, FIX, OUCH and HTTP at once.
+//! and their medians are compared. A guest that was turned away unread proves nothing, so each ill has an answer that only one who looked at it gives, and the drill
+//! counts those. Guests are at the ports for the binary protocol, FIX, OUCH and HTTP at once.
 
 mod bytes;
 mod guests;
+mod stage;
+mod wrong_keys;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::ValueEnum;
-use pares_load::{LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, WebProcess, setup};
-use pares_node::SystemConfig;
-use pares_node::config::SignOnSetting;
+use pares_load::{LabError, LabResult, Observed, Rate, setup};
 use pares_text::grouped;
 use serde::Serialize;
 
 use guests::{Guests, Tally};
+use stage::Stage;
 
 /// Members that trade; there are twice as many names that guests may try.
 const MEMBERS: u32 = 10;
-/// How long the load runs before anything counts.
-const WARM_UP: Duration = Duration::from_secs(1);
 /// How long those who hold connections take to open them: what counts is that they are there.
 const FILLING: Duration = Duration::from_secs(5);
-/// The load's latencies are handed over about that often: what is older belongs to the stretch before.
-const SETTLED: Duration = Duration::from_millis(150);
+/// As many as a [`Port`] may be.
+const PORTS: u64 = 4;
 
 /// What guests do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
@@ -51,7 +50,8 @@ pub(super) enum Ill {
 }
 
 /// A port of the exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 enum Port {
     Binary,
     Fix,
@@ -84,7 +84,7 @@ pub struct Args {
 }
 
 /// What one ill did.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct Harm {
     /// The others' 99th percentile meanwhile, microseconds: the median of the stretches.
     p99_us: f64,
@@ -94,6 +94,8 @@ struct Harm {
     opened: u64,
     /// Connections that guests held at once, at most.
     held: u64,
+    /// How often a guest was told what shows that the ill was looked at, by port.
+    answered: BTreeMap<Port, u64>,
 }
 
 /// What the drill gave.
@@ -116,7 +118,7 @@ struct Outcome {
 /// Runs the drill and prints what it gave.
 ///
 /// # Errors
-/// If the system fails, somebody was let in, or something was lost. How long anything took is for the reader to judge.
+/// If the system fails, somebody was let in, something was lost, or an ill was never looked at. How long anything took is for the reader to judge.
 pub(super) fn run(args: &Args) -> LabResult {
     if args.load.rate == Rate::Max {
         return Err(LabError::Usage(
@@ -129,24 +131,45 @@ pub(super) fn run(args: &Args) -> LabResult {
     } else {
         outcome.print();
     }
-    match (outcome.lost, outcome.duplicated, outcome.rejected) {
-        (0, 0, 0) => Ok(()),
-        _ => Err(LabError::Failed("requests were lost, answered twice or rejected while guests came".into())),
-    }
+    outcome.verdict()
 }
 
 impl Outcome {
     fn print(&self) {
         pares_text::say!("the others' p99, quiet  {:>10.1} us", self.p99_us_quiet);
-        for (ill, Harm { p99_us, ratio, opened, held }) in &self.ills {
-            let name = ill.to_possible_value().expect("none is hidden").get_name().to_owned();
+        for (ill, Harm { p99_us, ratio, opened, held, answered }) in &self.ills {
+            let name = ill.name();
             let (opened, held) = (grouped(*opened), grouped(*held));
+            let answered: Vec<_> = answered.values().map(|count| grouped(*count)).collect();
+            let answered = answered.join(", ");
             pares_text::say!(
-                "  {name:<22}{p99_us:>10.1} us ({ratio:.2}); {opened} connections, {held} at once"
+                "  {name:<22}{p99_us:>10.1} us ({ratio:.2}); {opened} connections, {held} at once, {answered} answered"
             );
         }
         let Self { lost, duplicated, rejected, .. } = self;
         pares_text::say!("lost, twice, rejected   {lost}, {duplicated}, {rejected}");
+    }
+
+    fn verdict(&self) -> LabResult {
+        if (self.lost, self.duplicated, self.rejected) != (0, 0, 0) {
+            let why = "requests were lost, answered twice or rejected while guests came";
+            return Err(LabError::Failed(why.into()));
+        }
+        let all = self.ills.iter().flat_map(|(ill, harm)| harm.answered.iter().map(move |one| (ill, one)));
+        match all.into_iter().find(|(_, (_, count))| **count == 0) {
+            Some((ill, (port, _))) => {
+                let why =
+                    format!("{} at the {port:?} port: no answer shows that it was looked at", ill.name());
+                Err(LabError::Failed(why))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Ill {
+    fn name(self) -> String {
+        self.to_possible_value().expect("none is hidden").get_name().to_owned()
     }
 }
 
@@ -158,90 +181,49 @@ struct Seen {
 }
 
 fn measure(args: &Args) -> Result<Outcome, LabError> {
-    pares_os::descriptors::raise_limit();
-    let mut system = ScratchSystem::start(&config(args), args.load.dir.clone())?;
-    let server = WebProcess::start(system.supervisor.layout(), ([127, 0, 0, 1], 0).into())?;
-    let ports = ports(&system, &server)?;
-    let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
-    let credentials = system.let_in(MEMBERS)?;
-    let load = Load::start(LoadPlan { members: MEMBERS, credentials, seed: args.load.seed, ..plan })?;
-    pass(&mut system, &load, WARM_UP)?;
+    let mut stage = Stage::start(args)?;
     let (mut quiet_ns, mut seen) = (Vec::new(), BTreeMap::<Ill, Seen>::new());
     let ills = if args.ill.is_empty() { Ill::value_variants() } else { &args.ill };
     let bar = pares_text::progress::steps("drilling", args.count * ills.len() as u64);
     let stretch = Duration::from_millis(args.stretch_ms);
     for _ in 0..args.count {
         for ill in ills {
-            quiet_ns.push(p99_ns(&mut system, &load, stretch)?);
-            let guests = Guests::send(args, *ill, &ports)?;
-            let filling = if *ill == Ill::Connections { FILLING } else { Duration::ZERO };
-            pass(&mut system, &load, filling)?;
+            quiet_ns.push(stage.p99_ns(stretch)?);
+            let guests = Guests::send(args, *ill, &stage.ports()?)?;
+            stage.pass(if *ill == Ill::Connections { FILLING } else { Duration::ZERO })?;
             let seen = seen.entry(*ill).or_default();
-            seen.p99s_ns.push(p99_ns(&mut system, &load, stretch)?);
+            seen.p99s_ns.push(stage.p99_ns(stretch)?);
             seen.tally.add(guests.end()?);
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
-    let observed = load.finish()?;
-    let p99_us_quiet = median(quiet_ns) / 1e3;
-    let ills: BTreeMap<_, _> = seen.into_iter().map(|(ill, seen)| (ill, seen.harm(p99_us_quiet))).collect();
-    Ok(Outcome {
-        drill: "bad-input",
-        p99_us_quiet,
-        others_p99_ratio: ills.values().map(|harm| harm.ratio).fold(0.0, f64::max),
-        ills,
-        lost: observed.in_flight(),
-        duplicated: observed.duplicated.load(Ordering::Relaxed),
-        rejected: observed.rejected.load(Ordering::Relaxed),
-    })
+    let others = stage.end()?;
+    Ok(Outcome::of(median(quiet_ns) / 1e3, seen, &others))
+}
+
+impl Outcome {
+    fn of(p99_us_quiet: f64, seen: BTreeMap<Ill, Seen>, others: &Observed) -> Self {
+        let ills: BTreeMap<_, _> =
+            seen.into_iter().map(|(ill, seen)| (ill, seen.harm(p99_us_quiet))).collect();
+        Self {
+            drill: "bad-input",
+            p99_us_quiet,
+            others_p99_ratio: ills.values().map(|harm| harm.ratio).fold(0.0, f64::max),
+            ills,
+            lost: others.in_flight(),
+            duplicated: others.duplicated.load(Ordering::Relaxed),
+            rejected: others.rejected.load(Ordering::Relaxed),
+        }
+    }
 }
 
 impl Seen {
     fn harm(self, p99_us_quiet: f64) -> Harm {
         let p99_us = median(self.p99s_ns) / 1e3;
-        let Tally { opened, held } = self.tally;
-        Harm { p99_us, ratio: p99_us / p99_us_quiet, opened, held }
+        let Tally { opened, held, answered } = self.tally;
+        Harm { p99_us, ratio: p99_us / p99_us_quiet, opened, held, answered }
     }
-}
-
-fn config(args: &Args) -> SystemConfig {
-    let config = args.load.config();
-    let any = config.gateways.clone();
-    SystemConfig { sign_on: SignOnSetting::Required, fix: any.clone(), ouch: any, ..config }
-}
-
-/// Where guests go: to the first gateway's ports and to a server's.
-fn ports(system: &ScratchSystem, server: &WebProcess) -> Result<[(Port, SocketAddr); 4], LabError> {
-    Ok([
-        (Port::Binary, system.addresses()?[0]),
-        (Port::Fix, system.fix_addresses()?[0]),
-        (Port::Ouch, system.ouch_addresses()?[0]),
-        (Port::Http, server.address()),
-    ])
-}
-
-/// The 99th percentile of what is answered in the next stretch.
-fn p99_ns(system: &mut ScratchSystem, load: &Load, stretch: Duration) -> Result<u64, LabError> {
-    pass(system, load, SETTLED)?;
-    drop(load.observed().take_recent());
-    pass(system, load, stretch)?;
-    Ok(load.observed().take_recent().value_at_quantile(0.99))
-}
-
-/// Lets time pass while looking after the system.
-fn pass(system: &mut ScratchSystem, load: &Load, stretch: Duration) -> LabResult {
-    let begun = Instant::now();
-    while begun.elapsed() < stretch {
-        if let Some(death) = system.supervisor.tick().first() {
-            return Err(LabError::Failed(format!("{} died while guests came", death.node)));
-        }
-        if load.is_finished() {
-            return Err(LabError::Failed("the load generator ended: a gateway was lost".into()));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
 }
 
 fn median(mut values: Vec<u64>) -> f64 {
