@@ -226,6 +226,17 @@ mod tests {
     }
 
     #[test]
+    fn one_who_is_told_nothing_more_stands_nowhere() {
+        let followers = Followers::default();
+        let (_, mut told) = followers.add(&[(OURS, 3)], ROOM);
+        assert_eq!([1, 3].map(|number| followers.stand(OURS, number)), [Some(vec![3]), None]);
+        let not_kept = Followed::NotTold(OURS, 10, Reason::NotKept);
+        followers.tell(not_kept);
+        assert_eq!(read(&mut told), [not_kept]);
+        assert_eq!(followers.stand(OURS, 3), Some(vec![]));
+    }
+
+    #[test]
     fn shards_that_nobody_follows_are_told_to_nobody() {
         let followers = Followers::default();
         let (_, mut told) = followers.add(&[(ShardId(1), 1)], ROOM);
