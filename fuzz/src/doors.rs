@@ -144,7 +144,7 @@ impl Taped {
         *at += bytes.len() as u64;
         talk.take(&piece, |TapedMeaning { name, role, .. }| match role {
             TapedRole::Request | TapedRole::Unsure => requests.push((name, role)),
-            TapedRole::Refusal | TapedRole::AnswerOnly => refused.extend(name),
+            TapedRole::Refusal => refused.extend(name),
             _ => {}
         });
     }

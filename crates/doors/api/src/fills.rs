@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::{Caller, Shared};
-use crate::followers::Followed;
+use crate::followers::{Followed, ROOM_OF_A_PAGE};
 use crate::refused;
 use crate::reports::{Bust, Fill};
 use crate::session::{EVERY_SHARD, Session};
@@ -78,7 +78,7 @@ async fn page(
     limit: usize,
     until: Instant,
 ) -> Result<Fills, Problem> {
-    let mut followed = session.follow(&[(of, from)]);
+    let mut followed = session.follow(&[(of, from)], ROOM_OF_A_PAGE);
     let mut reading = Reading { next: from, ahead: None, fills: Fills::default() };
     while reading.fills.fills.len() < limit && !reading.fills.is_all {
         match timeout_at(until, followed.recv()).await {

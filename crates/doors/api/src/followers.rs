@@ -1,8 +1,15 @@
 //! Those who follow the member's streams: sockets, and questions that read them.
 //!
-//! What is told again at one's wish would reach all of them, and one who reads as fast as things happen would be flooded with another one's past. Here each is
-//! sent what comes next for him, and nothing else. One who has no room is left where he stands; once he has read all that he was sent, the gateway is asked
-//! again from there. So he is told as fast as he reads, and what waits for him is bounded.
+//! A gateway tells a session each shard from one place at a time, up to the present, and reads its record for that. Two ways are easy and wrong. All followers are told all that comes: then
+//! one's past floods another one. A follower without room is dropped, and asks again once he has read: then the gateway reads to the end of the record each time, for nobody.
+//!
+//! Here each follower takes what comes next for him, and nothing else. Of each shard one of these holds:
+//!
+//! - he is *told on*: what comes next for him is told, or he has asked for it;
+//! - he *lacks* something, for want of room, and asks for it once he has read half of what waits for him.
+//!
+//! A telling goes on while somebody who is told on takes what comes next of it. Otherwise the session has the gateway end it, and asks from where the others stand who are told on.
+//! So the gateway reads about what is told, once; and what waits for each follower is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,9 +20,11 @@ use tokio::sync::mpsc;
 
 use crate::session::Session;
 
-/// So many messages wait for one at most.
-const UNREAD_MAX: usize = 65_536;
-/// Of a message that is told at most so many follow.
+/// So many messages wait at most for one who reads on and on.
+pub(crate) const ROOM: usize = 65_536;
+/// For one who wants a page: the gateway reads so much further at most, once he has it.
+pub(crate) const ROOM_OF_A_PAGE: usize = 8_192;
+/// A follower is told so many things at most for one that happened.
 const TOLD_MAX: usize = 2;
 
 /// What is told of a stream. Who follows it is told each message once, in order.
@@ -66,9 +75,9 @@ impl Followed {
 struct Follower {
     id: u64,
     to: mpsc::Sender<Followed>,
-    /// Where he stands in each shard's stream.
+    /// Where he stands in each stream that he is told.
     cursors: BTreeMap<ShardId, Cursor>,
-    /// Of these he was not told something, for lack of room.
+    /// Of these he was not told something, for want of room.
     lacking: BTreeSet<ShardId>,
 }
 
@@ -83,6 +92,9 @@ impl Follower {
             return;
         }
         *cursor = moved;
+        if matches!(told[0], Some(Followed::NotTold(..))) {
+            self.cursors.remove(&shard);
+        }
         for one in told.into_iter().flatten() {
             // Who follows may be gone.
             let _ = self.to.try_send(one);
@@ -103,9 +115,9 @@ impl Followers {
         all
     }
 
-    /// One more, of these streams from these numbers on (0: from now on); and what names him.
-    pub(crate) fn add(&self, from: &[(ShardId, u64)]) -> (u64, mpsc::Receiver<Followed>) {
-        let (to, told) = mpsc::channel(UNREAD_MAX);
+    /// One more, of these streams from these numbers on (0: from now on), with room for so many messages; and what names him.
+    pub(crate) fn add(&self, from: &[(ShardId, u64)], room: usize) -> (u64, mpsc::Receiver<Followed>) {
+        let (to, told) = mpsc::channel(room);
         let cursors = from.iter().map(|(shard, number)| (*shard, Cursor::from(*number))).collect();
         let (names, all) = &mut *self.all();
         *names += 1;
@@ -113,14 +125,22 @@ impl Followers {
         (*names, told)
     }
 
-    /// From where he is to be told again that has read all: what there was no room for.
+    /// He has room: from where he is to be told what he lacks. From now on he is told on.
     pub(crate) fn lacks(&self, id: u64) -> Vec<(ShardId, u64)> {
         let (_, all) = &mut *self.all();
         let Some(Follower { cursors, lacking, .. }) = all.iter_mut().find(|one| one.id == id) else {
             return Vec::new();
         };
-        let next = |shard| Some((shard, cursors.get(&shard)?.next().unwrap_or(0)));
+        let next = |shard| Some((shard, next_of(cursors.get(&shard)?)));
         std::mem::take(lacking).into_iter().filter_map(next).collect()
+    }
+
+    /// Where those stand in a shard who are told on; nothing if that number comes next for one of them.
+    pub(crate) fn stand(&self, shard: ShardId, number: u64) -> Option<Vec<u64>> {
+        let (_, all) = &*self.all();
+        let told_on = all.iter().filter(|one| !one.lacking.contains(&shard));
+        let stand: Vec<u64> = told_on.filter_map(|one| one.cursors.get(&shard)).map(next_of).collect();
+        (!stand.contains(&number)).then_some(stand)
     }
 
     /// Tells all for whom that comes next.
@@ -138,6 +158,11 @@ impl Followers {
     }
 }
 
+/// The number that comes next for one who stands there; 0 if he is told what comes from now on.
+fn next_of(cursor: &Cursor) -> u64 {
+    cursor.next().unwrap_or(0)
+}
+
 /// What one who follows is told.
 pub(crate) struct Following {
     pub(crate) session: Arc<Session>,
@@ -148,7 +173,7 @@ pub(crate) struct Following {
 impl Following {
     /// The next of it; none once the session has ended.
     pub(crate) async fn recv(&mut self) -> Option<Followed> {
-        if self.told.is_empty() {
+        if [0, self.told.max_capacity() / 2].contains(&self.told.len()) {
             self.session.tell_again(self.id);
         }
         self.told.recv().await
@@ -176,7 +201,7 @@ mod tests {
     #[test]
     fn what_is_told_again_for_one_costs_another_no_room() {
         let followers = Followers::default();
-        let (live, mut told) = followers.add(&[(OURS, 0)]);
+        let (live, mut told) = followers.add(&[(OURS, 0)], ROOM);
         followers.tell(Followed::Live(OURS, 100_000));
         (1..100_002).for_each(|number| followers.tell(message(number)));
         followers.tell(Followed::Live(OURS, 100_002));
@@ -187,7 +212,7 @@ mod tests {
     #[test]
     fn one_who_has_no_room_is_told_the_rest_once_he_has_read() {
         let followers = Followers::default();
-        let (slow, mut told) = followers.add(&[(OURS, 1)]);
+        let (slow, mut told) = followers.add(&[(OURS, 1)], ROOM);
         let mut heard = Vec::new();
         let mut from = 1;
         while from < 150_000 {
@@ -201,9 +226,20 @@ mod tests {
     }
 
     #[test]
+    fn one_who_is_told_nothing_more_stands_nowhere() {
+        let followers = Followers::default();
+        let (_, mut told) = followers.add(&[(OURS, 3)], ROOM);
+        assert_eq!([1, 3].map(|number| followers.stand(OURS, number)), [Some(vec![3]), None]);
+        let not_kept = Followed::NotTold(OURS, 10, Reason::NotKept);
+        followers.tell(not_kept);
+        assert_eq!(read(&mut told), [not_kept]);
+        assert_eq!(followers.stand(OURS, 3), Some(vec![]));
+    }
+
+    #[test]
     fn shards_that_nobody_follows_are_told_to_nobody() {
         let followers = Followers::default();
-        let (_, mut told) = followers.add(&[(ShardId(1), 1)]);
+        let (_, mut told) = followers.add(&[(ShardId(1), 1)], ROOM);
         followers.tell(message(1));
         followers.tell(Followed::NotTold(OURS, 0, Reason::NotKept));
         assert_eq!(read(&mut told), []);

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
-use crate::followers::Followed;
+use crate::followers::{Followed, ROOM};
 use crate::refused;
 use crate::session::Session;
 use crate::spoken::Spoken;
@@ -84,15 +84,14 @@ async fn count(
     shards: BTreeSet<ShardId>,
     until: Instant,
 ) -> Result<(), Problem> {
-    let mut followed = session.follow(&positions.go_on(shards));
+    let mut followed = session.follow(&positions.go_on(shards), ROOM);
     while !positions.is_done() {
         let told = timeout_at(until, followed.recv()).await.map_err(|_| refused::no_answer_yet())?;
         match told {
             Some(Followed::Message(shard, number, reply)) => positions.on_message(shard, number, &reply),
-            Some(Followed::Live(shard, next) | Followed::Ahead(shard, next)) => {
-                positions.on_live(shard, next);
-            }
-            Some(Followed::NotTold(shard, oldest, reason)) => positions.on_not_told(shard, oldest, reason),
+            // A gateway that is behind has nothing more to tell.
+            Some(Followed::Live(shard, _) | Followed::Ahead(shard, _)) => positions.on_live(shard),
+            Some(Followed::NotTold(shard, _, reason)) => positions.on_not_told(shard, reason),
             None => return Err(refused::sign_on_again()),
         }
     }
@@ -111,7 +110,7 @@ fn shown(positions: &MemberPositions, symbols: &BTreeMap<InstrumentId, String>) 
     };
     let counted = positions.shards().map(|(shard, counted)| CountedShown {
         shard: shard.0,
-        next: counted.next().to_string(),
+        next: counted.next.to_string(),
         not_told: counted.not_told.map(pares_types::Reason::word),
     });
     PositionsShown { positions: positions.held().map(held).collect(), shards: counted.collect() }

@@ -192,9 +192,9 @@ impl Session {
         }
     }
 
-    /// Follows the member's streams of shards, each from a number on (0: from now on).
-    pub(crate) fn follow(self: &Arc<Self>, from: &[(ShardId, u64)]) -> Following {
-        let (id, told) = self.followers.add(from);
+    /// Follows the member's streams of shards, each from a number on (0: from now on), with room for so many messages.
+    pub(crate) fn follow(self: &Arc<Self>, from: &[(ShardId, u64)], room: usize) -> Following {
+        let (id, told) = self.followers.add(from, room);
         self.wish(from);
         if self.has_ended() {
             // It may have ended before that follower was there.
@@ -203,7 +203,7 @@ impl Session {
         Following { session: Arc::clone(self), id, told }
     }
 
-    /// A follower has read all that there was room for, and is told on.
+    /// A follower has room again, and is told on.
     pub(crate) fn tell_again(&self, id: u64) {
         let from = self.followers.lacks(id);
         if !from.is_empty() {
@@ -293,9 +293,7 @@ impl Session {
         let mut effects = Vec::new();
         loop {
             timeout(patience, inbox.fill()).await??;
-            let taken = self.take_in(inbox, &mut effects);
-            effects.drain(..).for_each(|effect| self.carry_out(effect));
-            taken?;
+            self.take_in(inbox, &mut effects)?;
         }
     }
 
@@ -308,16 +306,16 @@ impl Session {
         }
     }
 
-    /// Takes in all frames that are whole.
+    /// Takes in all frames that are whole, carries out what follows, and ends what is then told to nobody.
     fn take_in(&self, inbox: &mut Inbox, effects: &mut Vec<Effect<Waiter>>) -> io::Result<()> {
+        let taken = hear(&mut self.line(), inbox, effects);
+        effects.drain(..).for_each(|effect| self.carry_out(effect));
         let mut line = self.line();
-        while let Some(frame) = inbox.next()? {
-            line.on_frame(frame, |effect| effects.push(effect));
-        }
+        line.end_in_vain(|shard, number| self.followers.stand(shard, number));
         if line.has_out() {
             self.to_send.notify_one();
         }
-        Ok(())
+        taken
     }
 
     fn carry_out(&self, effect: Effect<Waiter>) {
@@ -337,17 +335,12 @@ impl Session {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use tokio::sync::mpsc::error::TryRecvError;
-
-    use super::*;
-
-    #[test]
-    fn one_who_follows_a_session_that_has_just_ended_does_not_wait() {
-        let session = Session::new((MemberId(7), 1), false, Duration::ZERO);
-        session.end();
-        let mut following = session.follow(&[(ShardId(0), 1)]);
-        assert_eq!(following.told.try_recv(), Err(TryRecvError::Disconnected));
+fn hear(line: &mut Line<Waiter>, inbox: &mut Inbox, effects: &mut Vec<Effect<Waiter>>) -> io::Result<()> {
+    while let Some(frame) = inbox.next()? {
+        line.on_frame(frame, |effect| effects.push(effect));
     }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

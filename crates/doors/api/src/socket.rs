@@ -18,7 +18,7 @@ use tokio::time::interval;
 use utoipa::ToSchema;
 
 use crate::app::{Caller, Shared};
-use crate::followers::{Followed, Following};
+use crate::followers::{Followed, Following, ROOM};
 use crate::refused;
 use crate::reports::{Report, report};
 use crate::session::Session;
@@ -171,7 +171,7 @@ impl Listener {
             None => self.all_shards().await?,
         };
         self.following = from.iter().map(|(shard, _)| *shard).collect();
-        self.followed = Some(self.session.follow(&from));
+        self.followed = Some(self.session.follow(&from, ROOM));
         Ok(())
     }
 

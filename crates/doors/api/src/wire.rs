@@ -35,6 +35,12 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
+    /// What lies there already; nothing follows.
+    #[cfg(test)]
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self { from: Box::new(tokio::io::empty()), bytes: bytes.into(), start: 0, end: bytes.len() }
+    }
+
     /// Reads once.
     pub(crate) async fn fill(&mut self) -> io::Result<()> {
         if self.start > 0 {
@@ -94,8 +100,7 @@ impl Wire {
     /// One that says and hears nothing.
     #[cfg(test)]
     pub(crate) fn of_nobody() -> Self {
-        let inbox = Inbox { from: Box::new(tokio::io::empty()), bytes: Box::default(), start: 0, end: 0 };
-        Self { inbox, to: Box::new(tokio::io::sink()) }
+        Self { inbox: Inbox::of(&[]), to: Box::new(tokio::io::sink()) }
     }
 
     async fn dial(address: SocketAddr, settings: &ApiSettings) -> io::Result<Self> {

@@ -205,6 +205,14 @@ impl<W> Line<W> {
         self.streams.follow(shard, from, if self.is_up { &mut self.out } else { &mut unsent });
     }
 
+    /// Ends what is told again to nobody. `stand` says of the number that comes next of a shard where those stand who are told on, 0 for one who wants what comes from now on;
+    /// or nothing, if somebody takes it.
+    pub fn end_in_vain(&mut self, stand: impl Fn(ShardId, u64) -> Option<Vec<u64>>) {
+        if self.is_up {
+            self.streams.end_in_vain(stand, &mut self.out);
+        }
+    }
+
     /// Tells the gateway that this end is there.
     pub fn beat(&mut self) {
         if self.is_up {
@@ -261,6 +269,9 @@ impl<W> Line<W> {
             GatewayFrame::Resumed { shard, next, reason: Reason::None } => {
                 self.streams.on_live(shard, next, &mut self.out);
                 effect(Effect::Live(shard, next));
+            }
+            GatewayFrame::Resumed { shard, reason: Reason::Requested, .. } => {
+                self.streams.on_ended(shard, &mut self.out);
             }
             GatewayFrame::Resumed { shard, next: oldest, reason } => {
                 self.streams.on_not_told(shard, oldest, reason, &mut self.out);

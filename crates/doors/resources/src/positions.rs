@@ -1,13 +1,11 @@
 //! What a member bought and sold, counted from its streams.
 //!
 //! A position that a server keeps is lost with it, and one that two servers keep differs. The streams are the record: all who count them from their beginning to the same number
-//! come to the same. So a count says how far it came, and of a stream whose beginning is not kept there is none.
+//! come to the same. So a count says how far it came, and of a stream whose beginning is not kept there is none. A follower tells it each message once, in order.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{InstrumentId, OrderId, Reason, Reply, ShardId, Side};
-
-use crate::streams::{Cursor, FollowerStanding};
 
 /// Of so many orders that traded it is remembered on which side: trades that are declared void are named by them, and are recent.
 const SIDES_MAX: usize = 65_536;
@@ -26,19 +24,12 @@ pub struct PositionHeld {
 /// How far a shard's stream is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamCounted {
-    cursor: Cursor,
+    /// The number that comes next.
+    pub next: u64,
     /// Whether all of it is.
     pub is_live: bool,
     /// Why it cannot be.
     pub not_told: Option<Reason>,
-}
-
-impl StreamCounted {
-    /// The number that comes next.
-    #[must_use]
-    pub fn next(&self) -> u64 {
-        self.cursor.next().unwrap_or(1)
-    }
 }
 
 /// All positions of a member.
@@ -55,20 +46,17 @@ impl MemberPositions {
     /// From where each of these shards is to be told now: from the first number, or from where the count stands.
     pub fn go_on(&mut self, shards: impl IntoIterator<Item = ShardId>) -> Vec<(ShardId, u64)> {
         let from = |shard| {
-            let begun = StreamCounted { cursor: Cursor::from(1), is_live: false, not_told: None };
-            let next = self.shards.get(&shard).map_or(1, StreamCounted::next);
-            let counted = self.shards.entry(shard).or_insert(begun);
-            *counted = StreamCounted { cursor: Cursor::from(next), ..begun };
+            let next = self.shards.get(&shard).map_or(1, |counted| counted.next);
+            self.shards.insert(shard, StreamCounted { next, is_live: false, not_told: None });
             (shard, next)
         };
         shards.into_iter().map(from).collect()
     }
 
-    /// A message of a shard's stream.
+    /// The next message of a shard's stream.
     pub fn on_message(&mut self, shard: ShardId, number: u64, reply: &Reply) {
-        if !self.shards.get_mut(&shard).is_some_and(|counted| counted.cursor.takes(number)) {
-            return;
-        }
+        let Some(counted) = self.shards.get_mut(&shard) else { return };
+        counted.next = number.saturating_add(1);
         match reply {
             Reply::Trade(trade) => {
                 self.remember(trade.order, trade.side);
@@ -89,16 +77,16 @@ impl MemberPositions {
         }
     }
 
-    /// All of a shard's stream that was asked for is told, and `next` comes next.
-    pub fn on_live(&mut self, shard: ShardId, next: u64) {
+    /// All of a shard's stream is told.
+    pub fn on_live(&mut self, shard: ShardId) {
         if let Some(counted) = self.shards.get_mut(&shard) {
-            counted.is_live |= counted.cursor.on_live(next) != FollowerStanding::AsBefore;
+            counted.is_live = true;
         }
     }
 
-    /// A shard's stream is not told to somebody; `oldest` is the lowest number that is kept.
-    pub fn on_not_told(&mut self, shard: ShardId, oldest: u64, reason: Reason) {
-        if let Some(counted) = self.shards.get_mut(&shard).filter(|counted| counted.cursor.lacks(oldest)) {
+    /// A shard's stream is not told on.
+    pub fn on_not_told(&mut self, shard: ShardId, reason: Reason) {
+        if let Some(counted) = self.shards.get_mut(&shard) {
             counted.not_told = Some(reason);
         }
     }
@@ -207,30 +195,27 @@ mod tests {
         let told = [(1, trade(1, Side::Buy, 10)), (2, trade(2, Side::Sell, 30)), (3, bust(3, 1, 10))];
         let mut positions = counted(&told);
         assert!(!positions.is_done());
-        positions.on_live(SHARD, 4);
+        positions.on_live(SHARD);
         assert!(positions.is_done());
         let (_, _, held) = positions.held().next().unwrap();
         assert_eq!((held.bought, held.sold, held.net_text()), (0, 30, "-30".into()));
     }
 
     #[test]
-    fn what_is_told_again_is_counted_once_and_the_count_goes_on_where_it_stood() {
-        let twice = [(1, trade(1, Side::Buy, 10)), (1, trade(1, Side::Buy, 10))];
-        let mut positions = counted(&twice);
-        positions.on_live(SHARD, 2);
+    fn a_count_goes_on_where_it_stood() {
+        let mut positions = counted(&[(1, trade(1, Side::Buy, 10))]);
+        positions.on_live(SHARD);
         assert_eq!(positions.go_on([SHARD]), [(SHARD, 2)]);
         assert!(!positions.is_done(), "until it is told anew");
         positions.on_message(SHARD, 2, &trade(2, Side::Buy, 5));
-        positions.on_live(SHARD, 3);
+        positions.on_live(SHARD);
         assert_eq!(positions.held().next().unwrap().2.bought, 15);
     }
 
     #[test]
     fn of_a_stream_whose_beginning_is_not_kept_there_is_no_position() {
         let mut positions = counted(&[]);
-        positions.on_not_told(SHARD, 1, Reason::NotKept);
-        assert!(!positions.is_done(), "that concerns somebody else");
-        positions.on_not_told(SHARD, 9, Reason::NotKept);
+        positions.on_not_told(SHARD, Reason::NotKept);
         assert!(positions.is_done() && positions.held().next().is_none());
         let (_, counted) = positions.shards().next().unwrap();
         assert_eq!(counted.not_told, Some(Reason::NotKept));

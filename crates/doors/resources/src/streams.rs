@@ -2,16 +2,21 @@
 //!
 //! ```text
 //!   idle --follow(n)--> telling(n) --Resumed--> live --follow(n)--> telling(n) ...
+//!                        |     ^
+//!          nobody takes  |     |  Resumed: requested
+//!     what comes next    +-> ending
 //! ```
 //! A gateway ignores requests while it is telling, and waits, telling nothing at all, if the number asked for is not used yet. So one thing is asked for at a
 //! time, the lowest number first; and a number that is not known to be used is not asked for before the gateway has said which one comes next. Wishes
 //! that were there when it was asked are told with the lowest; one that comes later may find its number passed, and is asked for again. A gateway that hangs
 //! answers none of them, and anybody can wish for another number: so each number is kept once, and few numbers apart ([`Wishes`]).
+//!
+//! A gateway reads its record for what it tells. So a telling of which nobody takes what comes next is ended, and what those want who are told on is asked for instead.
 
 use std::collections::BTreeMap;
 
 use pares_types::{Reason, ShardId};
-use pares_wire::frame;
+use pares_wire::frame::{self, RESUME_NOTHING};
 
 /// So many wishes of a shard are kept apart.
 const WISHES_MAX: usize = 64;
@@ -43,6 +48,8 @@ impl Wishes {
 struct Telling {
     /// From which number on; 0: from now on.
     from: u64,
+    /// The number that comes next of it.
+    next: u64,
     /// The wishes that are told with it.
     wishes: Wishes,
 }
@@ -53,6 +60,8 @@ struct Stream {
     /// The number that comes next, once it is known.
     next: Option<u64>,
     telling: Option<Telling>,
+    /// The gateway was asked to tell no more of it, and has not said yet that it does not.
+    is_ending: bool,
     /// To be asked for.
     wanted: Wishes,
 }
@@ -71,10 +80,40 @@ impl Streams {
 
     /// A message with that number was told.
     pub(crate) fn on_number(&mut self, shard: ShardId, number: u64) {
-        if let Some(Stream { next: Some(next), .. }) = self.0.get_mut(&shard)
-            && number >= *next
-        {
+        let Some(stream) = self.0.get_mut(&shard) else { return };
+        if let Some(next) = stream.next.as_mut().filter(|next| number >= **next) {
             *next = number.saturating_add(1);
+        }
+        // What happens while it is asked for has other numbers.
+        if let Some(telling) = stream.telling.as_mut().filter(|telling| telling.next == number) {
+            telling.next = number.saturating_add(1);
+        }
+    }
+
+    /// Ends tellings that have begun, and of which nobody takes what comes next. `stand` says of that number of a shard where those stand who are told on, unless somebody takes it.
+    pub(crate) fn end_in_vain(
+        &mut self,
+        stand: impl Fn(ShardId, u64) -> Option<Vec<u64>>,
+        out: &mut Vec<u8>,
+    ) {
+        for (shard, stream) in &mut self.0 {
+            let Some(number) = stream.told_again() else { continue };
+            let Some(mut stand) = stand(*shard, number) else { continue };
+            if stand.is_empty() {
+                stand.push(0);
+            }
+            stream.wanted = Wishes::default();
+            stand.into_iter().for_each(|number| stream.wanted.add(number, number));
+            stream.is_ending = true;
+            frame::write_resume(out, Some(*shard), RESUME_NOTHING);
+        }
+    }
+
+    /// The gateway tells no more, as it was asked.
+    pub(crate) fn on_ended(&mut self, shard: ShardId, out: &mut Vec<u8>) {
+        if let Some(stream) = self.0.get_mut(&shard).filter(|stream| stream.is_ending) {
+            (stream.telling, stream.is_ending) = (None, false);
+            stream.send(shard, out);
         }
     }
 
@@ -96,7 +135,7 @@ impl Streams {
             return;
         }
         let Some(stream) = self.0.get_mut(&shard) else { return };
-        let Some(Telling { from, mut wishes }) = stream.telling.take() else { return };
+        let Some(Telling { from, mut wishes, .. }) = stream.telling.take() else { return };
         // Those who were live go on.
         stream.next = stream.next.filter(|next| *next > from && *next >= oldest);
         stream.next.into_iter().for_each(|next| wishes.add(next, next));
@@ -113,8 +152,10 @@ impl Streams {
     /// The connection is another one: what was live, or being told, is asked for from where it stands.
     pub(crate) fn begin_anew(&mut self, out: &mut Vec<u8>) {
         for (shard, stream) in &mut self.0 {
-            if let Some(Telling { from, wishes }) = stream.telling.take() {
-                stream.wanted.add(from, from);
+            let is_ending = std::mem::take(&mut stream.is_ending);
+            // Who wants more of what was ended has said so.
+            if let Some(Telling { next, wishes, .. }) = stream.telling.take().filter(|_| !is_ending) {
+                stream.wanted.add(next, next);
                 stream.wanted.add_all(wishes);
             }
             stream.next.into_iter().for_each(|next| stream.wanted.add(next, next));
@@ -124,15 +165,20 @@ impl Streams {
 }
 
 impl Stream {
+    /// The number that comes next of what had passed, if it is told again, and some of that was told and some was not.
+    fn told_again(&self) -> Option<u64> {
+        let Telling { from, next, .. } = self.telling.as_ref().filter(|_| !self.is_ending)?;
+        (next > from && self.next.is_some_and(|live| *next < live)).then_some(*next)
+    }
+
     fn send(&mut self, shard: ShardId, out: &mut Vec<u8>) {
-        let Some(lowest) = self.wanted.0.keys().next().copied().filter(|_| self.telling.is_none()) else {
-            return;
-        };
+        let is_free = self.telling.is_none() && !self.is_ending;
+        let Some(lowest) = self.wanted.0.keys().next().copied().filter(|_| is_free) else { return };
         // The next number may be asked for: at another gateway it is waited for.
         let is_known = self.next.is_some_and(|next| (1..=next).contains(&lowest));
         let (from, wishes) =
             if is_known { (lowest, std::mem::take(&mut self.wanted)) } else { (0, Wishes::default()) };
-        self.telling = Some(Telling { from, wishes });
+        self.telling = Some(Telling { from, next: from, wishes });
         frame::write_resume(out, Some(shard), from);
     }
 }

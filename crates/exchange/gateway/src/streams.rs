@@ -71,12 +71,21 @@ impl Gateway {
         (0..self.shards.len()).for_each(|at| self.set_follow(session, member, at, Follow::Withheld));
     }
 
-    /// The session wants its member's stream of the shard from number `next` on; 0: from now on.
+    /// The member whose stream of the shard the session can be told.
     ///
     /// # Errors
     /// [`Reason::NotSignedOn`], [`Reason::UnknownShard`].
-    pub fn on_resume(&mut self, session: SessionId, shard: ShardId, next: u64) -> Result<Resume, Reason> {
+    pub fn may_resume(&self, session: SessionId, shard: ShardId) -> Result<MemberId, Reason> {
         let member = self.sessions.told_of(session).ok_or(Reason::NotSignedOn)?;
+        self.shard_index(shard).map(|_| member).ok_or(Reason::UnknownShard)
+    }
+
+    /// The session wants its member's stream of the shard from number `next` on; 0: from now on.
+    ///
+    /// # Errors
+    /// As [`Gateway::may_resume`].
+    pub fn on_resume(&mut self, session: SessionId, shard: ShardId, next: u64) -> Result<Resume, Reason> {
+        let member = self.may_resume(session, shard)?;
         let at = self.shard_index(shard).ok_or(Reason::UnknownShard)?;
         let live = self.shards[at].numbers.last(member) + 1;
         let is_live = next == 0 || next == live;

@@ -35,8 +35,9 @@ pub use message::{
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;
 pub use session::{
-    ClientFrame, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, decode_client, decode_gateway,
-    request_name, write_order_status, write_order_status_request, write_resume, write_resumed,
+    ClientFrame, GatewayFrame, RESUME_NOTHING, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, decode_client,
+    decode_gateway, request_name, write_order_status, write_order_status_request, write_resume,
+    write_resumed,
 };
 
 /// The version of the protocol in this build.

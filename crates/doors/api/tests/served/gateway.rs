@@ -1,19 +1,22 @@
 //! A gateway that says what a test has it say.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, InstrumentStatus, Limits, List, ListEnd,
     ListRequest, MemberId, OrderId, OrderKey, OrderState, OrderStatus, OwnLimits, Phase, Position, Price,
     Quantity, Reason, Reply, RequestId, Rights, ShardId, Side, Status, Symbol,
 };
-use pares_wire::frame::{self, ClientFrame, SignedOn};
+use pares_wire::frame::{self, ClientFrame, RESUME_NOTHING, SignedOn};
 
 use crate::client::eventually;
 
 const SHARD: ShardId = ShardId(0);
+/// Messages told of the past before it looks whether something is said.
+const PORTION: u64 = 4_096;
 
 #[derive(Default)]
 struct Script {
@@ -126,15 +129,22 @@ impl Gateway {
     }
 
     fn serve(&self, mut stream: TcpStream) {
-        let (mut bytes, mut part) = (Vec::new(), [0; 4_096]);
-        while let Ok(count @ 1..) = stream.read(&mut part) {
-            bytes.extend_from_slice(&part[..count]);
+        let (mut bytes, mut part, mut telling) = (Vec::new(), [0; 4_096], None);
+        loop {
+            stream.set_read_timeout(telling.map(|_| Duration::from_millis(1))).unwrap();
+            match stream.read(&mut part) {
+                Ok(0) => break,
+                Ok(count) => bytes.extend_from_slice(&part[..count]),
+                Err(why) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&why.kind()) => {}
+                Err(_) => break,
+            }
             let mut out = Vec::new();
             let mut script = self.script();
             while let Some((kind, body, rest)) = frame::split(&bytes).unwrap() {
-                script.answer(frame::decode_client(kind, body).unwrap(), &mut out);
+                script.answer(frame::decode_client(kind, body).unwrap(), &mut telling, &mut out);
                 bytes = rest.to_vec();
             }
+            telling = telling.and_then(|from| script.tell_on(from, &mut out));
             if stream.write_all(&out).is_err() {
                 break;
             }
@@ -147,7 +157,17 @@ impl Script {
         self.connections.retain_mut(|connection| connection.write_all(bytes).is_ok());
     }
 
-    fn answer(&mut self, frame: ClientFrame, out: &mut Vec<u8>) {
+    /// Tells a portion of the past from that number on, and where it goes on, unless that was all.
+    fn tell_on(&self, from: u64, out: &mut Vec<u8>) -> Option<u64> {
+        let to = self.next.min(from + PORTION);
+        (from..to).for_each(|number| write_message(out, number));
+        if to == self.next {
+            frame::write_resumed(out, SHARD, self.next, Reason::None);
+        }
+        (to < self.next).then_some(to)
+    }
+
+    fn answer(&mut self, frame: ClientFrame, telling: &mut Option<u64>, out: &mut Vec<u8>) {
         match frame {
             ClientFrame::SignOn(asked) => {
                 let (token, member, heartbeat_ms) = (asked.token, asked.member, asked.heartbeat_ms);
@@ -158,9 +178,12 @@ impl Script {
                 return frame::write(out, &signed_on);
             }
             ClientFrame::Ping(_) => return frame::write(out, &frame::Pong::default()),
+            ClientFrame::Resume { next: RESUME_NOTHING, .. } => {
+                *telling = None;
+                frame::write_resumed(out, SHARD, 0, Reason::Requested);
+            }
             ClientFrame::Resume { next, .. } if next <= self.next => {
-                (next.max(1)..self.next).filter(|_| next > 0).for_each(|number| write_message(out, number));
-                frame::write_resumed(out, SHARD, self.next, Reason::None);
+                *telling = Some(if next == 0 { self.next } else { next });
             }
             ClientFrame::ListRequest(_) if self.is_silent => {}
             ClientFrame::ListRequest(request) => self.write_list(request, out),

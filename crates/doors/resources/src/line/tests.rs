@@ -4,7 +4,7 @@ use pares_types::{
     GatewayId, InstrumentId, List, ListEnd, ListRequest, OrderId, OrderKey, OrderState, Position, Quantity,
     RequestId, Side, Status,
 };
-use pares_wire::frame::{ClientFrame, decode_client, split};
+use pares_wire::frame::{ClientFrame, RESUME_NOTHING, decode_client, split};
 
 use super::*;
 
@@ -353,4 +353,53 @@ fn at_a_gateway_that_is_behind_nothing_is_withheld_from_those_who_have_less() {
     assert_eq!(sent(&mut line), [resume(0)], "a gateway that is asked for 10 tells 9 to nobody");
     assert_eq!(hear(&mut line, resumed(9)), [Effect::Live(ShardId(0), 9)]);
     assert_eq!(sent(&mut line), []);
+}
+
+fn tell(line: &mut Line<u32>, numbers: std::ops::Range<u64>) {
+    numbers.for_each(|at| _ = hear(line, GatewayFrame::Reply(Reply::Answer(answer(at, at)))));
+}
+
+const ENDED: GatewayFrame = GatewayFrame::Resumed { shard: ShardId(0), next: 0, reason: Reason::Requested };
+
+#[test]
+fn what_nobody_takes_is_ended_and_it_goes_on_from_where_somebody_stands() {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(10));
+    line.follow(ShardId(0), 3);
+    line.end_in_vain(|_, _| panic!("nothing of it is told yet"));
+    tell(&mut line, 3..5);
+    line.end_in_vain(|shard, number| {
+        assert_eq!((shard, number), (ShardId(0), 5));
+        None
+    });
+    assert_eq!(sent(&mut line), [resume(0), resume(3)]);
+    line.end_in_vain(|_, _| Some(vec![10, 7]));
+    assert_eq!(sent(&mut line), [resume(RESUME_NOTHING)]);
+    tell(&mut line, 5..6);
+    line.follow(ShardId(0), 6);
+    line.end_in_vain(|_, _| panic!("it is ended already"));
+    assert_eq!(sent(&mut line), [], "until the gateway says so");
+    assert_eq!(hear(&mut line, ENDED), []);
+    assert_eq!(sent(&mut line), [resume(6)]);
+}
+
+#[test]
+fn what_was_told_to_its_end_as_it_was_to_be_ended_is_not_asked_for_again() {
+    let mut line = up();
+    line.follow(ShardId(0), 0);
+    hear(&mut line, resumed(10));
+    line.follow(ShardId(0), 3);
+    tell(&mut line, 3..5);
+    line.end_in_vain(|_, _| Some(vec![4, 10]));
+    sent(&mut line);
+    assert_eq!(hear(&mut line, resumed(10)), [Effect::Live(ShardId(0), 10)]);
+    assert_eq!(sent(&mut line), []);
+    hear(&mut line, ENDED);
+    assert_eq!(sent(&mut line), [resume(4)]);
+    tell(&mut line, 4..6);
+    line.end_in_vain(|_, _| Some(vec![]));
+    line.on_lost();
+    line.on_signed_on(4, None);
+    assert_eq!(sent(&mut line), [resume(0)], "of what was ended nothing is wanted");
 }

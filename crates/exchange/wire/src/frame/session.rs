@@ -26,6 +26,9 @@ pub const SIGN_ON_JOURNALLED: u32 = 1;
 /// [`SignOn::flags`]: tell nothing of the member's streams before they are resumed.
 pub const SIGN_ON_RESUMES: u32 = 2;
 
+/// [`Resume::next`]: nothing more of what was missed is wanted, until something is resumed again.
+pub const RESUME_NOTHING: u64 = u64::MAX;
+
 /// What a client may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientFrame {
@@ -35,7 +38,7 @@ pub enum ClientFrame {
     Proof(Proof),
     /// A request.
     Request(ClientRequest),
-    /// Tell me my member's stream of a shard, or of all, from a number on; 0: from now on.
+    /// Tell me my member's stream of a shard, or of all, from a number on; 0: from now on; [`RESUME_NOTHING`]: no more of what I missed.
     Resume {
         /// The shard; `None` for each of them.
         shard: Option<ShardId>,

@@ -73,7 +73,7 @@ fn told(rig: &Rig, client: usize) -> (Vec<(u64, u64)>, Option<u64>) {
                 answers.push((answer.number, answer.client_order_id.0));
             }
             GatewayFrame::Resumed { next, reason: Reason::None, .. } => live = Some(next),
-            GatewayFrame::Resumed { reason: Reason::NotKept, .. } => {}
+            GatewayFrame::Resumed { reason: Reason::NotKept | Reason::Requested, .. } => {}
             other => panic!("{other:?}"),
         }
     }
@@ -125,6 +125,36 @@ fn who_waits_for_a_number_that_nobody_has_used_may_ask_for_a_lower_one() {
     settle(&mut rig);
     assert!(told(&rig, client) == expected(1, 21, records));
     assert_eq!(rig.counter("resuming"), 0);
+}
+
+#[test]
+fn who_has_no_more_use_for_what_it_missed_lets_it_go_and_is_told_what_it_asks_for_next() {
+    let records = 5_000;
+    let mut rig = recorded(records);
+    index(&rig);
+    let client = rig.sign_on(1);
+    resume(&rig, client, 1);
+    while told(&rig, client).0.is_empty() {
+        rig.gateway.work().unwrap();
+        rig.world.run_tasks();
+    }
+    let before = rig.counter("records_resumed");
+    resume(&rig, client, frame::RESUME_NOTHING);
+    settle(&mut rig);
+    let let_go = GatewayFrame::Resumed { shard: SHARD, next: 0, reason: Reason::Requested };
+    assert_eq!(rig.told(client).last(), Some(&let_go), "and nothing behind it");
+    assert_eq!((rig.counter("records_resumed"), rig.counter("resuming")), (before, 0));
+    // In one go, while it is told, and while it is looked for where to begin.
+    [1, frame::RESUME_NOTHING, 2, frame::RESUME_NOTHING, 1_600]
+        .into_iter()
+        .for_each(|next| resume(&rig, client, next));
+    settle(&mut rig);
+    assert!(told(&rig, client) == expected(1, 1_600, records));
+    // One that is told live goes on; what is behind is told again.
+    [frame::RESUME_NOTHING, 1_650].into_iter().for_each(|next| resume(&rig, client, next));
+    settle(&mut rig);
+    assert!(told(&rig, client) == expected(1, 1_650, records));
+    assert!(rig.counter("records_resumed") - before < 1_000);
 }
 
 /// The recorder's process indexes what there is, a thousand rows a run.

@@ -88,7 +88,7 @@ message! {
 message! {
     /// Client to gateway: tell me my member's stream of a shard from this number on.
     18 Resume (16) {
-        /// The number of the first message wanted, from 1; 0: what comes from now on.
+        /// The number of the first message wanted, from 1; 0: what comes from now on; 2^64 - 1: tell me nothing more of what I missed.
         next: U64,
         /// The shard; 65535 for each of them.
         shard: U16,
