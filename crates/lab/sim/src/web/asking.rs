@@ -34,9 +34,8 @@ impl WebClient {
         for question in std::mem::take(&mut self.questions) {
             self.ask_question(question);
         }
-        let due = self.not_told.extract_if(.., |_, at_ns| *at_ns <= now_ns);
-        for (shard, _) in due.collect::<Vec<_>>() {
-            self.follow(shard);
+        for follower in 0..self.followers.len() {
+            self.followers[follower].due(now_ns).into_iter().for_each(|shard| self.follow(follower, shard));
         }
     }
 
@@ -55,6 +54,19 @@ impl WebClient {
         if self.random.chance(100) {
             self.ask_what_was_done();
         }
+        if self.random.chance(50) {
+            self.follow_anew();
+        }
+    }
+
+    /// One who follows begins anew: with the oldest there is, or ahead of what comes next.
+    fn follow_anew(&mut self) {
+        let [one, other] = &mut self.followers;
+        let shards = one.shards();
+        let shard = shards[self.random.index(shards.len())];
+        let ahead = one.next(shard) + self.random.between(1, 8);
+        other.jump(shard, if self.random.chance(500) { 1 } else { ahead });
+        self.follow(1, shard);
     }
 
     /// Asks again what was answered: the answer is the same. Under some names something else was asked too.
@@ -133,7 +145,7 @@ impl WebClient {
 
     /// What no client should do: ask the same many times at once, ask for something else under the same name, follow from numbers that are none, from the start again and again.
     pub(super) fn ask_wrongly(&mut self) {
-        let shard = *self.cursors.keys().next().expect("there is a shard");
+        let shard = self.followers[0].shards()[0];
         match self.random.below(5) {
             0 => {
                 let open = self.open.values().next().map(|open| open.request);

@@ -4,6 +4,7 @@ use pares_roles::world::DoorPort;
 use pares_types::{ClientRequest, ShardId};
 use pares_wire::frame;
 
+use super::follower::{Follower, Stretch};
 use super::{ANSWER, ONCE, Phase, TOLD, WebClient, plain};
 use crate::guest::{Guest, PATIENCE_NS, Recorded, Seat, broken, spoil};
 use crate::random::Random;
@@ -73,7 +74,8 @@ impl Guest for WebClient {
 
     fn is_stuck(&self, now_ns: u64) -> bool {
         let is_late = now_ns > self.since_ns + PATIENCE_NS;
-        let waits = !self.open.is_empty() || !self.waiting.is_empty() || !self.not_told.is_empty();
+        let waits = !self.open.is_empty() || !self.waiting.is_empty();
+        let waits = waits || self.followers.iter().any(Follower::waits);
         self.is_doomed || is_late && (self.phase == Phase::SigningOn || waits)
     }
 
@@ -89,12 +91,13 @@ impl Guest for WebClient {
     fn state(&self) -> String {
         let open: Vec<_> = self.open.keys().take(3).collect();
         let waiting: Vec<_> = self.waiting.values().take(3).collect();
-        format!("{:?}, open {open:?}, waiting {waiting:?}, streams {:?}", self.phase, self.cursors)
+        format!("{:?}, open {open:?}, waiting {waiting:?}, {:?}", self.phase, self.standings())
     }
 
     fn untold(&self, recorded: Recorded<'_>) -> Option<String> {
         recorded.shards().find_map(|shard| {
-            let (told, next) = (recorded.stream(shard, self.seat.member).len() as u64, self.next(shard));
+            let told = recorded.stream(shard, self.seat.member).len() as u64;
+            let next = self.followers.iter().map(|one| one.next(shard)).min().unwrap_or(1);
             (next <= told)
                 .then(|| format!("member {} was not told {next} of {told} of {shard}", self.seat.member))
         })
@@ -111,11 +114,14 @@ impl Guest for WebClient {
 
     fn check_told(&self, recorded: Recorded<'_>) -> Result<(), Broken> {
         for shard in recorded.shards() {
-            let mut stream = recorded.stream(shard, self.seat.member).into_iter().map(plain);
-            for number in 1..self.next(shard) {
-                let (told, reply) = (self.heard.get(&(shard, number)), stream.next());
-                if told.is_none() || told != reply.as_ref() {
-                    return broken(TOLD, format!("{number} of {shard}: {told:?}; the record: {reply:?}"));
+            let stream: Vec<_> = recorded.stream(shard, self.seat.member).into_iter().map(plain).collect();
+            let told = self.followers.iter().flat_map(Follower::told).filter(|told| told.shard == shard);
+            for Stretch { first, told, .. } in told {
+                for (number, told) in (*first..).zip(told) {
+                    let reply = stream.get(number as usize - 1);
+                    if reply != Some(told) {
+                        return broken(TOLD, format!("{number} of {shard}: {told:?}; the record: {reply:?}"));
+                    }
                 }
             }
         }
@@ -138,8 +144,9 @@ impl Guest for WebClient {
 }
 
 impl WebClient {
-    /// The number that comes next for the client.
-    fn next(&self, shard: ShardId) -> u64 {
-        self.cursors.get(&shard).and_then(|cursor| cursor.next()).unwrap_or(1)
+    /// What comes next for who goes on, of each stream.
+    fn standings(&self) -> Vec<(ShardId, u64)> {
+        let [one, _] = &self.followers;
+        one.shards().into_iter().map(|shard| (shard, one.next(shard))).collect()
     }
 }

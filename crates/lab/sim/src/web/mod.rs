@@ -4,12 +4,13 @@
 //! asks again by name what has no answer, and follows its streams; and the server dies now and then, with all that it knew.
 
 mod asking;
+mod follower;
 mod guest;
 mod seen;
 
 use std::collections::BTreeMap;
 
-use pares_resources::{Cursor, Effect, FollowerStanding, Line, LineTold, Question};
+use pares_resources::{Effect, Line, LineTold, Question};
 use pares_types::{Answer, ClientRequest, InstrumentId, MemberId, Reason, Reply, ShardId, Status};
 use pares_wire::frame::{self, GatewayFrame, SignOn};
 
@@ -18,6 +19,7 @@ use crate::random::Random;
 use crate::scenario::{MS, Scenario};
 use crate::{Broken, Bug, defects};
 
+use follower::Follower;
 pub use seen::WebSeen;
 
 /// That an answer is its question's, and the same each time.
@@ -68,11 +70,8 @@ pub(crate) struct WebClient {
     waiters: u64,
     /// What the server had not answered as it died: it is asked again.
     questions: Vec<Question>,
-    /// What the client has of each stream, and where it stands.
-    cursors: BTreeMap<ShardId, Cursor>,
-    /// Streams that the server does not tell any more, and when the client follows them again.
-    not_told: BTreeMap<ShardId, u64>,
-    heard: BTreeMap<(ShardId, u64), Reply>,
+    /// Who follows the member's streams at the server: one who goes on, and one who now and then begins far behind or ahead.
+    followers: [Follower; 2],
     names: u64,
     open: BTreeMap<u64, Open>,
     /// All that was asked under a name.
@@ -99,9 +98,7 @@ impl WebClient {
             waiting: BTreeMap::new(),
             waiters: 0,
             questions: Vec::new(),
-            cursors: shards.map(|shard| (shard, Cursor::from(1))).collect(),
-            not_told: BTreeMap::new(),
-            heard: BTreeMap::new(),
+            followers: [Follower::new(shards.clone()), Follower::new(shards)],
             names: 0,
             open: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -120,18 +117,15 @@ impl WebClient {
         out
     }
 
-    /// From the number that comes next on; who has heard nothing, from now on, for a number that was never used is told to nobody.
+    /// All who follow, each from where he stands.
     fn follow_all(&mut self) {
-        self.not_told.clear();
-        for shard in self.cursors.keys().copied().collect::<Vec<_>>() {
-            self.follow(shard);
+        for follower in 0..self.followers.len() {
+            self.followers[follower].shards().into_iter().for_each(|shard| self.follow(follower, shard));
         }
     }
 
-    fn follow(&mut self, shard: ShardId) {
-        let cursor = self.cursors.get_mut(&shard).expect("one of the shards");
-        let next = cursor.next().unwrap_or(1);
-        *cursor = Cursor::from(next);
+    fn follow(&mut self, follower: usize, shard: ShardId) {
+        let next = self.followers[follower].follow(shard);
         self.line.follow(shard, next);
     }
 
@@ -189,21 +183,20 @@ impl WebClient {
     fn carry_out(&mut self, now_ns: u64, effect: Effect<u64>) -> Result<bool, Broken> {
         match effect {
             Effect::Told(waiter, told) => self.on_told(now_ns, waiter, told).map(|()| false),
-            Effect::Stream(shard, number, reply) => self.on_report(shard, number, reply).map(|()| false),
+            Effect::Stream(shard, number, reply) => {
+                self.on_report(shard, number, reply);
+                Ok(false)
+            }
             Effect::Live(shard, next) => {
-                let standing = self.cursors.get_mut(&shard).map(|cursor| cursor.on_live(next));
-                if standing == Some(FollowerStanding::Ahead) {
-                    self.on_not_told(now_ns, shard);
-                }
+                self.followers.iter_mut().for_each(|one| one.on_live(shard, next, &mut self.counts));
                 Ok(false)
             }
             Effect::NotTold(shard, oldest, reason) => {
-                let what = format!("{}: {shard} is told from {oldest} on: {reason:?}", self.seat.member);
-                match self.cursors.get(&shard) {
-                    Some(_) if reason == Reason::UnknownShard => return broken(TOLD, what),
-                    Some(cursor) if cursor.lacks(oldest) => self.on_not_told(now_ns, shard),
-                    _ => {}
+                if reason == Reason::UnknownShard && self.followers[0].has(shard) {
+                    return broken(TOLD, format!("{}: nobody knows {shard}", self.seat.member));
                 }
+                let (at_ns, counts) = (now_ns + RETRY_NS, &mut self.counts);
+                self.followers.iter_mut().for_each(|one| one.on_not_told(shard, oldest, at_ns, counts));
                 Ok(false)
             }
             Effect::Ended(reason) => {
@@ -211,11 +204,6 @@ impl WebClient {
                 Ok(true)
             }
         }
-    }
-
-    /// The server says that it does not tell a stream: the client follows it again, on the same connection.
-    fn on_not_told(&mut self, now_ns: u64, shard: ShardId) {
-        self.not_told.insert(shard, now_ns + RETRY_NS);
     }
 
     fn on_told(&mut self, now_ns: u64, waiter: u64, told: LineTold) -> Result<(), Broken> {
@@ -286,16 +274,17 @@ impl WebClient {
         }
     }
 
-    fn on_report(&mut self, shard: ShardId, number: u64, reply: Reply) -> Result<(), Broken> {
-        let is_next = self.cursors.get_mut(&shard).is_some_and(|cursor| cursor.takes(number));
-        if is_next {
+    fn on_report(&mut self, shard: ShardId, number: u64, reply: Reply) {
+        for (at, follower) in self.followers.iter_mut().enumerate() {
+            if !follower.takes((shard, number), &mut self.counts) {
+                continue;
+            }
             self.counts.reports += 1;
-            let skips = std::mem::take(&mut self.skips) && self.bug == Some(Bug::SkipAfterLoss);
+            let skips = at == 0 && std::mem::take(&mut self.skips) && self.bug == Some(Bug::SkipAfterLoss);
             if !skips {
-                self.heard.insert((shard, number), plain(reply));
+                follower.hear(shard, plain(reply));
             }
         }
-        Ok(())
     }
 }
 

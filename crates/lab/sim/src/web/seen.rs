@@ -15,8 +15,14 @@ pub struct WebSeen {
     pub repeats: u64,
     /// Questions answered.
     pub questions: u64,
-    /// Reports told.
+    /// Reports told, to each who follows.
     pub reports: u64,
+    /// Streams that were not told to one who follows: what comes next for him is kept no more.
+    pub not_told: u64,
+    /// Times that one who follows was ahead of what the gateway has.
+    pub ahead: u64,
+    /// Times that one who was ahead came to be told.
+    pub caught_up: u64,
 }
 
 impl WebSeen {
@@ -29,6 +35,9 @@ impl WebSeen {
             repeats: self.repeats + other.repeats,
             questions: self.questions + other.questions,
             reports: self.reports + other.reports,
+            not_told: self.not_told + other.not_told,
+            ahead: self.ahead + other.ahead,
+            caught_up: self.caught_up + other.caught_up,
         }
     }
 }
