@@ -135,6 +135,7 @@ fn a_tap_that_cannot_be_opened_for_a_while_begins_without_a_restart() {
     assert!(lost > 0 && rig.counter("tap_bytes") == 0);
     drop(holder);
     rig.world.run_tasks();
+    rig.settle();
     rig.sign_on(8);
     assert_eq!(tape(&rig).0.lost.0, lost);
     let taken = read(&rig).into_iter().find(|one| one.connection.who == Some((8, 0))).unwrap();
