@@ -68,7 +68,7 @@ impl WebProcess {
         self.address
     }
 
-    /// Whether it is there no more, whoever ended it.
+    /// Whether its process has ended.
     pub fn has_died(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }

@@ -1,4 +1,4 @@
-//! What guests say, and what they are told: by whoever looked at it, and if they were let in.
+//! What guests say, and what they are told when it was looked at, or when they were let in.
 
 use std::io::{ErrorKind, Read};
 
