@@ -22,7 +22,7 @@ use crate::session::Session;
 
 /// So many messages wait at most for one who reads on and on.
 pub(crate) const ROOM: usize = 65_536;
-/// For one who wants a page: the gateway reads so much further at most, once he has it.
+/// For one who wants a page, and may have it any time: until he has said so, the gateway reads about so much further.
 pub(crate) const ROOM_OF_A_PAGE: usize = 8_192;
 /// A follower is told so many things at most for one that happened.
 const TOLD_MAX: usize = 2;
