@@ -151,7 +151,8 @@ impl Taped {
 
     /// The door has asked for what the tap tells, in that order, but for what it refused.
     fn check(self, asked: &[u64]) {
-        let (requests, mut rest) = (self.requests, asked);
+        let (Self { mut talk, mut requests, refused, .. }, mut rest) = (self, asked);
+        talk.finish(|one| requests.extend((one.role == TapedRole::Request).then_some((one.name, one.role))));
         for (name, role) in &requests {
             if let (Some(name), Some((first, others))) = (name, rest.split_first())
                 && name == first
@@ -159,7 +160,7 @@ impl Taped {
                 rest = others;
                 continue;
             }
-            let is_refused = name.is_none_or(|name| self.refused.contains(&name));
+            let is_refused = name.is_none_or(|name| refused.contains(&name));
             let is_told = is_refused || *role == TapedRole::Unsure;
             assert!(is_told, "{name:?} was not asked for: {requests:?}, {asked:?}");
         }
