@@ -108,7 +108,7 @@ pub(super) const CRATES: &[Place] = &[
     place("doors", "pares-ouch", 1, &["pares-door"]), // says to its connection what the other says
     place("doors", "pares-resources", 1, &[]),
     place("doors", "pares-api", 2, &[]),
-    place("doors", "pares-tap", 1, &["pares-fix", "pares-door"]), // cuts what was said by the one, follows sessions as the other
+    place("doors", "pares-tap", 1, &["pares-fix", "pares-door", "pares-ouch"]), // follows sessions as they do
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

@@ -93,6 +93,8 @@ impl Line {
             desk.streams.on_test_answered(number);
         }
         session.on_frame(parser, at.utc_ns, frame, &mut |action: FixAction<'_>| output.act(desk, action));
+        // Now: by the next message the session may be over, and then nobody would be told.
+        self.tell(at);
     }
 
     /// Something that the gateway says.

@@ -1,6 +1,6 @@
 //! Messages of the member, one by one, and what the gateway says of them outside of the stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, InstrumentId, NewTerms, OrderKind, Price, Quantity, Reason, Reply,
@@ -12,14 +12,13 @@ use crate::fields::Fields;
 use crate::instruments::Instruments;
 use crate::known::Known;
 use crate::names::Names;
+use crate::numbers::UserRefNums;
 use crate::orders::{self, Entry, MALFORMED, Refused, Replacement, UNSUPPORTED, tag};
 
 /// Changes that wait for their answers; a gateway lets a session have fewer.
 const CHANGES_MAX: usize = 1 << 16;
 /// Names that are tried for one change.
 const TRIES_MAX: u32 = 8;
-/// UserRefNums that were refused and are free; of more the lowest are forgotten.
-const FREE_MAX: usize = 1 << 16;
 
 /// An X or M that waits for its answer.
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +39,9 @@ pub(crate) struct Desk {
     instruments: Instruments,
     known: Known,
     changes: BTreeMap<ClientOrderId, Change>,
-    /// The highest UserRefNum that the client has sent, and that the stream has told. A client that comes again sends what was not answered, also below
-    /// what was.
-    sent: u32,
+    numbers: UserRefNums,
+    /// The highest UserRefNum that the stream has told. A client that comes again sends what was not answered, also below what was.
     told: u32,
-    /// Sent and not taken: they may be sent again.
-    free: BTreeSet<u32>,
     is_disabled: bool,
     pub(crate) utc_ns: u64,
     pub(crate) asks: Vec<ClientFrame>,
@@ -61,9 +57,8 @@ impl Desk {
             instruments: Instruments::default(),
             known: Known::new(orders_max),
             changes: BTreeMap::new(),
-            sent: 0,
+            numbers: UserRefNums::default(),
             told: 0,
-            free: BTreeSet::new(),
             is_disabled: false,
             utc_ns: 0,
             asks: Vec::new(),
@@ -88,7 +83,7 @@ impl Desk {
             b'C' => self.on_mass_cancel(fields),
             b'D' | b'E' => self.on_entry_switch(*kind == b'D', fields),
             // 0 if there is none left.
-            b'Q' => self.said.push(format!("Q {}", self.sent.max(self.told).wrapping_add(1))),
+            b'Q' => self.said.push(format!("Q {}", self.numbers.highest().max(self.told).wrapping_add(1))),
             _ => self.refuse('?', 0, UNSUPPORTED),
         }
     }
@@ -97,28 +92,15 @@ impl Desk {
         self.said.push(format!("{letter} {user_ref_num} {word}"));
     }
 
-    /// What bears that UserRefNum is not taken. Under a higher number it could be taken twice, if it was sent before and is on its way at
-    /// another gateway; so the number itself is free.
+    /// What bears that UserRefNum is not taken.
     fn refuse_number(&mut self, number: u32, word: &str) {
         self.refuse('J', number, word);
-        if number > 0 {
-            self.free.insert(number);
-        }
-        if self.free.len() > FREE_MAX {
-            self.free.pop_first();
-        }
-    }
-
-    /// Whether a UserRefNum is new, or free again; what repeats one is ignored.
-    fn is_new(&mut self, user_ref_num: u32) -> bool {
-        let is_new = user_ref_num > self.sent || self.free.remove(&user_ref_num);
-        self.sent = self.sent.max(user_ref_num);
-        is_new
+        self.numbers.refused(number);
     }
 
     fn on_enter(&mut self, mut fields: Fields<'_>) {
         let Some(number) = fields.u32() else { return self.refuse('J', 0, MALFORMED) };
-        if !self.is_new(number) {
+        if !self.numbers.takes(number) {
             return;
         }
         match self.entry(fields) {
@@ -156,7 +138,7 @@ impl Desk {
             return self.refuse('J', 0, MALFORMED);
         };
         let Replacement { original, user_ref_num, terms } = replacement;
-        if !self.is_new(user_ref_num) {
+        if !self.numbers.takes(user_ref_num) {
             return;
         }
         match self.may_enter().and(terms) {
@@ -220,7 +202,7 @@ impl Desk {
 
     fn on_mass_cancel(&mut self, mut fields: Fields<'_>) {
         let Some(number) = fields.u32() else { return self.refuse('J', 0, MALFORMED) };
-        if !self.is_new(number) {
+        if !self.numbers.takes(number) {
             return;
         }
         match self.mass_cancel(fields) {
@@ -254,7 +236,7 @@ impl Desk {
 
     fn on_entry_switch(&mut self, is_off: bool, mut fields: Fields<'_>) {
         let Some(number) = fields.u32() else { return self.refuse('J', 0, MALFORMED) };
-        if self.is_new(number) {
+        if self.numbers.takes(number) {
             self.is_disabled = is_off;
             self.said.push(format!("{} {number}", if is_off { 'G' } else { 'K' }));
         }

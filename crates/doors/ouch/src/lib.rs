@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `door` | one connection: from the Login Request to the end |
 //! | `soup` | packets, and the Login Request |
-//! | `names` | UserRefNums as names of the exchange, and back |
+//! | `names`, `numbers` | UserRefNums as names of the exchange, and back; which of them are taken |
 //! | `fields` | what a message is made of |
 //! | `instruments` | which instrument a symbol names |
 //! | `orders`, `desk`, `known` | messages become frames |
@@ -26,8 +26,10 @@ mod fields;
 mod instruments;
 mod known;
 mod names;
+mod numbers;
 mod orders;
 mod soup;
 mod told;
 
 pub use door::OuchDoor;
+pub use numbers::UserRefNums;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use pares_ouch::UserRefNums;
 use pares_types::{ClientOrderId, Position, ShardId};
 
 use crate::meaning::Meant;
@@ -20,11 +21,13 @@ pub fn is_ouch_change(session: u16, name: ClientOrderId) -> bool {
 }
 
 /// What the login says of the names that follow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct OuchSession {
     session: u16,
     is_guarded: bool,
     shard: u16,
+    /// What its door takes, by the door's own rule.
+    numbers: UserRefNums,
 }
 
 impl OuchSession {
@@ -33,7 +36,8 @@ impl OuchSession {
         let Some(letter) = name.find(['-', 'G']) else { return };
         let (session, shard) = (name[..letter].parse(), name[letter + 1..].parse());
         if let (Ok(session), Ok(shard)) = (session, shard) {
-            *self = Self { session, is_guarded: name[letter..].starts_with('G'), shard };
+            (self.session, self.shard) = (session, shard);
+            self.is_guarded = name[letter..].starts_with('G');
         }
     }
 
@@ -192,14 +196,19 @@ pub(crate) fn mean(session: &mut OuchSession, message: &TapedMessage) -> Meant {
 }
 
 impl OuchSession {
-    fn request(&self, payload: &[u8]) -> Meant {
+    fn request(&mut self, payload: &[u8]) -> Meant {
         let read = read(true, payload);
         let name = read.user_ref_num.map(|number| self.name(number));
         let other = Meant::other(read.kind, read.text);
-        // X and M have names of the gateway's making; D, E and Q are not recorded.
-        match payload.first() {
-            Some(b'O' | b'U' | b'C') => Meant { name, role: TapedRole::Request, ..other },
-            _ => Meant { about: name, ..other },
+        // X and M have names of the gateway's making, and D, E and Q are not recorded.
+        let Some(letter @ (b'O' | b'U' | b'C' | b'D' | b'E')) = payload.first() else {
+            return Meant { about: name, ..other };
+        };
+        let is_taken = read.user_ref_num.is_none_or(|number| self.numbers.takes(number));
+        match letter {
+            b'D' | b'E' => Meant { about: name, ..other },
+            _ if is_taken => Meant { name, role: TapedRole::Request, ..other },
+            _ => Meant { name, role: TapedRole::Ignored, ..other },
         }
     }
 
@@ -215,12 +224,28 @@ impl OuchSession {
     }
 
     /// An answer that is not recorded: `J 5 throttled`.
-    fn debug(&self, text: &str) -> Meant {
+    fn debug(&mut self, text: &str) -> Meant {
         let mut words = text.split(' ');
         let is_refusal = words.next() == Some("J");
         let number = words.next().and_then(|word| word.parse().ok()).filter(|_| is_refusal);
         let role = if number.is_some() { TapedRole::Refusal } else { TapedRole::Other };
         let name = number.map(|number| self.name(number));
+        number.into_iter().for_each(|number| self.numbers.refused(number));
         Meant { name, role, ..Meant::other("Debug", format!("Debug {text}")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_does_not_rise_is_ignored_unless_it_was_refused() {
+        let mut session = OuchSession::default();
+        let mut enters = |number: u32| session.request(&[&b"O"[..], &number.to_be_bytes()].concat()).role;
+        assert_eq!([5, 3, 0].map(&mut enters), [TapedRole::Request, TapedRole::Ignored, TapedRole::Ignored]);
+        session.debug("J 5 throttled");
+        let mut enters = |number: u32| session.request(&[&b"O"[..], &number.to_be_bytes()].concat()).role;
+        assert_eq!([5, 5, 6].map(&mut enters), [TapedRole::Request, TapedRole::Ignored, TapedRole::Request]);
     }
 }

@@ -26,6 +26,7 @@ fn tape(door: TapDoor, kind: TapKind, pieces: &[(u64, Vec<u8>)]) -> (Tape, Vec<T
         assert_eq!(tape.take(&entry), Some(0));
         talk.take(&TapedPiece::of(&entry).unwrap(), |one| said.push(one));
     }
+    talk.finish(|one| said.push(one));
     (tape, said)
 }
 

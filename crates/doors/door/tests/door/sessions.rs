@@ -280,3 +280,15 @@ fn a_stream_that_is_not_kept_begins_with_the_oldest_there_is() {
     enter(&mut rig, 12..=12);
     assert!(!rig.sent().last().unwrap().contains("97=Y"));
 }
+
+#[test]
+fn what_was_refused_before_the_session_ended_is_told() {
+    let mut rig = Rig::logged_on();
+    let order = rig.message("D", "11=1|55=NONE|54=1|60=20260921-12:00:00|40=2|44=1.00|38=1|");
+    rig.number = 1;
+    let low = rig.message("0", "");
+    rig.gives(&[order, low].concat());
+    let sent = rig.sent();
+    assert!(sent[0].starts_with("8 ") && sent[0].contains("39=8"), "{sent:?}");
+    assert!(sent[1].starts_with("5 ") && rig.is_closed, "{sent:?}");
+}

@@ -10,6 +10,7 @@
 //! Secrets that a client proves itself by are blanked ([`Blank`]).
 
 use std::fmt::Write;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -30,6 +31,8 @@ use crate::{NodeError, NodeId};
 const SEGMENT_BYTES: u64 = 16 << 20;
 /// What stands for a byte of a secret.
 const BLANKED: u8 = b'*';
+/// What an operator does about a log that is damaged.
+const MOVE_AWAY: &str = "Move its directory in tap/ away";
 /// Between two attempts to open a tap for which there was no room.
 const OPEN_EVERY: Duration = Duration::from_secs(1);
 /// The longest text of an address, with scope and port: `[ffff:...:255.255.255.255%4294967295]:65535`.
@@ -221,15 +224,20 @@ impl<W: World> OnLog<W> {
         let node = NodeId::Gateway(self.gateway);
         match write_log(&self.world, self.gateway) {
             Ok(writer) => self.begin(writer),
-            Err(error) if error.may_pass() => {
-                self.world.complain(&format_args!(
-                    "{node} runs without its tap for now: {error}. It goes on trying, and needs no restart once that is gone"
-                ));
-                self.awaited = self.try_on();
+            Err(error) if error.may_pass() => match self.try_on() {
+                Ok(awaited) => {
+                    self.awaited = Some(awaited);
+                    self.world.complain(&format_args!(
+                        "{node} runs without its tap for now: {error}. It goes on trying, and needs no restart once that is gone"
+                    ));
+                }
+                Err(no_thread) => self.world.complain(&format_args!(
+                    "{node} runs without its tap: {error}. It cannot go on trying ({no_thread}): its next start does"
+                )),
+            },
+            Err(error) => {
+                self.world.complain(&format_args!("{node} runs without its tap: {error}. {MOVE_AWAY}, and the next start of {node} begins another"));
             }
-            Err(error) => self.world.complain(&format_args!(
-                "{node} runs without its tap: {error}. Move its directory in tap/ away, and the next start of {node} begins another"
-            )),
         }
     }
 
@@ -240,18 +248,26 @@ impl<W: World> OnLog<W> {
     }
 
     /// Tries beside the duty cycle, which must not wait for a disk.
-    fn try_on(&self) -> Option<Receiver<W::Writer>> {
+    fn try_on(&self) -> io::Result<Receiver<W::Writer>> {
         let (world, gateway) = (self.world.clone(), self.gateway);
-        let (opened, awaited) = channel();
+        let ((opened, awaited), mut is_told) = (channel(), false);
         let attempt = move || match write_log(&world, gateway) {
             Ok(writer) => {
                 // A tap that is gone has taken its process with it.
                 let _ = opened.send(writer);
                 Next::Done
             }
-            Err(_) => Next::After(OPEN_EVERY),
+            Err(error) => {
+                if !error.may_pass() && !std::mem::replace(&mut is_told, true) {
+                    let node = NodeId::Gateway(gateway);
+                    world.complain(&format_args!(
+                        "{node} still runs without its tap: {error}. {MOVE_AWAY}: it goes on trying, and needs no restart"
+                    ));
+                }
+                Next::After(OPEN_EVERY)
+            }
         };
-        self.world.spawn("tap", Box::new(attempt)).ok().map(|_| awaited)
+        self.world.spawn("tap", Box::new(attempt)).map(|_| awaited)
     }
 
     fn write(&mut self, mut head: TapHead, bytes: &[u8], blank: Option<&mut Blank>) -> bool {

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use pares_log::{Config, Reader};
 use pares_tap::{
-    TapClose, TapEntry, Tape, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole, TapedTalk,
+    TapClose, TapEntry, TapLoss, Tape, TapeEnd, TapedConnection, TapedMeaning, TapedPiece, TapedRole,
+    TapedTalk,
 };
 use pares_types::GatewayId;
 use pares_wire::frame;
 
 use super::super::connection::session;
+use super::super::tap::Tap;
 use super::rig::{Rig, buy, config, sign_on};
 use crate::SystemConfig;
 use crate::testing::TestWorld;
@@ -48,6 +50,9 @@ fn tape(rig: &Rig) -> (Tape, Vec<(TapedTalk, Taped)>) {
             taped.bytes[usize::from(!piece.is_in)].extend_from_slice(piece.bytes);
             talk.take(&piece, |one| taped.said.push(one));
         }
+    }
+    for (talk, taped) in &mut all {
+        talk.finish(|one| taped.said.push(one));
     }
     (tape, all)
 }
@@ -141,6 +146,33 @@ fn a_tap_that_cannot_be_opened_for_a_while_begins_without_a_restart() {
     let taken = read(&rig).into_iter().find(|one| one.connection.who == Some((8, 0))).unwrap();
     assert_eq!(taken.bytes[0], sign_on(8));
     assert_eq!((rig.counter("tap_untold_entries"), rig.counter("tap_lost_entries")), (0, lost));
+}
+
+#[test]
+fn an_operator_is_told_what_keeps_a_tap_from_being_tried_on() {
+    let told = |rig: &Rig, words: &str| rig.world.complaints().matches(words).count();
+    // A file has the name of the tap's directory.
+    let rig = taped().restart(|world| {
+        std::fs::remove_dir_all(world.real(Path::new("tap"))).unwrap();
+        std::fs::write(world.real(Path::new("tap")), b"").unwrap();
+    });
+    let mut rig = rig.unwrap();
+    assert_eq!(told(&rig, "It goes on trying, and needs no restart once that is gone"), 1);
+    rig.world.crowd(true);
+    Tap::open(GatewayId(0), &rig.config, &rig.world, TapLoss::default());
+    rig.world.crowd(false);
+    assert_eq!((told(&rig, "It cannot go on trying"), told(&rig, "It goes on trying")), (1, 1));
+    // What is in the way now does not pass by itself.
+    let log = rig.world.real(Path::new("tap/gateway-0"));
+    std::fs::remove_file(rig.world.real(Path::new("tap"))).unwrap();
+    std::fs::create_dir_all(&log).unwrap();
+    std::fs::write(log.join("marks"), b"no marks").unwrap();
+    (0..3).for_each(|_| rig.world.run_tasks());
+    assert_eq!(told(&rig, "still runs without its tap"), 1, "{}", rig.world.complaints());
+    std::fs::remove_dir_all(&log).unwrap();
+    rig.world.run_tasks();
+    rig.settle();
+    assert_eq!(told(&rig, "has its tap from now on"), 1, "{}", rig.world.complaints());
 }
 
 #[test]
