@@ -76,6 +76,9 @@ pub(crate) struct FixClient {
     input: Vec<u8>,
     next_out: u64,
     next_in: u64,
+    /// The number of its last Logon, and whether one under 1 was accepted.
+    logged_on_by: u64,
+    is_first_taken: bool,
     /// What came under each number, but for gap fills.
     heard: BTreeMap<u64, String>,
     /// Messages that came early, if it keeps such.
@@ -121,6 +124,8 @@ impl FixClient {
             input: Vec::new(),
             next_out: 1,
             next_in: 1,
+            logged_on_by: 0,
+            is_first_taken: false,
             heard: BTreeMap::new(),
             early: BTreeMap::new(),
             highest: 0,
@@ -170,14 +175,9 @@ impl FixClient {
             && self.trades.waits_for_nothing()
     }
 
-    /// Whether a Logon under the number 1 in its name must be refused. A copy calls while gateways die: its first Logons may not have come, and 1 is
-    /// waited for.
+    /// Whether a Logon under the number 1 in its name must be refused. Its first Logons may not have come: then 1 is waited for.
     fn has_gone_on(&self) -> bool {
-        !self.is_copy()
-            && self.counts.logons > 0
-            && self.next_out > 3
-            && !self.begins_anew
-            && !self.is_excused
+        !self.is_copy() && self.is_first_taken && self.next_out > 3 && !self.begins_anew && !self.is_excused
     }
 
     fn describe(&self) -> String {
@@ -194,6 +194,7 @@ impl FixClient {
             self.heard.clear();
             self.sent.clear();
         }
+        self.logged_on_by = self.next_out;
         let heartbeat_s = [0, 1, 1, 30][self.random.index(4)];
         let mut fields = format!("98=0|108={heartbeat_s}|");
         if self.begins_anew {
@@ -282,6 +283,7 @@ impl FixClient {
     fn on_logged_on(&mut self, now_ns: u64, message: &Message, out: &mut Vec<u8>) {
         self.counts.logons += 1;
         self.counts.anew += u64::from(self.begins_anew);
+        self.is_first_taken |= self.logged_on_by == 1;
         (self.phase, self.begins_anew) = (Phase::On, false);
         // Who says what it expects is not asked.
         if let Some(expected) = message.get(789).and_then(|text| text.parse::<u64>().ok())
