@@ -134,13 +134,10 @@ impl Findings {
         match (one.role, name) {
             (TapedRole::Request, name) => {
                 self.requests += 1;
-                let known = name.and_then(|name| self.recorded.request(member, name));
-                match (known, name) {
-                    (Some(known), _) => known.is_asked = true,
-                    (None, Some(name)) => {
-                        _ = waiting.insert(name, Waiting { at: one.message.at, number: one.number });
-                    }
-                    (None, None) => {}
+                let Some(name) = name else { return };
+                match self.recorded.request(member, name) {
+                    Some(known) => known.is_asked = true,
+                    None => _ = waiting.insert(name, Waiting { at: one.message.at, number: one.number }),
                 }
             }
             (TapedRole::Ignored, _) => self.ignored += 1,
