@@ -140,14 +140,11 @@ impl Findings {
         match (one.role, name) {
             (TapedRole::Request | TapedRole::Unsure, name) => {
                 self.requests += 1;
+                let Some(name) = name else { return };
                 let is_taken = one.role == TapedRole::Request;
-                let known = name.and_then(|name| self.recorded.request(member, name));
-                match (known, name) {
-                    (Some(known), _) => known.is_asked = true,
-                    (None, Some(name)) => {
-                        _ = waiting.insert(name, Waiting { at: one.message.at, is_taken });
-                    }
-                    (None, None) => {}
+                match self.recorded.request(member, name) {
+                    Some(known) => known.is_asked = true,
+                    None => _ = waiting.insert(name, Waiting { at: one.message.at, is_taken }),
                 }
             }
             (TapedRole::Ignored, _) => self.ignored += 1,
