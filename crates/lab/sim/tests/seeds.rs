@@ -192,7 +192,7 @@ fn fix_sessions_go_from_gateway_to_gateway_with_no_number_twice_and_nothing_unto
             ("told again", |run| run.fix.told_again, 10_000),
             ("trades asked for", |run| run.fix.trades, 3_000),
             ("told to the end", |run| run.fix.trades_whole, 60),
-            ("cut short", |run| run.fix.trades_cut, 5),
+            ("cut short", |run| run.fix.trades_cut, 1),
             ("gaps", |run| run.fix.gaps, 300),
             ("sent again", |run| run.fix.sent_again, 1_000),
             ("tests", |run| run.fix.tests, 100),
