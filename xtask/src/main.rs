@@ -1,4 +1,4 @@
-//! What a person or a CI machine runs: `cargo xtask test`, `demo`, `drill`, `tidy`, `fuzz`, `compare`, `s3`.
+//! What a person or a CI machine runs: `cargo xtask test`, `setup`, `demo`, `drill`, `tidy`, `fuzz`, `compare`, `s3`.
 //!
 //! A shell script or a make file would need tools that a fresh machine may not have. This is a Rust program without
 //! dependencies, so a machine that can build the exchange can run it; what else is missing it installs or names.
@@ -31,6 +31,7 @@ use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 cargo xtask test                    everything that must hold: format, tidy, clippy, tests, loom, simulator
+cargo xtask setup                   what the tests need and a fresh machine lacks; part of test
 cargo xtask demo [ARGS]             build and run `pares demo` (arguments are passed on)
 cargo xtask drill [ARGS]            every drill of `pares drill`, briefly (arguments are passed on to each)
 cargo xtask tidy                    only the rules that the compiler does not know
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     let rest = arguments.get(1..).unwrap_or_default();
     let result = match arguments.first().map(String::as_str) {
         Some("test" | "ci") => suite::run(),
+        Some("setup") => setup::all(),
         Some("demo") => demo(rest),
         Some("drill") => drill::run(rest),
         Some("tidy") => tidy::run(),

@@ -4,7 +4,21 @@ use std::process::{Command, Stdio};
 
 use crate::{cargo, root};
 
-/// Makes sure that everything the tests need is there.
+/// Makes sure that everything the tests need is there, and says what they will pass over because it cannot be had.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn all() -> Result<(), String> {
+    check()?;
+    postgresql();
+    tshark();
+    quickfixj();
+    xmllint();
+    chromium();
+    Ok(())
+}
+
+/// Makes sure that everything a build needs is there.
 ///
 /// # Errors
 /// What is missing and cannot be installed from here, and how to get it.
@@ -63,7 +77,7 @@ pub(crate) fn valgrind() -> Result<(), String> {
 }
 
 /// Makes sure that PostgreSQL is there, which the tests of `pares-store` and of the broker start servers of.
-pub(crate) fn postgresql() {
+fn postgresql() {
     // Debian keeps the server's programs out of the path.
     let is_in_its_folder =
         || std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
@@ -72,18 +86,18 @@ pub(crate) fn postgresql() {
 }
 
 /// Makes sure that Chromium and its driver are there, which pages are tested in.
-pub(crate) fn chromium() {
+fn chromium() {
     let is_there = || answers(Command::new("chromedriver").arg("--version"));
     offer("Chromium with its driver", is_there, "chromium-driver", "chromium chromedriver");
 }
 
 /// Makes sure that tshark is there, which dissects captures of market data in tests.
-pub(crate) fn tshark() {
+fn tshark() {
     offer("tshark", || answers(Command::new("tshark").arg("--version")), "tshark", "wireshark-cli");
 }
 
 /// Makes sure that a member's FIX engine is there, which the tests of FIX order entry start: QuickFIX/J, from Maven's registry.
-pub(crate) fn quickfixj() {
+fn quickfixj() {
     let pom = root().join("tests/quickfixj/pom.xml");
     let is_built = || root().join("target/quickfixj/lib").is_dir();
     let built = answers(Command::new("java").arg("--version"))
@@ -98,7 +112,7 @@ pub(crate) fn quickfixj() {
 }
 
 /// Makes sure that xmllint is there, which holds the broker's logs against their schema.
-pub(crate) fn xmllint() {
+fn xmllint() {
     offer("xmllint", || answers(Command::new("xmllint").arg("--version")), "libxml2-utils", "libxml2");
 }
 

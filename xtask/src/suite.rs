@@ -18,12 +18,7 @@ const FUZZ_ITERATIONS: &str = "50000";
 /// # Errors
 /// The steps that failed.
 pub(crate) fn run() -> Result<(), String> {
-    setup::check()?;
-    setup::postgresql();
-    setup::tshark();
-    setup::quickfixj();
-    setup::xmllint();
-    setup::chromium();
+    setup::all()?;
     let mut report = Report::default();
     report.command("format", cargo().args(["fmt", "--all", "--check"]));
     report.check("tidy", tidy::run);
