@@ -262,7 +262,8 @@ fn a_gateway_that_is_there_no_more_and_a_damaged_recorder_keep_nothing_from_reco
         let segment =
             segments.filter(|path| path.extension().is_some_and(|kind| kind == "seg")).min().unwrap();
         let mut bytes = std::fs::read(&segment).unwrap();
-        bytes[200] ^= 1;
+        let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+        bytes[last] ^= 1;
         std::fs::write(&segment, bytes).unwrap();
     };
     damaged(0);
