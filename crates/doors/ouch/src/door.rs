@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pares_door::{DoorAction, DoorConfig, DoorTime, LogonProof};
 use pares_types::{List, ListRequest, Reason, Reply, ShardId};
-use pares_wire::frame::{ClientFrame, GatewayFrame, SIGN_ON_RESUMES, SignOn};
+use pares_wire::frame::{ClientFrame, GatewayFrame, RESUME_NOTHING, SIGN_ON_RESUMES, SignOn};
 
 use crate::desk::Desk;
 use crate::names::Names;
@@ -170,7 +170,8 @@ impl OuchDoor {
                 session.desk.list(status.symbol, status.instrument, status.shard);
             }
             GatewayFrame::ListEnd(end) if end.reason == Reason::None => {
-                let (shard, next) = (Some(session.shard), session.next);
+                // The highest number asks for nothing: this one is waited for, as every one that is not used yet.
+                let (shard, next) = (Some(session.shard), session.next.min(RESUME_NOTHING - 1));
                 sink(DoorAction::Ask(ClientFrame::Resume { shard, next }));
                 return if next == 0 { Stage::Placing(session) } else { self.accept(at, session) };
             }

@@ -2,6 +2,7 @@
 
 mod market;
 
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,7 +118,8 @@ fn announce(args: &Args, address: SocketAddr) {
     let announced = args.announce.as_ref();
     let said = announced.map(|path| pares_os::replace_file_unsynced(path, format!("{address}\n").as_bytes()));
     if let Some(Err(error)) = said {
-        eprintln!("pares: saying where it listens: {error}");
+        // Standard error may be a file on that disk.
+        let _unsaid = writeln!(io::stderr(), "pares: saying where it listens: {error}");
     }
 }
 

@@ -55,9 +55,12 @@ function forget() {
   mark('session');
 }
 
-/** Signs on again as before; all who need it at once wait for the same. */
+/** Signs on again as before; all who need it at once wait for the same. Who is told of another member by now begins anew: numbers of one's streams are none in another's. */
 export function signOnAgain() {
-  signingOn ??= untilAnswered(() => signedOn(own, own.key)).then((again) => { own = again; }, (problem) => {
+  signingOn ??= untilAnswered(() => signedOn(own, own.key)).then((again) => {
+    if (again.copied !== own.copied) throw new Error('The operator has changed whose orders this session is told: sign on again.');
+    own = again;
+  }).catch((problem) => {
     forget();
     throw problem;
   }).finally(() => { signingOn = null; });

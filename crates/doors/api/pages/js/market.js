@@ -15,7 +15,7 @@ import { run } from './frame.js';
 import { ladderCard } from './ladder.js';
 import { instrumentsCard } from './list.js';
 import { fillsCard, ordersCard } from './own.js';
-import { readInstruments } from './state.js';
+import { forgetOwn, readInstruments } from './state.js';
 import { tapeCard } from './tape.js';
 import { ticketCard } from './ticket.js';
 
@@ -40,5 +40,6 @@ run({
   left: () => {
     clearInterval(turn);
     feed.close();
+    forgetOwn();
   },
 });

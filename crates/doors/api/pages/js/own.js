@@ -10,7 +10,7 @@ import { spoken } from './words.js';
 
 /** A session that copies another member shows that one's, and may ask for nothing. */
 const isCopy = () => Boolean(api.who()?.copied);
-const whose = (what) => (isCopy() ? `${what} of member ${api.who().copied}` : `Own ${what.toLowerCase()}`);
+const whose = (what) => (isCopy() ? `${what} (member ${api.who().copied})` : `Own ${what.toLowerCase()}`);
 
 /** Own orders, each with what can be done to it. */
 export function ordersCard(hear) {
@@ -28,7 +28,7 @@ export function ordersCard(hear) {
   const draw = () => {
     all.hidden = isCopy() || state.orders.length === 0;
     const rows = state.orders.map((order) => line(order, error, changing));
-    refill(body, table('Own orders at work', [['Symbol'], ['Side'], ['Limit', true], ['Traded', true], ['Left', true], ['State'], ['Actions']], rows, 'No order is at work.'));
+    refill(body, table(whose('Orders at work'), [['Symbol'], ['Side'], ['Limit', true], ['Traded', true], ['Left', true], ['State'], ['Actions']], rows, 'No order is at work.'));
   };
   for (const topic of ['orders', 'instruments']) hear(topic, draw);
   draw();
@@ -78,7 +78,7 @@ function openChange(dialog, order) {
 export function fillsCard(hear) {
   const body = el('div', { id: 'own-fills' });
   const row = (fill) => [timeText(fill.ms), symbolOf(fill.instrument), el('span', { class: fill.side }, fill.side), shown(fill.price), grouped(fill.quantity), grouped(fill.remaining)];
-  const draw = () => refill(body, table('Own trades, the newest first', [['Time'], ['Symbol'], ['Side'], ['Price', true], ['Shares', true], ['Left', true]], state.fills.map(row), 'Nothing has traded since you signed on.'));
+  const draw = () => refill(body, table(whose('Trades, the newest first'), [['Time'], ['Symbol'], ['Side'], ['Price', true], ['Shares', true], ['Left', true]], state.fills.map(row), 'Nothing has traded since you signed on.'));
   hear('fills', draw);
   draw();
   return card(whose('Trades'), 'fills', body);

@@ -35,6 +35,12 @@ export const inHand = () => state.instruments.find((one) => one.symbol === state
 /** What an instrument of that number is called. */
 export const symbolOf = (number) => state.instruments.find((one) => one.instrument === number)?.symbol ?? `instrument ${number}`;
 
+/** Forgets what is one member's: another one may sign on here. */
+export function forgetOwn() {
+  Object.assign(state, { orders: [], fills: [] });
+  state.entered.clear();
+}
+
 /** Takes another instrument in hand. */
 export function choose(symbol) {
   if (symbol === state.symbol) return;

@@ -46,6 +46,13 @@ fn neither_a_door_nor_a_proof_prints_or_keeps_the_password() {
     assert_eq!(format!("{:?}", LogonProof::Token(password)), "Token");
 }
 
+/// To a gateway the highest number says that nothing is wanted any more.
+#[test]
+fn the_highest_number_is_waited_for_as_every_one_that_is_not_used_yet() {
+    let rig = Rig::logged_on("1-0", u64::MAX);
+    assert!(resumes(&rig, u64::MAX - 1), "{:?}", rig.asked);
+}
+
 #[test]
 fn a_login_without_a_number_begins_with_what_comes() {
     let mut rig = Rig::new();

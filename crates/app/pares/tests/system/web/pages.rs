@@ -112,10 +112,18 @@ fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
         Hand::Mouse.write(&page, "#session", "1").await;
         sign_on(&page, Hand::Mouse, 9).await;
         page.shows("#who", "Member 9, session 1, told of member 7").await;
-        page.shows("#orders", "Orders of member 7").await;
+        page.shows("#orders", "Orders (member 7)").await;
         page.shows("#own-orders", "30").await;
         let ask = "return document.querySelectorAll('#ticket, [id^=cancel-]:not([hidden] *), [id^=change-]:not(#change-title)').length";
         assert_eq!(page.script(ask, Value::Null).await, json!(0));
+
+        // It is its own member's again: nothing of the other one stays there.
+        done(&exchange, "member copy 9 none --session 1");
+        page.find("#sign-on").await;
+        Hand::Mouse.write(&page, "#session", "1").await;
+        sign_on(&page, Hand::Mouse, 9).await;
+        page.shows("#own-orders", "No order is at work").await;
+        page.find("#ticket").await;
     });
 }
 
