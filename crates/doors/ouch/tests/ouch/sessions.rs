@@ -49,7 +49,10 @@ fn neither_a_door_nor_a_proof_prints_or_keeps_the_password() {
 /// To a gateway the highest number says that nothing is wanted any more.
 #[test]
 fn the_highest_number_is_waited_for_as_every_one_that_is_not_used_yet() {
-    let rig = Rig::logged_on("1-0", u64::MAX);
+    let mut rig = Rig::new();
+    rig.gives(&login("7", "1-0", &u64::MAX.to_string()));
+    rig.hears(GatewayFrame::SignedOn(SignedOn::default()));
+    rig.lists();
     assert!(resumes(&rig, u64::MAX - 1), "{:?}", rig.asked);
 }
 
