@@ -104,7 +104,7 @@ impl Select {
             && self.until.is_none()
     }
 
-    /// Reads which connections there are; their bytes are read by [`Taped::follow`], since who a connection was is known only once it has signed on.
+    /// Reads which connections there are; their bytes are read by [`Taped::follow`](super::taped::Taped::follow), since who a connection was is known only once it has signed on.
     /// One that cannot be read to its end keeps nobody from the others.
     ///
     /// # Errors
