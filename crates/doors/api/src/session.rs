@@ -41,7 +41,7 @@ pub(crate) struct Session {
     pub(crate) looking_up: tokio::sync::Mutex<()>,
     /// What the member has, as far as somebody asked.
     positions: tokio::sync::Mutex<MemberPositions>,
-    /// The member that it is told of, unless 0, whose names its own would be taken for: it asks for nothing.
+    /// The member whose streams it is told; 0: its own. A copy enters, changes and cancels nothing: its names would be taken for that member's.
     pub(crate) copied: u32,
     has_ended: AtomicBool,
     ending: Notify,

@@ -128,8 +128,7 @@ impl NewLimits {
     }
 }
 
-/// Whom a session copies, if anybody.
-/// The same, and where the session is not there what makes it.
+/// The same error; of a session that is not there, with the command that makes it.
 fn no_session(error: CommandError, (member, session): (u32, u16)) -> CommandError {
     match error {
         CommandError::Refused(Reason::UnknownSession) => CommandError::Failed(format!(
@@ -139,6 +138,7 @@ fn no_session(error: CommandError, (member, session): (u32, u16)) -> CommandErro
     }
 }
 
+/// Whom a session copies, if anybody.
 #[derive(Clone, Copy)]
 pub(super) struct Copied(Option<u32>);
 
