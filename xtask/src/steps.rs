@@ -17,7 +17,7 @@ pub(crate) struct Report {
     failed: u64,
     /// What tests said that could not be done here, each reason with how often.
     skipped: BTreeMap<String, u64>,
-    /// Names of tests that failed.
+    /// Names of tests that failed, and the last words of steps that failed without one.
     failures: Vec<String>,
     /// Programs of tests, and the seconds each took.
     programs: Vec<(f64, String)>,
@@ -40,6 +40,8 @@ struct Tally {
     skipped: Vec<String>,
     failures: Vec<String>,
     programs: Vec<(f64, String)>,
+    /// The last line that said something: why the command failed, if it did.
+    last: String,
 }
 
 impl Report {
@@ -50,6 +52,7 @@ impl Report {
             let mut tally = Tally::default();
             let succeeded = run(command, &mut tally).unwrap_or_else(|error| {
                 println!("{name}: {error}");
+                tally.last = error.to_string();
                 false
             });
             (tally, succeeded)
@@ -62,7 +65,7 @@ impl Report {
             Ok(()) => (Tally::default(), true),
             Err(why) => {
                 println!("{why}");
-                (Tally::default(), false)
+                (Tally { last: why, ..Tally::default() }, false)
             }
         });
     }
@@ -75,6 +78,9 @@ impl Report {
         self.passed += tally.passed;
         self.failed += failed;
         tally.skipped.into_iter().for_each(|why| *self.skipped.entry(why).or_default() += 1);
+        if !succeeded && tally.failures.is_empty() {
+            self.failures.push(format!("{name}: {}", tally.last));
+        }
         self.failures.extend(tally.failures);
         self.programs.extend(tally.programs);
         self.steps.push(Step { name, passed: tally.passed, failed, took: begun.elapsed() });
@@ -150,6 +156,7 @@ fn heard(line: &str, program: &mut String, tally: &mut Tally) {
         tally.failures.push(format!("{program}: {name}"));
     } else if !is_noise(line) {
         println!("{line}");
+        line.clone_into(&mut tally.last);
     }
 }
 
@@ -225,5 +232,13 @@ mod tests {
         report.command("true", &mut Command::new("true"));
         assert_eq!((report.passed, report.failed), (0, 1));
         assert_eq!(report.finish(), Err("failed: sky".into()));
+    }
+
+    #[test]
+    fn a_step_that_fails_without_tests_is_named_with_its_last_words() {
+        let mut report = Report::default();
+        report.command("sky", Command::new("sh").args(["-c", "echo clouds; echo replay seed 7; exit 1"]));
+        report.check("sea", || Err("it is salty".into()));
+        assert_eq!(report.failures, ["sky: replay seed 7", "sea: it is salty"]);
     }
 }

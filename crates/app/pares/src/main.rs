@@ -8,7 +8,6 @@
 //! | [`laboratory`] | commands of the laboratory, handed to its own program |
 //! | [`standing`] | the books as they stand, from checkpoints and the record |
 //! | [`utc`] | moments as people write them |
-#![allow(clippy::print_stderr)] // complaining is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
 mod commands;
@@ -19,7 +18,6 @@ mod laboratory;
 mod standing;
 mod utc;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -96,8 +94,7 @@ fn command() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // A node's standard error is a file, and its disk may be full.
-            let _ = writeln!(std::io::stderr(), "pares: {error}");
+            pares_text::aside!("pares: {error}");
             ExitCode::from(error.exit_status())
         }
     }

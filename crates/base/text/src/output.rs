@@ -32,6 +32,18 @@ macro_rules! tell {
     ($($words:tt)*) => { $crate::output::tell_line(::core::format_args!($($words)*)) };
 }
 
+/// A line on standard error, beside what programs read. One that cannot be written is lost, and nothing else: standard error may be a
+/// file on a full disk, where `eprintln!` would panic.
+#[macro_export]
+macro_rules! aside {
+    ($($words:tt)*) => { $crate::output::aside_line(::core::format_args!($($words)*)) };
+}
+
+/// Says a line on standard error if that can be done. For [`aside!`](crate::aside).
+pub fn aside_line(line: Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// Prints a line if that can be done. For [`tell!`](crate::tell).
 pub fn tell_line(line: Arguments<'_>) {
     let mut out = std::io::stdout().lock();
@@ -58,7 +70,7 @@ pub fn run(command: impl FnOnce() -> ExitCode) -> ExitCode {
         Ok(error) if error.0.kind() == ErrorKind::BrokenPipe => ExitCode::from(CLOSED),
         Ok(error) => {
             // If that cannot be written either, there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "printing: {}", error.0);
+            aside_line(format_args!("printing: {}", error.0));
             ExitCode::FAILURE
         }
         Err(panic) => resume_unwind(panic),

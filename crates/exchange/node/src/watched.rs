@@ -144,12 +144,13 @@ impl Watched {
 }
 
 fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
+    // One whose log the disk has no room for is not kept down by it: what it complains of is lost.
     let log = File::options().create(true).append(true).custom_flags(NEVER_WAITS).open(log);
     program
         .env(PARENT, std::process::id().to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(log.map_err(NodeError::io("opening the log of a process"))?)
+        .stderr(log.map_or_else(|_| Stdio::null(), Stdio::from))
         // Ctrl-C in a terminal goes to a whole process group: these processes end when they are told to.
         .process_group(0)
         .spawn()
@@ -195,6 +196,14 @@ mod tests {
         end_of(&mut watched);
         assert_eq!(watched.last_words(&log), None, "its predecessor said that");
         assert_eq!(last_words(&log).unwrap(), "so it is");
+    }
+
+    #[test]
+    fn a_process_is_started_without_a_log_where_there_is_no_room_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watched = Watched::default();
+        watched.start(Command::new("sh").args(["-c", "echo lost >&2; exit 3"]), dir.path()).unwrap();
+        assert!(end_of(&mut watched).contains('3'));
     }
 
     fn end_of(watched: &mut Watched) -> String {

@@ -7,7 +7,6 @@
 //! | [`demo`] | the same to look at |
 //! | [`replay`] | a recorded trading day, every published state of the book compared |
 
-#![allow(clippy::print_stderr)] // complaining is what a command does
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
 pub mod demo;

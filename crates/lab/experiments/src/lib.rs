@@ -5,7 +5,6 @@
 //! | [`mod@bench`] | one figure of one part |
 //! | [`experiment`] | a paper's figure or table beside ours, as a section of `docs/results.md` |
 
-#![allow(clippy::print_stderr)] // complaining is what a command does
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
 pub mod bench;

@@ -29,6 +29,7 @@ mod world;
 pub mod wrong;
 
 use std::fmt::Display;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use pares_roles::{NodeError, NodeId, World};
@@ -113,7 +114,6 @@ impl Faults {
 }
 
 /// Says something to the operator: a node's standard error is its log.
-#[allow(clippy::print_stderr)]
 pub(crate) fn say(what: &dyn Display) {
-    eprintln!("{what}");
+    let _ = writeln!(std::io::stderr(), "{what}");
 }

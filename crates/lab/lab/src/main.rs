@@ -2,7 +2,6 @@
 //!
 //! Systems that it starts are made of this program too: each node is `pares-lab node`, each site `pares-lab site run`. What ships
 //! knows nothing of it.
-#![allow(clippy::print_stderr)] // complaining is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
 #[cfg(test)]
@@ -76,7 +75,7 @@ fn command() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pares-lab: {error}");
+            pares_text::aside!("pares-lab: {error}");
             match error {
                 LabError::Skipped(_) => ExitCode::from(LabError::SKIPPED),
                 _ => ExitCode::FAILURE,

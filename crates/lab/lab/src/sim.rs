@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> LabResult {
             match run_one(of_scenario.scenario, seed, args.trace) {
                 Ok(summary) => of_scenario.add(&summary),
                 Err(failure) => {
-                    eprintln!("{failure}");
+                    pares_text::aside!("{failure}");
                     failures.push(Found::new(&failure));
                     break 'seeds;
                 }

@@ -281,12 +281,11 @@ fn is_foreign(why: &str) -> bool {
 }
 
 /// Says on standard error that nobody answers, unless what it returns is dropped first.
-#[allow(clippy::print_stderr)] // the answer alone belongs on standard output
 fn tell_if_quiet() -> mpsc::Sender<()> {
     let (answered, wait) = mpsc::channel();
     std::thread::spawn(move || {
         if wait.recv_timeout(QUIET) == Err(mpsc::RecvTimeoutError::Timeout) {
-            eprintln!(
+            pares_text::aside!(
                 "pares: no answer yet; waiting up to {PATIENCE:?} (`pares site status` shows who is missing)"
             );
         }

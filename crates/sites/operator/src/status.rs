@@ -76,10 +76,9 @@ fn told(witness: &Result<WitnessReport, String>) -> String {
 }
 
 /// The same beside what programs read.
-#[allow(clippy::print_stderr)] // standard output has one list, of sites
 fn tell_aside(witness: Option<&Result<WitnessReport, String>>) {
     if let Some(said) = witness {
-        eprintln!("{}", told(said));
+        pares_text::aside!("{}", told(said));
     }
 }
 

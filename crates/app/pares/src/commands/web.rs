@@ -2,7 +2,6 @@
 
 mod market;
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,9 +116,10 @@ fn announce(args: &Args, address: SocketAddr) {
     );
     let announced = args.announce.as_ref();
     let said = announced.map(|path| pares_os::replace_file_unsynced(path, format!("{address}\n").as_bytes()));
-    if let Some(Err(error)) = said {
-        // Standard error may be a file on that disk.
-        let _unsaid = writeln!(io::stderr(), "pares: saying where it listens: {error}");
+    if let (Some(path), Some(Err(error))) = (announced, said) {
+        // Where the one before it listened is true no more.
+        let _ = std::fs::remove_file(path);
+        pares_text::aside!("pares: saying where it listens: {error}");
     }
 }
 

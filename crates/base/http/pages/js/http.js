@@ -38,18 +38,35 @@ export const mayPass = (problem) => problem instanceof Problem && [0, 502, 503, 
 
 const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-/** Does `once` again until it is answered, or all tries are over. `waiting` hears of each try that was not. */
+/** Raised when who was here leaves: what one asks is never sent, or answered, to the next. */
+let turn = 0;
+
+/** Who was here leaves: nothing is in doubt any more, and what waits for an answer gets none. */
+export function leave() {
+  turn += 1;
+  doubted.clear();
+}
+
+/** Does `once` again until it is answered, all tries are over, or who asks has left. `waiting` hears of each try that was not answered. */
 export async function untilAnswered(once, waiting) {
+  const asked = turn;
+  const stay = () => { if (turn !== asked) throw new Error('Who asked this has signed out.'); };
+  const attempt = async () => {
+    stay();
+    const answer = await once();
+    stay();
+    return answer;
+  };
   for (const pauseMs of PAUSES_MS) {
     try {
-      return await once();
+      return await attempt();
     } catch (problem) {
       if (!mayPass(problem)) throw problem;
       waiting?.(problem);
       await pause(Math.max(pauseMs, Math.min(problem.afterMs ?? 0, 5000)));
     }
   }
-  return once();
+  return attempt();
 }
 
 /** What was sent and may be executed or not, the latest of each form: form -> { said, name }. */
@@ -61,9 +78,6 @@ let tellDoubt = () => {};
 /** `told` hears what was left without an answer when its form sends something else. */
 export function hearDoubts(told) { tellDoubt = told; }
 
-/** Nothing is in doubt any more: somebody else is here. */
-export function forgetDoubts() { doubted.clear(); }
-
 /**
  * Sends what a form says under a name, by `send(name, waiting)`, and gives the answer. What it sent without an answer goes under the same name when
  * the same is sent again.
@@ -74,6 +88,7 @@ export async function underOneName(form, what, newName, send, waiting) {
   const name = before?.said === said ? before.name : newName();
   if (before && before.name !== name) tellDoubt(JSON.parse(before.said));
   doubted.delete(form);
+  const asked = turn;
   let isDoubted = before?.name === name;
   try {
     return await send(name, (problem) => {
@@ -81,7 +96,7 @@ export async function underOneName(form, what, newName, send, waiting) {
       waiting?.(problem);
     });
   } catch (problem) {
-    if (mayPass(problem) || (isDoubted && !settles(problem))) doubted.set(form, { said, name });
+    if (turn === asked && (mayPass(problem) || (isDoubted && !settles(problem)))) doubted.set(form, { said, name });
     throw problem;
   }
 }

@@ -1,7 +1,7 @@
 //! Lines of a workload: how many there are, and which of them are no command.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use pares_broker::{Refusal, WorkloadLine};
@@ -39,8 +39,8 @@ impl NumberedLines {
     /// Says which lines of the file were no command.
     pub(super) fn tell(&self, file: &Path) {
         for said in self.told(file) {
-            // Standard output is for figures. Who does not listen misses nothing else.
-            let _ = writeln!(std::io::stderr(), "{said}");
+            // Standard output is for figures.
+            pares_text::aside!("{said}");
         }
     }
 

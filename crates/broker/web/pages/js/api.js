@@ -4,7 +4,7 @@
 // until there is an answer: the broker executes it once. Without one after all tries the name is kept: who presses the button again sends the
 // same command under the same name. Who has changed the form meanwhile sends another, and is told that of the first nothing is known.
 
-import { ask, forgetDoubts, underOneName, untilAnswered } from './http.js';
+import { ask, leave, underOneName, untilAnswered } from './http.js';
 
 export { Problem, hearDoubts } from './http.js';
 
@@ -32,7 +32,7 @@ const get = (path) => answered('GET', path);
 
 function forget() {
   csrf = null;
-  forgetDoubts();
+  leave();
 }
 
 function kept(session) {
@@ -50,11 +50,15 @@ const named = (path, name, fields, waiting, form) => underOneName(form, [name, f
   (key, again) => answered('POST', path, fields, { 'Idempotency-Key': key }, again), waiting);
 
 export const signUp = (name, password) => once('POST', '/people', { name, password });
-export const signIn = async (name, password, code) =>
-  kept(await once('POST', '/session', code ? { name, password, code } : { name, password }));
+export async function signIn(name, password, code) {
+  const session = await once('POST', '/session', code ? { name, password, code } : { name, password });
+  // The session before may have ended without a word.
+  leave();
+  return kept(session);
+}
 export const session = async () => kept(await get('/session'));
-export const signOut = async () => { await once('DELETE', '/session'); forget(); };
-export const signOutAll = async () => { await once('DELETE', '/sessions'); forget(); };
+export const signOut = () => once('DELETE', '/session').finally(forget);
+export const signOutAll = () => once('DELETE', '/sessions').then(forget);
 export const setPassword = (password, wanted) => once('POST', '/password', { password, new: wanted });
 
 export const totpBegin = (password) => once('POST', '/totp', { password });

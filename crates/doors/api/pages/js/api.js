@@ -1,9 +1,10 @@
 // The exchange's HTTP API, and nothing else: all that the pages know and do goes through here.
 //
 // The token is in this page's memory alone: a page that is loaded anew signs on anew. A session with a key ends when its gateway dies (401
-// `sign_on_again`); then the key, which is here still, signs on again, and what has no answer is asked again under its name.
+// `sign_on_again`); then the key, which is here still, signs on again, and what has no answer is asked again under its name. Who is told of
+// another member by then, finds no gateway for some ten seconds, or is in use elsewhere, has to sign on by hand.
 
-import { ask, forgetDoubts, underOneName, untilAnswered } from './http.js';
+import { Problem, ask, leave, underOneName, untilAnswered } from './http.js';
 import { keyOf } from './key.js';
 import { mark } from './topics.js';
 
@@ -13,12 +14,21 @@ const PAGES_SERIES = 1 << 14;
 /** What a session enters in the series above this dies with it. */
 const GUARDED_SERIES = 1 << 15;
 
-/** { member, session, copied, token, key } or null; copied: the member whose orders it is told, 0 its own. */
+/** A session that is in use in two places ends in one as it begins in the other: so often within so long, ms, and the page gives way. */
+const QUICK_MS = 5000;
+const QUICK_MAX = 3;
+
+/**
+ * Who is signed on, or null: { member, session, copied, token, key, again, quick, madeMs }. It is the same object until that one leaves, and
+ * all that is asked holds on to it: nothing is sent by the next one's token. copied: the member whose orders it is told, 0 its own.
+ */
 let own = null;
-let signingOn = null;
+/** Why the last one had to leave, in words. */
+let whyLeft = '';
 let lastNumber = 0n;
 
 export const who = () => own;
+export const left = () => whyLeft;
 
 /** A name that is new and higher than all before. An operator's are of its session's series. */
 function newName(isGuarded = false) {
@@ -31,51 +41,73 @@ function newName(isGuarded = false) {
 /** Signs on: by the text of a key file, or as a member where nobody proves anything. */
 export async function signOn({ keyText, member, session }) {
   const key = keyText ? await keyOf(keyText) : null;
-  own = await signedOn(key ?? { member, session }, key);
+  const by = { member: key?.member ?? member, session: key?.session ?? session, key, again: null, quick: 0 };
+  own = Object.assign(by, await signedOn(by));
+  whyLeft = '';
   mark('session');
 }
 
-async function signedOn({ member, session }, key) {
+/** A session of one: { token, copied, madeMs }. */
+async function signedOn({ member, session, key }) {
   const asked = await ask('POST', `${BASE}/sign-on`, { body: { member, session } });
-  if (asked.token) return { member, session, copied: asked.copied, token: asked.token, key };
+  const given = ({ token, copied }) => ({ token, copied, madeMs: Date.now() });
+  if (asked.token) return given(asked);
   if (!key) throw new Error('This exchange wants a proof: choose the key file.');
   const proof = await key.prove(asked.transcript);
-  const { token, copied } = await ask('POST', `${BASE}/sign-on/${asked.sign_on}`, { body: { proof } });
-  return { member, session, copied, token, key };
+  return given(await ask('POST', `${BASE}/sign-on/${asked.sign_on}`, { body: { proof } }));
 }
 
 export async function signOut() {
-  await once('DELETE', '/session').catch(() => {});
-  forget();
+  const by = own;
+  forget(by, '');
+  await end(by.token);
 }
 
-function forget() {
+const sent = (by, method, path, body) => ask(method, BASE + path, { body, headers: { Authorization: `Bearer ${by.token}` } });
+const end = (token) => sent({ token }, 'DELETE', '/session').catch(() => {});
+
+/** One leaves, if it is the one who is here. */
+function forget(by, why) {
+  if (own !== by) return;
   own = null;
-  forgetDoubts();
+  whyLeft = why;
+  leave();
   mark('session');
 }
 
-/** Signs on again as before; all who need it at once wait for the same. Who is told of another member by now begins anew: numbers of one's streams are none in another's. */
-export function signOnAgain() {
-  signingOn ??= untilAnswered(() => signedOn(own, own.key)).then((again) => {
-    if (again.copied !== own.copied) throw new Error('The operator has changed whose orders this session is told: sign on again.');
-    own = again;
-  }).catch((problem) => {
-    forget();
+/** Signs on again as before; all who need it at once wait for the same. */
+function signOnAgain(by) {
+  by.again ??= renewed(by).catch((problem) => {
+    forget(by, `${problem.message} What was under way may be done or not: look at your orders.`);
     throw problem;
-  }).finally(() => { signingOn = null; });
-  return signingOn;
+  }).finally(() => { by.again = null; });
+  return by.again;
+}
+
+async function renewed(by) {
+  by.quick = Date.now() - by.madeMs < QUICK_MS ? by.quick + 1 : 0;
+  if (by.quick >= QUICK_MAX) throw new Error('This session is in use elsewhere, and the last to sign on has it.');
+  await untilAnswered(() => renew(by));
+}
+
+/** Who is told of another member by now begins anew: numbers of one's streams are none in another's. */
+async function renew(by) {
+  const again = await signedOn(by);
+  if (own === by && again.copied === by.copied) return Object.assign(by, again);
+  end(again.token);
+  throw new Error('The operator has changed whose orders this session is told: sign on again.');
 }
 
 async function once(method, path, body) {
-  const token = own?.token;
-  const asked = () => ask(method, BASE + path, { body, headers: { Authorization: `Bearer ${own?.token}` } });
+  const by = own;
+  if (!by) throw new Problem(401, { detail: 'Nobody is signed on.' });
+  const { token } = by;
   try {
-    return await asked();
+    return await sent(by, method, path, body);
   } catch (problem) {
-    if (problem.status !== 401 || !own) throw problem;
-    if (own.token === token) await signOnAgain();
-    return asked();
+    if (problem.status !== 401 || own !== by) throw problem;
+    if (by.token === token) await signOnAgain(by);
+    return sent(by, method, path, body);
   }
 }
 

@@ -70,5 +70,6 @@ function signOnCard(title, lead, operatorsOnly) {
       return '';
     },
   });
-  return el('div', { class: 'narrow' }, el('h1', {}, title), el('p', { class: 'lead muted' }, lead), card('Sign on', 'sign-on-card', made.element));
+  const why = api.left() && el('p', { class: 'error', id: 'why-left', role: 'alert' }, api.left());
+  return el('div', { class: 'narrow' }, el('h1', {}, title), el('p', { class: 'lead muted' }, lead), why, card('Sign on', 'sign-on-card', made.element));
 }

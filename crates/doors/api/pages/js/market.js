@@ -15,7 +15,7 @@ import { run } from './frame.js';
 import { ladderCard } from './ladder.js';
 import { instrumentsCard } from './list.js';
 import { fillsCard, ordersCard } from './own.js';
-import { forgetOwn, readInstruments } from './state.js';
+import { keepFor, readInstruments } from './state.js';
 import { tapeCard } from './tape.js';
 import { ticketCard } from './ticket.js';
 
@@ -26,12 +26,15 @@ let turn;
 run({
   title: 'Market',
   lead: 'Books, trades and your orders, as they happen.',
-  view: (hear) => el('div', { class: 'market' },
-    el('h1', { class: 'unseen' }, 'Market'),
-    // Who copies another member may ask for nothing.
-    el('div', { class: 'column' }, instrumentsCard(hear), api.who()?.copied ? '' : ticketCard(hear)),
-    el('div', { class: 'column' }, candlesCard(hear), ordersCard(hear), fillsCard(hear)),
-    el('div', { class: 'column' }, ladderCard(hear), tapeCard(hear))),
+  view: (hear) => {
+    keepFor(api.who());
+    return el('div', { class: 'market' },
+      el('h1', { class: 'unseen' }, 'Market'),
+      // Who copies another member may ask for nothing.
+      el('div', { class: 'column' }, instrumentsCard(hear), api.who().copied ? '' : ticketCard(hear)),
+      el('div', { class: 'column' }, candlesCard(hear), ordersCard(hear), fillsCard(hear)),
+      el('div', { class: 'column' }, ladderCard(hear), tapeCard(hear)));
+  },
   entered: async () => {
     turn = setInterval(readInstruments, EVERY_MS);
     await readInstruments();
@@ -40,6 +43,5 @@ run({
   left: () => {
     clearInterval(turn);
     feed.close();
-    forgetOwn();
   },
 });

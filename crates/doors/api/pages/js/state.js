@@ -35,9 +35,15 @@ export const inHand = () => state.instruments.find((one) => one.symbol === state
 /** What an instrument of that number is called. */
 export const symbolOf = (number) => state.instruments.find((one) => one.instrument === number)?.symbol ?? `instrument ${number}`;
 
-/** Forgets what is one member's: another one may sign on here. */
-export function forgetOwn() {
-  Object.assign(state, { orders: [], fills: [] });
+let keptFor = '';
+
+/** Somebody is here: what another one had is forgotten. Who comes back finds the prices and trades that no server tells again. */
+export function keepFor({ member, copied }) {
+  state.orders = [];
+  const one = `${member} ${copied}`;
+  if (one === keptFor) return;
+  keptFor = one;
+  state.fills = [];
   state.entered.clear();
 }
 

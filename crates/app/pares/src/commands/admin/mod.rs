@@ -184,7 +184,7 @@ pub fn run(args: &Args) -> CommandResult {
                 warn_of_nobody(member, &config, &layout);
             }
             if is_due {
-                eprintln!(
+                pares_text::aside!(
                     "pares: that time is past today, and the instrument was not told the time since: the row is carried out at once"
                 );
             }
@@ -198,7 +198,7 @@ fn warn_of_nobody(member: MemberId, config: &SystemConfig, layout: &Layout) {
     let Ok(standing) = Standing::read(config, layout) else { return };
     let is_there = standing.register().members().any(|(one, _)| one == member);
     if config.sign_on == SignOnSetting::Required && !is_there {
-        eprintln!("pares: the register has no member {member}: is the number right?");
+        pares_text::aside!("pares: the register has no member {member}: is the number right?");
     }
 }
 

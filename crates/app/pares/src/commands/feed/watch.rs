@@ -150,7 +150,7 @@ fn open(config: ReceiverConfig, tcp: bool) -> Result<FeedReceiver, CommandError>
     let by_tcp = ReceiverConfig { lines: FeedLines::None, ..config.clone() };
     match FeedReceiver::open(if tcp { &by_tcp } else { &config }) {
         Err(ReceiverError::Socket { address, error }) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            eprintln!("{address} is taken by another receiver: all comes by TCP");
+            pares_text::aside!("{address} is taken by another receiver: all comes by TCP");
             FeedReceiver::open(&by_tcp)
         }
         opened => opened,
@@ -250,7 +250,7 @@ impl<'a> Watch<'a> {
         let came = text::count(symbols.len() as u64, "instrument");
         let told = format!("{symbol} is none of the {came} that came: {some}{more}");
         if self.face != Face::Screen {
-            eprintln!("{told}");
+            pares_text::aside!("{told}");
         }
         self.unknown = Some(told);
     }

@@ -237,7 +237,7 @@ fn update(index: &mut Index, recorder: RecorderId, log: &Path) -> CommandResult 
     }
     let updated = updated?;
     if updated.skipped_bytes > 0 {
-        eprintln!(
+        pares_text::aside!(
             "pares: recorder-{recorder} released {} of its log before they were indexed; orders and trades in there \
              are missing below. Another recorder (--recorder) may have them",
             text::bytes(updated.skipped_bytes)

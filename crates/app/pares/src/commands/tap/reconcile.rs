@@ -323,7 +323,7 @@ impl Findings {
         }
         if self.unsure > 0 {
             pares_text::tell!(
-                "{} requests are neither recorded nor refused; bytes of their connections are missing or blanked before them, and their sessions may not have taken them",
+                "{} requests are neither recorded nor refused; bytes of their connections are missing or blanked before them, or a sending time is at its limit, and their sessions may not have taken them",
                 grouped(self.unsure)
             );
         }

@@ -112,7 +112,7 @@ impl ReadRecord {
             self.read_record(one.payload).map_err(wrong)
         });
         self.sort();
-        read.inspect_err(|error| eprintln!("pares: {error}")).is_ok()
+        read.inspect_err(|error| pares_text::aside!("pares: {error}")).is_ok()
     }
 
     fn read_record(&mut self, payload: &[u8]) -> Result<(), pares_wire::WireError> {

@@ -140,7 +140,7 @@ impl Select {
 
 /// Says that there is nothing to tell, where it is not taken for something that is told.
 pub fn nothing(what: &str) {
-    eprintln!("pares: the taps have no {what} of what is asked for");
+    pares_text::aside!("pares: the taps have no {what} of what is asked for");
 }
 
 /// Member and session, as they are written.

@@ -48,7 +48,7 @@ impl Taps {
         for gateway in gateways {
             let (taped, failed) = Taped::read(gateway, layout);
             if let Some(error) = failed {
-                eprintln!("pares: {error}");
+                pares_text::aside!("pares: {error}");
                 taps.failed.push(taped.left_out());
             }
             taps.taped.push(taped);

@@ -3,6 +3,7 @@
 mod clients;
 mod copies;
 mod hostile;
+mod leaving;
 mod market;
 mod operators;
 mod pages;

@@ -11,7 +11,7 @@ use crate::common::exchange::{Exchange, gateway, small, with_feed};
 use crate::sign_on::{done, required};
 
 /// A tab on the page of that path.
-async fn at(driver: &Driver, web: &Web, path: &str) -> Tab {
+pub(super) async fn at(driver: &Driver, web: &Web, path: &str) -> Tab {
     let page = Tab::open(driver, &format!("http://{}", web.address)).await;
     if path != "/" {
         page.goto(path).await;
@@ -19,7 +19,7 @@ async fn at(driver: &Driver, web: &Web, path: &str) -> Tab {
     page
 }
 
-async fn sign_on(page: &Tab, hand: Hand, member: u32) {
+pub(super) async fn sign_on(page: &Tab, hand: Hand, member: u32) {
     hand.write(page, "#member", &member.to_string()).await;
     hand.press(page, "#sign-on button").await;
     page.find("#sign-out").await;
@@ -96,34 +96,6 @@ fn a_book_that_does_not_add_up_is_told_anew() {
         assert_eq!(page.script_ends(damaged, Value::Null).await, json!([null, "cbf43926"]));
         shows_level(&page, "offers", "12.00", "30").await;
         assert!(!page.text_of("#ladder .bids").await.contains("1.00"), "what was damaged is gone");
-    });
-}
-
-#[test]
-fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
-    in_browser(async |driver| {
-        let exchange = Exchange::start(&with_feed(small(1)));
-        for words in ["member add 7", "member add 9", "member copy 9 7 --session 1"] {
-            done(&exchange, words);
-        }
-        let web = Web::start(exchange.layout().root());
-        assert_eq!(Asker::open(&web.address, 7).limit(1, "sell", 30, "12").status, 201);
-        let page = at(&driver, &web, "/").await;
-        Hand::Mouse.write(&page, "#session", "1").await;
-        sign_on(&page, Hand::Mouse, 9).await;
-        page.shows("#who", "Member 9, session 1, told of member 7").await;
-        page.shows("#orders", "Orders (member 7)").await;
-        page.shows("#own-orders", "30").await;
-        let ask = "return document.querySelectorAll('#ticket, [id^=cancel-]:not([hidden] *), [id^=change-]:not(#change-title)').length";
-        assert_eq!(page.script(ask, Value::Null).await, json!(0));
-
-        // It is its own member's again: nothing of the other one stays there.
-        done(&exchange, "member copy 9 none --session 1");
-        page.find("#sign-on").await;
-        Hand::Mouse.write(&page, "#session", "1").await;
-        sign_on(&page, Hand::Mouse, 9).await;
-        page.shows("#own-orders", "No order is at work").await;
-        page.find("#ticket").await;
     });
 }
 

@@ -25,7 +25,7 @@ impl Peers {
     /// If they cannot be built or do not answer.
     pub(super) fn start() -> Result<Option<Self>, LabError> {
         let Some(root) = source_tree() else {
-            eprintln!("no {MANIFEST} here or above: only our own book is measured");
+            pares_text::aside!("no {MANIFEST} here or above: only our own book is measured");
             return Ok(None);
         };
         let program = build(&root)?;
@@ -102,7 +102,7 @@ fn build(root: &Path) -> Result<PathBuf, LabError> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
     let target = target.join("peers");
-    eprintln!("building the books of others (bench/peers; the first time takes a minute or two)");
+    pares_text::aside!("building the books of others (bench/peers; the first time takes a minute or two)");
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--locked", "--quiet", "--manifest-path"])
         .arg(root.join(MANIFEST))

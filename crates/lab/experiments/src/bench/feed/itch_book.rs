@@ -94,7 +94,7 @@ fn install() -> Result<PathBuf, String> {
     if has_package(&python) {
         return Ok(python);
     }
-    eprintln!("installing {PACKAGE} (once)");
+    pares_text::aside!("installing {PACKAGE} (once)");
     run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     run(Command::new(&python).args(["-m", "pip", "install", "--quiet", PACKAGE]))?;
     Ok(python)

@@ -1,0 +1,173 @@
+//! Who leaves a page, by will or not, and who comes next: nothing of one is shown, sent or answered to the other.
+
+use pares_browser::{Hand, Tab, in_browser};
+use serde_json::{Value, json};
+
+use super::pages::{at, sign_on};
+use super::support::{Asker, Web};
+use crate::common::exchange::{Exchange, small, with_feed};
+use crate::sign_on::done;
+
+/// What every script below begins with. `instead(method, url)` may answer in the server's place; where it gives nothing, the server is asked.
+const SCRIPT: &str = r"
+    const end = arguments[1];
+    let instead = () => null;
+    const { fetch } = window;
+    window.fetch = async (url, asked) => await instead(asked.method, url) ?? fetch(url, asked);
+    const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
+    const words = (asked) => asked.then(() => 'answered', ({ message }) => message);
+    const nobody = (status) => new Response('{}', { status, headers: { 'Content-Type': 'application/json' } });
+    const order = { symbol: 'ALFA', side: 'sell', quantity: '30', price: '12' };
+    const open = Promise.all(['api', 'state'].map((name) => import(`/js/${name}.js`)));
+";
+
+async fn run(page: &Tab, script: &str) -> Value {
+    page.script_ends(&format!("{SCRIPT} open.then(async ([api, {{ state, readOrders }}]) => {{ {script} }}).catch(({{ message }}) => end(message));"), Value::Null).await
+}
+
+fn in_a_page(test: impl AsyncFnOnce(Exchange, Web, Tab)) {
+    in_browser(async |driver| {
+        let exchange = Exchange::start(&with_feed(small(1)));
+        let web = Web::start(exchange.layout().root());
+        let page = at(&driver, &web, "/").await;
+        test(exchange, web, page).await;
+    });
+}
+
+#[test]
+fn what_one_asked_is_not_sent_again_by_the_next() {
+    in_a_page(async |_exchange, _web, page| {
+        sign_on(&page, Hand::Mouse, 7).await;
+        let script = r"
+            let sent = 0;
+            instead = (method, url) => {
+                if (method !== 'POST' || !url.endsWith('/orders')) return null;
+                sent += 1;
+                return nobody(504);
+            };
+            const asked = words(api.enter(order, false, () => {}));
+            await later(50);
+            await api.signOut();
+            await api.signOn({ member: 8, session: 0 });
+            end([await asked, sent, api.who().member]);";
+        assert_eq!(run(&page, script).await, json!(["Who asked this has signed out.", 1, 8]));
+    });
+}
+
+#[test]
+fn an_answer_to_the_one_before_is_shown_to_nobody() {
+    in_a_page(async |_exchange, web, page| {
+        assert_eq!(Asker::open(&web.address, 7).limit(1, "sell", 30, "12").status, 201);
+        sign_on(&page, Hand::Mouse, 7).await;
+        page.shows("#own-orders", "30").await;
+        let script = r"
+            let comes;
+            const held = new Promise((done) => { comes = done; });
+            instead = async (method, url) => { if (url.endsWith('/orders')) await held; return null; };
+            readOrders();
+            await api.signOut();
+            await api.signOn({ member: 8, session: 0 });
+            const before = [state.orders.length, document.getElementById('own-orders').innerText];
+            comes();
+            await later(300);
+            end([...before, state.orders.length]);";
+        assert_eq!(run(&page, script).await, json!([0, "No order is at work.", 0]));
+    });
+}
+
+#[test]
+fn a_late_session_of_the_one_before_is_ended_and_not_taken() {
+    in_a_page(async |_exchange, _web, page| {
+        sign_on(&page, Hand::Mouse, 7).await;
+        let script = r"
+            let [ended, isFirst] = [0, true];
+            instead = async (method, url) => {
+                if (url.endsWith('/status') && isFirst) { isFirst = false; return nobody(401); }
+                if (method === 'POST' && url.endsWith('/sign-on') && api.who()?.member === 7) await later(300);
+                if (method === 'DELETE' && url.endsWith('/session')) ended += 1;
+                return null;
+            };
+            const asked = words(api.standing());
+            await later(50);
+            await api.signOut();
+            await api.signOn({ member: 8, session: 0 });
+            await asked;
+            await later(300);
+            end([api.who().member, ended, document.getElementById('who').innerText]);";
+        assert_eq!(run(&page, script).await, json!([8, 2, "Member 8"]));
+    });
+}
+
+#[test]
+fn two_pages_of_one_session_do_not_take_it_from_each_other_for_ever() {
+    in_a_page(async |_exchange, _web, page| {
+        sign_on(&page, Hand::Mouse, 7).await;
+        let script = r"
+            let signOns = 0;
+            instead = (method, url) => {
+                if (url.endsWith('/sign-on')) signOns += 1;
+                return url.endsWith('/status') ? nobody(401) : null;
+            };
+            while (api.who()) await words(api.standing());
+            end(signOns);";
+        assert!(run(&page, script).await.as_u64().unwrap() <= 3);
+        page.shows("#why-left", "in use elsewhere").await;
+    });
+}
+
+#[test]
+fn who_comes_back_finds_the_prices_that_the_page_entered() {
+    in_a_page(async |_exchange, _web, page| {
+        sign_on(&page, Hand::Mouse, 7).await;
+        Hand::Mouse.side(&page, "sell").await;
+        for (field, text) in [("#quantity", "30"), ("#price", "12")] {
+            Hand::Mouse.write(&page, field, text).await;
+        }
+        Hand::Mouse.press(&page, "#ticket button").await;
+        page.shows("#own-orders", "12.00").await;
+        Hand::Mouse.press(&page, "#sign-out").await;
+        sign_on(&page, Hand::Mouse, 7).await;
+        page.shows("#own-orders", "12.00").await;
+        Hand::Mouse.press(&page, "#sign-out").await;
+        sign_on(&page, Hand::Mouse, 8).await;
+        page.shows("#own-orders", "No order is at work").await;
+        let kept = run(&page, "end([state.entered.size, state.fills.length]);").await;
+        assert_eq!(kept, json!([0, 0]));
+    });
+}
+
+#[test]
+fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
+    in_a_page(async |exchange, web, page| {
+        for words in ["member add 7", "member add 9", "member copy 9 7 --session 1"] {
+            done(&exchange, words);
+        }
+        assert_eq!(Asker::open(&web.address, 7).limit(1, "sell", 30, "12").status, 201);
+        sign_on_as(&page, 9, 1).await;
+        page.shows("#who", "Member 9, session 1, told of member 7").await;
+        page.shows("#orders", "Orders (member 7)").await;
+        page.shows("#own-orders", "30").await;
+        let ask = "return document.querySelectorAll('#ticket, [id^=cancel-]:not([hidden] *), [id^=change-]:not(#change-title)').length";
+        assert_eq!(page.script(ask, Value::Null).await, json!(0));
+
+        // It is its own member's again: nothing of the other one stays there.
+        done(&exchange, "member copy 9 none --session 1");
+        page.shows("#why-left", "The operator has changed").await;
+        sign_on_as(&page, 9, 1).await;
+        page.shows("#own-orders", "No order is at work").await;
+        page.find("#ticket").await;
+
+        // And a copy once more, with an order under way: what may be done is said.
+        let begun = r"
+            instead = async (method, url) => { if (method === 'POST' && url.endsWith('/orders')) await later(3000); return null; };
+            end(words(api.enter(order, false, () => {})) instanceof Promise);";
+        assert_eq!(run(&page, begun).await, json!(true));
+        done(&exchange, "member copy 9 7 --session 1");
+        page.shows("#why-left", "may be done or not").await;
+    });
+}
+
+async fn sign_on_as(page: &Tab, member: u32, session: u16) {
+    Hand::Mouse.write(page, "#session", &session.to_string()).await;
+    sign_on(page, Hand::Mouse, member).await;
+}
