@@ -100,10 +100,8 @@ impl Guest for OuchClient {
         recorded.check_entered(ONCE, self.seat.member, |request, order| {
             let number = self.series().number(request.client_order_id);
             let asked = u32::try_from(number).ok().and_then(|number| self.asked.get(&number));
-            let is_it = asked.is_some_and(|asked| {
-                let terms = (asked.instrument, asked.side, asked.quantity);
-                asked.is_wild || terms == (u64::from(request.instrument.0), order.side, order.quantity.0)
-            });
+            let terms = (u64::from(request.instrument.0), order.side, order.quantity.0);
+            let is_it = asked.is_some_and(|asked| asked.allows(terms));
             (number > 0 && !is_it).then(|| format!("{asked:?} over {}", self.name()))
         })
     }

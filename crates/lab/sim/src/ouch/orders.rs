@@ -27,6 +27,20 @@ pub(super) struct Asked {
     pub(super) quantity: u64,
     /// A byte of it was made another one: whatever comes of it is right, once.
     pub(super) is_wild: bool,
+    /// Its number was used again, for [`OTHER`].
+    pub(super) is_repeated: bool,
+}
+
+/// Instrument, side and quantity of what a number is used for again.
+const OTHER: (u64, Side, u64) = (1, Side::Buy, 99);
+
+impl Asked {
+    /// Whether it may have been entered so. A number that was refused beside the stream (an instrument elsewhere) is free, and what uses it
+    /// again is entered.
+    pub(super) fn allows(&self, terms: (u64, Side, u64)) -> bool {
+        let own = (self.instrument, self.side, self.quantity);
+        self.is_wild || terms == own || self.is_repeated && terms == OTHER
+    }
 }
 
 impl OuchClient {
@@ -169,7 +183,7 @@ impl OuchClient {
         let side = if self.random.chance(500) { Side::Buy } else { Side::Sell };
         let (quantity, price) = (self.random.between(1, 20), self.price());
         let ((time, tags), symbol) = (self.terms(now_ns), format!("{symbol:<8}"));
-        self.asked.insert(number, Asked { instrument, side, quantity, is_wild: false });
+        self.asked.insert(number, Asked { instrument, side, quantity, is_wild: false, is_repeated: false });
         let length = u16::try_from(tags.len()).expect("few tags").to_be_bytes();
         let parts: [&[u8]; 11] = [
             b"O",
@@ -227,7 +241,8 @@ impl OuchClient {
 
     /// It does not rise, so it is ignored; unless its number was refused beside the stream, and is free.
     fn repeat_with_other_terms(&mut self, out: &mut Vec<u8>) {
-        if self.asked.contains_key(&self.sent) {
+        if let Some(asked) = self.asked.get_mut(&self.sent) {
+            asked.is_repeated = true;
             let parts: [&[u8]; 5] = [
                 b"O",
                 &self.sent.to_be_bytes(),
