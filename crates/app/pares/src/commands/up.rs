@@ -64,9 +64,14 @@ pub fn run(args: &Args) -> CommandResult {
     match start(args, &stop) {
         Ok(mut supervisor) => {
             // A leftover of the last run must look neither like one that listens nor like one that is down.
-            let layout = supervisor.layout();
-            let _ = [web_address(layout), layout.web_pid()].map(std::fs::remove_file);
-            let mut web = args.web.map(|listen| WebChild::new(listen, layout));
+            let _ =
+                [web_address(supervisor.layout()), supervisor.layout().web_pid()].map(std::fs::remove_file);
+            // A gateway may listen there by now, and goes on doing so.
+            if let Err(taken) = args.web.map_or(Ok(()), check_free) {
+                supervisor.stop()?;
+                return Err(taken);
+            }
+            let mut web = args.web.map(|listen| WebChild::new(listen, supervisor.layout()));
             tell(&supervisor);
             look_after(&mut supervisor, &mut web, &stop);
             web.map_or(Ok(()), |mut web| web.watched.stop())?;

@@ -227,3 +227,21 @@ fn names_cannot_become_markup() {
 async fn harmed(page: &Tab) -> bool {
     page.script("return window.harmed === true", Value::Null).await == Value::Bool(true)
 }
+
+#[test]
+fn a_command_that_waits_for_an_answer_is_not_sent_by_the_next_person() {
+    in_browser(|page, _server| async move {
+        sign_up(&page, Hand::Mouse, "first").await;
+        let script = "const [[name, password], end] = arguments; import('/js/api.js').then(async (api) => { \
+                      const { fetch } = window; let sent = 0; \
+                      window.fetch = (url, asked) => { if (!url.includes('/commands/')) return fetch(url, asked); sent += 1; return Promise.resolve(new Response('', { status: 504 })); }; \
+                      const asked = api.command('add', { amount: '100' }).then(() => 'answered', ({ message }) => message); \
+                      await new Promise((done) => { setTimeout(done, 50); }); \
+                      await api.signOut(); \
+                      await api.signUp(name, password); \
+                      await api.signIn(name, password); \
+                      end([await asked, sent, (await api.session()).name]); }).catch(({ message }) => end(message))";
+        let told = page.script_ends(script, json!(["second", PASSWORD])).await;
+        assert_eq!(told, json!(["Who asked this has signed out.", 1, "second"]));
+    });
+}

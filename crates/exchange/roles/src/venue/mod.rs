@@ -106,6 +106,7 @@ pub struct VenueNode<W: World> {
     out: Out<W>,
     seats: Vec<ShardSeat<W>>,
     requests: Requests<W>,
+    /// Nothing is read while so many requests are pending. With one less, a batch of each gateway is.
     pending_max: usize,
     committed: CommittedStream<W>,
     /// By shard id: what it has executed, as of the last look at the committed stream.

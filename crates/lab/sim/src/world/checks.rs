@@ -206,7 +206,8 @@ impl World<'_> {
             .seated()
             .map(|shard| (usize::from(shard.id().0), shard.position(), shard.state_hash()))
             .collect();
-        let most = self.scenario.gateways * self.in_flight_max() + 512;
+        // A venue that was away reads a batch of each gateway at once.
+        let most = self.scenario.gateways * (self.in_flight_max() + 512);
         if pending > most {
             let what = format!("venue {venue} has {pending} pending");
             return Err(Broken { invariant: "I6 bounded", what });

@@ -305,32 +305,36 @@ impl World<'_> {
             };
             let Some((kind, body, after)) = split else { break };
             rest = after;
-            match frame::decode_gateway(kind, body) {
-                Ok(GatewayFrame::Reply(reply)) => self.on_reply(connection, reply)?,
-                Ok(GatewayFrame::OrderStatus(key, status)) => {
-                    self.on_order_status(connection, key, status)?
-                }
-                Ok(GatewayFrame::ListEnd(end)) => self.on_list_end(connection, &end)?,
-                Ok(GatewayFrame::Challenge(challenge)) => {
-                    let client = self.sessions[connection].client;
-                    self.on_challenge(connection, client, &challenge);
-                }
-                Ok(GatewayFrame::SignedOn(_)) => self.sessions[connection].asked.is_signed_on = true,
-                Ok(
-                    GatewayFrame::Pong(_)
-                    | GatewayFrame::Resumed { .. }
-                    | GatewayFrame::InstrumentStatus(_)
-                    | GatewayFrame::TickRow { .. }
-                    | GatewayFrame::OwnLimits(_),
-                ) => {}
-                Err(error) => {
-                    let what = format!("gateway sent a frame that cannot be read: {error}");
-                    return Err(Broken { invariant: "the protocol", what });
-                }
-            }
+            let frame = frame::decode_gateway(kind, body).map_err(|error| {
+                let what = format!("gateway sent a frame that cannot be read: {error}");
+                Broken { invariant: "the protocol", what }
+            })?;
+            self.on_frame(connection, frame)?;
         }
         self.sessions[connection].input = rest.to_vec();
         Ok(())
+    }
+
+    fn on_frame(&mut self, connection: usize, frame: GatewayFrame) -> Result<(), Broken> {
+        match frame {
+            GatewayFrame::Reply(reply) => self.on_reply(connection, reply),
+            GatewayFrame::OrderStatus(key, status) => self.on_order_status(connection, key, status),
+            GatewayFrame::ListEnd(end) => self.on_list_end(connection, &end),
+            GatewayFrame::Challenge(challenge) => {
+                let client = self.sessions[connection].client;
+                self.on_challenge(connection, client, &challenge);
+                Ok(())
+            }
+            GatewayFrame::SignedOn(_) => {
+                self.sessions[connection].asked.is_signed_on = true;
+                Ok(())
+            }
+            GatewayFrame::Pong(_)
+            | GatewayFrame::Resumed { .. }
+            | GatewayFrame::InstrumentStatus(_)
+            | GatewayFrame::TickRow { .. }
+            | GatewayFrame::OwnLimits(_) => Ok(()),
+        }
     }
 
     fn on_reply(&mut self, connection: usize, reply: Reply) -> Result<(), Broken> {

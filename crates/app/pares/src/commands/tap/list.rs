@@ -8,36 +8,35 @@ use pares_types::{GatewayId, Timestamp};
 use serde_json::json;
 
 use super::select::{Select, name, nothing, who};
-use super::taped::Follow;
+use super::taped::{Follow, Taped, Taps};
 use crate::error::CommandResult;
 use crate::text::{self, Table, grouped};
 use crate::utc;
+
+const TITLES: [&str; 13] = [
+    "gateway",
+    ">connection",
+    "opened",
+    "seen",
+    "door",
+    "member",
+    ">in",
+    ">out",
+    ">messages in",
+    ">out",
+    ">missing",
+    "end",
+    "peer",
+];
 
 /// Prints them.
 ///
 /// # Errors
 /// If there is no tap, or it cannot be read.
 pub fn run(layout: &Layout, select: &Select, json: bool) -> CommandResult {
-    let titles = [
-        "gateway",
-        ">connection",
-        "opened",
-        "seen",
-        "door",
-        "member",
-        ">in",
-        ">out",
-        ">messages in",
-        ">out",
-        ">missing",
-        "end",
-        "peer",
-    ];
-    let (mut table, mut lines) = (Table::new(titles), String::new());
-    let (mut lost_entries, mut lost_bytes) = (0, 0);
     let taps = select.read(layout)?;
+    let (mut table, mut lines) = (Table::new(TITLES), String::new());
     for taped in &taps.taped {
-        (lost_entries, lost_bytes) = (lost_entries + taped.lost.0, lost_bytes + taped.lost.1);
         let mut counts = Counts::default();
         taped.follow(&mut counts)?;
         for (place, one) in &taped.connections {
@@ -48,21 +47,26 @@ pub fn run(layout: &Layout, select: &Select, json: bool) -> CommandResult {
             }
         }
     }
-    if taps.taped.iter().all(|taped| taped.connections.is_empty()) {
+    if table.is_empty() && lines.is_empty() {
         nothing("connections");
     }
+    if !table.is_empty() {
+        lines = table.render();
+    }
     if !json {
-        lines = if table.is_empty() { String::new() } else { table.render() };
-        if lost_entries > 0 {
-            lines.push_str(&format!(
-                "lost: {} entries, {} bytes\n",
-                grouped(lost_entries),
-                grouped(lost_bytes)
-            ));
-        }
+        lines.push_str(&lost(&taps));
     }
     text::print(&lines);
     taps.done()
+}
+
+/// What the taps lost, if anything.
+fn lost(taps: &Taps) -> String {
+    let sum = |(entries, bytes), taped: &Taped| (entries + taped.lost.0, bytes + taped.lost.1);
+    match taps.taped.iter().fold((0, 0), sum) {
+        (0, _) => String::new(),
+        (entries, bytes) => format!("lost: {} entries, {} bytes\n", grouped(entries), grouped(bytes)),
+    }
 }
 
 /// Messages that came in and that went out, by connection.

@@ -299,33 +299,21 @@ impl Findings {
 
     fn tell(&self) {
         self.differences.tell();
-        for (gateway, Cover { lives, .. }) in &self.recorded.covers {
-            let (Some((from_ns, _)), Some((_, to_ns))) = (lives.first(), lives.last()) else { continue };
-            let [from, to] = [from_ns, to_ns].map(|ns| utc::format(Timestamp(*ns)));
-            let times = if lives.len() == 1 {
-                "without a break".into()
-            } else {
-                format!("in {} lives of its gateway", lives.len())
-            };
-            pares_text::tell!("the tap of gateway-{gateway} covers {from} to {to}, {times}");
-        }
-        if self.outside > 0 {
-            pares_text::tell!(
-                "{} recorded requests are in no tap, and came in when their gateways' taps were not there",
-                grouped(self.outside)
-            );
-        }
-        if self.ahead > 0 {
-            pares_text::tell!(
-                "{} requests wait behind gaps in their sessions' numbers, and are not answered",
-                grouped(self.ahead)
-            );
-        }
-        if self.unsure > 0 {
-            pares_text::tell!(
-                "{} requests are neither recorded nor refused; bytes of their connections are missing or blanked before them, or a sending time is at its limit, and their sessions may not have taken them",
-                grouped(self.unsure)
-            );
+        self.tell_covers();
+        for (count, what) in [
+            (
+                self.outside,
+                "recorded requests are in no tap, and came in when their gateways' taps were not there",
+            ),
+            (self.ahead, "requests wait behind gaps in their sessions' numbers, and are not answered"),
+            (
+                self.unsure,
+                "requests are neither recorded nor refused; bytes of their connections are missing or blanked before them, or a sending time is at its limit, and their sessions may not have taken them",
+            ),
+        ] {
+            if count > 0 {
+                pares_text::tell!("{} {what}", grouped(count));
+            }
         }
         pares_text::tell!(
             "{} requests in, {} of them refused at once; {} ignored by their sessions; {} reports out, {} of them from before what recorders keep; {}",
@@ -336,6 +324,18 @@ impl Findings {
             grouped(self.dropped),
             self.lacking.text()
         );
+    }
+
+    fn tell_covers(&self) {
+        for (gateway, Cover { lives, .. }) in &self.recorded.covers {
+            let (Some((from_ns, _)), Some((_, to_ns))) = (lives.first(), lives.last()) else { continue };
+            let [from, to] = [from_ns, to_ns].map(|ns| utc::format(Timestamp(*ns)));
+            let times = match lives.len() {
+                1 => "without a break".into(),
+                lives => format!("in {lives} lives of its gateway"),
+            };
+            pares_text::tell!("the tap of gateway-{gateway} covers {from} to {to}, {times}");
+        }
     }
 
     fn judge(&self, taps: &Taps) -> CommandResult {

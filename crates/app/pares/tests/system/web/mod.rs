@@ -236,3 +236,34 @@ fn an_exchange_comes_up_with_a_server_restarts_it_and_takes_it_along() {
     assert!(up.wait().unwrap().success());
     assert!(!is_there(), "it ended too");
 }
+
+#[test]
+fn a_server_at_the_address_of_a_gateway_is_refused_and_the_system_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = pares_node::Layout::new(dir.path());
+    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let config = pares_node::SystemConfig { gateways: vec![free], ..small(1) };
+    pares_node::config::save(&config, &layout.config()).unwrap();
+    let mut command = Command::new(PROGRAM);
+    let told = command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir.path()).output().unwrap();
+    let why = String::from_utf8_lossy(&told.stderr);
+    assert!(!told.status.success() && why.contains("choose another address"), "{why}");
+    assert!(TcpListener::bind(free).is_ok(), "nothing is left of it");
+}
+
+#[test]
+fn a_server_that_can_neither_complain_nor_say_where_it_listens_serves() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = pares_node::Layout::new(dir.path());
+    pares_node::config::save(&small(1), &layout.config()).unwrap();
+    std::fs::create_dir_all(layout.run().join("web.addr.new")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", layout.run().join("web.log")).unwrap();
+    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir.path()).stdout(Stdio::null());
+    let mut up = command.spawn().unwrap();
+    eventually("it serves", || TcpStream::connect(free).is_ok());
+    assert_eq!(Asker::open(&free.to_string(), 7).limit(1, "sell", 10, "5").status, 201);
+    kill_process(Pid::from_child(&up), Signal::TERM).unwrap();
+    assert!(up.wait().unwrap().success());
+}
