@@ -11,7 +11,7 @@ const PAGES = [['/', 'Market'], ['/operator', 'Operators']];
 const FEED = { live: 'Live', connecting: 'Connecting …', off: 'Offline' };
 
 /**
- * Runs a page: `view(hear)` gives its parts once somebody is signed on, and `hear(topic, heard)` tells them of changes as long as they are shown; `entered()` and `left()` are called when that is so and when it ends.
+ * Runs a page: `view(hear)` gives its parts once somebody is signed on, and `hear(topic, heard)` tells them of changes as long as they are shown; `entered()` and `left()` are called when that is so and when it ends: one person at a time.
  * `lead` says what the page is for, `operatorsOnly` that a member has nothing to do here.
  */
 export function run({ title, lead, view, entered, left, operatorsOnly = false }) {
@@ -23,13 +23,14 @@ export function run({ title, lead, view, entered, left, operatorsOnly = false })
   const show = () => {
     const own = api.who();
     top(own);
-    if (shown === Boolean(own)) return;
-    shown = Boolean(own);
+    if (shown === own) return;
+    if (shown) left();
+    shown = own;
     ends.forEach((end) => end());
     ends = [];
-    main.classList.toggle('wide', shown);
-    main.replaceChildren(shown ? view(hear) : signOnCard(title, lead, operatorsOnly));
-    (shown ? entered : left)();
+    main.classList.toggle('wide', Boolean(own));
+    main.replaceChildren(own ? view(hear) : signOnCard(title, lead, operatorsOnly));
+    if (own) entered();
   };
   listen('session', show);
   listen('feed', drawFeed);

@@ -15,6 +15,7 @@ const SCRIPT: &str = r"
     const { fetch } = window;
     window.fetch = async (url, asked) => await instead(asked.method, url) ?? fetch(url, asked);
     const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
+    const drawn = () => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); });
     const words = (asked) => asked.then(() => 'answered', ({ message }) => message);
     const nobody = (status) => new Response('{}', { status, headers: { 'Content-Type': 'application/json' } });
     const order = { symbol: 'ALFA', side: 'sell', quantity: '30', price: '12' };
@@ -67,6 +68,7 @@ fn an_answer_to_the_one_before_is_shown_to_nobody() {
             readOrders();
             await api.signOut();
             await api.signOn({ member: 8, session: 0 });
+            await drawn();
             const before = [state.orders.length, document.getElementById('own-orders').innerText];
             comes();
             await later(300);
@@ -93,6 +95,7 @@ fn a_late_session_of_the_one_before_is_ended_and_not_taken() {
             await api.signOn({ member: 8, session: 0 });
             await asked;
             await later(300);
+            await drawn();
             end([api.who().member, ended, document.getElementById('who').innerText]);";
         assert_eq!(run(&page, script).await, json!([8, 2, "Member 8"]));
     });
