@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::NodeError;
 use crate::leftovers::PARENT;
+use crate::world::complain;
 
 /// A process that dies younger than this is started again with growing pauses.
 const INFANT: Duration = Duration::from_secs(1);
@@ -144,13 +145,16 @@ impl Watched {
 }
 
 fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
-    // One whose log the disk has no room for is not kept down by it: what it complains of is lost.
-    let log = File::options().create(true).append(true).custom_flags(NEVER_WAITS).open(log);
+    // A disk without room for a log, or without a right to it, keeps no process down.
+    let opened = File::options().create(true).append(true).custom_flags(NEVER_WAITS).open(log);
+    if let Err(error) = &opened {
+        complain(&format_args!("{}: {error}; what the process complains of is lost", log.display()));
+    }
     program
         .env(PARENT, std::process::id().to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(log.map_or_else(|_| Stdio::null(), Stdio::from))
+        .stderr(opened.map_or_else(|_| Stdio::null(), Stdio::from))
         // Ctrl-C in a terminal goes to a whole process group: these processes end when they are told to.
         .process_group(0)
         .spawn()

@@ -68,7 +68,9 @@ pub fn run(args: &Args) -> CommandResult {
                 [web_address(supervisor.layout()), supervisor.layout().web_pid()].map(std::fs::remove_file);
             // A gateway may listen there by now, and goes on doing so.
             if let Err(taken) = args.web.map_or(Ok(()), check_free) {
-                supervisor.stop()?;
+                if let Err(error) = supervisor.stop() {
+                    pares_text::aside!("pares: stopping: {error}");
+                }
                 return Err(taken);
             }
             let mut web = args.web.map(|listen| WebChild::new(listen, supervisor.layout()));
@@ -261,10 +263,11 @@ impl WebChild {
         }
     }
 
-    /// Where it listens, once that is so.
+    /// Where it listens, once that is so. One that is started anew listens there too, though any port was asked for.
     fn heard(&mut self) -> Option<String> {
         let address = std::fs::read_to_string(&self.announced).ok().filter(|_| !self.is_told)?;
         self.is_told = true;
+        self.listen = address.trim().parse().unwrap_or(self.listen);
         Some(address.trim().to_owned())
     }
 

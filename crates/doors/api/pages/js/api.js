@@ -95,10 +95,11 @@ async function renew(by) {
   const again = await signedOn(by);
   if (own === by && again.copied === by.copied) return Object.assign(by, again);
   end(again.token);
-  throw new Error('The operator has changed whose orders this session is told: sign on again.');
+  // Who has left meanwhile is told nothing here.
+  if (own === by) throw new Error('The operator has changed whose orders this session is told: sign on again.');
 }
 
-async function once(method, path, body) {
+async function once(method, path, body, waiting) {
   const by = own;
   if (!by) throw new Problem(401, { detail: 'Nobody is signed on.' });
   const { token } = by;
@@ -106,13 +107,15 @@ async function once(method, path, body) {
     return await sent(by, method, path, body);
   } catch (problem) {
     if (problem.status !== 401 || own !== by) throw problem;
+    // A session may end while its gateway does what was asked.
+    waiting?.(problem);
     if (by.token === token) await signOnAgain(by);
     return sent(by, method, path, body);
   }
 }
 
 /** What changes something: again under the name that is in it, until there is an answer. */
-const done = (method, path, body, waiting) => untilAnswered(() => once(method, path, body), waiting);
+const done = (method, path, body, waiting) => untilAnswered(() => once(method, path, body, waiting), waiting);
 const get = (path) => untilAnswered(() => once('GET', path));
 const of = (symbol) => `/instruments/${encodeURIComponent(symbol)}`;
 const named = (name, more = {}) => new URLSearchParams({ client_order_id: name, ...more });

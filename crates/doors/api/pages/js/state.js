@@ -36,9 +36,14 @@ export const inHand = () => state.instruments.find((one) => one.symbol === state
 export const symbolOf = (number) => state.instruments.find((one) => one.instrument === number)?.symbol ?? `instrument ${number}`;
 
 let keptFor = '';
+/** Own orders as they are being read, and whether they are read once more behind that. */
+let reading = null;
+let isReadAgain = false;
 
 /** Somebody is here: what another one had is forgotten. Who comes back finds the prices and trades that no server tells again. */
 export function keepFor({ member, copied }) {
+  // What is being read for another one is waited for by nobody.
+  [reading, isReadAgain] = [null, false];
   state.orders = [];
   const one = `${member} ${copied}`;
   if (one === keptFor) return;
@@ -64,17 +69,17 @@ export async function readInstruments() {
   return true;
 }
 
-let reading = null;
-let isReadAgain = false;
-
 /** Reads own orders anew. Asked for while they are being read, they are read once more, since what was read may be older. */
 export function readOrders() {
   isReadAgain = reading != null;
-  reading ??= api.orders().then((told) => { state.orders = told; mark('orders'); }, () => {}).finally(() => {
+  if (reading) return reading;
+  const read = api.orders().then((told) => { state.orders = told; mark('orders'); }, () => {}).finally(() => {
+    if (reading !== read) return;
     reading = null;
     if (isReadAgain) readOrders();
   });
-  return reading;
+  reading = read;
+  return read;
 }
 
 /** An order has that price, as this page asked for it or was told. */

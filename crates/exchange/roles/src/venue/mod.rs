@@ -106,7 +106,8 @@ pub struct VenueNode<W: World> {
     out: Out<W>,
     seats: Vec<ShardSeat<W>>,
     requests: Requests<W>,
-    /// Nothing is read while so many requests are pending. With one less, a batch of each gateway is.
+    /// Nothing is read while so many requests are pending. Each gateway may give as many as there is room for, a batch at most: so a batch
+    /// of each may be pending.
     pending_max: usize,
     committed: CommittedStream<W>,
     /// By shard id: what it has executed, as of the last look at the committed stream.

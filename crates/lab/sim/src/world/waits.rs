@@ -12,8 +12,8 @@ use crate::client::{EXCHANGE, Open};
 const LATE: u64 = 5;
 /// Of all orders, one in so many may be: those that came before anybody knew how much is too much, and those beside repeats, which are never refused.
 const LATE_PART: u64 = 8;
-/// Each member has so large a part of what the members have on average answered. Half would be too much: what a member asks about names that nobody
-/// knows is refused at once, and counts as no answer. Of 750 members one had 0.47 of the average, by its own draw (seed 1795833086).
+/// Each member has so large a part of what the members have on average answered. Half did not hold for one of 750 members (seed 1795833086 of
+/// `flood`): it had 0.47. Answers of all kinds count, and members draw what they ask; whether that is all of it is not shown.
 const SHARE_PART: usize = 3;
 
 /// What became of orders while members asked for more and more.

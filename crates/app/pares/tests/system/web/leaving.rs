@@ -8,12 +8,12 @@ use super::support::{Asker, Web};
 use crate::common::exchange::{Exchange, small, with_feed};
 use crate::sign_on::done;
 
-/// What every script below begins with. `instead(method, url)` may answer in the server's place; where it gives nothing, the server is asked.
+/// What every script below begins with. `instead(method, url, asked)` may answer in the server's place; where it gives nothing, the server is asked.
 const SCRIPT: &str = r"
     const end = arguments[1];
     let instead = () => null;
     const { fetch } = window;
-    window.fetch = async (url, asked) => await instead(asked.method, url) ?? fetch(url, asked);
+    window.fetch = async (url, asked) => await instead(asked.method, url, asked) ?? fetch(url, asked);
     const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
     const drawn = () => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); });
     const words = (asked) => asked.then(() => 'answered', ({ message }) => message);
@@ -62,10 +62,18 @@ fn an_answer_to_the_one_before_is_shown_to_nobody() {
         sign_on(&page, Hand::Mouse, 7).await;
         page.shows("#own-orders", "30").await;
         let script = r"
-            let comes;
+            let [comes, isFirst] = [null, true];
             const held = new Promise((done) => { comes = done; });
-            instead = async (method, url) => { if (url.endsWith('/orders')) await held; return null; };
+            instead = async (method, url, asked) => {
+                if (!url.endsWith('/orders')) return null;
+                if (!isFirst) return new Promise(() => {});
+                isFirst = false;
+                const answer = await fetch(url, asked);
+                await held;
+                return answer;
+            };
             readOrders();
+            await later(500);
             await api.signOut();
             await api.signOn({ member: 8, session: 0 });
             await drawn();
@@ -82,8 +90,9 @@ fn a_late_session_of_the_one_before_is_ended_and_not_taken() {
     in_a_page(async |_exchange, _web, page| {
         sign_on(&page, Hand::Mouse, 7).await;
         let script = r"
-            let [ended, isFirst] = [0, true];
+            let [ended, signOns, isFirst] = [0, 0, true];
             instead = async (method, url) => {
+                if (url.endsWith('/sign-on')) signOns += 1;
                 if (url.endsWith('/status') && isFirst) { isFirst = false; return nobody(401); }
                 if (method === 'POST' && url.endsWith('/sign-on') && api.who()?.member === 7) await later(300);
                 if (method === 'DELETE' && url.endsWith('/session')) ended += 1;
@@ -93,16 +102,17 @@ fn a_late_session_of_the_one_before_is_ended_and_not_taken() {
             await later(50);
             await api.signOut();
             await api.signOn({ member: 8, session: 0 });
-            await asked;
+            const said = await asked;
             await later(300);
             await drawn();
-            end([api.who().member, ended, document.getElementById('who').innerText]);";
-        assert_eq!(run(&page, script).await, json!([8, 2, "Member 8"]));
+            end([said, await words(api.standing()), ended, signOns, document.getElementById('who').innerText]);";
+        let all = json!(["Who asked this has signed out.", "answered", 2, 2, "Member 8"]);
+        assert_eq!(run(&page, script).await, all);
     });
 }
 
 #[test]
-fn two_pages_of_one_session_do_not_take_it_from_each_other_for_ever() {
+fn a_page_that_loses_its_session_again_and_again_gives_it_up() {
     in_a_page(async |_exchange, _web, page| {
         sign_on(&page, Hand::Mouse, 7).await;
         let script = r"
@@ -113,8 +123,26 @@ fn two_pages_of_one_session_do_not_take_it_from_each_other_for_ever() {
             };
             while (api.who()) await words(api.standing());
             end(signOns);";
-        assert!(run(&page, script).await.as_u64().unwrap() <= 3);
+        // One more where the machine was slow at first.
+        assert!((2..=3).contains(&run(&page, script).await.as_u64().unwrap()));
         page.shows("#why-left", "in use elsewhere").await;
+    });
+}
+
+#[test]
+fn an_order_whose_session_ended_twice_goes_under_the_same_name_when_it_is_sent_again() {
+    in_a_page(async |_exchange, _web, page| {
+        sign_on(&page, Hand::Mouse, 7).await;
+        let script = r"
+            const names = [];
+            instead = (method, url, asked) => {
+                if (method !== 'POST' || !url.endsWith('/orders')) return null;
+                names.push(JSON.parse(asked.body).client_order_id);
+                return names.length < 3 ? nobody(401) : null;
+            };
+            const said = [await words(api.enter(order, false, () => {})), await words(api.enter(order, false, () => {}))];
+            end([said[1], names.length, new Set(names).size]);";
+        assert_eq!(run(&page, script).await, json!(["answered", 3, 1]));
     });
 }
 
@@ -156,17 +184,10 @@ fn a_copy_sees_the_others_orders_and_nothing_to_ask_by() {
         // It is its own member's again: nothing of the other one stays there.
         done(&exchange, "member copy 9 none --session 1");
         page.shows("#why-left", "The operator has changed").await;
+        page.shows("#why-left", "may be done or not").await;
         sign_on_as(&page, 9, 1).await;
         page.shows("#own-orders", "No order is at work").await;
         page.find("#ticket").await;
-
-        // And a copy once more, with an order under way: what may be done is said.
-        let begun = r"
-            instead = async (method, url) => { if (method === 'POST' && url.endsWith('/orders')) await later(3000); return null; };
-            end(words(api.enter(order, false, () => {})) instanceof Promise);";
-        assert_eq!(run(&page, begun).await, json!(true));
-        done(&exchange, "member copy 9 7 --session 1");
-        page.shows("#why-left", "may be done or not").await;
     });
 }
 
