@@ -169,29 +169,49 @@ fn children(of: u32, word: &str) -> Vec<u32> {
     all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(is_child).collect()
 }
 
+/// A workload that runs at three sites, three fronts and two desks.
+fn started_apart(dir: &Path, commands: &str) -> Child {
+    let written = pares(dir, &["generate", "day", "--commands", commands, "--users", "60"]);
+    assert!(written.status.success());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+    command.current_dir(dir).args(["broker", "run", "day", "--instant", "--durability", "os", "--json"]);
+    command.args(["--sites", "3", "--fronts", "3", "--desks", "2", "--window", "300"]);
+    command.stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Kills a process as nothing can prevent; whether it was there.
+fn kill(process: u32) -> bool {
+    Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success()
+}
+
+#[test]
+fn sites_that_die_while_a_run_is_checked_are_started_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = started_apart(dir.path(), "2000");
+    let (mut had_fronts, mut has_fronts) = (false, false);
+    while (has_fronts || !had_fronts) && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        has_fronts = !children(run.id(), "front").is_empty();
+        had_fronts |= has_fronts;
+    }
+    // Its fronts have ended: two of three sites are too many to do without.
+    let killed = children(run.id(), "site").into_iter().take(2).filter(|site| kill(*site)).count();
+    let output = run.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{killed} killed: {told}");
+    let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(figures["elements"]["userCommand"], 2_000, "{told}");
+}
+
 #[test]
 fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     let dir = tempfile::tempdir().unwrap();
-    let written = pares(dir.path(), &["generate", "day", "--commands", "20000", "--users", "60"]);
-    assert!(written.status.success());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.current_dir(dir.path()).args([
-        "broker",
-        "run",
-        "day",
-        "--instant",
-        "--durability",
-        "os",
-        "--json",
-    ]);
-    command.args(["--sites", "3", "--fronts", "3", "--desks", "2", "--window", "300"]);
-    let run = command.stdout(Stdio::piped()).spawn().unwrap();
+    let run = started_apart(dir.path(), "20000");
     let mut killed = 0;
     for word in ["front", "desk", "site", "front", "site"] {
         std::thread::sleep(std::time::Duration::from_millis(700));
         let Some(victim) = children(run.id(), word).first().copied() else { continue };
-        let kill = Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap();
-        killed += u32::from(kill.success());
+        killed += u32::from(kill(victim));
     }
     let output = run.wait_with_output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();

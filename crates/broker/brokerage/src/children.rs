@@ -291,6 +291,7 @@ impl Children {
     pub fn end_all_but_sites(&mut self) {
         let left: Vec<BrokerPart> = self.running.keys().copied().collect();
         self.kill(&left);
+        self.due.retain(|(part, _)| self.all_sites.contains(part));
     }
 
     /// Ends all politely: fronts, then desks and routers, then sites; and those that do not listen otherwise.

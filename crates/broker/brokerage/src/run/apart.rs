@@ -175,7 +175,9 @@ impl Apart<'_> {
         drop(tell);
         self.blows = args.blows.map(|plan| Ok(Blows::new(plan, front::access(self.dir)?))).transpose()?;
         self.follow(&told, &mut tally)?;
-        self.flooded = flood.map(Flood::end).transpose()?.unwrap_or_default();
+        if let Some(flood) = flood {
+            self.flooded = self.look_until_done(move || flood.end())??;
+        }
         let struck = self.blows.take().map(|blows| blows.end(self.children)).transpose()?;
         let (tell, told) = channel();
         start(fronts.clone(), dealt.dumps, 1, tell)?;
@@ -217,8 +219,7 @@ impl Apart<'_> {
         self.follow(&told, &mut Tally::begin())?;
         self.children.end_all_but_sites();
         // What they asked for last is executed, or never will be.
-        std::thread::sleep(QUIET);
-        Ok(())
+        self.look_until_done(|| std::thread::sleep(QUIET))
     }
 
     /// Waits until every front lets itself be connected to.
@@ -242,6 +243,20 @@ impl Apart<'_> {
             dead.into_iter().for_each(|dead| pares_text::tell!("{dead}"));
         }
         Ok(())
+    }
+
+    /// Has something done that needs the processes, by a thread, and looks after them meanwhile: a site that dies then is started again as at any other time.
+    fn look_until_done<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, BrokerageError> {
+        let named = std::thread::Builder::new().name("work".into());
+        let thread = named.spawn(work).map_err(BrokerageError::io("starting a thread"))?;
+        while !thread.is_finished() {
+            self.look()?;
+            std::thread::sleep(LOOK);
+        }
+        thread.join().map_err(|_| failed("a thread that needs the processes has panicked"))
     }
 
     /// Counts answers until all loaders have ended.
@@ -276,9 +291,11 @@ impl Apart<'_> {
     ) -> Result<Checked, BrokerageError> {
         let doors = front::doors(&front::access(self.dir)?)?;
         let path = self.dir.join(super::OWN_DUMP);
-        dump::write(doors.clone(), None, &path, |_| ())?;
-        let report = audit::replay(&path)?;
-        let found = dump::summaries(doors, users.to_vec())?;
+        let (own, users) = (path.clone(), users.to_vec());
+        let (report, found) = self.look_until_done(move || {
+            dump::write(doors.clone(), None, &own, |_| ())?;
+            Ok::<_, BrokerageError>((audit::replay(&own)?, dump::summaries(doors, users)?))
+        })??;
         let is_genuine = report.quotes.iter().all(|quote| server.is_none_or(|server| server.gave(quote)));
         let audit_verified = report.count("userCommand") == tally.told() + self.flooded.told
             && report.count("errorEvent") == tally.refused + self.flooded.refused
