@@ -4,13 +4,14 @@
 // the gateway knows: it says so when it refuses. No gateway tells which proposals wait, so a proposal is handed on as the words by which the
 // second operator asks for the same, or as a link with them.
 
+import { who } from './api.js';
 import { ASKED, deedOf } from './deeds.js';
 import { card, el, refill } from './dom.js';
 import { field, form } from './forms.js';
 import { run } from './frame.js';
 import { phaseMark } from './list.js';
 import { shown } from './prices.js';
-import { confirmDeed, doneCard, proposalsCard, secondCard } from './proposals.js';
+import { confirmDeed, doneCard, keepDeedsFor, proposalsCard, secondCard } from './proposals.js';
 import { readInstruments, state } from './state.js';
 import { mark } from './topics.js';
 import { phaseText } from './words.js';
@@ -24,10 +25,13 @@ run({
   title: 'Operators',
   lead: 'Phases, blocks, and what needs two operators. Operators are sessions of member 0.',
   operatorsOnly: true,
-  view: (hear) => el('div', { class: 'operators' },
-    el('h1', { class: 'unseen' }, 'Operators'),
-    el('div', { class: 'column' }, phasesCard(hear), doneCard(hear)),
-    el('div', { class: 'column' }, membersCard(hear), secondCard(hear), proposalsCard(hear), fourEyesCard(hear))),
+  view: (hear) => {
+    keepDeedsFor(who());
+    return el('div', { class: 'operators' },
+      el('h1', { class: 'unseen' }, 'Operators'),
+      el('div', { class: 'column' }, phasesCard(hear), doneCard(hear)),
+      el('div', { class: 'column' }, membersCard(hear), secondCard(hear), proposalsCard(hear), fourEyesCard(hear)));
+  },
   entered: () => {
     turn = setInterval(look, EVERY_MS);
     look();

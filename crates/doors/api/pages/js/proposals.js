@@ -17,6 +17,13 @@ const DONE_MAX = 50;
 const done = [];
 /** What it proposed: { until, words }. */
 let proposed = [];
+let keptFor = null;
+
+/** An operator is here: what another one did is forgotten. */
+export function keepDeedsFor({ session }) {
+  if (session !== keptFor) [done.length, proposed] = [0, []];
+  keptFor = session;
+}
 
 function note(deed, told, isBad = false) {
   done.unshift({ ms: Date.now(), words: deed.words, told, isBad });
@@ -38,15 +45,18 @@ export function confirmDeed(deed) {
       el('div', { class: 'buttons' }, button('do-it', deed.title, false, false),
         deed.canPropose && button('propose-it', 'Propose it to a second operator', true, true), leave));
     dialog.addEventListener('close', () => { dialog.remove(); closed(); });
-    document.body.append(dialog);
+    // It goes with the page of the one who is here.
+    document.getElementById('main').append(dialog);
     dialog.showModal();
   });
 }
 
 async function ask(deed, propose, dialog, error) {
+  const by = who();
   setText(error, '');
   try {
     const outcome = await deed.ask(propose, () => setText(error, 'No answer yet; asking again …'));
+    if (who() !== by) return;
     if (propose) proposed.unshift({ until: Date.now() + HOLDS_MS, words: deed.words });
     const told = propose ? 'Proposed, not done: a second operator asks for the same within ten minutes.' : outcomeText(outcome);
     note(deed, told);
@@ -54,6 +64,7 @@ async function ask(deed, propose, dialog, error) {
     dialog.close();
     say(`${deed.title}: ${told}`);
   } catch (problem) {
+    if (who() !== by) return;
     note(deed, refusal(problem), true);
     setText(error, refusal(problem));
     // What is to be done next stands out.

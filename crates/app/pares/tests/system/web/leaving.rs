@@ -195,3 +195,36 @@ async fn sign_on_as(page: &Tab, member: u32, session: u16) {
     Hand::Mouse.write(page, "#session", &session.to_string()).await;
     sign_on(page, Hand::Mouse, member).await;
 }
+
+#[test]
+fn what_an_operator_asked_and_proposed_goes_with_that_operator() {
+    in_browser(async |driver| {
+        let exchange = Exchange::start(&small(1));
+        let web = Web::start(exchange.layout().root());
+        let page = at(&driver, &web, "/operator").await;
+        let script = r"
+            const { confirmDeed } = await import('/js/proposals.js');
+            let comes = null;
+            const held = new Promise((done) => { comes = done; });
+            const deed = (words, ask) => ({ title: 'Halt', meaning: 'It halts.', words, canPropose: true, ask });
+            const texts = () => ['done', 'proposed', 'deed'].map((id) => document.getElementById(id)?.innerText ?? 'none');
+            const press = (id) => document.getElementById(id).click();
+            const is = async (session) => { await api.signOn({ member: 0, session }); await drawn(); await drawn(); };
+            await is(1);
+            confirmDeed(deed('halt one', async () => null));
+            press('propose-it');
+            await drawn(); await drawn();
+            const own = texts();
+            confirmDeed(deed('halt two', () => held));
+            press('do-it');
+            await api.signOut();
+            await is(2);
+            comes(null);
+            await drawn(); await drawn();
+            const others = texts();
+            end([own, others].map((all) => all.map((text) => [text === 'none', text.includes('halt ')])));";
+        let (nowhere, named) = ([true, false], [false, true]);
+        let unsaid = [false, false];
+        assert_eq!(run(&page, script).await, json!([[named, named, nowhere], [unsaid, unsaid, nowhere]]));
+    });
+}
