@@ -58,7 +58,10 @@ pub fn run(args: &Args) -> CommandResult {
         );
         return Err(CommandError::Usage(why));
     }
-    args.web.map_or(Ok(()), check_free)?;
+    if let Some(listen) = args.web {
+        check_free(listen)?;
+        check_not_own(listen, &Layout::new(&args.dir))?;
+    }
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
@@ -66,7 +69,7 @@ pub fn run(args: &Args) -> CommandResult {
             // A leftover of the last run must look neither like one that listens nor like one that is down.
             let _ =
                 [web_address(supervisor.layout()), supervisor.layout().web_pid()].map(std::fs::remove_file);
-            // A gateway may listen there by now, and goes on doing so.
+            // A gateway that listens at any port may have got this one, and goes on with it.
             if let Err(taken) = args.web.map_or(Ok(()), check_free) {
                 if let Err(error) = supervisor.stop() {
                     pares_text::aside!("pares: stopping: {error}");
@@ -96,14 +99,31 @@ fn check_free(listen: SocketAddr) -> CommandResult {
     loop {
         match TcpListener::bind(listen) {
             Err(error) if begun.elapsed() > FREE_MAX => {
-                return Err(CommandError::Usage(format!(
-                    "--web {listen}: {error}; choose another address, as in `--web 127.0.0.1:0`"
-                )));
+                return Err(cannot_serve(listen, &error.to_string()));
             }
             Err(_) => std::thread::sleep(PAUSE),
             Ok(_) => return Ok(()),
         }
     }
+}
+
+/// No gateway is to listen there: one that comes up late would find its port taken.
+fn check_not_own(listen: SocketAddr, layout: &Layout) -> CommandResult {
+    if listen.port() == 0 || !layout.config().exists() {
+        return Ok(());
+    }
+    let config = pares_node::config::load(&layout.config())?;
+    let is_there = |port: &SocketAddr| {
+        port.port() == listen.port() && (port.ip() == listen.ip() || port.ip().is_unspecified())
+    };
+    match config.ports().find(|port| is_there(port)) {
+        Some(_) => Err(cannot_serve(listen, "pares.toml has a gateway there")),
+        None => Ok(()),
+    }
+}
+
+fn cannot_serve(listen: SocketAddr, why: &str) -> CommandError {
+    CommandError::Usage(format!("--web {listen}: {why}; choose another address, as in `--web 127.0.0.1:0`"))
 }
 
 fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {

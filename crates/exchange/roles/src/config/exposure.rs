@@ -28,10 +28,14 @@ pub enum ClientCertificates {
 }
 
 impl SystemConfig {
-    /// Where members come in, by whichever protocol, beyond this machine.
+    /// Where members come in, by whichever protocol.
+    pub fn ports(&self) -> impl Iterator<Item = &SocketAddr> {
+        self.gateways.iter().chain(&self.fix).chain(&self.ouch)
+    }
+
+    /// The same, beyond this machine.
     pub fn exposed_ports(&self) -> impl Iterator<Item = &SocketAddr> {
-        let ports = self.gateways.iter().chain(&self.fix).chain(&self.ouch);
-        ports.filter(|address| !address.ip().is_loopback())
+        self.ports().filter(|address| !address.ip().is_loopback())
     }
 
     /// Checks the addresses of another protocol.
