@@ -9,6 +9,8 @@ pub enum Bug {
     AnswerBeforeQuorum,
     /// Gateways are told no target for waits: the number of what is in flight is the only bound.
     AdmitByNumber,
+    /// Gateways read from the first connection there was only now and then.
+    ReadSeldom,
     /// A venue's handle on the window swallows one decision.
     SwallowDecision,
     /// Recorders do not find each other's logs.

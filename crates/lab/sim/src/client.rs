@@ -56,6 +56,8 @@ pub(crate) struct Client {
     /// Of the exchange: the business day it began last, and how many requests it has made to pass on to the next.
     day: (u32, u32),
     pub(crate) answers: BTreeMap<u64, Answer>,
+    /// Its orders, and changes of them, that venues had answered when members stopped asking.
+    pub(crate) orders_answered: u64,
     /// Names whose request no gateway takes.
     pub(crate) abandoned: BTreeSet<u64>,
     /// Names answered for the first time, by session.
@@ -92,6 +94,7 @@ impl Client {
             entered: Vec::new(),
             day: (0, 0),
             answers: BTreeMap::new(),
+            orders_answered: 0,
             abandoned: BTreeSet::new(),
             first_answers: BTreeSet::new(),
             connections: vec![None; gateways],

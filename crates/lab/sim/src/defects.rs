@@ -19,6 +19,15 @@ use zerocopy::FromBytes;
 
 use crate::bug::Bug;
 
+/// Of so many reads one finds something.
+const SELDOM: u32 = 16;
+
+/// [`Bug::ReadSeldom`]: all reads but a few find nothing.
+pub(crate) fn is_passed_over(reads: &mut u32) -> bool {
+    *reads += 1;
+    *reads % SELDOM != 0
+}
+
 /// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
 struct Words(Vec<u64>);
 

@@ -165,6 +165,11 @@ fn a_gateway_that_bounds_what_waits_by_its_number_alone_is_found() {
 }
 
 #[test]
+fn a_gateway_that_seldom_reads_what_one_member_asks_is_found() {
+    found_as("O3 nobody is starved", "flood", Bug::ReadSeldom, 5);
+}
+
+#[test]
 fn a_gateway_that_accepts_before_it_has_written_is_found() {
     found_as(DURABILITY, "power", Bug::AcceptBeforeWrite, 50);
 }

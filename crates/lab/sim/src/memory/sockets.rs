@@ -41,6 +41,8 @@ pub(crate) struct Connection {
     slot: Option<usize>,
     became_readable: bool,
     became_writable: bool,
+    /// Reads of a gateway that reads from it only now and then.
+    reads: u32,
 }
 
 impl Connection {
@@ -60,6 +62,7 @@ impl Connection {
             slot: None,
             became_readable,
             became_writable,
+            reads: 0,
         }
     }
 }
@@ -182,9 +185,14 @@ pub(crate) struct Stream {
 impl Read for Stream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.host.passes();
+        let seldom = self.number == 0 && self.host.with_seam(|seam, _| seam.has(Bug::ReadSeldom));
         self.host.with_net(|net| {
             let is_taped = net.is_taped;
             let one = &mut net.connections[self.number];
+            if seldom && defects::is_passed_over(&mut one.reads) {
+                one.became_readable = true;
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             let read = one.to_server.len().min(bytes.len());
             if read == 0 {
                 return if one.is_gone { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };

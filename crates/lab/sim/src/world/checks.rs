@@ -135,7 +135,7 @@ impl World<'_> {
     /// How long a request took, and whether it may have.
     fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Result<(), Broken> {
         let Some(open) = self.clients[client].open.remove(&name) else { return Ok(()) };
-        self.note_wait(&open);
+        self.note_wait(client, &open);
         let took_ns = self.now_ns - open.first_sent_ns;
         let disturbed_until_ns =
             self.disturbed_until_ns.max(self.shard_disturbed_until_ns(&open.request, shard));
