@@ -20,7 +20,7 @@ use zerocopy::FromBytes;
 use crate::bug::Bug;
 
 /// Of so many reads one finds something.
-const SELDOM: u32 = 16;
+const SELDOM: u32 = 256;
 
 /// [`Bug::ReadSeldom`]: all reads but a few find nothing.
 pub(crate) fn is_passed_over(reads: &mut u32) -> bool {
