@@ -25,7 +25,7 @@ const SELDOM: u32 = 256;
 /// [`Bug::ReadSeldom`]: all reads but a few find nothing.
 pub(crate) fn is_passed_over(reads: &mut u32) -> bool {
     *reads += 1;
-    *reads % SELDOM != 0
+    !reads.is_multiple_of(SELDOM)
 }
 
 /// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
