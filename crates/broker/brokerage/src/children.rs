@@ -291,7 +291,7 @@ impl Children {
     pub fn end_all_but_sites(&mut self) {
         let left: Vec<BrokerPart> = self.running.keys().copied().collect();
         self.kill(&left);
-        self.due.retain(|(part, _)| self.all_sites.contains(part));
+        self.due.retain(|(part, _)| matches!(part, BrokerPart::Site(_)));
     }
 
     /// Ends all politely: fronts, then desks and routers, then sites; and those that do not listen otherwise.
@@ -327,6 +327,8 @@ impl Drop for Children {
 mod tests {
     use std::net::SocketAddr;
 
+    use pares_wice::ClusterId;
+
     use super::*;
 
     /// One that makes a file when it is there, and writes a line when it has ended, which takes it a moment.
@@ -337,23 +339,39 @@ mod tests {
         Command::new("sh").args(["-c", &script]).current_dir(dir).spawn().unwrap()
     }
 
-    #[test]
-    fn fronts_have_ended_before_desks_and_routers_are_told_to() {
-        let dir = tempfile::tempdir().unwrap();
+    /// None of them, yet.
+    fn none(dir: &Path) -> Children {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
         let (desks, fronts, pages) = (Vec::new(), Vec::new(), Vec::new());
-        let mut children = Children {
-            dir: dir.path().to_owned(),
+        Children {
+            dir: dir.to_owned(),
             told: ToldBesides::default(),
             program: PathBuf::new(),
             speech: Speech::Here,
             places: BrokerPlaces { quote_server: nowhere, desks, fronts, pages },
             all_sites: Vec::new(),
-            sites: Processes::new(dir.path(), Speech::Here, SITE_RUN).unwrap(),
+            sites: Processes::new(dir, Speech::Here, SITE_RUN).unwrap(),
             running: BTreeMap::new(),
             due: Vec::new(),
             lives: Lives::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_front_that_waits_for_its_start_ends_with_the_others_and_a_site_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut children = none(dir.path());
+        let site = BrokerPart::Site(SiteId { cluster: ClusterId(0), number: 1 });
+        children.due =
+            [BrokerPart::Front(0), site, BrokerPart::Desk(0)].map(|part| (part, Instant::now())).into();
+        children.end_all_but_sites();
+        assert_eq!(children.due.iter().map(|(part, _)| *part).collect::<Vec<_>>(), [site]);
+    }
+
+    #[test]
+    fn fronts_have_ended_before_desks_and_routers_are_told_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut children = none(dir.path());
         for (part, name, pause) in [
             (BrokerPart::Front(0), "front", "0.3"),
             (BrokerPart::Desk(0), "desk", "0"),

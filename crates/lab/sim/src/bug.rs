@@ -9,7 +9,7 @@ pub enum Bug {
     AnswerBeforeQuorum,
     /// Gateways are told no target for waits: the number of what is in flight is the only bound.
     AdmitByNumber,
-    /// Gateways read from the first connection there was only now and then.
+    /// Gateways read only now and then what the first member who came asks.
     ReadSeldom,
     /// A venue's handle on the window swallows one decision.
     SwallowDecision,

@@ -56,7 +56,7 @@ pub(crate) struct Client {
     /// Of the exchange: the business day it began last, and how many requests it has made to pass on to the next.
     day: (u32, u32),
     pub(crate) answers: BTreeMap<u64, Answer>,
-    /// Its orders, and changes of them, that venues had answered when members stopped asking.
+    /// Its orders, and changes of them, answered until members stopped asking.
     pub(crate) orders_answered: u64,
     /// Names whose request no gateway takes.
     pub(crate) abandoned: BTreeSet<u64>,

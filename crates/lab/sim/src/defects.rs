@@ -19,7 +19,7 @@ use zerocopy::FromBytes;
 
 use crate::bug::Bug;
 
-/// Of so many reads one finds something.
+/// Of so many reads one finds something. At one of sixteen nobody starves.
 const SELDOM: u32 = 256;
 
 /// [`Bug::ReadSeldom`]: all reads but a few find nothing.

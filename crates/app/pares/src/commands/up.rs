@@ -52,16 +52,7 @@ pub struct Args {
 /// # Errors
 /// If the system does not come up.
 pub fn run(args: &Args) -> CommandResult {
-    if let Some(listen) = args.web.filter(|listen| !listen.ip().is_loopback()) {
-        let why = format!(
-            "--web serves this machine alone, and {listen} is more: `pares web --exchange DIR` has a certificate or a proxy"
-        );
-        return Err(CommandError::Usage(why));
-    }
-    if let Some(listen) = args.web {
-        check_free(listen)?;
-        check_not_own(listen, &Layout::new(&args.dir))?;
-    }
+    args.web.map_or(Ok(()), |listen| check_web(listen, &Layout::new(&args.dir)))?;
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
@@ -107,19 +98,29 @@ fn check_free(listen: SocketAddr) -> CommandResult {
     }
 }
 
-/// No gateway is to listen there: one that comes up late would find its port taken.
-fn check_not_own(listen: SocketAddr, layout: &Layout) -> CommandResult {
-    if listen.port() == 0 || !layout.config().exists() {
-        return Ok(());
+/// Whether a server of HTTP may listen there. A gateway that is to listen there and comes up late would find its port taken.
+fn check_web(listen: SocketAddr, layout: &Layout) -> CommandResult {
+    if !listen.ip().is_loopback() {
+        let why = format!(
+            "--web serves this machine alone, and {listen} is more: `pares web --exchange DIR` has a certificate or a proxy"
+        );
+        return Err(CommandError::Usage(why));
     }
-    let config = pares_node::config::load(&layout.config())?;
-    let is_there = |port: &SocketAddr| {
-        port.port() == listen.port() && (port.ip() == listen.ip() || port.ip().is_unspecified())
+    check_free(listen)?;
+    let config = match layout.config() {
+        path if path.exists() => pares_node::config::load(&path)?,
+        _ => SystemConfig::fresh(),
     };
-    match config.ports().find(|port| is_there(port)) {
-        Some(_) => Err(cannot_serve(listen, "pares.toml has a gateway there")),
-        None => Ok(()),
+    match config.ports().any(|port| takes(*port, listen)) {
+        true => Err(cannot_serve(listen, "a gateway is to listen there")),
+        false => Ok(()),
     }
+}
+
+/// Whether who listens at a port of all addresses, or at that one, leaves no room there.
+fn takes(port: SocketAddr, there: SocketAddr) -> bool {
+    let is_all = port.ip().is_unspecified() && (port.is_ipv6() || there.is_ipv4());
+    there.port() != 0 && port.port() == there.port() && (port.ip() == there.ip() || is_all)
 }
 
 fn cannot_serve(listen: SocketAddr, why: &str) -> CommandError {
@@ -342,5 +343,22 @@ fn look_after(supervisor: &mut Supervisor, web: &mut Option<WebChild>, stop: &At
             }
         }
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_takes_its_own_address_and_all_of_a_kind() {
+        let is_taken = |port: &str, there: &str| takes(port.parse().unwrap(), there.parse().unwrap());
+        for port in ["127.0.0.1:7100", "0.0.0.0:7100", "[::]:7100"] {
+            assert!(is_taken(port, "127.0.0.1:7100"), "{port}");
+            assert!(!is_taken(port, "127.0.0.1:7101"), "{port}");
+        }
+        assert!(!is_taken("0.0.0.0:7100", "[::1]:7100"), "of the other kind");
+        assert!(!is_taken("127.0.0.2:7100", "127.0.0.1:7100"), "of another address");
+        assert!(!is_taken("127.0.0.1:0", "127.0.0.1:0"), "any port");
     }
 }

@@ -175,9 +175,7 @@ impl Apart<'_> {
         drop(tell);
         self.blows = args.blows.map(|plan| Ok(Blows::new(plan, front::access(self.dir)?))).transpose()?;
         self.follow(&told, &mut tally)?;
-        if let Some(flood) = flood {
-            self.flooded = self.look_until_done(move || flood.end())??;
-        }
+        flood.map_or(Ok(()), |flood| self.end_flood(flood))?;
         let struck = self.blows.take().map(|blows| blows.end(self.children)).transpose()?;
         let (tell, told) = channel();
         start(fronts.clone(), dealt.dumps, 1, tell)?;
@@ -219,7 +217,8 @@ impl Apart<'_> {
         self.follow(&told, &mut Tally::begin())?;
         self.children.end_all_but_sites();
         // What they asked for last is executed, or never will be.
-        self.look_until_done(|| std::thread::sleep(QUIET))
+        let ended = Instant::now();
+        self.look_until(|| ended.elapsed() >= QUIET)
     }
 
     /// Waits until every front lets itself be connected to.
@@ -245,18 +244,20 @@ impl Apart<'_> {
         Ok(())
     }
 
-    /// Has something done that needs the processes, by a thread, and looks after them meanwhile: a site that dies then is started again as at any other time.
-    fn look_until_done<T: Send + 'static>(
-        &mut self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, BrokerageError> {
-        let named = std::thread::Builder::new().name("work".into());
-        let thread = named.spawn(work).map_err(BrokerageError::io("starting a thread"))?;
-        while !thread.is_finished() {
+    /// Looks after the processes until that is so.
+    fn look_until(&mut self, is_so: impl Fn() -> bool) -> BrokerageResult {
+        while !is_so() {
             self.look()?;
             std::thread::sleep(LOOK);
         }
-        thread.join().map_err(|_| failed("a thread that needs the processes has panicked"))
+        Ok(())
+    }
+
+    fn end_flood(&mut self, flood: Flood) -> BrokerageResult {
+        flood.stop();
+        self.look_until(|| flood.is_over())?;
+        self.flooded = flood.seen()?;
+        Ok(())
     }
 
     /// Counts answers until all loaders have ended.
@@ -292,10 +293,14 @@ impl Apart<'_> {
         let doors = front::doors(&front::access(self.dir)?)?;
         let path = self.dir.join(super::OWN_DUMP);
         let (own, users) = (path.clone(), users.to_vec());
-        let (report, found) = self.look_until_done(move || {
+        let reading = std::thread::Builder::new().name("check".into()).spawn(move || {
             dump::write(doors.clone(), None, &own, |_| ())?;
             Ok::<_, BrokerageError>((audit::replay(&own)?, dump::summaries(doors, users)?))
-        })??;
+        });
+        let reading = reading.map_err(BrokerageError::io("starting a thread"))?;
+        self.look_until(|| reading.is_finished())?;
+        let read = reading.join().map_err(|_| failed("the thread that reads the log has panicked"))?;
+        let (report, found) = read?;
         let is_genuine = report.quotes.iter().all(|quote| server.is_none_or(|server| server.gave(quote)));
         let audit_verified = report.count("userCommand") == tally.told() + self.flooded.told
             && report.count("errorEvent") == tally.refused + self.flooded.refused

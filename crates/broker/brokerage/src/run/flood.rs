@@ -38,9 +38,18 @@ impl Flood {
         Ok(Self { stop, thread: thread.map_err(BrokerageError::io("starting a flood"))? })
     }
 
-    /// Says no more, and waits until all has its answer.
-    pub(super) fn end(self) -> Result<FloodSeen, BrokerageError> {
+    /// Says no more.
+    pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all has its answer.
+    pub(super) fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// What became of his commands, once it is over.
+    pub(super) fn seen(self) -> Result<FloodSeen, BrokerageError> {
         let ended = self.thread.join().map_err(|_| failed("the thread that floods has panicked"))?;
         ended.map_err(BrokerageError::io("flooding"))
     }

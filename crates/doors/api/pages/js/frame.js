@@ -1,7 +1,7 @@
 // What both pages have around them: the line at the top, and signing on.
 
 import * as api from './api.js';
-import { card, el, refill, setText } from './dom.js';
+import { card, el, refill, say, setText } from './dom.js';
 import { field, form } from './forms.js';
 import { state } from './state.js';
 import { listen } from './topics.js';
@@ -26,6 +26,8 @@ export function run({ title, lead, view, entered, left, operatorsOnly = false })
     if (shown === own) return;
     if (shown) left();
     shown = own;
+    // What was said last is not for the next.
+    say('');
     ends.forEach((end) => end());
     ends = [];
     main.classList.toggle('wide', Boolean(own));

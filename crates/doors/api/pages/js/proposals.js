@@ -1,4 +1,4 @@
-// What an operator does is confirmed, asked for or proposed, and seconded; and what this page did is listed.
+// What an operator does is confirmed, asked for or proposed, and seconded; and what that one did on this page is listed.
 
 import { who } from './api.js';
 import { deedOf } from './deeds.js';
@@ -13,16 +13,18 @@ const HOLDS_MS = 10 * 60 * 1000;
 /** Deeds that are listed. */
 const DONE_MAX = 50;
 
-/** What this page asked for, the newest first: { ms, words, told, isBad }. */
+/** What was asked for on this page, the newest first: { ms, words, told, isBad }. */
 const done = [];
-/** What it proposed: { until, words }. */
+/** What was proposed: { until, words }. */
 let proposed = [];
-let keptFor = null;
+/** Whose these are. */
+let keptFor = '';
 
 /** An operator is here: what another one did is forgotten. */
-export function keepDeedsFor({ session }) {
-  if (session !== keptFor) [done.length, proposed] = [0, []];
-  keptFor = session;
+export function keepDeedsFor({ member, session }) {
+  const one = `${member} ${session}`;
+  if (one !== keptFor) [done.length, proposed] = [0, []];
+  keptFor = one;
 }
 
 function note(deed, told, isBad = false) {
@@ -84,12 +86,12 @@ export function secondCard(hear) {
   return card('Second a proposal', 'second-card', made.element);
 }
 
-/** What this page proposed, and what to say to the second operator. */
+/** What was proposed here, and what to say to the second operator. */
 export function proposalsCard(hear) {
   const body = el('div', { id: 'proposed' });
   const draw = () => {
     proposed = proposed.filter(({ until }) => until > Date.now());
-    refill(body, proposed.length ? el('ul', { class: 'plain' }, proposed.map(line)) : el('p', { class: 'muted' }, 'Nothing that this page proposed waits.'));
+    refill(body, proposed.length ? el('ul', { class: 'plain' }, proposed.map(line)) : el('p', { class: 'muted' }, 'Nothing that you proposed here waits.'));
   };
   for (const topic of ['proposed', 'session']) hear(topic, draw);
   hear('second', () => { if (proposed.length) drawLeft(body, draw); });
@@ -114,7 +116,7 @@ function drawLeft(body, draw) {
   body.querySelectorAll('.left').forEach((left, at) => setText(left, leftText(proposed[at])));
 }
 
-/** What this page asked for, and what became of it. */
+/** What was asked for here, and what became of it. */
 export function doneCard(hear) {
   const body = el('div', { id: 'done' });
   const row = ({ ms, words, told, isBad }) => [timeText(ms), el('code', {}, words), el('span', { class: isBad ? 'bad' : 'good' }, told)];

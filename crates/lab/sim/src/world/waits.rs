@@ -12,9 +12,9 @@ use crate::client::{EXCHANGE, Open};
 const LATE: u64 = 5;
 /// Of all orders, one in so many may be: those that came before anybody knew how much is too much, and those beside repeats, which are never refused.
 const LATE_PART: u64 = 8;
-/// Each member has so large a part of the orders that members have on average answered. Only orders count: a member whose order was refused has
-/// nothing to cancel or amend, so its other answers lack that too, and all of them together part further than what they are to tell (seed
-/// 1795833086: 0.62 of the orders, 0.47 of all answers).
+/// Each member has so large a part of the orders that members have on average answered. Only orders and amends count: a member with few orders also
+/// cancels little, so all answers spread wider (seed 1795833086 of `flood`: 0.62 of the average in orders, 0.47 in answers). A half
+/// would do for that member; a third leaves room for chance, since each has some 55 of them.
 const SHARE_PART: u64 = 3;
 
 /// What became of orders while members asked for more and more.
@@ -49,7 +49,7 @@ impl World<'_> {
         Err(Broken { invariant: "O2 cancels go first", what })
     }
 
-    /// O1, when members have stopped asking.
+    /// O1 and O3, when members have stopped asking.
     pub(super) fn check_waits(&self) -> Result<(), Broken> {
         let Waits { orders, late } = self.waits;
         if !self.scenario.floods {

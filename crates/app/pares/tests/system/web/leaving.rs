@@ -206,11 +206,11 @@ fn what_an_operator_asked_and_proposed_goes_with_that_operator() {
             const { confirmDeed } = await import('/js/proposals.js');
             let comes = null;
             const held = new Promise((done) => { comes = done; });
-            const deed = (words, ask) => ({ title: 'Halt', meaning: 'It halts.', words, canPropose: true, ask });
-            const texts = () => ['done', 'proposed', 'deed'].map((id) => document.getElementById(id)?.innerText ?? 'none');
+            const deed = (words, ask) => ({ title: 'Halt it', meaning: 'It halts.', words, canPropose: true, ask });
+            const texts = () => ['done', 'proposed', 'deed', 'said'].map((id) => document.getElementById(id)?.innerText ?? 'none');
             const press = (id) => document.getElementById(id).click();
-            const is = async (session) => { await api.signOn({ member: 0, session }); await drawn(); await drawn(); };
-            await is(1);
+            const is = async (member, session) => { await api.signOn({ member, session }); await drawn(); await drawn(); };
+            await is(0, 1);
             confirmDeed(deed('halt one', async () => null));
             press('propose-it');
             await drawn(); await drawn();
@@ -218,13 +218,16 @@ fn what_an_operator_asked_and_proposed_goes_with_that_operator() {
             confirmDeed(deed('halt two', () => held));
             press('do-it');
             await api.signOut();
-            await is(2);
+            await is(7, 1);
+            const members = texts();
+            await api.signOut();
+            await is(0, 2);
             comes(null);
             await drawn(); await drawn();
             const others = texts();
-            end([own, others].map((all) => all.map((text) => [text === 'none', text.includes('halt ')])));";
-        let (nowhere, named) = ([true, false], [false, true]);
-        let unsaid = [false, false];
-        assert_eq!(run(&page, script).await, json!([[named, named, nowhere], [unsaid, unsaid, nowhere]]));
+            end([own, members, others].map((all) => all.map((text) => [text === 'none', /halt /i.test(text)])));";
+        let (nowhere, named, unsaid) = ([true, false], [false, true], [false, false]);
+        let of_others = [unsaid, unsaid, nowhere, unsaid];
+        assert_eq!(run(&page, script).await, json!([[named, named, nowhere, named], of_others, of_others]));
     });
 }
