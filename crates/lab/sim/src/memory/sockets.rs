@@ -73,7 +73,7 @@ pub(crate) struct Net {
     /// Whether what passes is kept.
     pub(crate) is_taped: bool,
     /// [`Bug::ReadSeldom`]: how often a gateway was to read from the first connection.
-    first_reads: u32,
+    pub(super) first_reads: u32,
     /// Connections that a server may have open.
     pub(crate) descriptors_max: usize,
 }
