@@ -18,7 +18,7 @@ use pares_text::grouped;
 use pares_wice::Key;
 use pares_wice::codec::Coded as _;
 
-use crate::error::{BrokerageError, failed};
+use crate::error::{BrokerageError, BrokerageResult, failed};
 use crate::readers::READER;
 
 /// A page that does not come within this is given up.
@@ -89,7 +89,11 @@ impl Dumps {
         let Dump { ticket, user, path } = self.waiting.pop_front()?;
         let (sites, of) = (self.sites.clone(), user.clone());
         let named = std::thread::Builder::new().name("dump".into());
-        match named.spawn(move || write(sites, of, &path, said_now_and_then(&path))) {
+        let dump = move || {
+            make_folder_of(&path)?;
+            write(sites, of, &path, said_now_and_then(&path))
+        };
+        match named.spawn(dump) {
             Ok(thread) => self.writing = Some(Writing { ticket, user, thread }),
             Err(error) => return Some((ticket, Err(BrokerageError::io("starting a dump")(error)))),
         }
@@ -108,7 +112,13 @@ fn said_now_and_then(path: &Path) -> impl FnMut(u64) + use<> {
     }
 }
 
-/// Writes the log of a user, or all of it, to `path`, and says after each page how many entries there are so far; how many it has.
+/// Makes the folder of a log that is to be written.
+pub(crate) fn make_folder_of(path: &Path) -> BrokerageResult {
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    made.map_err(BrokerageError::io(format!("writing {}", path.display())))
+}
+
+/// Writes the log of a user, or all of it, to `path`, whose folder is there, and says after each page how many entries there are so far; how many it has.
 pub(crate) fn write(
     sites: Vec<Door>,
     user: Option<UserName>,
@@ -167,9 +177,6 @@ fn write_part(
     mut so_far: impl FnMut(u64),
 ) -> Result<u64, BrokerageError> {
     let writing = || BrokerageError::io(format!("writing {}", path.display()));
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(writing())?;
-    }
     let mut file = BufWriter::new(File::create(part).map_err(writing())?);
     let count = pages(&mut Client::new(READER, 0, sites), user, |text, count| {
         so_far(count);

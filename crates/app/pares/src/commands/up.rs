@@ -52,7 +52,7 @@ pub struct Args {
 /// # Errors
 /// If the system does not come up.
 pub fn run(args: &Args) -> CommandResult {
-    args.web.map_or(Ok(()), |listen| check_web(listen, &Layout::new(&args.dir)))?;
+    args.web.map_or(Ok(()), |listen| check_web(listen, args))?;
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     match start(args, &stop) {
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> CommandResult {
             // A leftover of the last run must look neither like one that listens nor like one that is down.
             let _ =
                 [web_address(supervisor.layout()), supervisor.layout().web_pid()].map(std::fs::remove_file);
-            // A gateway that listens at any port may have got this one, and goes on with it.
+            // A node that listens at any port may have got this one, and goes on with it.
             if let Err(taken) = args.web.map_or(Ok(()), check_free) {
                 if let Err(error) = supervisor.stop() {
                     pares_text::aside!("pares: stopping: {error}");
@@ -98,8 +98,8 @@ fn check_free(listen: SocketAddr) -> CommandResult {
     }
 }
 
-/// Whether a server of HTTP may listen there. A gateway that is to listen there and comes up late would find its port taken.
-fn check_web(listen: SocketAddr, layout: &Layout) -> CommandResult {
+/// Whether a server of HTTP may listen there. A node that is to listen there and comes up late would find its port taken.
+fn check_web(listen: SocketAddr, args: &Args) -> CommandResult {
     if !listen.ip().is_loopback() {
         let why = format!(
             "--web serves this machine alone, and {listen} is more: `pares web --exchange DIR` has a certificate or a proxy"
@@ -107,18 +107,21 @@ fn check_web(listen: SocketAddr, layout: &Layout) -> CommandResult {
         return Err(CommandError::Usage(why));
     }
     check_free(listen)?;
-    let config = match layout.config() {
+    let config = match Layout::new(&args.dir).config() {
         path if path.exists() => pares_node::config::load(&path)?,
         _ => SystemConfig::fresh(),
     };
-    match config.ports().any(|port| takes(*port, listen)) {
-        true => Err(cannot_serve(listen, "a gateway is to listen there")),
+    let feed = config.feed.clone().or_else(|| args.feed.then(FeedConfig::default));
+    let replayers = feed.iter().flat_map(|feed| &feed.replayers);
+    match config.ports().chain(replayers).any(|port| takes(*port, listen)) {
+        true => Err(cannot_serve(listen, "a node of this system is to listen there")),
         false => Ok(()),
     }
 }
 
 /// Whether who listens at a port of all addresses, or at that one, leaves no room there.
 fn takes(port: SocketAddr, there: SocketAddr) -> bool {
+    let [port, there] = [port, there].map(|at| SocketAddr::new(at.ip().to_canonical(), at.port()));
     let is_all = port.ip().is_unspecified() && (port.is_ipv6() || there.is_ipv4());
     there.port() != 0 && port.port() == there.port() && (port.ip() == there.ip() || is_all)
 }
@@ -353,7 +356,7 @@ mod tests {
     #[test]
     fn a_gateway_takes_its_own_address_and_all_of_a_kind() {
         let is_taken = |port: &str, there: &str| takes(port.parse().unwrap(), there.parse().unwrap());
-        for port in ["127.0.0.1:7100", "0.0.0.0:7100", "[::]:7100"] {
+        for port in ["127.0.0.1:7100", "0.0.0.0:7100", "[::]:7100", "[::ffff:127.0.0.1]:7100"] {
             assert!(is_taken(port, "127.0.0.1:7100"), "{port}");
             assert!(!is_taken(port, "127.0.0.1:7101"), "{port}");
         }

@@ -54,6 +54,7 @@ pub fn run(args: &Args) -> BrokerageResult {
     }
     let bar = progress::rate("entries", 0);
     let doors = front::doors(&access)?;
+    dump::make_folder_of(&args.file)?;
     let count = dump::write(doors, None, &args.file, |count| bar.set_position(count))?;
     bar.finish_and_clear();
     pares_text::say!("{} entries in {}", grouped(count), file);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{AuditReport, UserCommand, UserName, Verb, dump_path};
 use pares_operator::sites::Speech;
+use tempfile::TempDir;
 
 use self::loading::{Heard, Replied, Sent, start};
 use super::blows::{Blows, Struck};
@@ -64,12 +65,24 @@ pub(super) fn measure(args: &Args) -> Result<RunFigures, BrokerageError> {
     let scratch = tempfile::tempdir().map_err(BrokerageError::io("making a temporary directory"))?;
     let measured = measure_in(&scratch.path().join("broker"), args, &plan, dealt, server.as_ref());
     measured.map_err(|error| match error {
-        BrokerageError::Stopped => error,
+        BrokerageError::Stopped => {
+            remove(scratch);
+            error
+        }
         _ => {
             let kept = scratch.keep();
             failed(format!("{error}; what all processes said is kept in {}", kept.display()))
         }
     })
+}
+
+/// Removes a directory in which a thread may still begin a log: one that it has begun meanwhile goes too, and it begins none in what is gone.
+fn remove(scratch: TempDir) {
+    let path = scratch.path().to_owned();
+    if scratch.close().is_err() {
+        // If that fails too, the system's own cleaning of temporary files has it.
+        let _ = std::fs::remove_dir_all(path);
+    }
 }
 
 fn measure_in(

@@ -36,7 +36,11 @@ run({
     turn = setInterval(look, EVERY_MS);
     look();
   },
-  left: () => clearInterval(turn),
+  left: () => {
+    clearInterval(turn);
+    // What one was to second is not for the next.
+    history.replaceState(null, '', location.pathname);
+  },
 });
 
 // This page has no socket: it is live if it is answered.

@@ -217,9 +217,10 @@ fn what_an_operator_asked_and_proposed_goes_with_that_operator() {
             const own = texts();
             confirmDeed(deed('halt two', () => held));
             press('do-it');
+            location.hash = 'second=halt%20one';
             await api.signOut();
             await is(7, 1);
-            const members = texts();
+            const members = [...texts(), document.getElementById('second-words').value];
             await api.signOut();
             await is(0, 2);
             comes(null);
@@ -227,7 +228,8 @@ fn what_an_operator_asked_and_proposed_goes_with_that_operator() {
             const others = texts();
             end([own, members, others].map((all) => all.map((text) => [text === 'none', /halt /i.test(text)])));";
         let (nowhere, named, unsaid) = ([true, false], [false, true], [false, false]);
-        let of_others = [unsaid, unsaid, nowhere, unsaid];
-        assert_eq!(run(&page, script).await, json!([[named, named, nowhere, named], of_others, of_others]));
+        let (own, others) = ([named, named, nowhere, named], [unsaid, unsaid, nowhere, unsaid]);
+        let members = [unsaid, unsaid, nowhere, unsaid, unsaid];
+        assert_eq!(run(&page, script).await, json!([own, members, others]));
     });
 }

@@ -247,7 +247,8 @@ fn a_server_at_the_address_of_a_gateway_is_refused_before_the_system_starts() {
     let mut command = Command::new(PROGRAM);
     let told = command.args(["up", "--web", &free.to_string(), "--dir"]).arg(dir.path()).output().unwrap();
     let why = String::from_utf8_lossy(&told.stderr);
-    let is_told = why.contains("a gateway is to listen there") && why.contains("choose another address");
+    let is_told =
+        why.contains("a node of this system is to listen there") && why.contains("choose another address");
     assert!(!told.status.success() && is_told, "{why}");
     assert!(!layout.run().exists(), "nothing was started");
 }
