@@ -179,6 +179,13 @@ fn started_apart(dir: &Path, commands: &str) -> Child {
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
 
+/// Waits until a run has so many children of that name, or has ended.
+fn await_children(run: &mut Child, word: &str, count: usize) {
+    while children(run.id(), word).len() < count && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 /// Sends SIGKILL; whether the process was there.
 fn kill(process: u32) -> bool {
     Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success()
@@ -216,7 +223,8 @@ fn sites_that_die_before_a_log_is_verified_are_started_again() {
 #[test]
 fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     let dir = tempfile::tempdir().unwrap();
-    let run = started_apart(dir.path(), "20000");
+    let mut run = started_apart(dir.path(), "20000");
+    await_children(&mut run, "front", 1);
     let mut killed = 0;
     for word in ["front", "desk", "site", "front", "site"] {
         std::thread::sleep(std::time::Duration::from_millis(700));
@@ -370,11 +378,9 @@ fn a_workload_runs_over_one_site_and_over_two_clusters_and_with_a_desk_that_is_s
         let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
         command.current_dir(dir.path()).args(["broker", "run", "day", "--instant", "--durability", "os"]);
         command.args(["--json", "--sites", sites, "--fronts", "2", "--desks", "2"]);
-        let run = command.stdout(Stdio::piped()).spawn().unwrap();
-        while stops && children(run.id(), "desk").len() < 2 {
-            std::thread::yield_now();
-        }
+        let mut run = command.stdout(Stdio::piped()).spawn().unwrap();
         if stops {
+            await_children(&mut run, "desk", 2);
             let victim = children(run.id(), "desk")[0];
             assert!(Command::new("kill").args(["-STOP", &victim.to_string()]).status().unwrap().success());
         }

@@ -489,6 +489,7 @@ fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
     drop(here);
     reach(&config, true, &dir);
     let here = Running::start("0.0", &dir);
+    until("0.0 answers", || status(&dir).iter().any(|report| report["site"] == "0.0"));
     drop(third);
     let said = site("lost 1 --yes --patience 3", &dir).unwrap_err();
     assert!(said.contains("the witness does not answer") && said.contains("--without-witness"), "{said}");

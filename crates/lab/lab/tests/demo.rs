@@ -111,7 +111,7 @@ fn without_a_timetable_the_exchange_leads_through_the_day() {
 
 #[test]
 fn a_broker_s_orders_and_the_exchange_s_agree_in_the_end() {
-    let verdict = run(&["--broker", "--seconds", "5", "--kill-every", "2"]);
+    let verdict = run(&["--broker", "--seconds", "12", "--kill-every", "2"]);
     let count = |name: &str| verdict[name].as_u64().unwrap_or_else(|| panic!("no {name} in {verdict}"));
     assert!(count("orders") > 0 && count("trades") > 0 && count("terms") > 0, "{verdict}");
     assert_eq!(count("open"), count("open_there"), "{verdict}");

@@ -336,7 +336,7 @@ fn a_site_that_lost_its_disk_is_filled_and_votes_again(engine: Engine) {
     // Either of the two that lost their disks is a majority with the third.
     for stopped in [peer, hurt, A0] {
         // It may not have been let in to vote yet.
-        std::thread::sleep(Duration::from_millis(500));
+        until(|| [A0, peer, hurt].iter().all(|site| report(&mut sites.client(30, &[*site])).votes));
         sites.stop(stopped);
         let others: Vec<SiteId> = [A0, peer, hurt].into_iter().filter(|site| *site != stopped).collect();
         let mut there = sites.client(20 + u64::from(stopped.number), &others);
@@ -401,8 +401,7 @@ fn a_disk_that_was_replaced_is_not_let_in_again() {
     std::fs::rename(&own, dir.path().join("old")).unwrap();
     sites.run(hurt);
     let mut there = sites.client(2, &[hurt]);
-    until(|| report(&mut there).apart.is_none());
-    std::thread::sleep(Duration::from_millis(500));
+    until(|| report(&mut there).apart.is_none() && report(&mut there).votes);
     sites.stop(hurt);
     std::fs::rename(&own, dir.path().join("new")).unwrap();
     std::fs::rename(dir.path().join("old"), &own).unwrap();
