@@ -245,6 +245,14 @@ mod tests {
     }
 
     #[test]
+    fn a_log_is_begun_in_no_folder_that_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("gone");
+        assert!(write(Vec::new(), None, &folder.join("log"), |_| ()).is_err());
+        assert!(!folder.exists());
+    }
+
+    #[test]
     fn what_fronts_that_died_have_not_finished_is_removed_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let users = dir.path().join(DUMPS_OF_USERS).join("jo");
