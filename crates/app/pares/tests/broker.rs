@@ -170,8 +170,8 @@ fn children(of: u32, word: &str) -> Vec<u32> {
 }
 
 /// A workload that runs at three sites, three fronts and two desks.
-fn started_apart(dir: &Path, commands: &str) -> Child {
-    let written = pares(dir, &["generate", "day", "--commands", commands, "--users", "60"]);
+fn started_apart(dir: &Path) -> Child {
+    let written = pares(dir, &["generate", "day", "--commands", "20000", "--users", "60"]);
     assert!(written.status.success());
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
     command.current_dir(dir).args(["broker", "run", "day", "--instant", "--durability", "os", "--json"]);
@@ -179,9 +179,9 @@ fn started_apart(dir: &Path, commands: &str) -> Child {
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until a run has so many children of that name, or has ended.
-fn await_children(run: &mut Child, word: &str, count: usize) {
-    while children(run.id(), word).len() < count && run.try_wait().unwrap().is_none() {
+/// Waits until that is so of the number of a run's children of that name, or it has ended.
+fn await_children(run: &mut Child, word: &str, is_so: fn(usize) -> bool) {
+    while !is_so(children(run.id(), word).len()) && run.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
@@ -194,13 +194,9 @@ fn kill(process: u32) -> bool {
 /// Has two of three sites killed so long after the fronts have ended: more than it can do without. How many were there to be killed.
 fn killed_before_the_end(after_ms: u64) -> usize {
     let dir = tempfile::tempdir().unwrap();
-    let mut run = started_apart(dir.path(), "20000");
-    let (mut had_fronts, mut has_fronts) = (false, false);
-    while (has_fronts || !had_fronts) && run.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        has_fronts = !children(run.id(), "front").is_empty();
-        had_fronts |= has_fronts;
-    }
+    let mut run = started_apart(dir.path());
+    await_children(&mut run, "front", |fronts| fronts > 0);
+    await_children(&mut run, "front", |fronts| fronts == 0);
     std::thread::sleep(std::time::Duration::from_millis(after_ms));
     let killed = children(run.id(), "site").into_iter().take(2).filter(|site| kill(*site)).count();
     let output = run.wait_with_output().unwrap();
@@ -223,8 +219,8 @@ fn sites_that_die_before_a_log_is_verified_are_started_again() {
 #[test]
 fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     let dir = tempfile::tempdir().unwrap();
-    let mut run = started_apart(dir.path(), "20000");
-    await_children(&mut run, "front", 1);
+    let mut run = started_apart(dir.path());
+    await_children(&mut run, "front", |fronts| fronts > 0);
     let mut killed = 0;
     for word in ["front", "desk", "site", "front", "site"] {
         std::thread::sleep(std::time::Duration::from_millis(700));
@@ -380,7 +376,7 @@ fn a_workload_runs_over_one_site_and_over_two_clusters_and_with_a_desk_that_is_s
         command.args(["--json", "--sites", sites, "--fronts", "2", "--desks", "2"]);
         let mut run = command.stdout(Stdio::piped()).spawn().unwrap();
         if stops {
-            await_children(&mut run, "desk", 2);
+            await_children(&mut run, "desk", |desks| desks >= 2);
             let victim = children(run.id(), "desk")[0];
             assert!(Command::new("kill").args(["-STOP", &victim.to_string()]).status().unwrap().success());
         }
