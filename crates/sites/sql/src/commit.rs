@@ -119,7 +119,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
 
 /// How long the session waits for outcomes.
 pub(crate) fn patience(link: &mut Link) -> io::Result<Duration> {
-    match link.ask("SELECT current_setting('pares.commit_timeout_ms', true)", &[]) {
+    match link.insist("SELECT current_setting('pares.commit_timeout_ms', true)") {
         Ok(rows) => Ok(patience_of(rows.first().map_or("", |row| column(row, 0)))),
         Err(Trouble::Refused(_)) => Ok(PATIENCE),
         Err(Trouble::Gone(error)) => Err(error),

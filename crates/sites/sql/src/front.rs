@@ -71,6 +71,8 @@ pub enum Verdict {
     Impossible(String),
 }
 
+type Submit = Box<dyn Fn(Ready) + Send + Sync>;
+
 /// What all sessions of a site share.
 pub(crate) struct Front {
     pub(crate) config: Config,
@@ -80,7 +82,7 @@ pub(crate) struct Front {
     pub(crate) certified: Option<Certified>,
     /// The schema of the store's own tables, quoted.
     pub(crate) home: String,
-    submit: Box<dyn Fn(Ready) + Send + Sync>,
+    submit: Submit,
     /// The store's version, or [`CLOSED`] while nobody is let in.
     stored: AtomicU64,
     /// The server has shown an older one: it has crashed, and the site has not noticed.
@@ -127,6 +129,26 @@ impl Certified {
 }
 
 impl Front {
+    pub(crate) fn of(
+        options: Options,
+        home: String,
+        certified: Option<Certified>,
+        submit: Submit,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            config: options.config()?,
+            schema: Schema::new(options.clone()),
+            options,
+            home,
+            certified,
+            submit,
+            stored: AtomicU64::new(CLOSED),
+            fell_back: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+            crowd: Mutex::new(Crowd::of(CLIENTS_MAX)),
+        })
+    }
+
     /// A query with the store's schema in place of `PARES`.
     pub(crate) fn own(&self, query: &str) -> String {
         query.replace("PARES", &self.home)
@@ -212,18 +234,8 @@ impl SqlPort {
         let failed = |error: io::Error| StoreError::Io(format!("sql = \"{address}\": {error}"));
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let front = Arc::new(Front {
-            config: options.config()?,
-            home: options.home()?,
-            schema: Schema::new(options.clone()),
-            certified,
-            options,
-            submit: Box::new(submit),
-            stored: AtomicU64::new(CLOSED),
-            fell_back: AtomicBool::new(false),
-            ends: AtomicBool::new(false),
-            crowd: Mutex::new(Crowd::of(CLIENTS_MAX)),
-        });
+        let home = options.home()?;
+        let front = Arc::new(Front::of(options, home, certified, Box::new(submit))?);
         let accepting = Arc::clone(&front);
         let accepting = std::thread::Builder::new()
             .name("sql".into())

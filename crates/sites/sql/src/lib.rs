@@ -22,6 +22,7 @@
 //! | `extended` | prepared statements and portals |
 //! | `transaction` | where transactions begin and end |
 //! | `commit` | what a transaction wrote |
+//! | `late` | cancellations that hit what they were not meant for |
 //! | `link` | the connection to the server |
 //! | `statement` | what statements are |
 //! | `wire` | messages |
@@ -31,6 +32,7 @@ mod commit;
 mod crowd;
 mod extended;
 mod front;
+mod late;
 mod link;
 mod session;
 mod startup;

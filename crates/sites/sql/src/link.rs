@@ -4,7 +4,7 @@
 //! on its own account. Its statements have names, since a client's statement without one must survive them.
 
 use std::io::{self, BufReader, BufWriter, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pares_store::postgres::{FIRST, GivesWay, Way};
@@ -15,8 +15,10 @@ use crate::wire::{MESSAGE_MAX, Message, Stream, receive, send, text};
 
 /// What the session calls its own statements and portals. They are there only while it asks: a client that executed one again could move what COMMIT goes back to.
 const OWN: &str = "pares session";
-/// How often a rollback is tried, which a late cancellation may hit.
-const ROLLBACKS: usize = 3;
+/// SQLSTATE of a statement that was cancelled.
+pub(crate) const CANCELLED: &str = "57014";
+/// How often the session asks what a late cancellation may hit.
+const TRIES: usize = 3;
 
 /// How often a relation was written to, by relations, as far as the server has not yet told its statistics: that it does some time behind a transaction, so what one that was taken back
 /// has done is still counted in the next ones.
@@ -135,7 +137,18 @@ impl Link {
         Ok(rows)
     }
 
-    /// The same; each row is handed over as it comes.
+    /// The same outside of a transaction, where a cancellation is one that came too late: what it hit is asked again. Asked twice it must do the same as once.
+    pub(crate) fn insist(&mut self, statement: &str) -> Result<Rows, Trouble> {
+        let mut tries = 1;
+        loop {
+            match self.ask(statement, &[]) {
+                Err(Trouble::Refused(why)) if why.field(b'C') == CANCELLED && tries < TRIES => tries += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// The same as [`Link::ask`]; each row is handed over as it comes.
     pub(crate) fn ask_each(
         &mut self,
         statement: &str,
@@ -221,7 +234,7 @@ impl Link {
 
     /// Asks what the session's transactions are held against now.
     pub(crate) fn learn_level(&mut self) -> Result<(), Trouble> {
-        let rows = self.ask("SELECT current_setting('default_transaction_isolation')", &[])?;
+        let rows = self.insist("SELECT current_setting('default_transaction_isolation')")?;
         self.level = isolation_named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default());
         Ok(())
     }
@@ -229,17 +242,14 @@ impl Link {
     /// Takes back what is open.
     pub(crate) fn roll_back(&mut self) -> io::Result<()> {
         self.counts = true;
-        for _ in 0..ROLLBACKS {
-            match self.ask("ROLLBACK", &[]) {
-                Ok(_) => {
-                    self.open = false;
-                    return Ok(());
-                }
-                Err(Trouble::Refused(_)) => {}
-                Err(Trouble::Gone(error)) => return Err(error),
+        match self.insist("ROLLBACK") {
+            Ok(_) => {
+                self.open = false;
+                Ok(())
             }
+            Err(Trouble::Refused(_)) => Err(io::Error::other("the server does not roll back")),
+            Err(Trouble::Gone(error)) => Err(error),
         }
-        Err(io::Error::other("the server does not roll back"))
     }
 }
 
@@ -264,13 +274,13 @@ fn bound(values: &[&str]) -> io::Result<Vec<u8>> {
 /// A link that its session uses and the store's writer may need to be free.
 pub(crate) struct Shared {
     link: Mutex<Link>,
-    /// What the server executes for it is to be cancelled.
-    pub(crate) cancelled: AtomicBool,
+    /// How often the server is to cancel what it executes for it, of which its session has not taken notice.
+    pub(crate) cancels: AtomicU32,
 }
 
 impl Shared {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link: Mutex::new(link), cancelled: AtomicBool::new(false) }
+        Self { link: Mutex::new(link), cancels: AtomicU32::new(0) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Link> {
@@ -281,7 +291,7 @@ impl Shared {
 impl GivesWay for Shared {
     fn give_way(&self) -> Way {
         let Ok(mut link) = self.link.try_lock() else {
-            self.cancelled.store(true, Ordering::SeqCst);
+            self.cancels.fetch_add(1, Ordering::SeqCst);
             return Way::Cancel;
         };
         if link.open {

@@ -9,26 +9,24 @@
 //!    +------> Implicit
 //! ```
 
-use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pares_store::postgres::{SqlStatement as Statement, split};
 
 use crate::client::Client;
 use crate::extended::Prepared;
 use crate::front::Front;
-use crate::link::{Link, Shared, Trouble};
+use crate::late::Late;
+use crate::link::{CANCELLED, Link, Shared, Trouble};
 use crate::startup::{self, Begun};
 use crate::statement::{Kind, Mode, kind};
 use crate::transaction::{SCHEMA_ALONE, about};
 use crate::wire::{Message, text};
 
-/// A cancellation may come after what it was meant for; so much later it was meant for something else.
-const CANCELLED_LATE: Duration = Duration::from_secs(10);
 /// Of answers that are held back.
 const HELD_MAX_BYTES: usize = 1 << 20;
 const ENCODING: &str = "only text in UTF-8 is understood here: SET client_encoding = 'UTF8'";
@@ -62,8 +60,8 @@ pub(crate) struct Session {
     pub(crate) locks: bool,
     /// A statement that locks rows was prepared: whether it is executed is not seen.
     locks_prepared: bool,
-    /// When its statement was last to be cancelled because the writer needed the way.
-    cancelled: Option<Instant>,
+    /// Cancellations for the writer's sake, which may hit something yet.
+    late: Late,
     /// Settings of the transaction, which outlive it if it commits.
     pub(crate) settings: Vec<String>,
     /// What ended the first statement of an implicit transaction, and all answers behind it: held back until what it did is certified. They are dropped if
@@ -92,21 +90,7 @@ pub(crate) fn run(front: &Arc<Front>, number: u64, client: Client) -> io::Result
     client.begun()?;
     let shared = Arc::new(Shared::new(link));
     front.options.sessions.enter(pid, Arc::clone(&shared) as _);
-    let mut session = Session {
-        front: Arc::clone(front),
-        shared,
-        client,
-        state: State::Idle,
-        mode: Mode::default(),
-        fresh: false,
-        locks: false,
-        locks_prepared: false,
-        cancelled: None,
-        settings: Vec::new(),
-        held: Vec::new(),
-        held_bytes: 0,
-        prepared: Prepared { statements: HashMap::new(), portals: HashMap::new(), skips: false },
-    };
+    let mut session = Session::over(Arc::clone(front), shared, client);
     let ended = session.serve();
     front.options.sessions.leave(pid);
     if ended.is_err() {
@@ -117,6 +101,24 @@ pub(crate) fn run(front: &Arc<Front>, number: u64, client: Client) -> io::Result
 }
 
 impl Session {
+    fn over(front: Arc<Front>, shared: Arc<Shared>, client: Client) -> Self {
+        Self {
+            front,
+            shared,
+            client,
+            state: State::Idle,
+            mode: Mode::default(),
+            fresh: false,
+            locks: false,
+            locks_prepared: false,
+            late: Late::default(),
+            settings: Vec::new(),
+            held: Vec::new(),
+            held_bytes: 0,
+            prepared: Prepared::default(),
+        }
+    }
+
     fn serve(&mut self) -> io::Result<()> {
         loop {
             let Ok(message) = self.client.receive() else { return Ok(()) };
@@ -150,12 +152,9 @@ impl Session {
 
     /// Whether the writer needed the way meanwhile.
     fn look(&mut self, link: &mut Link) -> io::Result<()> {
-        if self.shared.cancelled.swap(false, Ordering::SeqCst) {
-            self.cancelled = Some(Instant::now());
-            if link.open {
-                link.roll_back()?;
-                link.lost = true;
-            }
+        if self.notice_cancels() && link.open {
+            link.roll_back()?;
+            link.lost = true;
         }
         if !std::mem::take(&mut link.lost) {
             return Ok(());
@@ -204,7 +203,10 @@ impl Session {
     }
 
     pub(crate) fn beside(&mut self, link: &mut Link) -> io::Result<()> {
-        std::mem::take(&mut link.aside).iter().try_for_each(|message| self.write(message))
+        std::mem::take(&mut link.aside).into_iter().try_for_each(|message| {
+            let message = self.meant(message);
+            self.write(&message)
+        })
     }
 
     pub(crate) fn ready(&mut self) -> io::Result<()> {
@@ -295,6 +297,7 @@ impl Session {
                 Ok(true)
             }
             Err(Trouble::Refused(why)) => {
+                let why = self.meant(why);
                 self.write(&why)?;
                 link.roll_back()?;
                 Ok(false)
@@ -376,11 +379,20 @@ impl Session {
 
     /// What a failed statement means here: one that was cancelled because the writer needed the way has lost.
     pub(crate) fn meant(&mut self, message: Message) -> Message {
-        if message.field(b'C') != "57014" {
+        if message.tag != b'E' || message.field(b'C') != CANCELLED {
             return message;
         }
-        let now = self.shared.cancelled.swap(false, Ordering::SeqCst);
-        let before = self.cancelled.take().is_some_and(|at| at.elapsed() < CANCELLED_LATE);
-        if now || before { Message::error("40001", LOST) } else { message }
+        self.notice_cancels();
+        if self.late.hit() { Message::error("40001", LOST) } else { message }
+    }
+
+    /// Whether the writer has asked for cancellations since the last time.
+    fn notice_cancels(&mut self) -> bool {
+        let asked = self.shared.cancels.swap(0, Ordering::SeqCst);
+        self.late.add(asked);
+        asked > 0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -195,7 +195,7 @@ impl Session {
         {
             return Ok(Err(denied.message()));
         }
-        let again = settings.iter().try_for_each(|setting| link.ask(setting, &[]).map(drop));
+        let again = settings.iter().try_for_each(|setting| link.insist(setting).map(drop));
         match again.and_then(|()| if settings.is_empty() { Ok(()) } else { link.learn_level() }) {
             Err(Trouble::Gone(error)) => Err(error),
             // It was possible a moment ago.
@@ -237,7 +237,7 @@ impl Session {
 
     fn may_change_schema(&mut self, link: &mut Link) -> io::Result<bool> {
         let query = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
-        match link.ask(&self.front.own(query), &[]) {
+        match link.insist(&self.front.own(query)) {
             Ok(rows) => Ok(rows.first().is_some_and(|row| row[0].as_deref() == Some("t"))),
             Err(Trouble::Refused(_)) => Ok(false),
             Err(Trouble::Gone(error)) => Err(error),
@@ -246,7 +246,7 @@ impl Session {
 
     /// Whether names without a schema are those of the store, in which sites carry the statement out.
     fn means_our_tables(&mut self, link: &mut Link) -> io::Result<bool> {
-        match link.ask("SELECT pg_catalog.quote_ident(pg_catalog.current_schema())", &[]) {
+        match link.insist("SELECT pg_catalog.quote_ident(pg_catalog.current_schema())") {
             Ok(rows) => Ok(rows.first().and_then(|row| row[0].as_deref()) == Some(&self.front.home)),
             Err(Trouble::Refused(_)) => Ok(false),
             Err(Trouble::Gone(error)) => Err(error),
