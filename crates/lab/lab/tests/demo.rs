@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ fn a_system_that_lasts_is_demonstrated_again() {
 
 #[test]
 fn a_whole_day_is_gone_through_while_venues_are_killed() {
-    let verdict = run(&["--day", "--day-seconds", "14"]);
+    let verdict = run(&["--day", "--day-seconds", "24"]);
     let day = &verdict["day"];
     let names = |list: &str, field: &str| -> Vec<String> {
         let list = day[list].as_array().unwrap_or_else(|| panic!("no {list} in {verdict}"));
@@ -104,7 +105,7 @@ fn a_whole_day_is_gone_through_while_venues_are_killed() {
 
 #[test]
 fn without_a_timetable_the_exchange_leads_through_the_day() {
-    let verdict = run(&["--day", "--day-seconds", "14", "--no-timetable"]);
+    let verdict = run(&["--day", "--day-seconds", "24", "--no-timetable"]);
     assert_eq!(verdict["day"]["by_timetable"], false, "{verdict}");
     assert_eq!(verdict["day"]["in_order"], true, "{verdict}");
 }
@@ -137,23 +138,25 @@ fn ask(address: &str, method: &str, path: &str, token: &str, body: &Value) -> Op
     Some((head.split(' ').nth(1)?.parse().ok()?, serde_json::from_str(body).unwrap_or_default()))
 }
 
-/// The answer, once there is one that is no promise of a later one.
+/// The answer, once there is one that is no promise of a later one. None comes when the demonstration is over.
 fn answer(address: &str, method: &str, path: &str, token: &str, body: &Value) -> Value {
-    loop {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(60) {
         match ask(address, method, path, token, body) {
             // A person is made once, and the first answer may have been lost.
             Some((200..=204 | 409, answer)) => return answer,
             // This asks again at once, and the pages may find it too eager.
-            Some((429 | 503, _)) | None => std::thread::sleep(std::time::Duration::from_millis(50)),
+            Some((429 | 503, _)) | None => std::thread::sleep(Duration::from_millis(50)),
             Some(other) => panic!("{method} {path}: {other:?}"),
         }
     }
+    panic!("{method} {path}: no answer")
 }
 
 #[test]
 fn an_order_by_hand_among_a_broker_s_customers_is_taken_and_the_end_agrees() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
-        .args(["demo", "--broker", "--plain", "--seconds", "15", "--kill-every", "4"])
+        .args(["demo", "--broker", "--plain", "--seconds", "20", "--kill-every", "4"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 #![allow(clippy::print_stderr)] // a test that skips says why
 
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -11,13 +11,25 @@ use serde_json::Value;
 /// One drill at a time: what one asks of the machine, a flood above all, would count as the other's blow.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-/// Runs a drill.
-fn pares(arguments: &str) -> std::process::Output {
+/// Runs a drill under load.
+fn pares(arguments: &str) -> Output {
+    run(&format!("{arguments} --rate 1000 --symbols 3"))
+}
+
+/// The figures of a drill that succeeds.
+fn figures(arguments: &str) -> Value {
+    let output = run(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {said}{}", String::from_utf8_lossy(&output.stdout));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn run(arguments: &str) -> Output {
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     Command::new(env!("CARGO_BIN_EXE_pares-lab"))
         .arg("drill")
         .args(arguments.split_whitespace())
-        .args(["--rate", "1000", "--symbols", "3", "--json"])
+        .arg("--json")
         .output()
         .unwrap()
 }
@@ -149,21 +161,13 @@ fn a_wrong_venue_is_found_shut_out_and_readmitted() {
 #[test]
 fn a_drill_that_could_prove_nothing_is_refused() {
     for arguments in ["kill-venue --venues 1", "kill-recorder --quorum 2", "kill-venue --rate max"] {
-        let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
-            .arg("drill")
-            .args(arguments.split_whitespace())
-            .output()
-            .unwrap();
-        assert!(!output.status.success(), "{arguments}");
+        assert!(!run(arguments).status.success(), "{arguments}");
     }
 }
 
 #[test]
 fn clusters_sites_and_the_link_die_under_load_and_nothing_answered_is_lost() {
-    let arguments = "drill wice --rtt-ms 20 --seconds-per-part 0.3 --rate 20 --json";
-    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab")).args(arguments.split(' ')).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let figures: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    let figures = figures("wice --rtt-ms 20 --seconds-per-part 0.3 --rate 20");
     for count in [
         "lost",
         "acknowledged_lost",
@@ -185,11 +189,7 @@ fn clusters_sites_and_the_link_die_under_load_and_nothing_answered_is_lost() {
 
 #[test]
 fn what_clients_of_sites_saw_while_sites_died_is_snapshot_isolation() {
-    let arguments = "drill history --seconds-per-part 0.6 --sessions 2 --json";
-    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab")).args(arguments.split(' ')).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let figures: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
-    assert!(output.status.success(), "{said}{figures}");
+    let figures = figures("history --seconds-per-part 0.6 --sessions 2");
     for count in ["g0", "g1a", "g1b", "g1c", "g_single", "lost_updates", "lost_appends", "total_off"] {
         assert_eq!(figures[count], 0, "{count}: {figures}");
     }
@@ -219,20 +219,7 @@ fn a_brokers_fronts_desks_and_sites_die_and_no_command_is_lost_or_done_twice() {
 fn broker_drill() -> Value {
     let mut commands = 40_000;
     loop {
-        let run = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
-            .args([
-                "drill",
-                "broker",
-                "--kill-every-ms",
-                "500",
-                "--json",
-                "--commands",
-                &commands.to_string(),
-            ])
-            .output()
-            .unwrap();
-        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-        let figures: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let figures = figures(&format!("broker --kill-every-ms 500 --commands {commands}"));
         if figures["killed"].as_u64().unwrap() >= 6 || commands > 1_000_000 {
             return figures;
         }
@@ -242,12 +229,7 @@ fn broker_drill() -> Value {
 
 #[test]
 fn a_member_that_was_away_is_told_every_fill_once() {
-    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
-        .args(["drill", "away", "--fills", "2000", "--json"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figures = figures("away --fills 2000");
     assert_eq!(
         (&figures["fills"], &figures["missed"], &figures["duplicated"]),
         (&2000.into(), &0.into(), &0.into())
@@ -256,12 +238,7 @@ fn a_member_that_was_away_is_told_every_fill_once() {
 
 #[test]
 fn over_two_days_with_kills_nothing_is_lost_and_the_archive_has_it_all() {
-    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
-        .args(["drill", "days", "--days", "2", "--requests", "4000", "--json"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figures = figures("days --days 2 --requests 4000");
     let counts =
         ["days", "requests", "kills", "lost", "duplicated"].map(|name| figures[name].as_u64().unwrap());
     assert_eq!(counts, [2, 8_000, 6, 0, 0], "{figures}");
@@ -271,12 +248,7 @@ fn over_two_days_with_kills_nothing_is_lost_and_the_archive_has_it_all() {
 
 #[test]
 fn a_copy_of_a_running_system_has_all_that_was_answered_before_and_goes_on() {
-    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
-        .args(["drill", "backup", "--requests", "4000", "--json"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figures = figures("backup --requests 4000");
     let counts = ["requests", "differing", "lost", "duplicated"].map(|name| figures[name].as_u64().unwrap());
     assert_eq!(counts[1..], [0, 0, 0], "{figures}");
     assert!(figures["positions"].as_u64() >= Some(counts[0]) && counts[0] >= 3_500, "{figures}");
@@ -284,7 +256,7 @@ fn a_copy_of_a_running_system_has_all_that_was_answered_before_and_goes_on() {
 
 #[test]
 fn receivers_and_a_members_traders_have_everything_whoever_of_those_that_tell_them_is_killed() {
-    let figures = feed_drill("--loss 20 --seconds 3 --every-ms 300 --member-mib 2");
+    let figures = figures("feed --rate 1000 --symbols 3 --loss 20 --seconds 3 --every-ms 300 --member-mib 2");
     let of = |name: &str| figures[name].as_u64().unwrap();
     let wrong = ["wrong_while_current", "books_differing", "messages_missing", "messages_differing"];
     for name in wrong.into_iter().chain(["member_items_missing", "member_items_differing"]) {
@@ -301,10 +273,4 @@ fn receivers_and_a_members_traders_have_everything_whoever_of_those_that_tell_th
         assert!(run[name].as_f64() > Some(0.0), "{name} in {figures}");
     }
     assert!(figures["transfer_p99_ratio"].as_f64() > Some(0.0), "{figures}");
-}
-
-fn feed_drill(arguments: &str) -> Value {
-    let output = pares(&format!("feed {arguments}"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
 }

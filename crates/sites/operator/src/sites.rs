@@ -14,9 +14,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::OperatorError;
 
-/// A site that does not say how it is within this time counts as down.
-const REPORT_PATIENCE: Duration = Duration::from_millis(500);
-/// Longest wait for one answer of a site or the witness to an operator.
+/// Longest wait for one answer of a site or the witness to an operator, and for its connection, of which one packet may be lost: it is sent again after a second.
+/// A site that is silent for so long counts as down.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// A site that was told to end and has not is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -203,9 +202,9 @@ pub fn report(access: &Access, site: SiteId) -> Option<SiteReport> {
 pub(crate) fn asked(access: &Access, site: SiteId) -> Result<SiteReport, String> {
     // A client would try again until its patience ends; who does not even listen is down.
     let address = access.config.place(site).map_err(|error| error.to_string())?.clients;
-    TcpStream::connect_timeout(&address, REPORT_PATIENCE).map_err(|error| error.to_string())?;
+    TcpStream::connect_timeout(&address, ANSWER_PATIENCE).map_err(|error| error.to_string())?;
     let mut client = operator(access, site).map_err(|error| error.to_string())?;
-    let said = client.report(REPORT_PATIENCE).map_err(|error| error.to_string())?;
+    let said = client.report(ANSWER_PATIENCE).map_err(|error| error.to_string())?;
     serde_json::from_slice(&said).map_err(|error| error.to_string())
 }
 
@@ -219,7 +218,7 @@ pub fn unreachable(access: &Access) -> Option<String> {
     let addresses = access.config.sites.iter().map(|place| place.clients);
     std::thread::scope(|scope| {
         let tried =
-            |address| scope.spawn(move || TcpStream::connect_timeout(&address, REPORT_PATIENCE).map(drop));
+            |address| scope.spawn(move || TcpStream::connect_timeout(&address, ANSWER_PATIENCE).map(drop));
         let threads: Vec<_> = addresses.map(|address| (address, tried(address))).collect();
         let mut why = None;
         for (address, thread) in threads {

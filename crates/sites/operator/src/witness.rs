@@ -20,8 +20,6 @@ use crate::sites::ANSWER_PATIENCE;
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
-/// Who does not even let itself be connected to within this time is down.
-const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Arguments of `pares site renew`.
 #[derive(clap::Args)]
@@ -108,12 +106,12 @@ pub(crate) fn asked(access: &Access) -> Option<Result<WitnessReport, String>> {
 /// Whether it listens, or why not: a client would try again until its patience ends, and then know no reason.
 fn listens(access: &Access) -> Result<(), String> {
     let Some(address) = access.config.witness else { return Ok(()) };
-    let connected = TcpStream::connect_timeout(&address, CONNECT_PATIENCE);
+    let connected = TcpStream::connect_timeout(&address, ANSWER_PATIENCE);
     connected.map(drop).map_err(|error| format!("{address}: {error}"))
 }
 
-/// What a site is to be told so that it goes on without those clusters: its own word where there is no witness, that of the witness, or that of the operator if the witness
-/// says nothing and the operator wants to do without it.
+/// What a site is to be told so that it goes on without those clusters: its own word where there is no witness, that of the witness, or that of the operator if nobody
+/// listens where the witness is, and the operator wants to do without it.
 ///
 /// # Errors
 /// If the witness has granted it to another; `Ok(Err)` if it does not answer.
@@ -125,8 +123,8 @@ pub(crate) fn granted(
 ) -> Result<Result<Command, String>, OperatorError> {
     let Some(mut witness) = access.witness() else { return Ok(Ok(Command::DeclareLost(lost))) };
     let declared = Declaration { takeovers: report.era.0, by: site.cluster, lost };
-    if let (Err(why), false) = (listens(access), without) {
-        return Ok(Err(unheard(&why)));
+    if let Err(why) = listens(access) {
+        return Ok(if without { Ok(Command::Unwitnessed(lost)) } else { Err(unheard(&why)) });
     }
     match witness.grant(access.database(), declared, ANSWER_PATIENCE) {
         Ok(_) => Ok(Ok(Command::Granted(declared))),
@@ -134,7 +132,10 @@ pub(crate) fn granted(
         Err(CallError::No { code: Code::Impossible, why }) => {
             Err(OperatorError::Failed(format!("the witness answers, and its word counts: {why}")))
         }
-        Err(_) if without => Ok(Ok(Command::Unwitnessed(lost))),
+        // One that is slow may grant it to another yet.
+        Err(error) if without => Ok(Err(format!(
+            "something listens at the witness's address and does not answer ({error}): end it for good, or its machine, and say this again"
+        ))),
         Err(error) => Ok(Err(unheard(&error))),
     }
 }

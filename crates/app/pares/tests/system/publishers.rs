@@ -141,7 +141,7 @@ fn while_no_publisher_goes_on_nothing_is_current_by_tcp_either() {
 /// Logs in for the day so far, or a snapshot, and gives all messages.
 fn told(address: SocketAddr, username: &[u8; 6]) -> Vec<Vec<u8>> {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let login = LoginRequest {
         username: *username,
         password: [b' '; 10],
@@ -153,19 +153,21 @@ fn told(address: SocketAddr, username: &[u8; 6]) -> Vec<Vec<u8>> {
     stream.write_all(&packet).unwrap();
     let mut pieces = soup::Pieces::new(soup::SERVER_BYTES_MAX);
     let (mut messages, mut bytes) = (Vec::new(), [0; 4_096]);
-    // Quiet for longer than between two heartbeats' packets of a day that is short: it is over.
-    while let Ok(count) = stream.read(&mut bytes) {
+    loop {
+        let count = stream.read(&mut bytes).unwrap();
         pieces.push(&bytes[..count]);
         while let Some(packet) = pieces.take().unwrap() {
-            if let soup::FromServer::Sequenced(message) = soup::FromServer::read(packet).unwrap() {
-                messages.push(message.to_vec());
+            match soup::FromServer::read(packet).unwrap() {
+                soup::FromServer::Sequenced(message) => messages.push(message.to_vec()),
+                // It had nothing more to say for a while.
+                soup::FromServer::Heartbeat => return messages,
+                _ => {}
             }
         }
         if count == 0 {
-            break;
+            return messages;
         }
     }
-    messages
 }
 
 fn day(exchange: &Exchange, id: u16) -> Vec<Vec<u8>> {

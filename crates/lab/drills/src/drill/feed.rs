@@ -24,6 +24,8 @@ use crate::feed::{Desk, DeskReckoning, Reception, Reckoning};
 
 /// How long a line is cut.
 const CUT: Duration = Duration::from_millis(400);
+/// Of so many in a row two hit a member server each.
+const BLOWS_MIN: usize = 6;
 
 /// Arguments of `pares drill feed`.
 #[derive(clap::Args, Clone, Debug)]
@@ -162,12 +164,12 @@ fn measure(args: &Args, loss: u64) -> Result<Run, LabError> {
 }
 
 impl Drill {
-    /// Kills and cuts for as long as the run lasts.
+    /// Kills and cuts for as long as the run lasts; on a slow machine, until both member servers were killed.
     fn strike(&mut self, args: &Args) -> LabResult {
         let begun = Instant::now();
         let lasts = Duration::from_secs(args.load.seconds);
         let bar = progress::seconds("drilling", args.load.seconds);
-        while begun.elapsed() < lasts {
+        while begun.elapsed() < lasts || self.struck.len() < BLOWS_MIN {
             self.pass(Duration::from_millis(args.every_ms));
             self.blow(self.struck.len() as u64 ^ args.load.seed);
             if begun.elapsed() > lasts / 2 {

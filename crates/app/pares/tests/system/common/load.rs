@@ -36,6 +36,17 @@ pub(crate) fn trade_for(exchange: &mut Exchange, traders: &mut [Trader], time: D
     work(exchange, traders, IN_FLIGHT, |_| begun.elapsed() >= time);
 }
 
+/// Lets the traders trade and checks that nothing is answered any more. What was answered before may still be on its way.
+pub(crate) fn nothing_is_answered(exchange: &mut Exchange, traders: &mut [Trader], why: &str) {
+    let mut quiet = |traders: &mut [Trader], time| {
+        let before = answered(traders);
+        trade_for(exchange, traders, time);
+        answered(traders) == before
+    };
+    assert!((0..40).any(|_| quiet(traders, Duration::from_millis(500))), "{why}");
+    assert!(quiet(traders, Duration::from_secs(1)), "{why}");
+}
+
 /// Submits nothing more and waits until everything is answered.
 pub(crate) fn finish(exchange: &mut Exchange, traders: &mut [Trader]) {
     work(exchange, traders, 0, |traders| traders.iter().all(|trader| trader.open().is_empty()));
