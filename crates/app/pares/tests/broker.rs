@@ -174,9 +174,10 @@ fn started_apart(dir: &Path) -> Child {
     let written = pares(dir, &["generate", "day", "--commands", "20000", "--users", "60"]);
     assert!(written.status.success());
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.current_dir(dir).args(["broker", "run", "day", "--instant", "--durability", "os", "--json"]);
+    command.env("TMPDIR", dir).current_dir(dir);
+    command.args(["broker", "run", "day", "--instant", "--durability", "os", "--json"]);
     command.args(["--sites", "3", "--fronts", "3", "--desks", "2", "--window", "300"]);
-    command.stdout(Stdio::piped()).spawn().unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Waits until that is so of the number of a run's children of that name, or it has ended.
@@ -200,8 +201,9 @@ fn killed_before_the_end(after_ms: u64) -> usize {
     std::thread::sleep(std::time::Duration::from_millis(after_ms));
     let killed = children(run.id(), "site").into_iter().take(2).filter(|site| kill(*site)).count();
     let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{killed} killed: {told}");
+    assert!(output.status.success(), "{killed} killed: {told}{said}");
     let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(figures["elements"]["userCommand"], 20_000, "{told}");
     killed
@@ -228,8 +230,9 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
         killed += u32::from(kill(victim));
     }
     let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && killed > 0, "{killed} killed: {told}");
+    assert!(output.status.success() && killed > 0, "{killed} killed: {told}{said}");
     let figures: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(figures["commands"], 20_000, "{told}");
     assert_eq!(figures["elements"]["userCommand"], 20_000, "{told}");
@@ -238,6 +241,22 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     for of_others in ["last_quote_s", "slowest_quote_ms", "hedges", "backlog"] {
         assert!(figures.get(of_others).is_none(), "nobody knows it here: {of_others}");
     }
+}
+
+#[test]
+fn a_run_that_fails_says_who_died_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = started_apart(dir.path());
+    await_children(&mut run, "front", |fronts| fronts == 3);
+    await_children(&mut run, "desk", |desks| desks == 2);
+    assert!(kill(children(run.id(), "desk")[0]));
+    let made = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let sites = made.map(|path| path.join("broker/sites.toml")).find(|path| path.exists()).unwrap();
+    std::fs::remove_file(sites).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("sites.toml"), "{said}");
+    assert!(said.contains("desk ") && said.contains("signal: 9"), "{said}");
 }
 
 #[test]

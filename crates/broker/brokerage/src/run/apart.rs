@@ -3,6 +3,7 @@
 //! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. When all is over a log is read from the sites,
 //! and verified; so is the one that a front has written last because it was commanded.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ mod loading;
 
 /// After its front has ended, a site has executed what it was asked within this.
 const QUIET: Duration = Duration::from_secs(1);
+/// As many deaths are said with a failure, the latest.
+const DEATHS_SAID: usize = 4;
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -107,8 +110,14 @@ fn measure_in(
         replies: Replies::default(),
         off: 0,
         flooded: FloodSeen::default(),
+        deaths: VecDeque::new(),
     };
-    apart.run(args, dealt, server)
+    let run = apart.run(args, dealt, server);
+    run.map_err(|error| match error {
+        BrokerageError::Stopped => error,
+        _ if apart.deaths.is_empty() => error,
+        _ => error.after(apart.deaths.make_contiguous()),
+    })
 }
 
 /// Reads a workload; a user's lines are all dealt to one loader.
@@ -164,6 +173,8 @@ struct Apart<'a> {
     off: usize,
     /// Commands that are in the log, and in no figure.
     flooded: FloodSeen,
+    /// Of processes, the latest.
+    deaths: VecDeque<String>,
 }
 
 impl Apart<'_> {
@@ -250,9 +261,14 @@ impl Apart<'_> {
         if let Some(blows) = &mut self.blows {
             blows.look(self.children, &mut self.gaps)?;
         }
-        let dead = self.children.revive()?;
-        if !self.is_quiet {
-            dead.into_iter().for_each(|dead| pares_text::tell!("{dead}"));
+        for dead in self.children.revive()? {
+            if !self.is_quiet {
+                pares_text::tell!("{dead}");
+            }
+            if self.deaths.len() == DEATHS_SAID {
+                self.deaths.pop_front();
+            }
+            self.deaths.push_back(dead);
         }
         Ok(())
     }
