@@ -248,11 +248,18 @@ fn a_run_that_fails_says_who_died_before() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = started_apart(dir.path());
     await_children(&mut run, "front", |fronts| fronts == 3);
-    await_children(&mut run, "desk", |desks| desks == 2);
-    assert!(kill(children(run.id(), "desk")[0]));
     let made = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
-    let sites = made.map(|path| path.join("broker/sites.toml")).find(|path| path.exists()).unwrap();
-    std::fs::remove_file(sites).unwrap();
+    let broker = made.map(|path| path.join("broker")).find(|path| path.exists()).unwrap();
+    // They read it as they start.
+    let serves = |front| {
+        let said = std::fs::read_to_string(broker.join(format!("front-{front}.log"))).unwrap_or_default();
+        said.contains("front for loaders at")
+    };
+    while !(0..3).all(serves) && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::fs::remove_file(broker.join("sites.toml")).unwrap();
+    assert!(kill(children(run.id(), "desk")[0]));
     let output = run.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("sites.toml"), "{said}");
