@@ -74,8 +74,7 @@ fn column(row: &[Option<String>], at: usize) -> &str {
 pub(crate) fn end(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble> {
     let ended = capture(front, link, locks).and_then(|ended| {
         if matches!(ended, Ended::ReadOnly) {
-            link.ask("COMMIT", &[])?;
-            link.open = false;
+            link.commit()?;
             // Behind it, since what was set for this transaction alone counts no more.
             link.learn_level()?;
         }
@@ -119,7 +118,7 @@ fn capture(front: &Front, link: &mut Link, locks: bool) -> Result<Ended, Trouble
 
 /// How long the session waits for outcomes.
 pub(crate) fn patience(link: &mut Link) -> io::Result<Duration> {
-    match link.insist("SELECT current_setting('pares.commit_timeout_ms', true)") {
+    match link.ask("SELECT current_setting('pares.commit_timeout_ms', true)", &[]) {
         Ok(rows) => Ok(patience_of(rows.first().map_or("", |row| column(row, 0)))),
         Err(Trouble::Refused(_)) => Ok(PATIENCE),
         Err(Trouble::Gone(error)) => Err(error),

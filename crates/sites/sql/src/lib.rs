@@ -22,7 +22,7 @@
 //! | `extended` | prepared statements and portals |
 //! | `transaction` | where transactions begin and end |
 //! | `commit` | what a transaction wrote |
-//! | `late` | cancellations that hit what they were not meant for |
+//! | `current` | the transaction that a session has open, and cancellations of it |
 //! | `link` | the connection to the server |
 //! | `statement` | what statements are |
 //! | `wire` | messages |
@@ -30,9 +30,9 @@
 mod client;
 mod commit;
 mod crowd;
+mod current;
 mod extended;
 mod front;
-mod late;
 mod link;
 mod session;
 mod startup;

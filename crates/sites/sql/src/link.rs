@@ -4,21 +4,21 @@
 //! on its own account. Its statements have names, since a client's statement without one must survive them.
 
 use std::io::{self, BufReader, BufWriter, Write};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pares_store::postgres::{FIRST, GivesWay, Way};
 use pares_wice::Isolation;
 
+use crate::current::Current;
 use crate::statement::{Mode, isolation_named};
 use crate::wire::{MESSAGE_MAX, Message, Stream, receive, send, text};
 
 /// What the session calls its own statements and portals. They are there only while it asks: a client that executed one again could move what COMMIT goes back to.
 const OWN: &str = "pares session";
-/// SQLSTATE of a statement that was cancelled.
+/// SQLSTATE of what was cancelled.
 pub(crate) const CANCELLED: &str = "57014";
-/// How often the session asks what a late cancellation may hit.
-const TRIES: usize = 3;
+/// How often a rollback is tried, which its client may cancel.
+const ROLLBACKS: usize = 3;
 
 /// How often a relation was written to, by relations, as far as the server has not yet told its statistics: that it does some time behind a transaction, so what one that was taken back
 /// has done is still counted in the next ones.
@@ -52,6 +52,8 @@ pub(crate) struct Link {
     writer: BufWriter<Stream>,
     /// Whether a transaction block is open at the server.
     pub(crate) open: bool,
+    /// The same as the writer sees it.
+    current: Arc<Current>,
     /// Whether it was taken back because somebody needed the way.
     pub(crate) lost: bool,
     /// What the session's transactions are held against, unless they say so themselves.
@@ -77,6 +79,7 @@ impl Link {
             reader,
             writer,
             open: false,
+            current: Arc::default(),
             lost: false,
             level,
             reads_only,
@@ -85,6 +88,10 @@ impl Link {
             skips: false,
             aside: Vec::new(),
         })
+    }
+
+    pub(crate) fn current(&self) -> &Arc<Current> {
+        &self.current
     }
 
     pub(crate) fn writer(&mut self) -> &mut impl Write {
@@ -137,18 +144,7 @@ impl Link {
         Ok(rows)
     }
 
-    /// The same outside of a transaction, where a cancellation is one that came too late: what it hit is asked again. Asked twice it must do the same as once.
-    pub(crate) fn insist(&mut self, statement: &str) -> Result<Rows, Trouble> {
-        let mut tries = 1;
-        loop {
-            match self.ask(statement, &[]) {
-                Err(Trouble::Refused(why)) if why.field(b'C') == CANCELLED && tries < TRIES => tries += 1,
-                answer => return answer,
-            }
-        }
-    }
-
-    /// The same as [`Link::ask`]; each row is handed over as it comes.
+    /// The same; each row is handed over as it comes.
     pub(crate) fn ask_each(
         &mut self,
         statement: &str,
@@ -217,6 +213,7 @@ impl Link {
         let access = if mode.read_only || self.reads_only { " READ ONLY" } else { "" };
         self.ask(&format!("BEGIN ISOLATION LEVEL {level}{access}"), &[])?;
         self.open = true;
+        self.current.begin();
         if self.reads_only {
             // Behind its first query the server never lets it write.
             self.ask("SELECT 1", &[])?;
@@ -232,24 +229,47 @@ impl Link {
         self.ask(FIRST, &[]).map(drop)
     }
 
-    /// Asks what the session's transactions are held against now.
-    pub(crate) fn learn_level(&mut self) -> Result<(), Trouble> {
-        let rows = self.insist("SELECT current_setting('default_transaction_isolation')")?;
-        self.level = isolation_named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default());
+    /// Asks what the session's transactions are held against now: all, if the server does not say.
+    pub(crate) fn learn_level(&mut self) -> io::Result<()> {
+        // A setting by the extended protocol lasts from here on, whatever becomes of the question.
+        self.sync()?;
+        self.level = match self.ask("SELECT current_setting('default_transaction_isolation')", &[]) {
+            Ok(rows) => isolation_named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default()),
+            Err(Trouble::Refused(_)) => Isolation::Serialisable,
+            Err(Trouble::Gone(error)) => return Err(error),
+        };
+        Ok(())
+    }
+
+    /// Commits what is open and has written nothing.
+    pub(crate) fn commit(&mut self) -> Result<(), Trouble> {
+        self.current.close();
+        self.ask("COMMIT", &[])?;
+        self.open = false;
         Ok(())
     }
 
     /// Takes back what is open.
     pub(crate) fn roll_back(&mut self) -> io::Result<()> {
         self.counts = true;
-        match self.insist("ROLLBACK") {
-            Ok(_) => {
-                self.open = false;
-                Ok(())
+        self.current.close();
+        for _ in 0..ROLLBACKS {
+            match self.ask("ROLLBACK", &[]) {
+                Ok(_) => {
+                    self.open = false;
+                    return Ok(());
+                }
+                Err(Trouble::Refused(_)) => {}
+                Err(Trouble::Gone(error)) => return Err(error),
             }
-            Err(Trouble::Refused(_)) => Err(io::Error::other("the server does not roll back")),
-            Err(Trouble::Gone(error)) => Err(error),
         }
+        Err(io::Error::other("the server does not roll back"))
+    }
+
+    /// Ends the connection, and with it all that is open.
+    fn close(&self) {
+        // If it is gone already there is nothing to end.
+        let _ = self.writer.get_ref().close();
     }
 }
 
@@ -274,13 +294,18 @@ fn bound(values: &[&str]) -> io::Result<Vec<u8>> {
 /// A link that its session uses and the store's writer may need to be free.
 pub(crate) struct Shared {
     link: Mutex<Link>,
-    /// How often the server is to cancel what it executes for it, of which its session has not taken notice.
-    pub(crate) cancels: AtomicU32,
+    current: Arc<Current>,
 }
 
 impl Shared {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link: Mutex::new(link), cancels: AtomicU32::new(0) }
+        let current = Arc::clone(link.current());
+        Self { link: Mutex::new(link), current }
+    }
+
+    /// Whether somebody needed the way of the latest transaction.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        self.current.is_in_the_way()
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Link> {
@@ -289,15 +314,31 @@ impl Shared {
 }
 
 impl GivesWay for Shared {
-    fn give_way(&self) -> Way {
-        let Ok(mut link) = self.link.try_lock() else {
-            self.cancels.fetch_add(1, Ordering::SeqCst);
-            return Way::Cancel;
+    fn open(&self) -> Option<u64> {
+        self.current.open()
+    }
+
+    fn give_way(&self, transaction: u64) -> Way {
+        let mut link = match self.link.try_lock() {
+            Ok(link) => link,
+            Err(TryLockError::WouldBlock) if self.current.cancel(transaction) => return Way::Cancel,
+            Err(TryLockError::WouldBlock) => return Way::Free,
+            // Its session has panicked, and may have been in the middle of a message.
+            Err(TryLockError::Poisoned(link)) => {
+                link.into_inner().close();
+                return Way::Free;
+            }
         };
-        if link.open {
-            // If it fails the connection is gone, and with it the transaction.
+        if self.current.open() == Some(transaction) {
             link.lost = link.roll_back().is_ok();
+            if !link.lost {
+                link.close();
+            }
         }
         Way::Free
+    }
+
+    fn cancelled(&self) {
+        self.current.cancelled();
     }
 }

@@ -12,7 +12,6 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use pares_store::postgres::{SqlStatement as Statement, split};
@@ -20,7 +19,6 @@ use pares_store::postgres::{SqlStatement as Statement, split};
 use crate::client::Client;
 use crate::extended::Prepared;
 use crate::front::Front;
-use crate::late::Late;
 use crate::link::{CANCELLED, Link, Shared, Trouble};
 use crate::startup::{self, Begun};
 use crate::statement::{Kind, Mode, kind};
@@ -60,8 +58,6 @@ pub(crate) struct Session {
     pub(crate) locks: bool,
     /// A statement that locks rows was prepared: whether it is executed is not seen.
     locks_prepared: bool,
-    /// Cancellations for the writer's sake, which may hit something yet.
-    late: Late,
     /// Settings of the transaction, which outlive it if it commits.
     pub(crate) settings: Vec<String>,
     /// What ended the first statement of an implicit transaction, and all answers behind it: held back until what it did is certified. They are dropped if
@@ -111,7 +107,6 @@ impl Session {
             fresh: false,
             locks: false,
             locks_prepared: false,
-            late: Late::default(),
             settings: Vec::new(),
             held: Vec::new(),
             held_bytes: 0,
@@ -152,7 +147,7 @@ impl Session {
 
     /// Whether the writer needed the way meanwhile.
     fn look(&mut self, link: &mut Link) -> io::Result<()> {
-        if self.notice_cancels() && link.open {
+        if link.open && link.current().is_in_the_way() {
             link.roll_back()?;
             link.lost = true;
         }
@@ -203,10 +198,7 @@ impl Session {
     }
 
     pub(crate) fn beside(&mut self, link: &mut Link) -> io::Result<()> {
-        std::mem::take(&mut link.aside).into_iter().try_for_each(|message| {
-            let message = self.meant(message);
-            self.write(&message)
-        })
+        std::mem::take(&mut link.aside).iter().try_for_each(|message| self.write(message))
     }
 
     pub(crate) fn ready(&mut self) -> io::Result<()> {
@@ -289,18 +281,27 @@ impl Session {
         self.begin_as(link, Mode::default(), State::Implicit)
     }
 
-    /// Begins a transaction; false if the server refuses.
+    /// Begins a transaction; false if the server refuses, and its client is told.
     pub(crate) fn begin_as(&mut self, link: &mut Link, mode: Mode, state: State) -> io::Result<bool> {
+        let begun = self.begin_untold(link, mode, state)?;
+        begun.map_or_else(|why| self.write(&why).map(|()| false), |()| Ok(true))
+    }
+
+    /// The same; why the server refuses.
+    pub(crate) fn begin_untold(
+        &mut self,
+        link: &mut Link,
+        mode: Mode,
+        state: State,
+    ) -> io::Result<Result<(), Message>> {
         match link.begin(mode) {
             Ok(()) => {
                 (self.state, self.mode, self.fresh) = (state, mode, true);
-                Ok(true)
+                Ok(Ok(()))
             }
             Err(Trouble::Refused(why)) => {
-                let why = self.meant(why);
-                self.write(&why)?;
                 link.roll_back()?;
-                Ok(false)
+                Ok(Err(self.meant(why)))
             }
             Err(Trouble::Gone(error)) => Err(error),
         }
@@ -327,9 +328,7 @@ impl Session {
         self.fresh = false;
         match (self.state, done) {
             (State::Idle, true) if *kind == Kind::Setting => {
-                if let Err(Trouble::Gone(error)) = link.learn_level() {
-                    return Err(error);
-                }
+                link.learn_level()?;
             }
             (State::Failed, true) if *kind == Kind::BackTo => self.state = State::Explicit,
             (State::Explicit, false) => self.state = State::Failed,
@@ -378,19 +377,9 @@ impl Session {
     }
 
     /// What a failed statement means here: one that was cancelled because the writer needed the way has lost.
-    pub(crate) fn meant(&mut self, message: Message) -> Message {
-        if message.tag != b'E' || message.field(b'C') != CANCELLED {
-            return message;
-        }
-        self.notice_cancels();
-        if self.late.hit() { Message::error("40001", LOST) } else { message }
-    }
-
-    /// Whether the writer has asked for cancellations since the last time.
-    fn notice_cancels(&mut self) -> bool {
-        let asked = self.shared.cancels.swap(0, Ordering::SeqCst);
-        self.late.add(asked);
-        asked > 0
+    pub(crate) fn meant(&self, message: Message) -> Message {
+        let is_cancelled = message.tag == b'E' && message.field(b'C') == CANCELLED;
+        if is_cancelled && self.shared.is_in_the_way() { Message::error("40001", LOST) } else { message }
     }
 }
 

@@ -8,7 +8,7 @@ use pares_wice::AbortReason;
 
 use crate::commit::{self, Ended, patience};
 use crate::front::Denied;
-use crate::link::{Link, Trouble};
+use crate::link::{Link, Rows, Trouble};
 use crate::session::{LOST, Session, State};
 use crate::statement::{Kind, Mode};
 use crate::wire::Message;
@@ -82,6 +82,11 @@ pub(crate) fn about(statement: &str, why: &str) -> String {
     }
 }
 
+/// Whether that is all that a question was answered.
+fn says(rows: &Rows, word: &str) -> bool {
+    rows.first().and_then(|row| row[0].as_deref()) == Some(word)
+}
+
 impl Session {
     /// A statement that is not passed on; whether it was done. None if it is to be passed on.
     pub(crate) fn own_step(&mut self, link: &mut Link, kind: &Kind, text: &str) -> io::Result<Option<bool>> {
@@ -132,11 +137,14 @@ impl Session {
         }
         self.state = State::Idle;
         let mode = Mode { read_only: mode.read_only || self.mode.read_only, ..mode };
-        let done = self.begin_as(link, mode, state)?;
-        if done {
+        if self.begin_as(link, mode, state)? {
             self.write(&Message::complete("SET"))?;
+            return Ok(true);
         }
-        Ok(done)
+        if state == State::Explicit {
+            self.state = State::Over { told: true };
+        }
+        Ok(false)
     }
 
     fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
@@ -173,8 +181,9 @@ impl Session {
     fn chained(&mut self, link: &mut Link, chain: bool, tag: &str) -> io::Result<bool> {
         self.beside(link)?;
         self.write(&Message::complete(tag))?;
-        if chain {
-            self.begin_as(link, self.mode, State::Explicit)?;
+        if chain && self.begin_untold(link, self.mode, State::Explicit)?.is_err() {
+            // The client has heard that the one before is over. Of the next it hears as soon as it uses it.
+            self.state = State::Over { told: false };
         }
         Ok(true)
     }
@@ -195,12 +204,16 @@ impl Session {
         {
             return Ok(Err(denied.message()));
         }
-        let again = settings.iter().try_for_each(|setting| link.insist(setting).map(drop));
-        match again.and_then(|()| if settings.is_empty() { Ok(()) } else { link.learn_level() }) {
-            Err(Trouble::Gone(error)) => Err(error),
+        for setting in &settings {
             // It was possible a moment ago.
-            Err(Trouble::Refused(_)) | Ok(()) => Ok(Ok(())),
+            if let Err(Trouble::Gone(error)) = link.ask(setting, &[]) {
+                return Err(error);
+            }
         }
+        if !settings.is_empty() {
+            link.learn_level()?;
+        }
+        Ok(Ok(()))
     }
 
     /// Says no; what is open is taken back.
@@ -219,38 +232,27 @@ impl Session {
 
     /// Has a change of the schema ordered.
     fn change_schema(&mut self, link: &mut Link, statement: &str, tag: &str) -> io::Result<bool> {
-        let why = match self.may_change_schema(link)? {
-            false => Message::error("42501", NOT_OWNER),
-            true if link.reads_only => Message::error("25006", READ_ONLY),
-            true if !self.means_our_tables(link)? => Message::error("0A000", ELSEWHERE),
-            true => match self.ordered(statement, patience(link)?) {
-                Ok(()) => {
-                    self.write(&Message::complete(tag))?;
-                    return Ok(true);
-                }
-                Err(why) => why,
-            },
+        let done = match self.may_change_schema(link) {
+            Ok(()) => self.ordered(statement, patience(link)?),
+            Err(Trouble::Refused(why)) => Err(why),
+            Err(Trouble::Gone(error)) => return Err(error),
         };
-        self.write(&why)?;
-        Ok(false)
+        self.write(&done.as_ref().map_or_else(Message::clone, |()| Message::complete(tag)))?;
+        Ok(done.is_ok())
     }
 
-    fn may_change_schema(&mut self, link: &mut Link) -> io::Result<bool> {
-        let query = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
-        match link.insist(&self.front.own(query)) {
-            Ok(rows) => Ok(rows.first().is_some_and(|row| row[0].as_deref() == Some("t"))),
-            Err(Trouble::Refused(_)) => Ok(false),
-            Err(Trouble::Gone(error)) => Err(error),
+    fn may_change_schema(&self, link: &mut Link) -> Result<(), Trouble> {
+        let no = |code, why| Err(Trouble::Refused(Message::error(code, why)));
+        let owner = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('PARES.pares_items')";
+        if !says(&link.ask(&self.front.own(owner), &[])?, "t") {
+            return no("42501", NOT_OWNER);
         }
-    }
-
-    /// Whether names without a schema are those of the store, in which sites carry the statement out.
-    fn means_our_tables(&mut self, link: &mut Link) -> io::Result<bool> {
-        match link.insist("SELECT pg_catalog.quote_ident(pg_catalog.current_schema())") {
-            Ok(rows) => Ok(rows.first().and_then(|row| row[0].as_deref()) == Some(&self.front.home)),
-            Err(Trouble::Refused(_)) => Ok(false),
-            Err(Trouble::Gone(error)) => Err(error),
+        if link.reads_only {
+            return no("25006", READ_ONLY);
         }
+        // Names without a schema are those of the store, in which sites carry the statement out.
+        let first = link.ask("SELECT pg_catalog.quote_ident(pg_catalog.current_schema())", &[])?;
+        if says(&first, &self.front.home) { Ok(()) } else { no("0A000", ELSEWHERE) }
     }
 
     fn ordered(&self, statement: &str, patience: Duration) -> Result<(), Message> {

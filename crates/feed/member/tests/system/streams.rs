@@ -69,25 +69,27 @@ fn a_server_that_ends_while_traders_talk_loses_and_doubles_nothing() {
 fn a_server_whose_disk_is_lost_is_filled_while_its_peer_goes_on_and_carries_on_alone_later() {
     let mut rig = Rig::new(MemberConfig { window: 64, ..MemberConfig::local(2) });
     let mut traders: Vec<_> = (1..=4).map(|trader| rig.trader(trader, 1)).collect();
-    let mut talk = |rounds: usize| {
+    let talk = |traders: &mut [Follower], rounds: usize| {
         for _ in 0..rounds {
-            for trader in &mut traders {
+            for trader in &mut *traders {
                 trader.say(&"words ".repeat(20));
                 trader.poll();
             }
         }
     };
-    talk(500);
+    talk(&mut traders, 500);
     rig.end(0);
     rig.wipe(0);
-    talk(100);
+    talk(&mut traders, 100);
     rig.start(0);
-    talk(400);
+    talk(&mut traders, 400);
     let mut late = rig.trader(9, 0);
+    // A trader that nobody polls submits nothing.
+    traders.iter_mut().for_each(Follower::settle);
     late.until(|late| late.told.len() >= 4_000);
     rig.end(1);
     rig.wipe(1);
-    talk(100);
+    talk(&mut traders, 100);
     rig.start(1);
     check(&mut traders, 1_100);
     late.until(|late| late.told.len() >= 4_400);

@@ -1,6 +1,7 @@
-//! A session at a server that cancels what it is told to.
+//! Sessions at a server that refuses what it is told to.
 
 use std::net::TcpListener;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use pares_store::postgres::{GivesWay, Options, Way};
@@ -9,13 +10,19 @@ use pares_wice::Isolation;
 use super::*;
 use crate::wire::{MESSAGE_MAX, Stream, receive, send};
 
-/// A server that has a row for every question: this word, and nothing in four columns. Statements that begin with one of these are cancelled, each once.
-fn server(mut socket: TcpStream, word: &'static str, mut cancels: Vec<&'static str>) {
+/// What the server was asked, in this order; `SYNC` for a Sync.
+type Asked = Arc<Mutex<Vec<String>>>;
+/// Beginnings of statements that the server cancels, each once.
+type Cancels = Arc<Mutex<Vec<&'static str>>>;
+
+/// A server that has a row for every question: this word, and nothing in four columns.
+fn server(mut socket: TcpStream, word: &'static str, cancels: &Cancels, asked: &Asked) {
     let (mut statement, mut skips) = (String::new(), false);
     while let Ok(message) = receive(&mut socket, MESSAGE_MAX) {
         match message.tag {
             b'P' => message.strings::<2>().unwrap()[1].clone_into(&mut statement),
             b'Q' => message.strings::<1>().unwrap()[0].clone_into(&mut statement),
+            b'S' => asked.lock().unwrap().push("SYNC".into()),
             _ => {}
         }
         let mut say = |tag, body: &[u8]| send(&mut socket, tag, body).unwrap();
@@ -23,13 +30,20 @@ fn server(mut socket: TcpStream, word: &'static str, mut cancels: Vec<&'static s
             skips = false;
             say(b'Z', b"I");
         }
+        let done = b"PBC".iter().position(|tag| *tag == message.tag);
+        if let Some(done) = done.filter(|_| !skips) {
+            say(b"123"[done], &[]);
+        }
         if skips || !matches!(message.tag, b'Q' | b'E') {
             continue;
         }
-        match cancels.iter().position(|begin| statement.starts_with(begin)) {
+        asked.lock().unwrap().push(statement.clone());
+        let found = cancels.lock().unwrap().iter().position(|begin| statement.starts_with(begin));
+        match found {
             Some(at) => {
-                cancels.remove(at);
+                cancels.lock().unwrap().remove(at);
                 say(b'E', &Message::error(CANCELLED, "canceling statement due to user request").body);
+                skips = message.tag == b'E';
             }
             None => {
                 let length = u32::try_from(word.len()).unwrap().to_be_bytes();
@@ -37,8 +51,7 @@ fn server(mut socket: TcpStream, word: &'static str, mut cancels: Vec<&'static s
                 say(b'C', &text("DONE"));
             }
         }
-        skips = message.tag == b'E';
-        if !skips {
+        if message.tag == b'Q' {
             say(b'Z', b"I");
         }
     }
@@ -48,6 +61,8 @@ struct Rig {
     session: Session,
     shared: Arc<Shared>,
     peer: TcpStream,
+    asked: Asked,
+    cancels: Cancels,
 }
 
 fn pair() -> (TcpStream, TcpStream) {
@@ -59,29 +74,36 @@ fn pair() -> (TcpStream, TcpStream) {
 impl Rig {
     fn new(word: &'static str, cancels: &[&'static str]) -> Self {
         let (ours, theirs) = pair();
-        let cancels = cancels.to_vec();
-        std::thread::spawn(move || server(theirs, word, cancels));
+        let (cancels, asked) = (Arc::new(Mutex::new(cancels.to_vec())), Asked::default());
+        let (cancelled, heard) = (Arc::clone(&cancels), Arc::clone(&asked));
+        std::thread::spawn(move || server(theirs, word, &cancelled, &heard));
         let shared = Arc::new(Shared::new(Link::over(Stream::Tcp(ours), false).unwrap()));
         let options = Options::new("host=127.0.0.1 user=nobody");
         let front = Front::of(options, "public".into(), None, Box::new(drop)).unwrap();
         let (client, peer) = pair();
+        peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Client::over(client, Instant::now() + Duration::from_secs(60));
         client.begun().unwrap();
         let session = Session::over(Arc::new(front), Arc::clone(&shared), client);
-        Self { session, shared, peer }
+        Self { session, shared, peer, asked, cancels }
     }
 
-    /// Sends a query; SQLSTATE of the error that answers it, or the tag of the answer that ends it.
-    fn query(&mut self, query: &str) -> String {
+    fn take(&mut self, message: &Message) {
         let shared = Arc::clone(&self.shared);
         let mut link = shared.lock();
         self.session.look(&mut link).unwrap();
-        self.session.answer(&mut link, &Message::new(b'Q', text(query))).unwrap();
+        self.session.answer(&mut link, message).unwrap();
+        self.session.look(&mut link).unwrap();
+    }
+
+    /// Sends a query; the last SQLSTATE or tag that answers it, and how the session is then.
+    fn query(&mut self, query: &str) -> (String, char) {
+        self.take(&Message::new(b'Q', text(query)));
         let mut said = String::new();
         loop {
             let message = receive(&mut self.peer, MESSAGE_MAX).unwrap();
             match message.tag {
-                b'Z' => return said,
+                b'Z' => return (said, char::from(message.body[0])),
                 b'E' => message.field(b'C').clone_into(&mut said),
                 b'C' => message.strings::<1>().unwrap()[0].clone_into(&mut said),
                 _ => {}
@@ -89,38 +111,107 @@ impl Rig {
         }
     }
 
-    /// The writer finds the session busy, so often.
-    fn in_the_way(&self, times: u32) {
+    fn is(&mut self, query: &str, said: &str, state: char) {
+        assert_eq!(self.query(query), (said.to_owned(), state), "{query}");
+    }
+
+    /// The writer finds the session busy with that transaction, and in its way.
+    fn is_busy(&self, transaction: u64) -> Way {
         let _busy = self.shared.lock();
-        (0..times).for_each(|_| assert_eq!(self.shared.give_way(), Way::Cancel));
+        self.shared.give_way(transaction)
     }
 }
 
 #[test]
-fn a_late_cancellation_is_another_transaction_that_came_first_wherever_it_hits() {
-    for hit in ["BEGIN ISOLATION", "SAVEPOINT", "TABLE account", "ROLLBACK"] {
-        let mut rig = Rig::new("1", &[hit]);
-        rig.in_the_way(1);
-        let said = ["BEGIN", "TABLE account", "ROLLBACK"].map(|query| rig.query(query));
-        assert!(said.iter().all(|said| said != CANCELLED), "{hit}: {said:?}");
-        assert_eq!(said.iter().any(|said| said == "40001"), hit != "ROLLBACK", "{hit}: {said:?}");
-        assert_eq!(rig.query("TABLE account"), "DONE");
+fn a_statement_that_was_in_the_writers_way_has_lost_and_one_that_its_client_cancels_has_not() {
+    for (is_in_the_way, said) in [(true, "40001"), (false, CANCELLED)] {
+        let mut rig = Rig::new("1", &["TABLE account"]);
+        rig.is("BEGIN", "BEGIN", 'T');
+        let shared = Arc::clone(&rig.shared);
+        let mut link = shared.lock();
+        if is_in_the_way {
+            assert_eq!(shared.give_way(shared.open().unwrap()), Way::Cancel);
+            shared.cancelled();
+        }
+        rig.session.answer(&mut link, &Message::new(b'Q', text("TABLE account"))).unwrap();
+        let answer = receive(&mut rig.peer, MESSAGE_MAX).unwrap();
+        assert_eq!(answer.field(b'C'), said);
     }
 }
 
 #[test]
-fn as_many_are_the_writers_as_it_asked_for() {
-    let mut rig = Rig::new("1", &["TABLE account"; 3]);
-    rig.in_the_way(2);
-    let said = [(); 4].map(|()| rig.query("TABLE account"));
-    assert_eq!(said, ["40001", "40001", CANCELLED, "DONE"]);
+fn a_transaction_that_is_over_is_not_cancelled_nor_the_next_in_its_place() {
+    let mut rig = Rig::new("1", &[]);
+    rig.is("BEGIN", "BEGIN", 'T');
+    let seen = rig.shared.open().unwrap();
+    for end in ["ROLLBACK", "COMMIT"] {
+        rig.is(end, end, 'I');
+        assert_eq!((rig.shared.open(), rig.is_busy(seen)), (None, Way::Free));
+        rig.is("BEGIN", "BEGIN", 'T');
+        assert_eq!(rig.is_busy(seen), Way::Free);
+        rig.is("TABLE account", "DONE", 'T');
+    }
 }
 
 #[test]
-fn what_the_session_asks_for_itself_is_asked_again() {
-    let level = "SELECT current_setting('default_transaction_isolation')";
-    let mut rig = Rig::new("serializable", &[level, level]);
-    rig.in_the_way(1);
-    assert_eq!(rig.query("SET default_transaction_isolation = 'serializable'"), "DONE");
+fn a_transaction_ends_when_no_cancellation_is_under_way() {
+    for end in ["ROLLBACK", "COMMIT"] {
+        let mut rig = Rig::new("1", &[]);
+        rig.is("BEGIN", "BEGIN", 'T');
+        assert_eq!(rig.is_busy(rig.shared.open().unwrap()), Way::Cancel);
+        let (shared, asked) = (Arc::clone(&rig.shared), Arc::clone(&rig.asked));
+        let ends = std::thread::spawn(move || rig.query(end).0);
+        while shared.open().is_some() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!asked.lock().unwrap().iter().any(|asked| ["ROLLBACK", "COMMIT"].contains(&&**asked)));
+        shared.cancelled();
+        // It was in the way before it was told to end.
+        assert_eq!(ends.join().unwrap(), if end == "COMMIT" { "40001" } else { "ROLLBACK" });
+        assert_eq!(asked.lock().unwrap().iter().filter(|asked| *asked == "ROLLBACK").count(), 1);
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_back_loses_its_connection() {
+    let mut rig = Rig::new("1", &["ROLLBACK"; 3]);
+    rig.is("BEGIN", "BEGIN", 'T');
+    assert_eq!(rig.shared.give_way(rig.shared.open().unwrap()), Way::Free);
+    rig.shared.lock().receive().unwrap_err();
+}
+
+#[test]
+fn a_commit_is_told_though_the_next_transaction_does_not_begin() {
+    let mut rig = Rig::new("1", &[]);
+    rig.is("BEGIN", "BEGIN", 'T');
+    rig.cancels.lock().unwrap().push("SAVEPOINT");
+    rig.is("COMMIT AND CHAIN", "COMMIT", 'E');
+    rig.is("TABLE account", "40001", 'E');
+    rig.is("TABLE account", "25P02", 'E');
+    rig.is("ROLLBACK", "ROLLBACK", 'I');
+}
+
+#[test]
+fn a_transaction_that_cannot_be_begun_anew_is_over_and_its_client_knows() {
+    let mut rig = Rig::new("1", &["BEGIN ISOLATION LEVEL SERIALIZABLE"]);
+    rig.is("BEGIN", "BEGIN", 'T');
+    rig.is("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", CANCELLED, 'E');
+    rig.is("TABLE account", "25P02", 'E');
+    rig.is("ROLLBACK", "ROLLBACK", 'I');
+}
+
+#[test]
+fn a_level_that_the_server_does_not_say_is_the_strictest_and_a_setting_lasts() {
+    let mut rig = Rig::new("read committed", &["SELECT current_setting('default_transaction_isolation')"]);
+    rig.is("SET default_transaction_isolation = 'read committed'", "DONE", 'I');
     assert_eq!(rig.shared.lock().level, Isolation::Serialisable);
+    rig.is("SET x = 1", "DONE", 'I');
+    assert_eq!(rig.shared.lock().level, Isolation::Snapshot);
+    let set = [&text("")[..], &text("SET x = 1"), &[0, 0]].concat();
+    rig.take(&Message::new(b'P', set));
+    rig.take(&Message::new(b'B', [&text("")[..], &text(""), &[0; 6]].concat()));
+    rig.asked.lock().unwrap().clear();
+    rig.take(&Message::new(b'E', [&text("")[..], &[0; 4]].concat()));
+    assert_eq!(rig.asked.lock().unwrap()[..2], ["SET x = 1", "SYNC"]);
 }

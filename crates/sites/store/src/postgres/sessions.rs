@@ -50,8 +50,12 @@ const OBSTACLES: &str = "
 
 /// A session that can be asked to take back its transaction.
 pub trait GivesWay: Send + Sync {
-    /// Takes back what it has open, without waiting for its client. Whether the statement that it executes has to be cancelled for that.
-    fn give_way(&self) -> Way;
+    /// The number of the transaction that it has open.
+    fn open(&self) -> Option<u64>;
+    /// Takes that transaction back, without waiting for its client, if it is not over. Whether the statement that it executes has to be cancelled for that.
+    fn give_way(&self, transaction: u64) -> Way;
+    /// The server has been told to cancel, or could not be.
+    fn cancelled(&self);
 }
 
 /// What has to be done yet.
@@ -82,8 +86,11 @@ impl Sessions {
         self.all().remove(&pid);
     }
 
-    fn find(&self, pid: i32) -> Option<Arc<dyn GivesWay>> {
-        self.all().get(&pid).cloned()
+    /// Sessions with what they have open, by processes.
+    fn open(&self) -> BTreeMap<i32, (Arc<dyn GivesWay>, u64)> {
+        let open =
+            |(pid, session): (&i32, &Arc<dyn GivesWay>)| Some((*pid, (Arc::clone(session), session.open()?)));
+        self.all().iter().filter_map(open).collect()
     }
 
     /// Has those who are in the way give way, and says who was: processes that nobody can ask, or that do not answer if it is not done `politely`,
@@ -94,6 +101,8 @@ impl Sessions {
         wanted: Wanted,
         politely: bool,
     ) -> Result<Vec<i32>, StoreError> {
+        // Before it is seen who is in the way: by then another may be open, which is not.
+        let open = self.open();
         let rows = client
             .query(
                 &OBSTACLES.replace("WRITER", WRITER),
@@ -102,12 +111,20 @@ impl Sessions {
             .map_err(failed)?;
         let pids: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
         for pid in &pids {
-            let end = match self.find(*pid).filter(|_| politely).map(|session| session.give_way()) {
-                Some(Way::Free) => continue,
-                Some(Way::Cancel) => "SELECT pg_cancel_backend($1)",
-                None => "SELECT pg_terminate_backend($1)",
+            let ended = match open.get(pid) {
+                Some((session, transaction)) if politely => {
+                    if session.give_way(*transaction) == Way::Free {
+                        continue;
+                    }
+                    let told = client.execute("SELECT pg_cancel_backend($1)", &[pid]);
+                    session.cancelled();
+                    told
+                }
+                // It had nothing open, and has begun meanwhile.
+                None if politely && self.all().contains_key(pid) => continue,
+                _ => client.execute("SELECT pg_terminate_backend($1)", &[pid]),
             };
-            match client.execute(end, &[pid]) {
+            match ended {
                 // Somebody mightier: he may end by himself.
                 Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {}
                 ended => ended.map(drop).map_err(failed)?,
