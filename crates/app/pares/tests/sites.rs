@@ -554,18 +554,16 @@ fn two_operators_without_a_witness_make_two_histories_and_every_command_says_so(
     let _here = Running::start("0.0", &dir);
     site("lost 1 --yes", &dir).unwrap();
     let ends_with_two = |command: &str| {
-        let mut said = String::new();
-        until("both are heard", || {
-            let output = output(command, &dir);
-            said = String::from_utf8(output.stderr).unwrap();
-            output.status.code() == Some(4) && said.contains("; 1.0 is in era")
-        });
-        assert!(said.contains("two histories: 0.0 is in era"), "{command}: {said}");
+        let output = output(command, &dir);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{command}: {said}");
+        assert!(said.contains("two histories: 0.0 is in era") && said.contains("; 1.0 is in era"), "{said}");
         said
     };
     let said = site("lost 0 --yes", &dir).unwrap_err();
     assert!(said.contains("no cluster would be left"), "one who hears both: {said}");
     site("lost 0 --yes", &elsewhere).unwrap();
+    until("both are heard", || status(&dir).len() == 2);
     ends_with_two("status");
     let said = ends_with_two("admit 1 --patience 1");
     assert!(said.contains("not within 1s"), "by its own word it is among the living: {said}");

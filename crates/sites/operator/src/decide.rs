@@ -13,7 +13,7 @@ use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 use crate::error::{OperatorError, OperatorResult, usage};
 use crate::histories;
 use crate::sites::{self, ANSWER_PATIENCE};
-use crate::witness;
+use crate::witness::{self, WithoutWord};
 
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -32,7 +32,7 @@ pub struct Lost {
     /// The cluster that is told, and certifies then if the one that did is gone; otherwise the one that certifies, or the first that lives
     #[arg(long)]
     at: Option<u8>,
-    /// The witness is lost, and nobody declares the others lost at any other cluster: go on without its word. While it answers, this changes nothing
+    /// The witness is lost, and nobody declares the others lost at any other cluster: go on without its word. It counts when nobody listens at the witness's address for 5 seconds; while somebody does, this changes nothing
     #[arg(long)]
     without_witness: bool,
     #[command(flatten)]
@@ -176,12 +176,13 @@ fn declare_lost(
     // One cluster for the whole run, once the witness was asked for it: nobody else gets what it was granted.
     let at = Cell::new(at);
     let said = RefCell::new(String::new());
+    let without = without_witness.then(WithoutWord::default);
     let whom = |reports: &[(SiteId, SiteReport)]| who_goes_on(reports, lost, at.get()).map_err(unready);
     let command = |told: (SiteId, &SiteReport)| {
         if access.config.witness.is_some() {
             at.set(Some(told.0.cluster.0));
         }
-        let granted = witness::granted(access, told, lost, without_witness)?;
+        let granted = witness::granted(access, told, lost, without.as_ref())?;
         if let Err(why) = &granted
             && said.replace(why.clone()) != *why
         {

@@ -14,8 +14,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::OperatorError;
 
-/// Longest wait for one answer of a site or the witness to an operator, and for its connection, of which one packet may be lost: it is sent again after a second.
-/// A site that is silent for so long counts as down.
+/// Longest wait for a connection to a site or the witness, of which one packet may be lost and is sent again after a second; and for an answer over it. A site
+/// that is silent for longer counts as down.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// A site that was told to end and has not is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -200,7 +200,7 @@ pub fn report(access: &Access, site: SiteId) -> Option<SiteReport> {
 
 /// How a site is, or why it does not say.
 pub(crate) fn asked(access: &Access, site: SiteId) -> Result<SiteReport, String> {
-    // A client would try again until its patience ends; who does not even listen is down.
+    // A client would try again until its patience ends; where nobody listens the site is down.
     let address = access.config.place(site).map_err(|error| error.to_string())?.clients;
     TcpStream::connect_timeout(&address, ANSWER_PATIENCE).map_err(|error| error.to_string())?;
     let mut client = operator(access, site).map_err(|error| error.to_string())?;

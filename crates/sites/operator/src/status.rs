@@ -70,7 +70,9 @@ fn told(witness: &Result<WitnessReport, String>) -> String {
     match witness {
         Ok(report) => format!("witness: {}", witness::told(report)),
         Err(why) => {
-            format!("witness: it does not answer ({why}): until it does no cluster can be declared lost")
+            format!(
+                "witness: it does not answer ({why}): until it does no cluster can be declared lost but by `lost --without-witness`"
+            )
         }
     }
 }

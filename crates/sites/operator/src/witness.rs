@@ -2,10 +2,11 @@
 //!
 //! The word travels by the operator's command: it asks the witness, and tells the cluster what was granted. So sites need no way to the third place, and the operator's machine does.
 
+use std::cell::Cell;
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_os::process::{Lock, stop_on_signals};
 use pares_site::config::WITNESS_DIRECTORY;
@@ -20,6 +21,8 @@ use crate::sites::ANSWER_PATIENCE;
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
+/// Longer than a witness takes to be started again.
+const GONE_AFTER: Duration = Duration::from_secs(5);
 
 /// Arguments of `pares site renew`.
 #[derive(clap::Args)]
@@ -110,8 +113,26 @@ fn listens(access: &Access) -> Result<(), String> {
     connected.map(drop).map_err(|error| format!("{address}: {error}"))
 }
 
-/// What a site is to be told so that it goes on without those clusters: its own word where there is no witness, that of the witness, or that of the operator if nobody
-/// listens where the witness is, and the operator wants to do without it.
+/// An operator's word that the witness is gone. It counts when nobody has listened there for [`GONE_AFTER`]: one that is restarted may have granted the same to another.
+#[derive(Default)]
+pub(crate) struct WithoutWord {
+    silent_since: Cell<Option<Instant>>,
+}
+
+impl WithoutWord {
+    fn heard(&self) {
+        self.silent_since.set(None);
+    }
+
+    /// Nobody listens at this moment; whether that is so for long enough.
+    fn is_gone(&self, now: Instant) -> bool {
+        let since = self.silent_since.get().unwrap_or(now);
+        self.silent_since.set(Some(since));
+        now.duration_since(since) >= GONE_AFTER
+    }
+}
+
+/// What a site is to be told so that it goes on without those clusters: its own word where there is no witness, that of the witness, or the operator's.
 ///
 /// # Errors
 /// If the witness has granted it to another; `Ok(Err)` if it does not answer.
@@ -119,12 +140,17 @@ pub(crate) fn granted(
     access: &Access,
     (site, report): (SiteId, &SiteReport),
     lost: ClusterSet,
-    without: bool,
+    without: Option<&WithoutWord>,
 ) -> Result<Result<Command, String>, OperatorError> {
     let Some(mut witness) = access.witness() else { return Ok(Ok(Command::DeclareLost(lost))) };
     let declared = Declaration { takeovers: report.era.0, by: site.cluster, lost };
-    if let Err(why) = listens(access) {
-        return Ok(if without { Ok(Command::Unwitnessed(lost)) } else { Err(unheard(&why)) });
+    match (listens(access), without) {
+        (Ok(()), _) => without.map_or((), WithoutWord::heard),
+        (Err(_), Some(word)) if word.is_gone(Instant::now()) => return Ok(Ok(Command::Unwitnessed(lost))),
+        (Err(why), Some(_)) => {
+            return Ok(Err(format!("{why}; after {GONE_AFTER:?} of that it counts as gone")));
+        }
+        (Err(why), None) => return Ok(Err(unheard(&why))),
     }
     match witness.grant(access.database(), declared, ANSWER_PATIENCE) {
         Ok(_) => Ok(Ok(Command::Granted(declared))),
@@ -133,8 +159,9 @@ pub(crate) fn granted(
             Err(OperatorError::Failed(format!("the witness answers, and its word counts: {why}")))
         }
         // One that is slow may grant it to another yet.
-        Err(error) if without => Ok(Err(format!(
-            "something listens at the witness's address and does not answer ({error}): end it for good, or its machine, and say this again"
+        Err(error) if without.is_some() => Ok(Err(format!(
+            "something listens at the witness's address and does not answer as the witness ({error}): end it for good, or its machine. If another has the address now, \
+             write one at which nobody listens into this machine's sites.toml. Then say this again"
         ))),
         Err(error) => Ok(Err(unheard(&error))),
     }
@@ -172,6 +199,15 @@ impl Renew {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_witness_is_gone_when_it_has_been_silent_all_the_time() {
+        let (word, begun) = (WithoutWord::default(), Instant::now());
+        let is_gone = |seconds| word.is_gone(begun + Duration::from_secs(seconds));
+        assert!(!is_gone(0) && !is_gone(4));
+        word.heard();
+        assert!(!is_gone(6) && !is_gone(10) && is_gone(11));
+    }
 
     #[test]
     fn what_a_witness_has_granted_is_told() {

@@ -385,7 +385,7 @@ fn an_outcome_that_is_not_known_is_told_as_that() {
     let unknown = here.batch_execute("UPDATE account SET balance = 1 WHERE number = 1").unwrap_err();
     assert_eq!(code(&unknown), "40003");
     // Nobody writes: what was written before is in one cluster only.
-    here.batch_execute("SET pares.commit_timeout_ms = 6000").unwrap();
+    here.batch_execute("SET pares.commit_timeout_ms = 12000").unwrap();
     let late = here.batch_execute("ALTER TABLE account ADD COLUMN late int").unwrap_err();
     assert_eq!(code(&late), "57P03", "{late:?}");
     sites.run(B0);

@@ -91,7 +91,7 @@ impl Flood {
                 }
             }
             self.client.flush().unwrap();
-            if !self.client.wait(std::time::Duration::from_secs(1)).unwrap() {
+            if !self.client.wait(std::time::Duration::from_secs(3)).unwrap() {
                 return;
             }
             let Self { client, answered, rejected, .. } = self;

@@ -126,7 +126,7 @@ fn a_session_that_is_silent_for_three_heartbeats_ends_and_one_that_beats_does_no
     .unwrap();
     enter(&mut beats, guarded(1));
     // It has three of these to enter what it does, however slow the machine is.
-    let heartbeat = Some(Duration::from_secs(1));
+    let heartbeat = Some(Duration::from_secs(2));
     let mut silent = with(&exchange, Options { heartbeat, ..Options::default() });
     enter(&mut silent, guarded(1));
     check(&mut exchange, &mut observer, &[guarded(1), guarded(2)]);

@@ -24,8 +24,8 @@ use crate::feed::{Desk, DeskReckoning, Reception, Reckoning};
 
 /// How long a line is cut.
 const CUT: Duration = Duration::from_millis(400);
-/// Of so many in a row two hit a member server each.
-const BLOWS_MIN: usize = 6;
+/// A blow at each of them stands among those of every run.
+const MEMBER_SERVERS: [&str; 2] = ["member server 0", "member server 1"];
 
 /// Arguments of `pares drill feed`.
 #[derive(clap::Args, Clone, Debug)]
@@ -169,7 +169,7 @@ impl Drill {
         let begun = Instant::now();
         let lasts = Duration::from_secs(args.load.seconds);
         let bar = progress::seconds("drilling", args.load.seconds);
-        while begun.elapsed() < lasts || self.struck.len() < BLOWS_MIN {
+        while begun.elapsed() < lasts || MEMBER_SERVERS.iter().any(|server| !self.struck.contains(server)) {
             self.pass(Duration::from_millis(args.every_ms));
             self.blow(self.struck.len() as u64 ^ args.load.seed);
             if begun.elapsed() > lasts / 2 {
@@ -197,10 +197,10 @@ impl Drill {
         let (name, victims) = match which % 9 {
             0 => ("publisher 0", vec![publisher(0)]),
             1 => ("publisher 1", vec![publisher(1)]),
-            2 => return self.kill_member_server(0, "member server 0"),
+            2 => return self.kill_member_server(0),
             3 => ("both publishers", vec![publisher(0), publisher(1)]),
             4 => ("replayer 0", vec![replayer(0)]),
-            5 => return self.kill_member_server(1, "member server 1"),
+            5 => return self.kill_member_server(1),
             6 => ("replayer 1 and publisher 1", vec![replayer(1), publisher(1)]),
             7 => return self.cut(0, "line A cut"),
             _ => return self.cut(1, "line B cut"),
@@ -212,8 +212,8 @@ impl Drill {
         }
     }
 
-    fn kill_member_server(&mut self, server: u16, name: &'static str) {
-        self.struck.push(name);
+    fn kill_member_server(&mut self, server: u16) {
+        self.struck.push(MEMBER_SERVERS[usize::from(server)]);
         self.desk.kill(server);
     }
 
