@@ -1,6 +1,9 @@
 //! `pares site` as an operator runs it: real processes, killed with SIGKILL.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+#[path = "sites/witness.rs"]
+mod witness;
+
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::path::Path;
@@ -431,142 +434,6 @@ fn a_database_is_backed_up_spoiled_and_restored_as_it_was_at_a_version() {
     assert_eq!(site("execute transfer alice bob 70", &other).unwrap(), "alice has 0 left");
     let crossed = site(&format!("backup --to {}", to.display()), &other).unwrap_err();
     assert!(crossed.contains("give each database its own directory"), "{crossed}");
-}
-
-/// A process that is the witness.
-fn witness(dir: &Path) -> Running {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
-    command.args(["site", "witness", "--dir"]).arg(dir);
-    Running(command.stdout(Stdio::null()).spawn().unwrap())
-}
-
-#[test]
-fn a_register_has_one_process_and_a_damaged_one_is_said_to_want_a_renewal() {
-    let scratch = tempfile::tempdir().unwrap();
-    let [dir, other] = ["sites", "other"].map(|name| scratch.path().join(name));
-    site("init --sites 1 --durability os --witness", &dir).unwrap();
-    let running = witness(&dir);
-    until("it has a register", || dir.join("witness/register").exists());
-    std::fs::create_dir(&other).unwrap();
-    for name in ["sites.toml", "tls", "witness"] {
-        std::os::unix::fs::symlink(dir.join(name), other.join(name)).unwrap();
-    }
-    let said = site("witness", &other).unwrap_err();
-    assert!(said.contains("another process is the witness"), "{said}");
-    drop(running);
-    let mut register = std::fs::read(dir.join("witness/register")).unwrap();
-    *register.last_mut().unwrap() ^= 1;
-    std::fs::write(dir.join("witness/register"), register).unwrap();
-    let ended = output("witness", &dir);
-    assert_eq!(ended.status.code(), Some(6));
-    assert!(String::from_utf8_lossy(&ended.stderr).contains("pares site renew"));
-}
-
-/// Writes where the first cluster reaches the second: there, or nowhere.
-fn reach(config: &SitesConfig, is_cut: bool, dir: &Path) {
-    let mut config = config.clone();
-    config.sites[1].far = is_cut.then(|| "127.0.0.1:1".parse().unwrap());
-    std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
-}
-
-/// The files of another operator, who does not hear the first cluster.
-fn operate_elsewhere(config: &SitesConfig, dir: &Path, elsewhere: &Path) {
-    std::fs::create_dir(elsewhere).unwrap();
-    std::os::unix::fs::symlink(dir.join("tls"), elsewhere.join("tls")).unwrap();
-    let mut config = config.clone();
-    config.sites[0].clients = "127.0.0.1:1".parse().unwrap();
-    std::fs::write(elsewhere.join("sites.toml"), config.to_text()).unwrap();
-}
-
-#[test]
-fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
-    let scratch = tempfile::tempdir().unwrap();
-    let [dir, elsewhere] = ["sites", "elsewhere"].map(|name| scratch.path().join(name));
-    site("init --sites 1 --durability os --witness", &dir).unwrap();
-    let config = SitesConfig::load(&dir).unwrap();
-    operate_elsewhere(&config, &dir, &elsewhere);
-    let third = witness(&dir);
-    let here = Running::start("0.0", &dir);
-    let there = Running::start("1.0", &dir);
-    site("execute add alice 100", &dir).unwrap();
-    until("all is well", || output("status", &dir).status.code() == Some(0));
-    drop(here);
-    reach(&config, true, &dir);
-    let here = Running::start("0.0", &dir);
-    until("0.0 answers", || status(&dir).iter().any(|report| report["site"] == "0.0"));
-    drop(third);
-    let said = site("lost 1 --yes --patience 3", &dir).unwrap_err();
-    assert!(said.contains("the witness does not answer") && said.contains("--without-witness"), "{said}");
-    let third = witness(&dir);
-    site("lost 1 --yes", &dir).unwrap();
-    let said = site("lost 0 --yes", &elsewhere).unwrap_err();
-    assert!(said.contains("granted to cluster 0 that it goes on without cluster 1"), "{said}");
-    let said = site("lost 0 --yes --without-witness", &elsewhere).unwrap_err();
-    assert!(said.contains("its word counts"), "{said}");
-    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 70 left");
-    drop(here);
-    reach(&config, false, &dir);
-    let _here = Running::start("0.0", &dir);
-    // 1.0 alone does not know that it is not among the living.
-    let knows = |report: &Value| report["site"] == "0.0" && report["live"] == serde_json::json!([0]);
-    until("0.0 answers", || status(&dir).iter().any(knows));
-    site("admit 1", &dir).unwrap();
-    assert_eq!(site("read --site 1.0 --latest get alice", &dir).unwrap(), "70", "one history");
-
-    drop(third);
-    std::fs::remove_dir_all(dir.join("witness")).unwrap();
-    let third = witness(&dir);
-    let said = site("lost 1 --yes", &dir).unwrap_err();
-    assert!(said.contains("no register"), "{said}");
-    until("it wants attention", || output("status", &dir).status.code() == Some(4));
-    site("renew", &dir).unwrap();
-    assert!(site("renew", &dir).unwrap_err().contains("has a register"));
-    until("all is well again", || output("status", &dir).status.code() == Some(0));
-    drop(there);
-    site("lost 1 --yes", &dir).unwrap();
-    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
-    let there = Running::start("1.0", &dir);
-    site("admit 1", &dir).unwrap();
-    drop(there);
-    third.signal(Signal::STOP);
-    let said = site("lost 1 --yes --without-witness --patience 5", &dir).unwrap_err();
-    assert!(
-        said.contains("something listens at the witness's address"),
-        "a slow one may grant it yet: {said}"
-    );
-    drop(third);
-    site("lost 1 --yes --without-witness", &dir).unwrap();
-    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 10 left");
-}
-
-#[test]
-fn two_operators_without_a_witness_make_two_histories_and_every_command_says_so() {
-    let scratch = tempfile::tempdir().unwrap();
-    let [dir, elsewhere] = ["sites", "elsewhere"].map(|name| scratch.path().join(name));
-    site("init --sites 1 --durability os", &dir).unwrap();
-    let config = SitesConfig::load(&dir).unwrap();
-    operate_elsewhere(&config, &dir, &elsewhere);
-    let here = Running::start("0.0", &dir);
-    let _there = Running::start("1.0", &dir);
-    until("all is well", || output("status", &dir).status.code() == Some(0));
-    drop(here);
-    reach(&config, true, &dir);
-    let _here = Running::start("0.0", &dir);
-    site("lost 1 --yes", &dir).unwrap();
-    let ends_with_two = |command: &str| {
-        let output = output(command, &dir);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(4), "{command}: {said}");
-        assert!(said.contains("two histories: 0.0 is in era") && said.contains("; 1.0 is in era"), "{said}");
-        said
-    };
-    let said = site("lost 0 --yes", &dir).unwrap_err();
-    assert!(said.contains("no cluster would be left"), "one who hears both: {said}");
-    site("lost 0 --yes", &elsewhere).unwrap();
-    until("both are heard", || status(&dir).len() == 2);
-    ends_with_two("status");
-    let said = ends_with_two("admit 1 --patience 1");
-    assert!(said.contains("not within 1s"), "by its own word it is among the living: {said}");
 }
 
 #[test]
