@@ -243,8 +243,8 @@ fn fronts_desks_and_sites_that_are_killed_lose_nothing_and_do_nothing_twice() {
     }
 }
 
-#[test]
-fn a_run_that_fails_says_who_died_before() {
+/// What a run says whose files are gone at its end, and one of whose desks was killed. Nothing if it was over before.
+fn failed_after_a_death() -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let mut run = started_apart(dir.path());
     await_children(&mut run, "front", |fronts| fronts == 3);
@@ -258,12 +258,16 @@ fn a_run_that_fails_says_who_died_before() {
     while !(0..3).all(serves) && run.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    std::fs::remove_file(broker.join("sites.toml")).unwrap();
-    assert!(kill(children(run.id(), "desk")[0]));
+    let is_removed = std::fs::remove_file(broker.join("sites.toml")).is_ok();
+    let is_killed = children(run.id(), "desk").first().is_some_and(|desk| kill(*desk));
     let output = run.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("sites.toml"), "{said}");
-    assert!(said.contains("desk ") && said.contains("signal: 9"), "{said}");
+    (is_removed && is_killed && !output.status.success()).then(|| String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_run_that_fails_says_who_died_before() {
+    let said = (0..9).find_map(|_| failed_after_a_death()).expect("each run was over too soon");
+    assert!(said.contains("sites.toml") && said.contains("desk ") && said.contains("signal: 9"), "{said}");
 }
 
 #[test]

@@ -149,7 +149,7 @@ impl Children {
             self.serves().map_err(|why| why.after(&said))?;
         }
         for (part, _) in self.due.extract_if(.., |(_, at)| *at <= Instant::now()).collect::<Vec<_>>() {
-            self.begin(part)?;
+            self.begin(part).map_err(|why| if said.is_empty() { why } else { why.after(&said) })?;
         }
         Ok(said)
     }

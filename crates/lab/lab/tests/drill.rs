@@ -265,9 +265,6 @@ fn receivers_and_a_members_traders_have_everything_whoever_of_those_that_tell_th
     // What the stream was filled with, and what traders said.
     assert!(of("member_items") > 256 + 100, "{figures}");
     let run = &figures["runs"][0];
-    for server in ["member server 0", "member server 1"] {
-        assert!(run["struck"].as_array().unwrap().contains(&server.into()), "{server} in {figures}");
-    }
     for name in ["packets_lost", "received", "transfer_items"] {
         assert!(run[name].as_u64() > Some(0), "{name} in {figures}");
     }

@@ -14,8 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::OperatorError;
 
-/// Longest wait for a connection to a site or the witness, of which one packet may be lost and is sent again after a second; and for an answer over it. A site
-/// that is silent for longer counts as down.
+/// Longest wait for a connection to a site or the witness, and again for an answer. A packet that is lost is sent again within it. A site that is silent for longer counts as down.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// A site that was told to end and has not is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);

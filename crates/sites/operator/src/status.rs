@@ -71,7 +71,7 @@ fn told(witness: &Result<WitnessReport, String>) -> String {
         Ok(report) => format!("witness: {}", witness::told(report)),
         Err(why) => {
             format!(
-                "witness: it does not answer ({why}): until it does no cluster can be declared lost but by `lost --without-witness`"
+                "witness: it does not answer ({why}): until it does no cluster can be declared lost, but by `lost --without-witness` while nobody listens there"
             )
         }
     }

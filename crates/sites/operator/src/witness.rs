@@ -21,7 +21,7 @@ use crate::sites::ANSWER_PATIENCE;
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
-/// Longer than a witness takes to be started again.
+/// Longer than a process takes to be started again.
 const GONE_AFTER: Duration = Duration::from_secs(5);
 
 /// Arguments of `pares site renew`.
@@ -113,22 +113,22 @@ fn listens(access: &Access) -> Result<(), String> {
     connected.map(drop).map_err(|error| format!("{address}: {error}"))
 }
 
-/// An operator's word that the witness is gone. It counts when nobody has listened there for [`GONE_AFTER`]: one that is restarted may have granted the same to another.
+/// An operator's word that the witness is gone. It counts when nobody has listened there for [`GONE_AFTER`], and not at all in a run in which somebody has: one
+/// that is slow, or is started again, may have granted the same to another.
 #[derive(Default)]
 pub(crate) struct WithoutWord {
-    silent_since: Cell<Option<Instant>>,
+    has_listened: Cell<bool>,
+    /// From when to when each try found nobody.
+    silent: Cell<Option<(Instant, Instant)>>,
 }
 
 impl WithoutWord {
-    fn heard(&self) {
-        self.silent_since.set(None);
-    }
-
     /// Nobody listens at this moment; whether that is so for long enough.
     fn is_gone(&self, now: Instant) -> bool {
-        let since = self.silent_since.get().unwrap_or(now);
-        self.silent_since.set(Some(since));
-        now.duration_since(since) >= GONE_AFTER
+        let seen = self.silent.get().filter(|(_, last)| now.duration_since(*last) < GONE_AFTER);
+        let since = seen.map_or(now, |(since, _)| since);
+        self.silent.set(Some((since, now)));
+        !self.has_listened.get() && now.duration_since(since) >= GONE_AFTER
     }
 }
 
@@ -145,7 +145,8 @@ pub(crate) fn granted(
     let Some(mut witness) = access.witness() else { return Ok(Ok(Command::DeclareLost(lost))) };
     let declared = Declaration { takeovers: report.era.0, by: site.cluster, lost };
     match (listens(access), without) {
-        (Ok(()), _) => without.map_or((), WithoutWord::heard),
+        (Ok(()), Some(word)) => word.has_listened.set(true),
+        (Ok(()), None) => {}
         (Err(_), Some(word)) if word.is_gone(Instant::now()) => return Ok(Ok(Command::Unwitnessed(lost))),
         (Err(why), Some(_)) => {
             return Ok(Err(format!("{why}; after {GONE_AFTER:?} of that it counts as gone")));
@@ -204,9 +205,11 @@ mod tests {
     fn a_witness_is_gone_when_it_has_been_silent_all_the_time() {
         let (word, begun) = (WithoutWord::default(), Instant::now());
         let is_gone = |seconds| word.is_gone(begun + Duration::from_secs(seconds));
-        assert!(!is_gone(0) && !is_gone(4));
-        word.heard();
-        assert!(!is_gone(6) && !is_gone(10) && is_gone(11));
+        assert!(!is_gone(0) && !is_gone(4) && is_gone(5));
+        // Nobody has looked meanwhile.
+        assert!(!is_gone(60) && !is_gone(64) && is_gone(65));
+        word.has_listened.set(true);
+        assert!(!is_gone(66));
     }
 
     #[test]

@@ -79,6 +79,11 @@ impl Current {
         self.told.notify_all();
     }
 
+    /// What became of the latest transaction was told: what is cancelled from here on, its client has cancelled.
+    pub(crate) fn forget(&self) {
+        self.state().is_in_the_way = false;
+    }
+
     /// Whether somebody needed the way of the latest transaction.
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.state().is_in_the_way
@@ -104,7 +109,7 @@ mod tests {
         current.cancelled();
         current.close();
         assert!(current.is_in_the_way(), "what became of it is still to be told");
-        current.begin();
+        current.forget();
         assert!(!current.is_in_the_way());
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct Link {
     writer: BufWriter<Stream>,
     /// Whether a transaction block is open at the server.
     pub(crate) open: bool,
-    /// The same as the writer sees it.
+    /// The transaction as the writer may cancel it: until it is to end.
     current: Arc<Current>,
     /// Whether it was taken back because somebody needed the way.
     pub(crate) lost: bool,
@@ -231,8 +231,6 @@ impl Link {
 
     /// Asks what the session's transactions are held against now: all, if the server does not say.
     pub(crate) fn learn_level(&mut self) -> io::Result<()> {
-        // A setting by the extended protocol lasts from here on, whatever becomes of the question.
-        self.sync()?;
         self.level = match self.ask("SELECT current_setting('default_transaction_isolation')", &[]) {
             Ok(rows) => isolation_named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default()),
             Err(Trouble::Refused(_)) => Isolation::Serialisable,
@@ -264,12 +262,6 @@ impl Link {
             }
         }
         Err(io::Error::other("the server does not roll back"))
-    }
-
-    /// Ends the connection, and with it all that is open.
-    fn close(&self) {
-        // If it is gone already there is nothing to end.
-        let _ = self.writer.get_ref().close();
     }
 }
 
@@ -308,6 +300,11 @@ impl Shared {
         self.current.is_in_the_way()
     }
 
+    /// What became of that transaction was told.
+    pub(crate) fn forget(&self) {
+        self.current.forget();
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Link> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -324,16 +321,11 @@ impl GivesWay for Shared {
             Err(TryLockError::WouldBlock) if self.current.cancel(transaction) => return Way::Cancel,
             Err(TryLockError::WouldBlock) => return Way::Free,
             // Its session has panicked, and may have been in the middle of a message.
-            Err(TryLockError::Poisoned(link)) => {
-                link.into_inner().close();
-                return Way::Free;
-            }
+            Err(TryLockError::Poisoned(_)) => return Way::End,
         };
         if self.current.open() == Some(transaction) {
             link.lost = link.roll_back().is_ok();
-            if !link.lost {
-                link.close();
-            }
+            return if link.lost { Way::Free } else { Way::End };
         }
         Way::Free
     }

@@ -39,7 +39,7 @@ pub(crate) enum State {
     Explicit,
     /// Failed, and open at the server.
     Failed,
-    /// Taken back at the server; whether the client has been told.
+    /// Taken back at the server; whether the client has been told. If not, of what is [untold](Session::untold), or that it has lost.
     Over {
         told: bool,
     },
@@ -50,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     client: Client,
     pub(crate) state: State,
+    /// Why the next transaction of a chain has not begun.
+    pub(crate) untold: Option<Message>,
     /// How the transaction was begun.
     pub(crate) mode: Mode,
     /// Nothing has been executed in it.
@@ -103,6 +105,7 @@ impl Session {
             shared,
             client,
             state: State::Idle,
+            untold: None,
             mode: Mode::default(),
             fresh: false,
             locks: false,
@@ -159,7 +162,8 @@ impl Session {
             self.prepared.skips = true;
             return self.write(&Message::error("40001", LOST));
         }
-        self.state = State::Over { told: false };
+        // One that has failed was told why.
+        self.state = State::Over { told: self.state == State::Failed };
         Ok(())
     }
 
@@ -328,6 +332,8 @@ impl Session {
         self.fresh = false;
         match (self.state, done) {
             (State::Idle, true) if *kind == Kind::Setting => {
+                // A setting by the extended protocol lasts from here on, whatever becomes of the question.
+                link.sync()?;
                 link.learn_level()?;
             }
             (State::Failed, true) if *kind == Kind::BackTo => self.state = State::Explicit,

@@ -82,7 +82,7 @@ pub(crate) fn about(statement: &str, why: &str) -> String {
     }
 }
 
-/// Whether that is all that a question was answered.
+/// Whether the first row begins with that word.
 fn says(rows: &Rows, word: &str) -> bool {
     rows.first().and_then(|row| row[0].as_deref()) == Some(word)
 }
@@ -94,8 +94,8 @@ impl Session {
             && !matches!(kind, Kind::Rollback { .. } | Kind::Commit { .. })
         {
             self.state = State::Over { told: true };
-            let (code, why) = if told { ("25P02", ABORTED) } else { ("40001", LOST) };
-            self.write(&Message::error(code, why))?;
+            let why = if told { Message::error("25P02", ABORTED) } else { self.why_over() };
+            self.write(&why)?;
             return Ok(Some(false));
         }
         let done = match kind {
@@ -150,8 +150,9 @@ impl Session {
     fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
         match self.state {
             State::Over { told: false } => {
+                let why = self.why_over();
                 self.leave();
-                self.write(&Message::error("40001", LOST))?;
+                self.write(&why)?;
                 return Ok(false);
             }
             State::Failed | State::Over { .. } => return self.back(link, chain),
@@ -181,23 +182,31 @@ impl Session {
     fn chained(&mut self, link: &mut Link, chain: bool, tag: &str) -> io::Result<bool> {
         self.beside(link)?;
         self.write(&Message::complete(tag))?;
-        if chain && self.begin_untold(link, self.mode, State::Explicit)?.is_err() {
+        if chain && let Err(why) = self.begin_untold(link, self.mode, State::Explicit)? {
             // The client has heard that the one before is over. Of the next it hears as soon as it uses it.
-            self.state = State::Over { told: false };
+            (self.state, self.untold) = (State::Over { told: false }, Some(why));
         }
         Ok(true)
     }
 
+    /// Why a transaction is over of which the client does not know.
+    fn why_over(&mut self) -> Message {
+        self.untold.take().unwrap_or_else(|| Message::error("40001", LOST))
+    }
+
     /// Commits what is open, among all sites. Whatever comes of it, it is over.
     pub(crate) fn commit(&mut self, link: &mut Link) -> io::Result<Result<(), Message>> {
-        let ended = commit::end(&self.front, link, self.locks);
+        let ended = match commit::end(&self.front, link, self.locks) {
+            Err(Trouble::Gone(error)) => return Err(error),
+            Err(Trouble::Refused(why)) => Err(self.meant(why)),
+            Ok(ended) => Ok(ended),
+        };
         let settings = std::mem::take(&mut self.settings);
         self.leave();
         let (executed, patience) = match ended {
             Ok(Ended::ReadOnly) => return Ok(Ok(())),
             Ok(Ended::Ready { executed, patience }) => (executed, patience),
-            Err(Trouble::Refused(why)) => return Ok(Err(self.meant(why))),
-            Err(Trouble::Gone(error)) => return Err(error),
+            Err(why) => return Ok(Err(why)),
         };
         if !executed.writes.is_empty()
             && let Err(denied) = self.front.certify(executed, patience)
@@ -237,8 +246,9 @@ impl Session {
             Err(Trouble::Refused(why)) => Err(why),
             Err(Trouble::Gone(error)) => return Err(error),
         };
-        self.write(&done.as_ref().map_or_else(Message::clone, |()| Message::complete(tag)))?;
-        Ok(done.is_ok())
+        let is_done = done.is_ok();
+        self.write(&done.err().unwrap_or_else(|| Message::complete(tag)))?;
+        Ok(is_done)
     }
 
     fn may_change_schema(&self, link: &mut Link) -> Result<(), Trouble> {
@@ -285,6 +295,8 @@ impl Session {
 
     pub(crate) fn leave(&mut self) {
         (self.state, self.fresh, self.locks) = (State::Idle, false, false);
+        self.untold = None;
+        self.shared.forget();
         self.settings.clear();
     }
 }

@@ -1,7 +1,7 @@
 //! Messages of PostgreSQL's protocol, version 3: a byte that says which, a length, a body (its manual, chapter 55).
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
 /// Longest message that is taken, bytes: what one statement with its values may have.
@@ -165,13 +165,6 @@ impl Stream {
             Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
             Self::Unix(stream) => Self::Unix(stream.try_clone()?),
         })
-    }
-
-    pub(crate) fn close(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 //! A user's commands all go through one loader, so they are executed in the order of the file; dumps of everything come when all else is answered. When all is over a log is read from the sites,
 //! and verified; so is the one that a front has written last because it was commanded.
 
-use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -110,13 +109,13 @@ fn measure_in(
         replies: Replies::default(),
         off: 0,
         flooded: FloodSeen::default(),
-        deaths: VecDeque::new(),
+        deaths: Vec::new(),
     };
     let run = apart.run(args, dealt, server);
     run.map_err(|error| match error {
         BrokerageError::Stopped => error,
         _ if apart.deaths.is_empty() => error,
-        _ => error.after(apart.deaths.make_contiguous()),
+        _ => error.after(&apart.deaths),
     })
 }
 
@@ -173,8 +172,8 @@ struct Apart<'a> {
     off: usize,
     /// Commands that are in the log, and in no figure.
     flooded: FloodSeen,
-    /// Of processes, the latest.
-    deaths: VecDeque<String>,
+    /// The latest deaths of processes, [`DEATHS_SAID`] at most.
+    deaths: Vec<String>,
 }
 
 impl Apart<'_> {
@@ -266,9 +265,9 @@ impl Apart<'_> {
                 pares_text::tell!("{dead}");
             }
             if self.deaths.len() == DEATHS_SAID {
-                self.deaths.pop_front();
+                self.deaths.remove(0);
             }
-            self.deaths.push_back(dead);
+            self.deaths.push(dead);
         }
         Ok(())
     }

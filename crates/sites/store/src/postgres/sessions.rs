@@ -65,6 +65,17 @@ pub enum Way {
     Free,
     /// To cancel its statement.
     Cancel,
+    /// To end its connection: it cannot take back what it has open.
+    End,
+}
+
+/// A cancellation that is under way.
+struct Cancelling<'a>(&'a dyn GivesWay);
+
+impl Drop for Cancelling<'_> {
+    fn drop(&mut self) {
+        self.0.cancelled();
+    }
 }
 
 /// Sessions of one store, by the numbers of their processes. Clones are the same.
@@ -101,7 +112,7 @@ impl Sessions {
         wanted: Wanted,
         politely: bool,
     ) -> Result<Vec<i32>, StoreError> {
-        // Before it is seen who is in the way: by then another may be open, which is not.
+        // Before it is seen who is in the way: later another may be open, which is not.
         let open = self.open();
         let rows = client
             .query(
@@ -112,15 +123,15 @@ impl Sessions {
         let pids: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
         for pid in &pids {
             let ended = match open.get(pid) {
-                Some((session, transaction)) if politely => {
-                    if session.give_way(*transaction) == Way::Free {
-                        continue;
+                Some((session, transaction)) if politely => match session.give_way(*transaction) {
+                    Way::Free => continue,
+                    Way::Cancel => {
+                        let _under_way = Cancelling(&**session);
+                        client.execute("SELECT pg_cancel_backend($1)", &[pid])
                     }
-                    let told = client.execute("SELECT pg_cancel_backend($1)", &[pid]);
-                    session.cancelled();
-                    told
-                }
-                // It had nothing open, and has begun meanwhile.
+                    Way::End => client.execute("SELECT pg_terminate_backend($1)", &[pid]),
+                },
+                // It has begun meanwhile, or is about to end.
                 None if politely && self.all().contains_key(pid) => continue,
                 _ => client.execute("SELECT pg_terminate_backend($1)", &[pid]),
             };

@@ -38,6 +38,7 @@ pub(crate) fn trade_for(exchange: &mut Exchange, traders: &mut [Trader], time: D
 
 /// Lets the traders trade and checks that nothing is answered any more. What was answered before may still be on its way.
 pub(crate) fn nothing_is_answered(exchange: &mut Exchange, traders: &mut [Trader], why: &str) {
+    let began = answered(traders);
     let mut quiet = |traders: &mut [Trader], time| {
         let before = answered(traders);
         trade_for(exchange, traders, time);
@@ -51,6 +52,7 @@ pub(crate) fn nothing_is_answered(exchange: &mut Exchange, traders: &mut [Trader
     });
     assert!(is_quiet, "{why}");
     assert!(quiet(traders, Duration::from_secs(1)), "{why}");
+    assert!(answered(traders) - began <= (traders.len() * IN_FLIGHT) as u64, "{why}");
 }
 
 /// Submits nothing more and waits until everything is answered.
