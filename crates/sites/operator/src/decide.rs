@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use pares_site::protocol::Code;
-use pares_site::{Access, CallError, NobodyGoesOn, SiteReport, has_begun_everywhere, renewed, who_goes_on};
+use pares_site::{Access, CallError, NobodyGoesOn, SiteReport, has_begun_everywhere, who_goes_on};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 use crate::error::{OperatorError, OperatorResult, usage};
@@ -16,7 +16,9 @@ use crate::sites::{self, ANSWER_PATIENCE};
 use crate::witness::{self, WithoutWord};
 
 /// Pause between two tries.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
+/// Why nobody has said that it is done.
+const AGREED: &str = "a site has agreed, and not all have begun it: they may yet, see `pares site status`";
 /// Why nobody is told anything, as long as nobody says that he could be.
 const NOBODY: &str = "no site says that it certifies, or is a delegate: is one of them running?";
 
@@ -32,7 +34,7 @@ pub struct Lost {
     /// The cluster that is told, and certifies then if the one that did is gone; otherwise the one that certifies, or the first that lives
     #[arg(long)]
     at: Option<u8>,
-    /// The witness is lost, and nobody declares the others lost at any other cluster: go on without its word. It counts when nobody listens at the witness's address for 5 seconds; while somebody does, this changes nothing
+    /// The witness is lost, and nobody declares the others lost at any other cluster: go on without its word. It counts when the witness's port is refused for 10 seconds; otherwise this changes nothing
     #[arg(long)]
     without_witness: bool,
     #[command(flatten)]
@@ -201,7 +203,11 @@ fn declare_lost(
             !counts && has_begun_everywhere(reports, latest)
         })
     };
-    until(access, command, patience, whom, is_without)
+    until(access, command, patience, whom, is_without)?;
+    if let (Some(word), Some(_)) = (without, access.config.witness) {
+        word.tell();
+    }
+    Ok(())
 }
 
 /// Why nobody can be told that clusters are lost, and the way out if the witness has granted it already.
@@ -214,41 +220,7 @@ fn unready(why: NobodyGoesOn) -> String {
     )
 }
 
-/// Why a renewal that was begun does not end.
-const UNPROMISED: &str = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it has. If it \
-                          is gone for good: stop the witness first, which would refuse it, then `pares site lost C --yes --without-witness`, start the witness and `renew`";
-
-/// Has all living clusters begin an era that counts higher than any before; the count.
-///
-/// # Errors
-/// If no site certifies, or a living cluster does not begin that era in time.
-pub(crate) fn renew(access: &Access, patience: Duration) -> Result<u32, OperatorError> {
-    let began = Instant::now();
-    let mut told: Option<(u8, u32)> = None;
-    let mut why = "no site says that it certifies: is it running, or does it wait for what all living clusters have to promise since an earlier try? All of them must be \
-         there"
-        .to_owned();
-    while began.elapsed() < patience {
-        let reports = sites::reports(access);
-        if let Some((by, before)) = told {
-            if let Some(count) = renewed(&reports, by, before) {
-                return Ok(count);
-            }
-        } else if let Some(site) = certifying(&reports) {
-            match tell(access, site, Command::Renew)? {
-                Ok(()) => {
-                    told = of(&reports, site).map(|report| (site.cluster.0, report.era.0));
-                    why = UNPROMISED.into();
-                }
-                Err(no) => why = no,
-            }
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
-}
-
-fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
+pub(crate) fn of(reports: &[(SiteId, SiteReport)], site: SiteId) -> Option<&SiteReport> {
     reports.iter().find_map(|(other, report)| (*other == site).then_some(report))
 }
 
@@ -307,7 +279,7 @@ fn counted(access: &Access, cluster: u8) -> Result<ClusterId, OperatorError> {
 }
 
 /// Who certifies and knows the latest era: one that was cut off may still say that it certifies, of an era that is over.
-fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
+pub(crate) fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
     let found = reports.iter().filter(|(_, report)| report.certifies);
     found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)
 }
@@ -327,17 +299,23 @@ fn until(
     let began = Instant::now();
     let mut why = NOBODY.to_owned();
     let mut told: Option<Instant> = None;
-    while began.elapsed() < patience {
+    loop {
         let reports = sites::reports(access);
         let latest =
             reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
         if latest.is_some_and(|latest| is_so(&reports, latest)) {
             return Ok(());
         }
+        if began.elapsed() >= patience {
+            break;
+        }
         // Once agreed to, it is under way, unless the one that agreed has died.
         if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE) {
             match decided(access, &reports, &whom, &command)? {
-                Ok(()) => told = Some(Instant::now()),
+                Ok(()) => {
+                    told = Some(Instant::now());
+                    why = AGREED.into();
+                }
                 Err(no) if no == NOBODY => {} // silence just now explains less than what was said before
                 Err(no) => why = no,
             }
@@ -365,7 +343,11 @@ fn decided(
 }
 
 /// Tells a site; `Ok(Err)` if it may yet do it.
-fn tell(access: &Access, site: SiteId, command: Command) -> Result<Result<(), String>, OperatorError> {
+pub(crate) fn tell(
+    access: &Access,
+    site: SiteId,
+    command: Command,
+) -> Result<Result<(), String>, OperatorError> {
     match sites::operator(access, site)?.operate(command, ANSWER_PATIENCE) {
         Ok(_) => Ok(Ok(())),
         Err(error @ CallError::No { code: Code::Denied, .. }) => Err(usage(format!("{site}: {error}"))),

@@ -3,7 +3,8 @@
 //! The word travels by the operator's command: it asks the witness, and tells the cluster what was granted. So sites need no way to the third place, and the operator's machine does.
 
 use std::cell::Cell;
-use std::net::TcpStream;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,18 +12,29 @@ use std::time::{Duration, Instant};
 use pares_os::process::{Lock, stop_on_signals};
 use pares_site::config::WITNESS_DIRECTORY;
 use pares_site::protocol::Code;
-use pares_site::{Access, CallError, ProcessError, SiteReport, SitesConfig, WitnessProcess, WitnessReport};
+use pares_site::{
+    Access, CallError, ProcessError, SiteReport, SitesConfig, WitnessProcess, WitnessReport, renewed,
+};
 use pares_text as text;
 use pares_wice::{ClusterSet, Command, Declaration, SiteId};
 
-use crate::decide::{self, Patience};
+use crate::decide::{PAUSE, Patience, certifying, of, tell};
 use crate::error::{OperatorError, OperatorResult, usage};
-use crate::sites::ANSWER_PATIENCE;
+use crate::sites::{self, ANSWER_PATIENCE};
 
 /// Longest wait for something to do, so that a signal is noticed.
 const WAIT_MAX: Duration = Duration::from_millis(20);
 /// Longer than a process takes to be started again.
-const GONE_AFTER: Duration = Duration::from_secs(5);
+const GONE_AFTER: Duration = Duration::from_secs(10);
+/// Between two looks at its port meanwhile.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+/// Behind what speaks against it.
+const NOT_GONE: &str = ". It counts as gone when its port was refused for 10 s without a break: end it for good, and say this again. If its machine is off, or another program has the \
+                        address, write one at which nobody listens into this machine's sites.toml";
+
+/// Why a renewal that was begun does not end.
+const UNPROMISED: &str = "a living cluster has not promised the new era, or not begun it: it does not hear, or was granted something and went on. Nothing is certified until it has. If it \
+                          is gone for good: stop the witness first, which would refuse it, then `pares site lost C --yes --without-witness`, start the witness and `renew`";
 
 /// Arguments of `pares site renew`.
 #[derive(clap::Args)]
@@ -108,27 +120,50 @@ pub(crate) fn asked(access: &Access) -> Option<Result<WitnessReport, String>> {
 
 /// Whether it listens, or why not: a client would try again until its patience ends, and then know no reason.
 fn listens(access: &Access) -> Result<(), String> {
-    let Some(address) = access.config.witness else { return Ok(()) };
-    let connected = TcpStream::connect_timeout(&address, ANSWER_PATIENCE);
-    connected.map(drop).map_err(|error| format!("{address}: {error}"))
+    reached(access).map_err(|(address, error)| format!("{address}: {error}"))
 }
 
-/// An operator's word that the witness is gone. It counts when nobody has listened there for [`GONE_AFTER`], and not at all in a run in which somebody has: one
-/// that is slow, or is started again, may have granted the same to another.
+fn reached(access: &Access) -> Result<(), (SocketAddr, io::Error)> {
+    let Some(address) = access.config.witness else { return Ok(()) };
+    TcpStream::connect_timeout(&address, ANSWER_PATIENCE).map(drop).map_err(|error| (address, error))
+}
+
+fn is_refused(access: &Access) -> bool {
+    reached(access).is_err_and(|(_, error)| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// An operator's word that the witness is gone. It counts when its port is refused all the time for [`GONE_AFTER`], and not at all in a run in which it was not: one that is slow,
+/// or is started again, may have granted the same to another. Silence says nothing: a process that hangs takes no more connections when its queue is full.
 #[derive(Default)]
 pub(crate) struct WithoutWord {
-    has_listened: Cell<bool>,
-    /// From when to when each try found nobody.
-    silent: Cell<Option<(Instant, Instant)>>,
+    is_doubted: Cell<bool>,
+    /// It has counted.
+    pub(crate) counted: Cell<bool>,
 }
 
 impl WithoutWord {
-    /// Nobody listens at this moment; whether that is so for long enough.
-    fn is_gone(&self, now: Instant) -> bool {
-        let seen = self.silent.get().filter(|(_, last)| now.duration_since(*last) < GONE_AFTER);
-        let since = seen.map_or(now, |(since, _)| since);
-        self.silent.set(Some((since, now)));
-        !self.has_listened.get() && now.duration_since(since) >= GONE_AFTER
+    /// Looks all the time whether the port is refused.
+    fn counts(&self, mut is_refused: impl FnMut() -> bool) -> bool {
+        let began = Instant::now();
+        while !self.is_doubted.get() && began.elapsed() < GONE_AFTER {
+            self.is_doubted.set(!is_refused());
+            std::thread::sleep(LOOK_PAUSE);
+        }
+        self.counted.set(!self.is_doubted.get());
+        self.counted.get()
+    }
+
+    /// What is to be known behind it.
+    pub(crate) fn tell(&self) {
+        pares_text::say!(
+            "{}",
+            match self.counted.get() {
+                true =>
+                    "the witness does not know of this, and must not serve again as it is. Leave it down and move its directory away; when all clusters are back start it on an empty one, \
+                     and say `pares site renew`",
+                false => "the witness has granted it: its word was not done without",
+            }
+        );
     }
 }
 
@@ -145,12 +180,11 @@ pub(crate) fn granted(
     let Some(mut witness) = access.witness() else { return Ok(Ok(Command::DeclareLost(lost))) };
     let declared = Declaration { takeovers: report.era.0, by: site.cluster, lost };
     match (listens(access), without) {
-        (Ok(()), Some(word)) => word.has_listened.set(true),
-        (Ok(()), None) => {}
-        (Err(_), Some(word)) if word.is_gone(Instant::now()) => return Ok(Ok(Command::Unwitnessed(lost))),
-        (Err(why), Some(_)) => {
-            return Ok(Err(format!("{why}; after {GONE_AFTER:?} of that it counts as gone")));
+        (Ok(()), _) => {}
+        (Err(_), Some(word)) if word.counts(|| is_refused(access)) => {
+            return Ok(Ok(Command::Unwitnessed(lost)));
         }
+        (Err(why), Some(_)) => return Ok(Err(format!("{why}{NOT_GONE}"))),
         (Err(why), None) => return Ok(Err(unheard(&why))),
     }
     match witness.grant(access.database(), declared, ANSWER_PATIENCE) {
@@ -159,12 +193,14 @@ pub(crate) fn granted(
         Err(CallError::No { code: Code::Impossible, why }) => {
             Err(OperatorError::Failed(format!("the witness answers, and its word counts: {why}")))
         }
-        // One that is slow may grant it to another yet.
-        Err(error) if without.is_some() => Ok(Err(format!(
-            "something listens at the witness's address and does not answer as the witness ({error}): end it for good, or its machine. If another has the address now, \
-             write one at which nobody listens into this machine's sites.toml. Then say this again"
-        ))),
-        Err(error) => Ok(Err(unheard(&error))),
+        Err(error) => Ok(Err(match without {
+            // One that is slow may grant it to another yet.
+            Some(word) => {
+                word.is_doubted.set(true);
+                format!("something listens there and does not answer as the witness ({error}){NOT_GONE}")
+            }
+            None => unheard(&error),
+        })),
     }
 }
 
@@ -186,9 +222,12 @@ impl Renew {
             said.map_err(|why| usage(format!("start the witness first: it does not answer ({why})")))?;
         // It must be known before the renewal begins: with it the witness tells this renewal from those of before it was opened.
         let Some(opening) = report.opening else {
-            return Err(usage(format!("the witness has a register: {}", told(&report))));
+            return Err(usage(format!(
+                "nothing is to be renewed, the witness has a register: {}",
+                told(&report)
+            )));
         };
-        let takeovers = decide::renew(access, self.patience.duration())?;
+        let takeovers = renew(access, self.patience.duration())?;
         let mut witness = access.witness().ok_or_else(none)?;
         let begun = witness.begin_register(access.database(), takeovers, opening, ANSWER_PATIENCE);
         begun.map_err(|error| OperatorError::Failed(format!("the witness: {error}")))?;
@@ -197,19 +236,51 @@ impl Renew {
     }
 }
 
+/// Has all living clusters begin an era that counts higher than any before; the count.
+///
+/// # Errors
+/// If no site certifies, or a living cluster does not begin that era in time.
+fn renew(access: &Access, patience: Duration) -> Result<u32, OperatorError> {
+    let began = Instant::now();
+    let mut told: Option<(u8, u32)> = None;
+    let mut why = "no site says that it certifies: is it running, or does it wait for what all living clusters have to promise since an earlier try? All of them must be \
+         there"
+        .to_owned();
+    while began.elapsed() < patience {
+        let reports = sites::reports(access);
+        if let Some((by, before)) = told {
+            if let Some(count) = renewed(&reports, by, before) {
+                return Ok(count);
+            }
+        } else if let Some(site) = certifying(&reports) {
+            match tell(access, site, Command::Renew)? {
+                Ok(()) => {
+                    told = of(&reports, site).map(|report| (site.cluster.0, report.era.0));
+                    why = UNPROMISED.into();
+                }
+                Err(no) => why = no,
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_witness_is_gone_when_it_has_been_silent_all_the_time() {
-        let (word, begun) = (WithoutWord::default(), Instant::now());
-        let is_gone = |seconds| word.is_gone(begun + Duration::from_secs(seconds));
-        assert!(!is_gone(0) && !is_gone(4) && is_gone(5));
-        // Nobody has looked meanwhile.
-        assert!(!is_gone(60) && !is_gone(64) && is_gone(65));
-        word.has_listened.set(true);
-        assert!(!is_gone(66));
+    fn a_witness_is_gone_when_its_port_was_refused_all_the_time() {
+        let word = WithoutWord::default();
+        let mut looks = 0;
+        assert!(!word.counts(|| {
+            looks += 1;
+            looks < 5
+        }));
+        assert!(!word.counts(|| true), "it has been there in this run");
+        assert!(looks == 5 && !word.counted.get());
+        assert!(WithoutWord::default().counts(|| true));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::commit::{self, Ended, patience};
 use crate::front::Denied;
 use crate::link::{Link, Rows, Trouble};
 use crate::session::{LOST, Session, State};
-use crate::statement::{Kind, Mode};
+use crate::statement::{Kind, Mode, isolation_named};
 use crate::wire::Message;
 
 /// How often a change of the schema is tried while others write.
@@ -23,6 +23,8 @@ const PATIENT_TRIES: usize = 10;
 const DAY: Duration = Duration::from_secs(86_400);
 /// So much of a statement says which it is.
 const NAMED_CHARS: usize = 60;
+const CHAIN_ALONE: &str = "AND CHAIN is for the end of a transaction, and there is none";
+const LEVEL_LATE: &str = "what a transaction is held against is said before its first statement";
 const ABORTED: &str = "current transaction is aborted, commands ignored until end of transaction block";
 pub(crate) const SCHEMA_ALONE: &str =
     "a change of the schema is ordered among all sites by itself: send it alone, outside of a transaction";
@@ -122,33 +124,46 @@ impl Session {
             }
             State::Implicit => {}
             State::Failed => return self.refuse(link, "25P02", ABORTED),
-            _ => self.write(&Message::warning("25001", "there is already a transaction in progress"))?,
+            _ if mode.level.is_some() && !self.fresh => return self.refuse(link, "25001", LEVEL_LATE),
+            _ => {
+                self.write(&Message::warning("25001", "there is already a transaction in progress"))?;
+                if mode.level.is_some() && !self.begin_anew(link, mode)? {
+                    return Ok(false);
+                }
+            }
         }
         self.state = State::Explicit;
         self.write(&Message::complete("BEGIN"))?;
         Ok(true)
     }
 
-    /// Nothing has been done yet: what is open is begun anew, in another way. (The server would refuse that behind the savepoint.)
     fn change_mode(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
+        let done = self.begin_anew(link, mode)?;
+        if done {
+            self.write(&Message::complete("SET"))?;
+        }
+        Ok(done)
+    }
+
+    /// Nothing has been done yet: what is open is begun anew, in another way. (The server would refuse that behind the savepoint.)
+    fn begin_anew(&mut self, link: &mut Link, mode: Mode) -> io::Result<bool> {
         let state = if self.state == State::Idle { State::Implicit } else { self.state };
         if link.open {
             link.roll_back()?;
         }
         self.state = State::Idle;
         let mode = Mode { read_only: mode.read_only || self.mode.read_only, ..mode };
-        if self.begin_as(link, mode, state)? {
-            self.write(&Message::complete("SET"))?;
-            return Ok(true);
-        }
-        if state == State::Explicit {
+        let done = self.begin_as(link, mode, state)?;
+        if !done && state == State::Explicit {
             self.state = State::Over { told: true };
         }
-        Ok(false)
+        Ok(done)
     }
 
     fn end(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
+        self.note_mode(link, chain)?;
         match self.state {
+            State::Idle if chain => return self.refuse(link, "25P01", CHAIN_ALONE),
             State::Over { told: false } => {
                 let why = self.why_over();
                 self.leave();
@@ -170,6 +185,10 @@ impl Session {
     }
 
     fn back(&mut self, link: &mut Link, chain: bool) -> io::Result<bool> {
+        if chain && self.state == State::Idle {
+            return self.refuse(link, "25P01", CHAIN_ALONE);
+        }
+        self.note_mode(link, chain)?;
         if link.open {
             link.roll_back()?;
         } else if self.state == State::Idle {
@@ -177,6 +196,26 @@ impl Session {
         }
         self.leave();
         self.chained(link, chain, "ROLLBACK")
+    }
+
+    /// The next transaction of a chain is as this one is at its end.
+    fn note_mode(&mut self, link: &mut Link, chain: bool) -> io::Result<()> {
+        if !chain || self.state != State::Explicit {
+            return Ok(());
+        }
+        match link.ask(
+            "SELECT current_setting('transaction_read_only'), current_setting('transaction_isolation')",
+            &[],
+        ) {
+            Ok(rows) => {
+                let level = rows.first().and_then(|row| row[1].as_deref()).map(isolation_named);
+                self.mode = Mode { read_only: says(&rows, "on"), level };
+                Ok(())
+            }
+            // It has failed just now, and its end says so.
+            Err(Trouble::Refused(_)) => Ok(()),
+            Err(Trouble::Gone(error)) => Err(error),
+        }
     }
 
     fn chained(&mut self, link: &mut Link, chain: bool, tag: &str) -> io::Result<bool> {

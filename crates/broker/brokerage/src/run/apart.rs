@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use pares_broker::{AuditReport, UserCommand, UserName, Verb, dump_path};
 use pares_operator::sites::Speech;
+use pares_site::Access;
 use tempfile::TempDir;
 
 use self::loading::{Heard, Replied, Sent, start};
@@ -196,7 +197,7 @@ impl Apart<'_> {
             start(order, lines, window.max(1), tell.clone())?;
         }
         drop(tell);
-        self.blows = args.blows.map(|plan| Ok(Blows::new(plan, front::access(self.dir)?))).transpose()?;
+        self.blows = args.blows.map(|plan| Ok(Blows::new(plan, self.access()?))).transpose()?;
         self.follow(&told, &mut tally)?;
         flood.map_or(Ok(()), |flood| self.end_flood(flood))?;
         let struck = self.blows.take().map(|blows| blows.end(self.children)).transpose()?;
@@ -211,6 +212,14 @@ impl Apart<'_> {
         figures.deaths = struck.map(|struck| self.deaths(struck, differing, &figures));
         figures.log_file = args.logs.as_ref().and(self.written.clone());
         Ok(figures)
+    }
+
+    /// The way to its sites.
+    fn access(&self) -> Result<Access, BrokerageError> {
+        // Who did that needs no advice where else to look.
+        front::access(self.dir).map_err(|_| {
+            failed(format!("sites.toml of this run, in {}, is gone or damaged", self.dir.display()))
+        })
     }
 
     fn deaths(&self, struck: Struck, differing: Differing, figures: &RunFigures) -> DeathFigures {
@@ -318,7 +327,7 @@ impl Apart<'_> {
         tally: &Tally,
         server: Option<&QuoteServer>,
     ) -> Result<Checked, BrokerageError> {
-        let doors = front::doors(&front::access(self.dir)?)?;
+        let doors = front::doors(&self.access()?)?;
         let path = self.dir.join(super::OWN_DUMP);
         let (own, users) = (path.clone(), users.to_vec());
         let reading = std::thread::Builder::new().name("check".into()).spawn(move || {
@@ -365,7 +374,7 @@ impl Apart<'_> {
         let noted = checked.report.quotes.len() as u64;
         let hits = server.map_or(noted, QuoteServer::hits);
         let quotes = QuotesSeen { hits, faults: hits - noted, hedges: None, slowest: None, last: None };
-        let reports = pares_operator::sites::reports(&front::access(self.dir)?);
+        let reports = pares_operator::sites::reports(&self.access()?);
         let conflicts = reports.iter().map(|(_, report)| report.work.lost).sum();
         Ok(RunFigures::of(tally, took, users, quotes, conflicts, checked))
     }

@@ -206,6 +206,30 @@ fn a_commit_is_told_though_the_next_transaction_does_not_begin() {
 }
 
 #[test]
+fn a_chain_goes_on_as_its_transaction_ended_and_is_none_without_one() {
+    let mut rig = Rig::new("on", &[]);
+    for end in ["COMMIT", "ROLLBACK"] {
+        rig.is(&format!("{end} AND CHAIN"), "25P01", 'I');
+        rig.is("BEGIN", "BEGIN", 'T');
+        rig.is(&format!("{end} AND CHAIN"), end, 'T');
+        let begun = rig.asked.lock().unwrap().iter().rev().find(|asked| asked.starts_with("BEGIN")).cloned();
+        assert_eq!(begun.as_deref(), Some("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+        rig.is("ROLLBACK", "ROLLBACK", 'I');
+    }
+}
+
+#[test]
+fn a_second_begin_says_the_level_as_long_as_nothing_was_done() {
+    let mut rig = Rig::new("1", &[]);
+    rig.is("BEGIN", "BEGIN", 'T');
+    rig.is("BEGIN ISOLATION LEVEL SERIALIZABLE", "BEGIN", 'T');
+    assert_eq!(rig.session.mode.level, Some(Isolation::Serialisable));
+    rig.is("TABLE account", "DONE", 'T');
+    rig.is("BEGIN", "BEGIN", 'T');
+    rig.is("BEGIN ISOLATION LEVEL REPEATABLE READ", "25001", 'E');
+}
+
+#[test]
 fn a_transaction_that_cannot_be_begun_anew_is_over_and_its_client_knows() {
     let mut rig = Rig::new("1", &["BEGIN ISOLATION LEVEL SERIALIZABLE"]);
     rig.is("BEGIN", "BEGIN", 'T');
