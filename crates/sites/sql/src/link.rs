@@ -229,7 +229,7 @@ impl Link {
         self.ask(FIRST, &[]).map(drop)
     }
 
-    /// Asks what the session's transactions are held against now: all, if the server does not say.
+    /// Asks what the session's transactions are held against now: as strictly as can be, if the server does not say.
     pub(crate) fn learn_level(&mut self) -> io::Result<()> {
         self.level = match self.ask("SELECT current_setting('default_transaction_isolation')", &[]) {
             Ok(rows) => isolation_named(rows.first().and_then(|row| row[0].as_deref()).unwrap_or_default()),
