@@ -249,7 +249,7 @@ fn failed_after_a_death() -> Option<String> {
     let mut run = started_apart(dir.path());
     await_children(&mut run, "front", |fronts| fronts == 3);
     let made = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
-    let broker = made.map(|path| path.join("broker")).find(|path| path.exists()).unwrap();
+    let broker = made.map(|path| path.join("broker")).find(|path| path.exists())?;
     // They read it as they start.
     let serves = |front| {
         let said = std::fs::read_to_string(broker.join(format!("front-{front}.log"))).unwrap_or_default();

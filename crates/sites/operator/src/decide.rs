@@ -17,7 +17,7 @@ use crate::witness::{self, WithoutWord};
 
 /// Pause between two tries.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
-/// Why nobody has said that it is done.
+/// Why a run ends that a site has agreed to, before all have begun the era.
 const AGREED: &str = "a site has agreed, and not all have begun it: they may yet, see `pares site status`";
 /// Why nobody is told anything, as long as nobody says that he could be.
 const NOBODY: &str = "no site says that it certifies, or is a delegate: is one of them running?";

@@ -76,7 +76,7 @@ fn of_two_operators_who_declare_each_other_lost_the_witness_lets_one_go_on() {
     drop(here);
     reach(&config, false, &dir);
     let _here = Running::start("0.0", &dir);
-    // 1.0 alone does not know that it is not among the living.
+    // 1.0 alone still counts itself among the living.
     let knows = |report: &Value| report["site"] == "0.0" && report["live"] == serde_json::json!([0]);
     until("0.0 answers", || status(&dir).iter().any(knows));
     site("admit 1", &dir).unwrap();

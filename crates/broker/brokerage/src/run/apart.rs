@@ -216,9 +216,10 @@ impl Apart<'_> {
 
     /// The way to its sites.
     fn access(&self) -> Result<Access, BrokerageError> {
-        // Who did that needs no advice where else to look.
-        front::access(self.dir).map_err(|_| {
-            failed(format!("sites.toml of this run, in {}, is gone or damaged", self.dir.display()))
+        front::access(self.dir).map_err(|error| {
+            let file = self.dir.join("sites.toml");
+            // Another directory, as the error advises, is no help to a run.
+            if file.exists() { error } else { failed(format!("{} of this run is gone", file.display())) }
         })
     }
 
